@@ -1,0 +1,112 @@
+"""What every agent is: a plain object that acts on a batch, takes transitions and learns in slices. No ECS here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+
+class ActMode(Enum):
+    """How an agent picks its action."""
+
+    EXPLORE = "explore"
+    """To learn: samples, and remembers what the next `observe` needs."""
+    SAMPLE = "sample"
+    """As while exploring, but leaves no trace in the learner but for its random numbers."""
+    GREEDY = "greedy"
+    """The best action as far as the agent knows: no randomness, and nothing in the agent changes."""
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """One of `len(names)` choices; an action is a whole number."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Continuous:
+    """A number between -1 and 1 for each name; what lies outside is clipped by the world, not by the agent."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """What a policy sees and does, in all the rows of a batch."""
+
+    observations: tuple[str, ...]
+    """The name of each number in an observation, in order."""
+    actions: Discrete | Continuous
+    name: str = "policy"
+
+
+@dataclass(slots=True)
+class Experience:
+    """One tick's transitions, one row for each agent that decided; `terminated` and `truncated` are never both true."""
+
+    observation: Floats
+    """(rows, numbers) What the agent saw when it decided."""
+    action: NDArray[Any]
+    """(rows,) whole numbers for choices, (rows, actions) otherwise."""
+    reward: Floats
+    """(rows,)"""
+    next_observation: Floats
+    """(rows, numbers) What came of it, taken before a new episode starts."""
+    terminated: Bools
+    """(rows,) The episode ended by a rule of the scene: nothing more is to be earned."""
+    truncated: Bools
+    """(rows,) The episode was cut by its time limit: the future is worth what the agent expects."""
+    valid: Bools | None = None
+    """(rows,) False where the transition must not be learned from (an arena that exploded); None: all are good."""
+
+
+State = dict[str, "torch.Tensor"]
+
+
+class Agent(Protocol):
+    """The interface that the session, the world and the run writer use."""
+
+    name: str
+    spec: PolicySpec
+
+    def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
+        """Return one action per row."""
+
+    def observe(self, experience: Experience) -> None:
+        """Take the transitions that followed the last exploring `act`, rows in the same order; copies what it keeps."""
+
+    def learn(self, progress: float) -> Iterator[None]:
+        """Update if enough has been gathered, yielding between minibatches; `progress` is the share of the run done."""
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return the newest numbers of learning by name (`loss/policy`, `entropy`, ...), empty before the first."""
+
+    def is_finite(self) -> bool:
+        """Tell whether every parameter is a finite number."""
+
+    def policy_state(self) -> State:
+        """Return all that acting needs: parameters and normaliser, under stable names; copies."""
+
+    def load_policy_state(self, state: State) -> None:
+        """Take over a policy saved by `policy_state`; refuses other names or shapes with CheckpointError."""
+
+    def state(self) -> State:
+        """Return all that continuing exactly needs (optimiser, buffers, random state, counters too); copies."""
+
+    def load_state(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+
+    def parameters_sha256(self) -> str:
+        """Return the SHA-256 of the policy's parameters in a fixed order."""

@@ -1,0 +1,58 @@
+"""Everything this project refuses, each kind with the exit code of its command (see the README).
+
+A message says what happened, where, and what to do; `train.py` and `play.py` print it without a traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EcsRlError(Exception):
+    """The base of every error that is the user's to mend, not a bug of ours."""
+
+    exit_code = 1
+
+
+class CommandError(EcsRlError):
+    """A command line or a configuration file that cannot be carried out."""
+
+    exit_code = 2
+
+
+class SceneError(EcsRlError):
+    """A scene that cannot be built: what is wrong, and in which line of its file."""
+
+    exit_code = 2
+
+
+class ActionError(EcsRlError):
+    """An action that no arena can carry out: wrong shape, not finite, or no such choice."""
+
+    exit_code = 1
+
+
+class CheckpointError(EcsRlError):
+    """A run that is locked, or a checkpoint that is missing, damaged or made for something else."""
+
+    exit_code = 3
+
+
+class StorageError(EcsRlError):
+    """A write that the disk refused: full, forbidden or gone."""
+
+    exit_code = 4
+
+
+class DivergedError(EcsRlError):
+    """Training produced numbers that are not finite; the last good parameters were kept."""
+
+    exit_code = 5
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return `did you mean 'x'?` for the closest known word, or the list of what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    return f"did you mean '{close[0]}'?" if close else "there is: " + ", ".join(names)
