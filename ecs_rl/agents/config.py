@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from ecs_rl.errors import CommandError
 
 Activation = Literal["tanh", "relu"]
 Schedule = Literal["constant", "linear"]
+
+RANGES: dict[str, tuple[float, float]] = {
+    "gamma": (0, 1),
+    "gae_lambda": (0, 1),
+    "epsilon_start": (0, 1),
+    "epsilon_end": (0, 1),
+    "log_std": (-20, 5),
+    "entropy": (0, math.inf),
+    "value_weight": (0, math.inf),
+    "target_kl": (0, math.inf),
+    "warm_up": (0, math.inf),
+}
+"""Where a number may lie, ends included; every other number must be greater than 0. None may be infinite."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +66,9 @@ class PPOConfig:
     log_std: float = 0.0
     """Logarithm of the first spread of continuous actions."""
 
+    def __post_init__(self) -> None:
+        check("ppo", self)
+
 
 @dataclass(frozen=True)
 class DQNConfig:
@@ -82,5 +101,42 @@ class DQNConfig:
     activation: Activation = "relu"
     """What stands between two layers."""
 
+    def __post_init__(self) -> None:
+        check("dqn", self)
+
 
 AgentConfig = PPOConfig | DQNConfig
+
+
+def check(name: str, config: AgentConfig) -> None:
+    """Refuse settings that no algorithm can work with, by the name that a command line gives them."""
+    for field in fields(config):
+        value = getattr(config, field.name)
+        wanted = wanted_instead(field.name, value, type(field.default))
+        if wanted:
+            raise CommandError(f"{name}.{field.name} is {value!r}: it must be {wanted}")
+
+
+def wanted_instead(setting: str, value: Any, kind: type) -> str:
+    """Return what the value of a setting must be and is not, or nothing."""
+    if kind is bool:
+        return "" if isinstance(value, bool) else "true or false"
+    if kind is str:
+        known = get_args(Activation if setting == "activation" else Schedule)
+        return "" if value in known else " or ".join(known)
+    if kind is tuple:
+        good = isinstance(value, tuple) and all(type(width) is int and width > 0 for width in value)
+        return "" if good else "a list of whole numbers greater than 0"
+    return wanted_number(setting, value, kind)
+
+
+def wanted_number(setting: str, value: Any, kind: type) -> str:
+    """Return what a number must be and is not, or nothing."""
+    if type(value) is not int and (kind is int or not isinstance(value, float)):
+        return "a whole number" if kind is int else "a number"
+    low, high = RANGES.get(setting, (0, math.inf))
+    if math.isfinite(value) and low <= value <= high and (value > 0 or setting in RANGES):
+        return ""
+    if setting not in RANGES:
+        return "greater than 0 and finite"
+    return f"between {low:g} and {high:g}" if math.isfinite(high) else "0 or more and finite"

@@ -1,0 +1,22 @@
+"""The learning algorithms, one per file, readable top to bottom; plain objects that know no world.
+
+Importing this package does not import torch: `make_agent` does, when an agent is really made.
+"""
+
+from ecs_rl.agents.base import ActMode, Agent, Continuous, Discrete, Experience, PolicySpec
+from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
+from ecs_rl.agents.make import AGENTS, make_agent
+
+__all__ = [
+    "AGENTS",
+    "ActMode",
+    "Agent",
+    "AgentConfig",
+    "Continuous",
+    "DQNConfig",
+    "Discrete",
+    "Experience",
+    "PPOConfig",
+    "PolicySpec",
+    "make_agent",
+]

@@ -1,0 +1,96 @@
+"""What a policy's output means: a distribution over actions, with the gradients that PPO needs written out."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+
+class Head(Protocol):
+    """A distribution over actions, one per row of a network's output."""
+
+    def best(self, output: Tensor) -> Tensor:
+        """Return the most probable action of each row."""
+
+    def sample(self, output: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return an action for each row and its log-probability."""
+
+    def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return each action's log-probability and the mean entropy, and remember both for `backward`."""
+
+    def backward(self, log_prob_slope: Tensor, entropy_slope: float) -> Tensor:
+        """Return the loss's gradient by the output, given those by each log-probability and by the mean entropy."""
+
+
+class Categorical:
+    """One of several choices, by unnormalised log-probabilities."""
+
+    def __init__(self) -> None:
+        self._log_p = self._p = self._action = self._entropy = torch.empty(0)
+
+    def best(self, output: Tensor) -> Tensor:
+        """Return the choice with the greatest probability."""
+        return output.argmax(-1)
+
+    def sample(self, output: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return choices drawn by the Gumbel trick, and their log-probabilities."""
+        log_p = torch.log_softmax(output, -1)
+        gumbel = torch.empty_like(log_p).exponential_(generator=generator).log_().neg_()
+        action = gumbel.add_(log_p).argmax(-1)
+        return action, log_p.gather(1, action.unsqueeze(1)).squeeze(1)
+
+    def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the log-probability of each choice and the mean entropy."""
+        self._log_p = torch.log_softmax(output, -1)
+        self._p = self._log_p.exp()
+        self._action = action.unsqueeze(1)
+        self._entropy = (self._p * self._log_p).sum(-1, keepdim=True).neg_()
+        return self._log_p.gather(1, self._action).squeeze(1), self._entropy.mean()
+
+    def backward(self, log_prob_slope: Tensor, entropy_slope: float) -> Tensor:
+        """Return the gradient: d log p(a) / d logits is onehot(a) - p, dH / d logits is -p (log p + H)."""
+        column = log_prob_slope.unsqueeze(1)
+        slope = (self._p * column).neg_().scatter_add_(1, self._action, column)
+        if entropy_slope:
+            per_row = -entropy_slope / len(column)
+            slope.add_((self._log_p + self._entropy).mul_(self._p), alpha=per_row)
+        return slope
+
+
+class Gaussian:
+    """Independent normal distributions around the output, with one learned spread per action."""
+
+    def __init__(self, log_std: Tensor, log_std_slope: Tensor) -> None:
+        self._log_std = log_std
+        self._log_std_slope = log_std_slope
+        self._z = self._std = torch.empty(0)
+
+    def best(self, output: Tensor) -> Tensor:
+        """Return the mean."""
+        return output
+
+    def sample(self, output: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return the mean plus noise, not clipped, and its log-probability."""
+        z = torch.randn(output.shape, generator=generator)
+        return torch.addcmul(output, z, self._log_std.exp()), self._log_prob(z)
+
+    def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the log-probability of each action and the entropy, which is the same in every row."""
+        self._std = self._log_std.exp()
+        self._z = (action - output).div_(self._std)
+        return self._log_prob(self._z), (self._log_std + (0.5 + HALF_LOG_TWO_PI)).sum()
+
+    def backward(self, log_prob_slope: Tensor, entropy_slope: float) -> Tensor:
+        """Write the gradient of the log spread and return that of the mean: z / std."""
+        column = log_prob_slope.unsqueeze(1)
+        torch.sum((self._z.square() - 1.0).mul_(column), 0, out=self._log_std_slope)
+        self._log_std_slope.add_(entropy_slope)
+        return (self._z / self._std).mul_(column)
+
+    def _log_prob(self, z: Tensor) -> Tensor:
+        return (z.square() * 0.5 + (self._log_std + HALF_LOG_TWO_PI)).sum(-1).neg_()

@@ -1,0 +1,32 @@
+"""Makes an agent from its name; torch is imported here, and only when an agent is really wanted."""
+
+from __future__ import annotations
+
+from ecs_rl.agents.base import Agent, Continuous, PolicySpec
+from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
+from ecs_rl.errors import CommandError, nearest
+
+AGENTS: dict[str, type[AgentConfig]] = {"ppo": PPOConfig, "dqn": DQNConfig}
+"""The settings class of every algorithm, by the algorithm's name."""
+
+
+def make_agent(name: str, spec: PolicySpec, config: AgentConfig, *, seed: int, rows: int, threads: int = 1) -> Agent:
+    """Return a new agent; `rows` is how many decisions each exploring `act` takes (arenas times agents)."""
+    if name not in AGENTS:
+        raise CommandError(f"--agent {name}: there is no such algorithm; {nearest(name, AGENTS)}")
+    if not isinstance(config, AGENTS[name]):
+        raise TypeError(f"agent {name!r} needs a {AGENTS[name].__name__}, not a {type(config).__name__}")
+    if seed < 0:
+        raise CommandError(f"--seed {seed}: a seed must not be negative")
+    if rows < 1 or threads < 1:
+        raise CommandError(f"an agent needs at least one row and one thread, not {rows} and {threads}")
+    if isinstance(config, DQNConfig):
+        if isinstance(spec.actions, Continuous):
+            actions = ", ".join(spec.actions.names)
+            raise CommandError(f"--agent dqn can only choose between actions, but {actions} are continuous: use ppo")
+        from ecs_rl.agents.dqn import DQN
+
+        return DQN(spec, config, seed=seed, rows=rows, threads=threads)
+    from ecs_rl.agents.ppo import PPO
+
+    return PPO(spec, config, seed=seed, rows=rows, threads=threads)

@@ -1,0 +1,178 @@
+"""Multi-layer perceptrons over one flat parameter vector, with their backward pass written out.
+
+Why by hand: every parameter and every gradient is a view into one flat tensor, so clipping, the finite check and Adam
+are one call each; and `numpy.tanh` in place is thirteen times as fast as torch's (20 against 258 us on 2,048 x 64).
+A whole update takes about half as long as torch's own forward and backward alone, and the tests hold it against them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.optim.adam import adam
+
+from ecs_rl.agents.base import State
+from ecs_rl.agents.config import Activation
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+class Parameters:
+    """Named tensors and their gradients, each a view into one flat vector."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        sizes = [int(np.prod(shape)) for shape in shapes.values()]
+        self.flat = torch.zeros(sum(sizes))
+        self.grad = torch.zeros(sum(sizes))
+        self.value = self._views(self.flat, shapes, sizes)
+        self.slope = self._views(self.grad, shapes, sizes)
+
+    @staticmethod
+    def _views(flat: Tensor, shapes: Mapping[str, tuple[int, ...]], sizes: list[int]) -> dict[str, Tensor]:
+        parts = torch.split(flat, sizes)
+        return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+
+    def clip_gradient(self, largest: float) -> float:
+        """Scale the gradient down to the norm `largest`; return the norm it had."""
+        norm = float(torch.linalg.vector_norm(self.grad))
+        if norm > largest:
+            self.grad.mul_(largest / norm)
+        return norm
+
+    def is_finite(self) -> bool:
+        """Tell whether every parameter is a finite number."""
+        return bool(torch.isfinite(self.flat).all())
+
+    def sha256(self) -> str:
+        """Return the SHA-256 over all parameters in the order of their names, as little-endian float32."""
+        digest = hashlib.sha256()
+        for name in sorted(self.value):
+            digest.update(self.value[name].numpy().astype("<f4").tobytes())
+        return digest.hexdigest()
+
+    def state(self) -> State:
+        """Return a copy of every parameter under its name."""
+        return {name: value.clone() for name, value in self.value.items()}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take over parameters that are known to fit."""
+        for name, value in self.value.items():
+            value.copy_(state[name])
+
+
+class Adam:
+    """torch's fused Adam over one flat vector; its functional form, since the moments must be saved exactly anyway."""
+
+    def __init__(self, parameters: Parameters, eps: float) -> None:
+        self._flat, self._grad, self._eps = parameters.flat, parameters.grad, eps
+        self._moments = {
+            "step": torch.zeros(()),
+            "exp_avg": torch.zeros_like(parameters.flat),
+            "exp_avg_sq": torch.zeros_like(parameters.flat),
+        }
+
+    def step(self, lr: float) -> None:
+        """Move the parameters once along their gradient."""
+        step, first, second = self._moments.values()
+        adam(
+            [self._flat],
+            [self._grad],
+            [first],
+            [second],
+            [],
+            [step],
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=lr,
+            weight_decay=0.0,
+            eps=self._eps,
+            maximize=False,
+        )
+
+    def state(self) -> State:
+        """Return copies of the step count and both moments."""
+        return {name: moment.clone() for name, moment in self._moments.items()}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take over moments that are known to fit."""
+        for name, moment in self._moments.items():
+            moment.copy_(state[name])
+
+
+class MLP:
+    """A perceptron whose weights live in a `Parameters`; `forward` remembers what `backward` needs."""
+
+    def __init__(self, parameters: Parameters, name: str, layers: int, activation: Activation) -> None:
+        weights = [f"{name}/{i}.weight" for i in range(layers)]
+        biases = [f"{name}/{i}.bias" for i in range(layers)]
+        self._weight = [parameters.value[w] for w in weights]
+        self._transposed = [w.t() for w in self._weight]
+        self._bias = [parameters.value[b] for b in biases]
+        self._weight_slope = [parameters.slope[w] for w in weights]
+        self._bias_slope = [parameters.slope[b] for b in biases]
+        self._tanh = activation == "tanh"
+        self._inputs: list[Tensor] = []
+
+    @staticmethod
+    def shapes(name: str, sizes: tuple[int, ...]) -> Shapes:
+        """Return the shape of each parameter of a perceptron with these widths, input and output included."""
+        shapes: Shapes = {}
+        for i, (inputs, outputs) in enumerate(pairwise(sizes)):
+            shapes[f"{name}/{i}.weight"] = (outputs, inputs)
+            shapes[f"{name}/{i}.bias"] = (outputs,)
+        return shapes
+
+    def initialise(self, generator: torch.Generator, head_gain: float) -> None:
+        """Draw orthogonal weights: gain sqrt(2) in the hidden layers, `head_gain` in the last; zero biases."""
+        for i, (weight, bias) in enumerate(zip(self._weight, self._bias, strict=True)):
+            gain = head_gain if i == len(self._weight) - 1 else 2**0.5
+            torch.nn.init.orthogonal_(weight, gain, generator=generator)
+            bias.zero_()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the output for a batch and remember nothing."""
+        for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
+            x = self._activate(torch.addmm(bias, x, weight))
+        return torch.addmm(self._bias[-1], x, self._transposed[-1])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the output for a batch and remember every layer's input for `backward`."""
+        self._inputs = [x]
+        for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
+            self._inputs.append(self._activate(torch.addmm(bias, self._inputs[-1], weight)))
+        return torch.addmm(self._bias[-1], self._inputs[-1], self._transposed[-1])
+
+    def backward(self, slope: Tensor) -> None:
+        """Write the gradient of every parameter, given the loss's gradient by the output of the last `forward`."""
+        for i in range(len(self._weight) - 1, -1, -1):
+            self._weight_gradient(slope, self._inputs[i], self._weight_slope[i])
+            torch.sum(slope, 0, out=self._bias_slope[i])
+            if i > 0:
+                slope = self._through_activation(torch.mm(slope, self._weight[i]), self._inputs[i])
+
+    @staticmethod
+    def _weight_gradient(slope: Tensor, x: Tensor, out: Tensor) -> None:
+        # A product with few columns is five times as slow in MKL as its transpose: 97 against 18 us on 2,048 x 4.
+        if x.shape[1] < slope.shape[1]:
+            out.copy_(torch.mm(x.t(), slope).t())
+        else:
+            torch.mm(slope.t(), x, out=out)
+
+    def _activate(self, x: Tensor) -> Tensor:
+        if not self._tanh:
+            return x.relu_()
+        numbers = x.numpy()
+        np.tanh(numbers, out=numbers)
+        return x
+
+    def _through_activation(self, slope: Tensor, activated: Tensor) -> Tensor:
+        if self._tanh:
+            return torch.ops.aten.tanh_backward(slope, activated)  # type: ignore[no-any-return]
+        return torch.ops.aten.threshold_backward(slope, activated, 0)  # type: ignore[no-any-return]

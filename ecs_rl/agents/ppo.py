@@ -1,0 +1,294 @@
+"""Proximal policy optimisation (Schulman et al. 2017): sample with the policy, then improve it a bounded step.
+
+Read from top to bottom: `act` picks actions and notes what the update needs, `observe` adds what came of them,
+`learn` improves both networks once the rollout is full. Where an update stands is kept in the agent and not in the
+generator that `learn` returns: one that is dropped halfway goes on at the next call, also after a save and a load.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecs_rl.agents.base import ActMode, Continuous, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.config import PPOConfig
+from ecs_rl.agents.heads import Categorical, Gaussian, Head
+from ecs_rl.agents.networks import MLP, Adam, Parameters
+from ecs_rl.agents.normalise import Normaliser, RewardScaler
+from ecs_rl.agents.rollout import Rollout
+from ecs_rl.agents.state import (
+    ACT_IN_THREADS_FROM,
+    LEARN_IN_THREADS_FROM,
+    check_fits,
+    check_observation,
+    counter,
+    prefixed,
+    random_streams,
+    under,
+    use_threads,
+)
+from ecs_rl.errors import DivergedError
+
+ADAM_EPSILON = 1e-5
+"""As in the paper's own code; torch's 1e-8 makes the first steps of nearly flat parameters too large."""
+METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction", "explained_variance", "lr")
+
+
+class PPO:
+    """An on-policy learner for discrete and continuous actions, with a policy and a value network of their own."""
+
+    name = "ppo"
+
+    def __init__(self, spec: PolicySpec, config: PPOConfig, *, seed: int, rows: int, threads: int = 1) -> None:
+        self.spec, self.config, self.rows, self.threads = spec, config, rows, threads
+        first, self._random, self._sample_random = random_streams(seed, 3)
+        inputs, outputs = len(spec.observations), len(spec.actions.names)
+        continuous = isinstance(spec.actions, Continuous)
+
+        shapes = MLP.shapes("policy", (inputs, *config.hidden, outputs))
+        shapes |= MLP.shapes("value", (inputs, *config.hidden, 1))
+        shapes |= {"policy/log_std": (outputs,)} if continuous else {}
+        self._parameters = p = Parameters(shapes)
+        self._policy = MLP(p, "policy", len(config.hidden) + 1, config.activation)
+        self._value = MLP(p, "value", len(config.hidden) + 1, config.activation)
+        self._policy.initialise(first, head_gain=0.01)
+        self._value.initialise(first, head_gain=1.0)
+        self._head: Head = Categorical()
+        if continuous:
+            p.value["policy/log_std"].fill_(config.log_std)
+            self._head = Gaussian(p.value["policy/log_std"], p.slope["policy/log_std"])
+        self._adam = Adam(p, ADAM_EPSILON)
+
+        self._normaliser = Normaliser(inputs, config.normalise_observations)
+        self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
+        action, kind = ((outputs,), torch.float32) if continuous else ((), torch.int64)
+        self._rollout = Rollout(config.rollout, rows, inputs, action, kind)
+        self._step = 0  # minibatches of the present update that are done
+        self._order = torch.empty(0, dtype=torch.int64)  # this epoch's permutation of the rollout's rows
+        self._shuffled: dict[str, Tensor] = {}
+        self._sums = torch.zeros(6)
+        self._metrics: dict[str, float] = {}
+
+    # --- acting -----------------------------------------------------------------------------------------------------
+
+    @torch.inference_mode()
+    def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
+        """Return one action per row; exploring also notes the observation, its value and the action's probability."""
+        check_observation(observation, self.spec, self.rows if mode is ActMode.EXPLORE else None)
+        use_threads(self.threads if len(observation) >= ACT_IN_THREADS_FROM else 1)
+        if mode is ActMode.EXPLORE:
+            return self._explore(observation)
+        output = self._policy(self._normalised(observation))
+        if mode is ActMode.GREEDY:
+            return self._head.best(output).numpy()
+        return self._head.sample(output, self._sample_random)[0].numpy()
+
+    def _explore(self, observation: Floats) -> NDArray[Any]:
+        rollout, t = self._rollout, self._rollout.size
+        if rollout.is_full:
+            raise RuntimeError("the rollout is full: run learn() to its end before exploring further")
+        x = rollout.tensors["observation"][t]
+        self._normaliser.apply(observation, out=rollout.arrays["observation"][t])
+        action, log_prob = self._head.sample(self._policy(x), self._random)
+        rollout.tensors["action"][t] = action
+        rollout.tensors["log_prob"][t] = log_prob
+        rollout.tensors["value"][t] = self._value(x).squeeze(1)
+        rollout.pending = True
+        return action.numpy()
+
+    def _normalised(self, observation: Floats) -> Tensor:
+        x = torch.empty(observation.shape)
+        self._normaliser.apply(observation, out=x.numpy())
+        return x
+
+    # --- gathering --------------------------------------------------------------------------------------------------
+
+    @torch.inference_mode()
+    def observe(self, experience: Experience) -> None:
+        """Add what followed the last exploring `act` to the rollout and to the running statistics."""
+        rollout, t, valid = self._rollout, self._rollout.size, experience.valid
+        if not rollout.pending:
+            raise RuntimeError("observe() takes what followed an exploring act(), and there was none")
+        check_observation(experience.next_observation, self.spec, self.rows)
+        if valid is not None and valid.all():
+            valid = None
+        ended = experience.terminated | experience.truncated
+        cut = experience.truncated if valid is None else experience.truncated & valid
+
+        self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
+        self._rewards.scale(experience.reward, ended, valid, out=rollout.arrays["reward"][t])
+        rollout.arrays["ended"][t] = ended
+        if valid is not None:
+            rollout.arrays["valid"][t] = valid
+        rollout.arrays["final_value"][t] = 0.0
+        if cut.any():
+            use_threads(1)
+            last = self._normalised(experience.next_observation[cut])
+            rollout.arrays["final_value"][t, cut] = self._value(last).squeeze(1).numpy()
+        rollout.pending = False
+        rollout.size += 1
+        if rollout.is_full:
+            self._normaliser.apply(experience.next_observation, out=rollout.last_observation.numpy())
+
+    # --- learning ---------------------------------------------------------------------------------------------------
+
+    def learn(self, progress: float) -> Iterator[None]:
+        """Make one full update if the rollout is full, yielding between minibatches."""
+        if not self._rollout.is_full:
+            return
+        c = self.config
+        lr = c.lr * (1.0 - min(max(progress, 0.0), 1.0)) if c.lr_schedule == "linear" else c.lr
+        while self._minibatch(lr):
+            yield
+
+    @torch.inference_mode()
+    def _minibatch(self, lr: float) -> bool:
+        """Take one gradient step; return False once the update is complete and the rollout empty again."""
+        if self._step == 0:
+            self._begin()
+        n = int(self._rollout.tensors["valid"].sum()) if self._step == 0 else len(self._order)
+        per_epoch = math.ceil(n / self.config.minibatch)
+        steps = per_epoch * self.config.epochs
+        if n > 0:
+            use_threads(self.threads if n >= per_epoch * LEARN_IN_THREADS_FROM else 1)
+            k = self._step % per_epoch
+            if k == 0:
+                self._order = self._shuffle()
+                self._shuffled = {}
+            # Parts as equal as can be: a last minibatch of a few rows would be a step of pure noise.
+            kl = self._descend(slice(k * n // per_epoch, (k + 1) * n // per_epoch), lr)
+            self._step += 1
+            if self._step < steps and not 0.0 < self.config.target_kl < kl:
+                return True
+        self._end(lr)
+        return False
+
+    def _begin(self) -> None:
+        c, rollout = self.config, self._rollout
+        use_threads(1)
+        rollout.finish(self._value(rollout.last_observation).squeeze(1).numpy(), c.gamma, c.gae_lambda)
+        self._sums.zero_()
+
+    def _shuffle(self) -> Tensor:
+        valid = self._rollout.flat("valid")
+        if bool(valid.all()):
+            return torch.randperm(len(valid), generator=self._random)
+        rows = valid.nonzero().squeeze(1)
+        return rows[torch.randperm(len(rows), generator=self._random)]
+
+    def _descend(self, part: slice, lr: float) -> float:
+        """Take one step down the gradient of PPO's loss on these rows of the shuffled rollout; return the KL."""
+        c = self.config
+        if not self._shuffled:
+            names = ("observation", "action", "log_prob", "advantage", "returns")
+            self._shuffled = {name: self._rollout.flat(name).index_select(0, self._order) for name in names}
+        x, action, old_log_prob, advantage, returns = (tensor[part] for tensor in self._shuffled.values())
+        n = len(x)
+        if c.normalise_advantages:
+            std, mean = torch.std_mean(advantage, correction=0)
+            advantage = (advantage - mean).div_(std + 1e-8)
+
+        log_prob, entropy = self._head.forward(self._policy.forward(x), action)
+        log_ratio = log_prob - old_log_prob
+        ratio = log_ratio.exp()
+        policy_loss, log_prob_slope = clipped_objective(ratio, advantage, c.clip)
+        error = self._value.forward(x).squeeze(1) - returns
+        value_loss = torch.dot(error, error) / n
+
+        self._policy.backward(self._head.backward(log_prob_slope, -c.entropy))
+        self._value.backward(error.mul_(2.0 * c.value_weight / n).unsqueeze(1))
+        norm = self._parameters.clip_gradient(c.max_grad_norm)
+        if not (math.isfinite(norm) and math.isfinite(float(policy_loss + value_loss))):
+            raise DivergedError(
+                f"PPO diverged: policy loss {float(policy_loss):g}, value loss {float(value_loss):g}, "
+                f"gradient {norm:g}; the last good parameters were kept. "
+                "Try a lower ppo.lr, or look for huge rewards and observations"
+            )
+        self._adam.step(lr)
+        kl = ((ratio - 1.0).sub_(log_ratio)).mean()
+        clipped = (ratio.sub_(1.0).abs_() > c.clip).sum() / n
+        self._sums += torch.stack([policy_loss, value_loss, entropy, kl, clipped, torch.ones(())])
+        return float(kl) if c.target_kl else 0.0
+
+    def _end(self, lr: float) -> None:
+        """Note the update's mean numbers and make room for the next rollout."""
+        *sums, steps = self._sums.tolist()
+        if steps:
+            self._metrics = {name: total / steps for name, total in zip(METRICS, sums, strict=False)}
+            spread = float(self._shuffled["returns"].var(correction=0))
+            unexplained = float(self._shuffled["advantage"].var(correction=0))
+            self._metrics["explained_variance"] = 1.0 - unexplained / spread if spread else 0.0
+            self._metrics["lr"] = lr
+        self._step, self._order, self._shuffled = 0, self._order[:0], {}
+        self._rollout.clear()
+
+    # --- what others ask --------------------------------------------------------------------------------------------
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return the mean numbers of the newest update, empty before the first."""
+        return dict(self._metrics)
+
+    def is_finite(self) -> bool:
+        """Tell whether every parameter is a finite number."""
+        return self._parameters.is_finite()
+
+    def parameters_sha256(self) -> str:
+        """Return the SHA-256 of both networks' parameters in the order of their names."""
+        return self._parameters.sha256()
+
+    def policy_state(self) -> State:
+        """Return copies of the parameters and of the normaliser."""
+        return self._parameters.state() | prefixed("normaliser", self._normaliser.state())
+
+    def load_policy_state(self, state: State) -> None:
+        """Take over a policy saved by `policy_state`."""
+        check_fits(state, self.policy_state())
+        self._parameters.load_state(state)
+        self._normaliser.load_state(under("normaliser", state))
+
+    def state(self) -> State:
+        """Return copies of everything that continuing exactly needs."""
+        return {
+            **self.policy_state(),
+            **prefixed("adam", self._adam.state()),
+            **prefixed("rewards", self._rewards.state()),
+            **prefixed("rollout", self._rollout.state()),
+            "random/train": self._random.get_state(),
+            "random/sample": self._sample_random.get_state(),
+            "update/step": counter(self._step),
+            "update/order": self._order.clone(),
+            "update/sums": self._sums.clone(),
+            "metrics": torch.tensor(list(self._metrics.values()), dtype=torch.float64),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+        growing = ("update/order", "metrics", *(f"rollout/{name}" for name in self._rollout.tensors))
+        check_fits(state, self.state(), growing=growing)
+        self._rollout.load_state(under("rollout", state))
+        self._parameters.load_state(state)
+        self._normaliser.load_state(under("normaliser", state))
+        self._adam.load_state(under("adam", state))
+        self._rewards.load_state(under("rewards", state))
+        self._random.set_state(state["random/train"])
+        self._sample_random.set_state(state["random/sample"])
+        self._step, self._shuffled = int(state["update/step"]), {}
+        self._order = state["update/order"].clone()
+        self._sums.copy_(state["update/sums"])
+        self._metrics = dict(zip(METRICS, state["metrics"].tolist(), strict=False))
+
+
+def clipped_objective(ratio: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:
+    """Return PPO's policy loss and its gradient by each log-probability.
+
+    d ratio / d log p is the ratio itself, so where the unclipped term is the smaller one the gradient is that term.
+    """
+    unclipped = ratio * advantage
+    clipped = ratio.clamp(1.0 - clip, 1.0 + clip).mul_(advantage)
+    slope = torch.where(unclipped <= clipped, unclipped, 0.0).mul_(-1.0 / len(ratio))
+    return -torch.minimum(unclipped, clipped).mean(), slope

@@ -1,0 +1,92 @@
+"""What all rows did since the last update, tick by tick, and the advantages that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecs_rl.agents.base import Bools, Floats, State
+from ecs_rl.errors import CheckpointError
+
+
+class Rollout:
+    """Preallocated (ticks, rows, ...) tensors; torch makes them, since aligned memory gives the same sums every run."""
+
+    def __init__(self, ticks: int, rows: int, observation: int, action: tuple[int, ...], action_type: torch.dtype):
+        self.ticks, self.rows, self.size = ticks, rows, 0
+        self.pending = False
+        self.tensors: dict[str, Tensor] = {
+            "observation": torch.zeros(ticks, rows, observation),
+            "action": torch.zeros(ticks, rows, *action, dtype=action_type),
+            "log_prob": torch.zeros(ticks, rows),
+            "value": torch.zeros(ticks, rows),
+            "reward": torch.zeros(ticks, rows),
+            "final_value": torch.zeros(ticks, rows),
+            "ended": torch.zeros(ticks, rows, dtype=torch.bool),
+            "valid": torch.ones(ticks, rows, dtype=torch.bool),
+            "advantage": torch.zeros(ticks, rows),
+            "returns": torch.zeros(ticks, rows),
+        }
+        self.arrays: dict[str, NDArray[Any]] = {name: t.numpy() for name, t in self.tensors.items()}
+        self.last_observation = torch.zeros(rows, observation)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether an update is due."""
+        return self.size == self.ticks
+
+    def clear(self) -> None:
+        """Start over."""
+        self.size = 0
+        self.tensors["valid"].fill_(True)
+
+    def finish(self, last_value: Floats, gamma: float, lam: float) -> None:
+        """Compute advantages and returns of the full rollout; `last_value` is V of what came after its last tick."""
+        a = self.arrays
+        following = np.concatenate([a["value"][1:], last_value[None]])
+        following = np.where(a["ended"], a["final_value"], following)
+        a["advantage"][:] = advantages(a["reward"], a["value"], following, a["ended"], a["valid"], gamma=gamma, lam=lam)
+        torch.add(self.tensors["advantage"], self.tensors["value"], out=self.tensors["returns"])
+
+    def flat(self, name: str) -> Tensor:
+        """Return one of the tensors with ticks and rows as one dimension."""
+        return self.tensors[name].flatten(0, 1)
+
+    def state(self) -> State:
+        """Return copies of the ticks filled so far, the pending one included."""
+        filled = self.size + self.pending
+        state = {name: tensor[:filled].clone() for name, tensor in self.tensors.items()}
+        pending = torch.tensor(self.pending)
+        return {**state, "pending": pending, "last_observation": self.last_observation.clone()}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take over a rollout of as many rows."""
+        pending, lengths = bool(state["pending"]), {len(state[name]) for name in self.tensors}
+        filled = max(lengths)
+        if len(lengths) > 1 or filled > self.ticks or filled < pending:
+            raise CheckpointError(f"the saved rollout holds {sorted(lengths)} ticks, this agent's {self.ticks}")
+        self.clear()
+        for name, tensor in self.tensors.items():
+            tensor[:filled].copy_(state[name])
+        self.last_observation.copy_(state["last_observation"])
+        self.pending, self.size = pending, filled - pending
+
+
+def advantages(
+    reward: Floats, value: Floats, following: Floats, ended: Bools, valid: Bools, *, gamma: float, lam: float
+) -> Floats:
+    """Return the generalised advantage estimate (Schulman 2016) of every (tick, row).
+
+    `following` is what the next observation is worth: 0 for a row that terminated, V of its last observation for one
+    that was cut. No estimate reaches back over an episode's end or over an invalid row, whose own estimate is 0.
+    """
+    advantage = np.where(valid, reward + np.float32(gamma) * following - value, np.float32(0))
+    decay = np.where(valid & ~ended, np.float32(gamma * lam), np.float32(0))
+    for t in range(len(advantage) - 2, -1, -1):
+        advantage[t] += decay[t] * advantage[t + 1]
+    return advantage

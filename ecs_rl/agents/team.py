@@ -1,0 +1,79 @@
+"""Several policies in one world, as one agent: each takes its own part of what the session hands over."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ecs_rl.agents.base import ActMode, Agent, Experience, Floats, PolicySpec, State
+
+
+class Team:
+    """One agent per policy; observations, actions and experiences come as tuples, one entry for each."""
+
+    def __init__(self, agents: Sequence[Agent]) -> None:
+        self.agents = tuple(agents)
+        self.name = self.agents[0].name
+        self.specs = tuple(agent.spec for agent in self.agents)
+
+    @property
+    def spec(self) -> PolicySpec:
+        """The first policy's; `specs` has all of them."""
+        return self.specs[0]
+
+    def act(self, observation: Sequence[Floats], mode: ActMode) -> tuple[NDArray[Any], ...]:
+        """Return the actions of every policy."""
+        return tuple(agent.act(seen, mode) for agent, seen in zip(self.agents, observation, strict=True))
+
+    def observe(self, experience: Sequence[Experience]) -> None:
+        """Hand every agent its own experience."""
+        for agent, told in zip(self.agents, experience, strict=True):
+            agent.observe(told)
+
+    def learn(self, progress: float) -> Iterator[None]:
+        """Update one agent after the other."""
+        for agent in self.agents:
+            yield from agent.learn(progress)
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return every agent's numbers under its policy's name."""
+        return {f"{agent.spec.name}/{k}": v for agent in self.agents for k, v in agent.metrics().items()}
+
+    def is_finite(self) -> bool:
+        """Tell whether every parameter of every agent is a finite number."""
+        return all(agent.is_finite() for agent in self.agents)
+
+    def policy_state(self) -> State:
+        """Return all policies' states, each under its name."""
+        return {f"{a.spec.name}/{name}": tensor for a in self.agents for name, tensor in a.policy_state().items()}
+
+    def load_policy_state(self, state: State) -> None:
+        """Hand every agent its part."""
+        for agent in self.agents:
+            agent.load_policy_state(_part(state, agent))
+
+    def state(self) -> State:
+        """Return all agents' states, each under its policy's name."""
+        return {f"{a.spec.name}/{name}": tensor for a in self.agents for name, tensor in a.state().items()}
+
+    def load_state(self, state: State) -> None:
+        """Hand every agent its part."""
+        for agent in self.agents:
+            agent.load_state(_part(state, agent))
+
+    def parameters_sha256(self) -> str:
+        """Return the SHA-256 over all agents' own, in the order of the policies."""
+        return hashlib.sha256("".join(agent.parameters_sha256() for agent in self.agents).encode()).hexdigest()
+
+
+def _part(state: State, agent: Agent) -> State:
+    prefix = f"{agent.spec.name}/"
+    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
+
+
+def join(agents: Sequence[Agent]) -> Agent | Team:
+    """Return the only agent, or all of them as one."""
+    return agents[0] if len(agents) == 1 else Team(agents)

@@ -1,0 +1,89 @@
+"""The live block that a training shows on a terminal; imported only when there is one."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from ecs_rl.commands.progress import ProgressSnapshot, evaluation, labelled, number, percent, time_left, whole
+
+
+class LiveBlock:
+    """A few lines that are drawn over themselves."""
+
+    interval = 0.1
+
+    def __init__(self, stream: TextIO, scene: str, run: str) -> None:
+        self._title = f"{scene}  {run}"
+        self._console = _PatientConsole(file=stream, force_terminal=True, highlight=False, emoji=False, markup=False)
+        # What others print meanwhile appears above the block, but only where it would have gone to a terminal anyway:
+        # a stdout that is piped into a file must get its lines itself.
+        self._live = Live(
+            console=self._console,
+            auto_refresh=False,
+            redirect_stdout=sys.stdout.isatty(),
+            redirect_stderr=sys.stderr.isatty(),
+        )
+
+    def draw(self, shown: ProgressSnapshot) -> None:
+        """Draw this snapshot over the one before."""
+        if not self._live.is_started:
+            self._live.start()
+            self._console.show_cursor(True)  # a second Ctrl-C leaves at once, and must not leave it hidden
+        self._live.update(self._block(shown), refresh=True)
+
+    def stop(self) -> None:
+        """Leave the last block standing and let others print again."""
+        try:
+            self._live.stop()
+        except (OSError, ValueError):  # the terminal is gone; what it held back is of no use to anyone
+            self._console.quiet = True
+
+    def _block(self, shown: ProgressSnapshot) -> Group:
+        head = Table.grid(expand=True, padding=(0, 2))
+        head.add_column(no_wrap=True, ratio=1, overflow="ellipsis")
+        head.add_column(no_wrap=True)
+        head.add_row(Text(self._title, "bold"), Text(shown.state, "cyan"))
+        length = number(shown.mean_length)
+        rows = [
+            [f"{whole(shown.steps_per_second)} steps/s", f"{shown.episodes:,} episodes", _elapsed(shown.seconds)],
+            labelled(("return", number(shown.mean_return)), ("length", length), ("eval", evaluation(shown))),
+            labelled(
+                *((name, f"{value:.4g}" if math.isfinite(value) else "-") for name, value in shown.losses.items())
+            ),
+        ]
+        return Group(head, _bar(shown), *(_line(row) for row in rows if row))
+
+
+class _PatientConsole(Console):
+    """A console that reports a broken pipe to its caller; rich's own would end the process."""
+
+    def on_broken_pipe(self) -> None:
+        """Hand on the error that is being handled."""
+        self.quiet = True
+        raise BrokenPipeError
+
+
+def _bar(shown: ProgressSnapshot) -> Table:
+    left = time_left(shown)
+    table = Table.grid(expand=True, padding=(0, 1))
+    table.add_column(ratio=1)
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    counts = f"{shown.steps:,}/{shown.total_steps:,} {percent(shown)}" + (f"  left {left}" if left else "")
+    table.add_row(ProgressBar(total=max(1, shown.total_steps), completed=shown.steps), counts)
+    return table
+
+
+def _line(parts: list[str]) -> Text:
+    return Text("   ".join(parts))  # wraps: a narrow terminal makes the block taller, not less telling
+
+
+def _elapsed(seconds: float) -> str:
+    return f"{whole(seconds)} s"

@@ -1,0 +1,118 @@
+"""The command lines of `train.py` and `play.py`, read into settings that need no further checks.
+
+What counts, first to last: the command line, the `--config` file, the settings of the run that is resumed, the
+scene's recipe for the chosen agent, the built-in defaults.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ecs_rl.commands.flags import read_flags
+from ecs_rl.commands.layers import read_config, with_config, with_earlier, with_recipe
+from ecs_rl.commands.limits import check_settings
+from ecs_rl.commands.numbers import parse_count
+from ecs_rl.commands.settings import PlaySettings, SceneDefaults, TrainSettings
+from ecs_rl.errors import CommandError, EcsRlError
+
+Recipes = Callable[[str], SceneDefaults]
+Earlier = Callable[[TrainSettings], Mapping[str, Any]]
+
+_HELP = frozenset({"-h", "--help"})
+
+
+def parse_train(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None = None) -> TrainSettings:
+    """Return the settings of `train.py`, every one resolved; `--help` prints and exits.
+
+    `recipes` loads what the scene of this name suggests. `earlier`, called only for `--resume`, is given the settings
+    read so far (which run: `scene`, `name`, `version`, `runs`, `resume`) and returns that run's `config.json`.
+    """
+    if not _HELP.isdisjoint(argv):
+        _help_train([token for token in argv if token not in _HELP], recipes)
+    settings = _finished(read_flags(_defaults(argv, recipes, earlier), argv, "train.py"))
+    check_settings(settings, _flag)
+    if settings.resume is not None and settings.init_from is not None:
+        raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
+    return settings
+
+
+def parse_play(argv: Sequence[str]) -> PlaySettings:
+    """Return the settings of `play.py`; `--help` prints and exits."""
+    settings = read_flags(PlaySettings(), argv, "play.py")
+    check_settings(settings, _flag)
+    return replace(
+        settings,
+        checkpoint=_checkpoint("--checkpoint", settings.checkpoint),
+        compare=tuple(_checkpoint("--compare", each) for each in settings.compare),
+    )
+
+
+def _help_train(argv: Sequence[str], recipes: Recipes) -> NoReturn:
+    """Print the help and exit, with the defaults of the scene if one is named."""
+    try:
+        defaults = _defaults(argv, recipes, None)
+    except EcsRlError:
+        defaults = TrainSettings()  # help must always help, whatever else is wrong with the command
+    read_flags(defaults, ["--help"], "train.py")
+    raise AssertionError("--help exits")
+
+
+def _defaults(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None) -> TrainSettings:
+    """Return what counts where the command line is silent; to learn that, the command line is read once before."""
+    asked = read_flags(TrainSettings(), argv, "train.py")
+    config = read_config(asked.config) if asked.config else {}
+    if config:
+        asked = read_flags(with_config(TrainSettings(), config, asked.config), argv, "train.py")
+    check_settings(asked, _flag)
+    _require_scene(asked)
+    suggested = recipes(asked.scene)
+    resumed = earlier(_finished(asked)) if earlier and asked.resume is not None else {}
+    agent = asked.agent or str(resumed.get("agent", "")) or suggested.agent
+    settings = with_recipe(TrainSettings(), asked.scene, suggested, agent)
+    settings = with_earlier(settings, resumed, agent)
+    settings = with_config(settings, config, asked.config)
+    return replace(settings, scene=asked.scene, agent=agent)
+
+
+def _require_scene(settings: TrainSettings) -> None:
+    if settings.scene:
+        return
+    hint = f" (--resume took '{settings.resume}' as its run: write SCENE before it)" if settings.resume else ""
+    raise CommandError(f"SCENE is missing: name a scene, as in: train.py cartpole{hint}")
+
+
+def _finished(settings: TrainSettings) -> TrainSettings:
+    """Fill in what follows from the other settings and from this machine."""
+    threads = settings.threads or min(2, _cores())
+    return replace(settings, threads=threads, name=settings.name or _name_of(settings.scene))
+
+
+def _cores() -> int:
+    """Return how many cores this process may use; only Linux can tell that apart from how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _name_of(scene: str) -> str:
+    """Return a run's name for a scene: `my_scene` for `path/to/my scene.py`, `Pong-v5` for `gym:Pong-v5`."""
+    stem = scene.removeprefix("gym:").replace("/", "_") if scene.startswith("gym:") else Path(scene).stem
+    return re.sub(r"[^A-Za-z0-9._-]", "_", stem).lstrip("._-")[:64] or "run"
+
+
+def _checkpoint(flag: str, text: str) -> str:
+    """Return `best`, `latest` or the plain digits of a step (`98k` is `98000`)."""
+    if text in ("best", "latest"):
+        return text
+    try:
+        return str(parse_count(text))
+    except CommandError:
+        raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest or a step like 98304") from None
+
+
+def _flag(name: str) -> str:
+    """Return how a setting is written on the command line."""
+    return name.upper() if name in ("scene", "target") else "--" + name.replace("_", "-")

@@ -1,0 +1,170 @@
+"""How far a training is: one live block on a terminal, plain lines elsewhere, and never a reason to stop training."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self, TextIO
+
+from ecs_rl.commands.pipes import redirect_to_nowhere
+
+
+@dataclass(frozen=True)
+class ProgressSnapshot:
+    """What there is to show at one moment; what is not known yet is None or NaN."""
+
+    steps: int
+    total_steps: int
+    seconds: float
+    """Training time so far."""
+    steps_per_second: float
+    episodes: int = 0
+    mean_return: float | None = None
+    """Rolling mean over the latest training episodes."""
+    mean_length: float | None = None
+    """Rolling mean of the same episodes' ticks."""
+    last_eval: float | None = None
+    """Mean return of the latest greedy evaluation."""
+    best_eval: float | None = None
+    best_step: int | None = None
+    losses: Mapping[str, float] = field(default_factory=dict)
+    state: str = "training"
+    """What is going on, in a word: training, evaluating, saving, interrupted, solved."""
+
+
+class Display(Protocol):
+    """One way to show a snapshot."""
+
+    interval: float
+    """Seconds between two drawings."""
+
+    def draw(self, shown: ProgressSnapshot) -> None:
+        """Show this snapshot in place of, or after, the one before."""
+
+    def stop(self) -> None:
+        """Leave the terminal as it was; must not fail on a stream that is gone."""
+
+
+class Progress:
+    """Draws a snapshot now and then; between two drawings `update` costs one look at the clock."""
+
+    def __init__(self, stream: TextIO, *, scene: str, run: str, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._display: Display = _display_for(stream, scene, run)
+        self._snapshot: Callable[[], ProgressSnapshot] | None = None
+        # Plain lines wait for something to tell; a block should be there at once.
+        self._due = clock() + (self._display.interval if isinstance(self._display, PlainLines) else 0.0)
+
+    def update(self, snapshot: Callable[[], ProgressSnapshot]) -> None:
+        """Draw `snapshot()` if it is time to; it is not called otherwise."""
+        self._snapshot = snapshot
+        if self._clock() >= self._due:
+            self._draw(snapshot())
+
+    def close(self) -> None:
+        """Draw the last snapshot and give the terminal back; a second call does nothing."""
+        if self._snapshot is not None and self._due < math.inf:
+            self._draw(self._snapshot())
+        self._display.stop()
+        self._due = math.inf
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _draw(self, shown: ProgressSnapshot) -> None:
+        try:
+            self._display.draw(shown)
+            self._due = self._clock() + self._display.interval
+        except (OSError, ValueError) as error:  # the reader went away, or somebody closed the stream
+            self._due = math.inf
+            self._display.stop()
+            if isinstance(error, BrokenPipeError):
+                redirect_to_nowhere(self._stream)
+
+
+class PlainLines:
+    """One line every few seconds, for logs, pipes and CI."""
+
+    interval = 3.0
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def draw(self, shown: ProgressSnapshot) -> None:
+        """Write one line."""
+        self._stream.write(plain_line(shown) + "\n")
+        self._stream.flush()
+
+    def stop(self) -> None:
+        """Nothing to give back."""
+
+
+def plain_line(shown: ProgressSnapshot) -> str:
+    """Return a snapshot in one line, leaving out what is not known."""
+    parts = [
+        f"steps {shown.steps:,}/{shown.total_steps:,} {percent(shown)}",
+        f"{whole(shown.steps_per_second)} steps/s",
+        *labelled(("return", number(shown.mean_return))),
+        *labelled(("eval", evaluation(shown))),
+        *labelled(("left", time_left(shown))),
+        *([] if shown.state in ("", "training") else [shown.state]),
+    ]
+    return "  ".join(parts)
+
+
+def labelled(*pairs: tuple[str, str]) -> list[str]:
+    """Return `label value` for each pair that has a value."""
+    return [f"{label} {value}" for label, value in pairs if value]
+
+
+def percent(shown: ProgressSnapshot) -> str:
+    """Return how much is done, `100%` only when all of it is."""
+    return f"{min(100, 100 * shown.steps // max(1, shown.total_steps))}%"
+
+
+def whole(value: float) -> str:
+    """Return `84,000`, or `-` for what is not known."""
+    return f"{value:,.0f}" if math.isfinite(value) else "-"
+
+
+def number(value: float | None) -> str:
+    """Return `132.4`, more digits for small numbers, or nothing for what is not known."""
+    if value is None or not math.isfinite(value):
+        return ""
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def evaluation(shown: ProgressSnapshot) -> str:
+    """Return `201.3 (best 210.0 at 98,304)`, or nothing before the first evaluation."""
+    last, best = number(shown.last_eval), number(shown.best_eval)
+    at = f" at {shown.best_step:,}" if shown.best_step is not None else ""
+    return " ".join(filter(None, (last, f"(best {best}{at})" if best else "")))
+
+
+def time_left(shown: ProgressSnapshot) -> str:
+    """Return `0:04`, `1:02:03` or `2d 3h`, or nothing while the speed is not known."""
+    speed = shown.steps_per_second
+    if not (math.isfinite(speed) and speed > 0):
+        return ""
+    seconds = max(0, math.ceil((shown.total_steps - shown.steps) / speed))
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours // 24}d {hours % 24}h"
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def _display_for(stream: TextIO, scene: str, run: str) -> Display:
+    if not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
+        return PlainLines(stream)
+    from ecs_rl.commands.live_block import LiveBlock  # rich costs 40 ms, and only a terminal needs it
+
+    return LiveBlock(stream, scene, run)

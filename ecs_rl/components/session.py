@@ -1,0 +1,48 @@
+"""The session in the world: where each tick's transitions and episode ends go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ecs_rl.session import EpisodeRecord, TrainingSession
+
+
+@dataclass(slots=True)
+class Session:
+    """The training session, which also works without a world. Written by record, learn, tally, evaluate and write."""
+
+    training: TrainingSession
+
+
+@dataclass(slots=True)
+class Exam:
+    """When the policies are examined, and how that went. Written by evaluate."""
+
+    every: int
+    """Steps between two evaluations."""
+    seeds: tuple[int, ...]
+    """One episode each."""
+    play: Callable[[Sequence[int]], list[EpisodeRecord]]
+    """Plays a greedy episode for each seed, in a world of its own."""
+    solved_at: float | None
+    taken_at: int = 0
+    """Steps at the last evaluation."""
+    last: float | None = None
+    """Mean return of the last evaluation."""
+    solved_step: int | None = None
+    solved_second: float | None = None
+    """Training time, evaluation left out, before the evaluation that first reached `solved_at`."""
+
+
+@dataclass(slots=True)
+class Journal:
+    """When numbers go into the run's metrics. Written by write."""
+
+    every: int
+    """Steps between two rows; there is one at each evaluation too."""
+    began: float
+    """Clock reading at the first tick."""
+    written_at: int = 0

@@ -1,0 +1,39 @@
+"""Greedy episodes in a world of their own: what evaluations, `play.py` and the tests mean by "how good is it"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ecs_rl.components import Episodes
+from ecs_rl.components.mind import ChooseAction
+from ecs_rl.errors import SceneError
+from ecs_rl.processors.tally import records_of
+from ecs_rl.scene.arena import Scene
+from ecs_rl.session import EpisodeRecord
+from ecs_rl.world import World
+
+SEED = 10_000
+"""The seed of the first evaluation episode; the next ones count on from it. Never the training's."""
+MOST_EXPLOSIONS = 5
+"""Episodes that an arena may lose to an explosion before the scene is to blame."""
+
+
+def play_episodes(scene: Scene, policies: Mapping[str, ChooseAction], seeds: Sequence[int]) -> list[EpisodeRecord]:
+    """Play one episode for each seed, all at once in arenas of a new world, and return them in the order of the seeds."""
+    world = World(scene, arenas=len(seeds), seeds=seeds, policies=policies)
+    try:
+        episodes = world.one(Episodes)
+        records: list[EpisodeRecord | None] = [None] * len(seeds)
+        missing = len(seeds)
+        while missing:
+            if world.ticks > scene.max_ticks * MOST_EXPLOSIONS:
+                raise SceneError(f"{scene.name}: an arena explodes in every episode; see `train.py {scene.name} --check`")
+            world.tick()
+            if episodes.finished is not None:
+                for arena, record in zip(episodes.finished.arena.tolist(), records_of(episodes), strict=True):
+                    if records[arena] is None:
+                        records[arena] = record
+                        missing -= 1
+        return [record for record in records if record is not None]
+    finally:
+        world.close()

@@ -1,0 +1,108 @@
+"""One arena of a scene put into a pymunk Space at its own place: bodies, shapes, joints and ground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pymunk
+
+from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.joints import Groove, Joint, Pivot, Spring, TurnLimit, TurnSpring
+from ecs_rl.scene.parts import Disc, Shape
+from ecs_rl.scene.roles import Role
+
+SEGMENT_RADIUS = 0.02  # metres; thinner ground lets fast corners sink in further before they are pushed out
+
+
+@dataclass
+class Built:
+    """What one arena put into its Space."""
+
+    bodies: list[pymunk.Body]
+    terrain: list[pymunk.Segment] = field(default_factory=list)
+    """The segments that each episode moves, over all terrains in order."""
+
+
+def collides(arena: Arena) -> dict[int, int]:
+    """Return for each role the bits of all it collides with: every role it is not joined to, and the ground."""
+    ground = 1 << len(arena.roles)
+    has_ground = bool(arena.walls or arena.terrains)
+    masks = {role.number: (((ground << 1) - 1) if has_ground else ground - 1) & ~(1 << role.number) for role in arena.roles}
+    for joint in arena.joints:
+        if joint.a.body is not None:
+            masks[joint.a.number] &= ~(1 << joint.b.number)
+            masks[joint.b.number] &= ~(1 << joint.a.number)
+    return masks
+
+
+def add_arena(space: pymunk.Space, arena: Arena, x: float) -> Built:
+    """Add one arena's things to the Space, its origin at (x, 0), roles in order."""
+    built = Built([_body(role) for role in arena.roles])
+    space.add(*built.bodies)
+    masks = collides(arena)
+    for role, body in zip(arena.roles, built.bodies, strict=True):
+        if masks[role.number]:  # what can touch nothing costs nothing
+            space.add(*(_shape(shape, role, body, masks[role.number]) for shape in role.shapes))
+    for joint in arena.joints:
+        a = space.static_body if joint.a.body is None else built.bodies[joint.a.number]
+        space.add(_constraint(joint, a, built.bodies[joint.b.number], x if joint.a.body is None else 0.0))
+    _add_ground(space, arena, x, built)
+    return built
+
+
+def _body(role: Role) -> pymunk.Body:
+    assert role.body is not None
+    return pymunk.Body(role.body.mass, role.moment)
+
+
+def _shape(shape: Shape, role: Role, body: pymunk.Body, mask: int) -> pymunk.Shape:
+    made: pymunk.Shape
+    made = pymunk.Circle(body, shape.radius, shape.at) if isinstance(shape, Disc) else pymunk.Poly(body, shape.points)
+    assert role.body is not None
+    made.friction, made.elasticity = role.body.friction, role.body.elasticity
+    made.filter = pymunk.ShapeFilter(categories=1 << role.number, mask=mask)
+    return made
+
+
+def _constraint(joint: Joint, a: pymunk.Body, b: pymunk.Body, x: float) -> pymunk.Constraint:
+    match joint:
+        case Groove():
+            start, end = (joint.start[0] + x, joint.start[1]), (joint.end[0] + x, joint.end[1])
+            return pymunk.GrooveJoint(a, b, start, end, joint.at)
+        case Pivot():
+            return pymunk.PivotJoint(a, b, (joint.at[0] + x, joint.at[1]), joint.hinge)
+        case TurnLimit():
+            return pymunk.RotaryLimitJoint(a, b, joint.low, joint.high)
+        case TurnSpring():
+            # pymunk measures the angle of a against b.
+            return pymunk.DampedRotarySpring(a, b, -joint.rest, joint.stiffness, joint.damping)
+        case Spring():
+            at = (joint.at[0] + x, joint.at[1])
+            return pymunk.DampedSpring(a, b, at, joint.hinge, joint.rest, joint.stiffness, joint.damping)
+
+
+def _add_ground(space: pymunk.Space, arena: Arena, x: float, built: Built) -> None:
+    bit = 1 << len(arena.roles)
+    roles = pymunk.ShapeFilter(categories=bit, mask=bit - 1)
+    pieces = [(wall, wall.ends) for wall in arena.walls]
+    for wall, (start, end) in pieces:
+        moved = (start[0] + x, start[1]), (end[0] + x, end[1])
+        space.add(_segment(space, moved[0], moved[1], wall.friction, wall.elasticity, roles))
+    for terrain in arena.terrains:
+        for i in range(terrain.points - 1):
+            ends = (x + i, -1.0), (x + i + 1.0, -1.0)  # moved before the first tick
+            built.terrain.append(_segment(space, *ends, terrain.friction, terrain.elasticity, roles))
+    space.add(*built.terrain)
+
+
+def _segment(
+    space: pymunk.Space,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    friction: float,
+    elasticity: float,
+    roles: pymunk.ShapeFilter,
+) -> pymunk.Segment:
+    segment = pymunk.Segment(space.static_body, start, end, SEGMENT_RADIUS)
+    segment.friction, segment.elasticity, segment.filter = friction, elasticity, roles
+    return segment

@@ -1,0 +1,104 @@
+"""A shard: some arenas in one pymunk Space, moved in and out by batch calls.
+
+The batch calls read and write rows in the Space's own order and past the end of a buffer that is too short, so the
+order and the count are checked once, when the shard is built; neither changes after that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pymunk
+from pymunk import batch
+from pymunk.batch import ArbiterFields, BodyFields
+
+from ecs_rl.arrays import F64, I64
+from ecs_rl.physics.batch_rows import STATE, row_targets, set_states
+from ecs_rl.physics.build import Built, add_arena, collides
+from ecs_rl.scene.arena import Arena, Scene
+
+_FORCE = BodyFields.FORCE | BodyFields.TORQUE
+_PAIR = ArbiterFields.BODY_A_ID | ArbiterFields.BODY_B_ID
+
+
+class Shard:
+    """Arenas `rows` of a world in one Space; each stands `2.5 * extent` from the next, so they never touch."""
+
+    def __init__(self, scene: Scene, arena: Arena, rows: slice) -> None:
+        self.rows = rows
+        self.count, self.roles = rows.stop - rows.start, len(arena.roles)
+        self.dt, self.substeps = scene.dt / scene.substeps, scene.substeps
+        self.space = pymunk.Space()
+        self.space.gravity = scene.gravity
+        # Contacts vanish with the step in which they part, so the list of contacts is what touches now.
+        self.space.collision_persistence = 1
+        static = self.space.static_body  # touched now, so that it has its row (the last) from the beginning
+        spacing = 2.5 * scene.extent if _needs_room(arena) else 0.0
+        self.origin = spacing * np.arange(self.count)
+        self.built: list[Built] = [add_arena(self.space, arena, float(x)) for x in self.origin]
+        self.bodies = [row_targets(built.bodies) for built in self.built]
+        self._force = np.zeros((self.count * self.roles + 1, 3))
+        self._force_in, self._state_out, self._contacts = batch.Buffer(), batch.Buffer(), batch.Buffer()
+        self._force_in.set_float_buf(self._force)
+        self._check_rows(static)
+
+    def _check_rows(self, static: pymunk.Body) -> None:
+        buffer = batch.Buffer()
+        batch.get_space_bodies(self.space, BodyFields.BODY_ID | STATE, buffer)
+        ids = np.frombuffer(buffer.int_buf(), dtype=np.uintp).astype(np.int64)
+        expected = [body.id for built in self.built for body in built.bodies] + [static.id]
+        if ids.tolist() != expected or len(buffer.float_buf()) != len(ids) * 6 * 8:
+            raise RuntimeError("the Space lists its bodies in another order than they were added: refusing to guess")
+
+    def put(self, rows: I64, state: F64) -> None:
+        """Move the bodies of some arenas of this shard (rows counted from its first) to (6, roles, rows) columns."""
+        moved = np.ascontiguousarray(state.transpose(2, 1, 0))
+        moved[:, :, 0] += self.origin[rows, None]
+        bodies = [body for row in rows.tolist() for body in self.bodies[row]]
+        set_states(bodies, moved.reshape(-1, 6))
+
+    def push(self, force: F64) -> None:
+        """Take the world's (3, roles, arenas) forces for the coming physics step."""
+        self._force[:-1].reshape(self.count, self.roles, 3)[...] = force[:, :, self.rows].transpose(2, 1, 0)
+        batch.set_space_bodies(self.space, _FORCE, self._force_in)
+
+    def step(self) -> None:
+        """Run all physics steps of one tick."""
+        self.space.step(self.dt)
+        for _ in range(self.substeps - 1):  # the physics forgets forces after each step
+            batch.set_space_bodies(self.space, _FORCE, self._force_in)
+            self.space.step(self.dt)
+
+    def pull(self, state: F64) -> None:
+        """Write where the bodies are now into the world's (6, roles, arenas) columns."""
+        self._state_out.clear()
+        batch.get_space_bodies(self.space, STATE, self._state_out)
+        rows = np.frombuffer(self._state_out.float_buf(), dtype=np.float64)[:-6]
+        mine = state[:, :, self.rows]
+        mine[...] = rows.reshape(self.count, self.roles, 6).transpose(2, 1, 0)
+        if self.origin[-1]:
+            mine[0] -= self.origin
+
+    def contacts(self) -> I64:
+        """Return (contacts, 2) ids of the bodies that touch now; the ground's is in no arena."""
+        self._contacts.clear()
+        batch.get_space_arbiters(self.space, _PAIR, self._contacts)
+        return np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy()
+
+    def shape_terrain(self, arena: int, points: F64) -> None:
+        """Give one arena of this shard its new ground, (segments, 2, 2) from the arena's own origin."""
+        x = float(self.origin[arena])
+        for segment, ((ax, ay), (bx, by)) in zip(self.built[arena].terrain, points.tolist(), strict=True):
+            segment.unsafe_set_endpoints((ax + x, ay), (bx + x, by))
+            self.space.reindex_shape(segment)
+
+
+def _needs_room(arena: Arena) -> bool:
+    """Tell whether anything can touch; what cannot may stand in one place, where numbers are the most exact."""
+    return any(collides(arena).values())
+
+
+def shard_slices(arenas: int, size: int) -> list[slice]:
+    """Cut `arenas` rows into equal shards of about `size`."""
+    count = max(1, round(arenas / size))
+    edges: I64 = np.linspace(0, arenas, count + 1).astype(np.int64)
+    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]

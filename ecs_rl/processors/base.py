@@ -1,0 +1,29 @@
+"""What all stages share: they gather their columns once, and their time is measured."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import esper
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+
+class Stage(esper.Processor):
+    """A stage of the tick. Columns never move while a world lives, so each stage gathers its own when it is made."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.seconds = 0.0
+
+    def process(self) -> None:
+        """Run the stage and count its time."""
+        began = perf_counter()
+        self.run()
+        self.seconds += perf_counter() - began
+
+    def run(self) -> None:
+        """Do this stage's part of the tick."""
+        raise TypeError(f"{type(self).__name__} does nothing")

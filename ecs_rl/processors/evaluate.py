@@ -1,0 +1,43 @@
+"""evaluate: Session, Policy -> Exam, Session."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ecs_rl.components import Exam, Journal, Session
+from ecs_rl.processors.base import Stage
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+
+class Evaluate(Stage):
+    """Examine the policies on episodes that never change, in a world of its own, and keep the best."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.session, self.exam, self.journal = world.one(Session), world.one(Exam), world.one(Journal)
+
+    def run(self) -> None:
+        """Hold an exam at the first tick at or past each multiple of `every`, and when the steps are done."""
+        exam, training = self.exam, self.session.training
+        steps = training.total_steps
+        due = steps // exam.every > exam.taken_at // exam.every
+        if not due and not (training.is_done and exam.taken_at < steps):
+            return
+        trained = perf_counter() - self.journal.began - self.seconds
+        self.hold()
+        if exam.solved_step is None and exam.solved_at is not None and (exam.last or 0.0) >= exam.solved_at:
+            exam.solved_step, exam.solved_second = steps, trained
+
+    def hold(self) -> None:
+        """Play the episodes and tell the session."""
+        exam, training = self.exam, self.session.training
+        exam.taken_at = training.total_steps
+        for seed, record in zip(exam.seeds, exam.play(exam.seeds), strict=True):
+            training.on_eval_episode(record.total_reward, record.length, record.status, record.extras, seed)
+        report = training.eval_report()
+        assert report is not None
+        exam.last = report.mean_return
+        training.maybe_save_best()

@@ -1,0 +1,43 @@
+"""guard: Pose, Motion -> Explosion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_rl.components import Explosion
+from ecs_rl.processors.base import Stage
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+FASTEST = 1e5
+"""Metres or radians per second, and radians: no game goes there, but numbers that are about to overflow do."""
+
+
+class Guard(Stage):
+    """Find arenas whose physics went astray, count them, and keep their numbers from everyone after this stage."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.explosion = world.one(Explosion)
+        self.state = world.physics.state
+        self.limit = np.array([world.scene.extent] * 2 + [FASTEST] * 4).reshape(6, 1, 1)
+        self.quick_limit = min(world.scene.extent, FASTEST)
+
+    def run(self) -> None:
+        """Look at the extremes of everything first: that is all an ordinary tick costs."""
+        if self.explosion.any:
+            self.explosion.now[...] = False
+            self.explosion.any = False
+        state = self.state
+        if state.max() < self.quick_limit and state.min() > -self.quick_limit:  # false for NaN as well
+            return
+        astray = ~(np.abs(state) < self.limit).all(axis=(0, 1))
+        if astray.any():
+            self.explosion.now[...] = astray
+            self.explosion.any = True
+            self.explosion.count += int(astray.sum())
+            state[:, :, astray] = 0.0
+            self.world.physics.touch.pairs[astray] = False

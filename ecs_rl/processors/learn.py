@@ -1,0 +1,24 @@
+"""learn: Session -> Session, Policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ecs_rl.components import Session
+from ecs_rl.processors.base import Stage
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+
+class Learn(Stage):
+    """Let the agent improve once it has gathered enough; agents yield between minibatches, headless takes them all."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.session = world.one(Session)
+
+    def run(self) -> None:
+        """Finish the update that is due, if any."""
+        for _ in self.session.training.learn():
+            pass

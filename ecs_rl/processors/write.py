@@ -1,0 +1,54 @@
+"""write: Session, Exam -> the run directory."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ecs_rl.components import Exam, Explosion, Journal, Session
+from ecs_rl.processors.base import Stage
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+FLUSH_EVERY = 2.0
+"""Seconds after which log rows reach the disk for whoever reads along; no result depends on it."""
+
+
+class Write(Stage):
+    """Bring checkpoints, metrics and logs to disk when they are due."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.session, self.exam, self.journal = world.one(Session), world.one(Exam), world.one(Journal)
+        self.explosion = world.one(Explosion)
+        self.flushed = 0.0
+
+    def run(self) -> None:
+        """Write what is due."""
+        training, journal = self.session.training, self.journal
+        training.save_if_due()
+        if training.run is None:
+            return
+        steps = training.total_steps
+        examined = self.exam.taken_at == steps and journal.written_at < steps
+        if examined or training.is_done or steps // journal.every > journal.written_at // journal.every:
+            journal.written_at = steps
+            now = perf_counter()
+            training.run.log_metrics(steps, now - journal.began, self.metrics(examined))
+            if now - self.flushed > FLUSH_EVERY:
+                self.flushed = now
+                training.run.flush()
+
+    def metrics(self, examined: bool) -> dict[str, float]:
+        """Return one row of numbers by name."""
+        training = self.session.training
+        row = {f"rollout/{name}": value for name, value in training.stats_summary().items()}
+        row |= {f"train/{name}": value for name, value in training.agent.metrics().items()}
+        row["time/steps_per_second"] = training.steps_per_sec
+        row |= {f"time/{name}": seconds for name, seconds in self.world.seconds_in.items()}
+        row["env/explosions"] = float(self.explosion.count)
+        report = training.eval_report() if examined else None
+        if report is not None:
+            row |= {f"eval/{key}": getattr(report, key) for key in ("mean_return", "std_return", "mean_length")}
+        return row

@@ -1,0 +1,149 @@
+"""Which run is meant: by path, by name and version, by name alone, or simply the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ecs_rl.errors import CheckpointError, CommandError, nearest
+from ecs_rl.runs.checkpoint import read_manifest
+from ecs_rl.runs.layout import CHECKPOINTS, START, natural, step_checkpoints, subpaths
+from ecs_rl.runs.metadata import Metadata, read_metadata
+
+
+class FoundRun(NamedTuple):
+    """A run directory, and a sentence for each newer candidate that could not be used."""
+
+    path: Path
+    skipped: list[str]
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    """One run in a listing; `metadata` is None where `problem` says why it cannot be read."""
+
+    path: Path
+    metadata: Metadata | None
+    problem: str | None
+
+
+def find_run(
+    run: str | Path | None = None, runs_dir: str | Path = "runs", *, needs_checkpoint: bool = True
+) -> FoundRun:
+    """Return the newest usable run that is meant: an exact directory, `name/version`, `name`, or any if None.
+
+    Usable is a run with readable metadata and at least one sound checkpoint. Without `needs_checkpoint`, the newest
+    one that only lacks checkpoints is taken when there is nothing better. CommandError if nothing of that name
+    exists, CheckpointError if nothing of it is usable.
+    """
+    base = _base(run, Path(runs_dir))
+    skipped: list[str] = []
+    fallback: FoundRun | None = None
+    for candidate in _newest_first(base, skipped, Path(runs_dir)):
+        problem = _metadata_problem(candidate)
+        if problem is None and has_sound_checkpoint(candidate):
+            return FoundRun(candidate, skipped)
+        if problem is None and not needs_checkpoint:
+            fallback = fallback or FoundRun(candidate, list(skipped))
+        skipped.append(f"skipped {problem or f'{candidate}: it has no checkpoint that can be used'}")
+    if fallback:
+        return fallback
+    raise CheckpointError(f"no run that can be used in {base}; " + ("; ".join(skipped) or "train one first"))
+
+
+def list_runs(runs_dir: str | Path = "runs") -> list[RunEntry]:
+    """Return every run below the runs folder, newest first, the unreadable ones with their problem."""
+    return [_entry(path) for path in _all_runs(Path(runs_dir))]
+
+
+def has_sound_checkpoint(run: Path) -> bool:
+    """Tell whether any checkpoint of a run passes its seal, the newest looked at first."""
+    steps = step_checkpoints(run)
+    named = [run / CHECKPOINTS / f"{name}.safetensors" for name in ("latest", "best")]
+    candidates = [named[0], *(steps[step] for step in sorted(steps, reverse=True)), named[1]]
+    return any(_is_sound(path) for path in candidates)
+
+
+def _is_sound(checkpoint: Path) -> bool:
+    try:
+        read_manifest(checkpoint)
+    except CheckpointError:
+        return False
+    return True
+
+
+def _metadata_problem(run: Path) -> str | None:
+    try:
+        read_metadata(run)
+    except CheckpointError as error:
+        return str(error)
+    return None
+
+
+def _entry(path: Path) -> RunEntry:
+    try:
+        return RunEntry(path, read_metadata(path), None)
+    except CheckpointError as error:
+        return RunEntry(path, None, str(error))
+
+
+def _base(run: str | Path | None, runs_dir: Path) -> Path:
+    if run is None:
+        return runs_dir
+    # A name comes first: a folder that happens to be called like it says nothing about runs.
+    for base in (runs_dir / run, Path(run)):
+        if base.is_dir() and str(run) not in {"", "."}:
+            return base
+    names = [path.name for path in _folders(runs_dir)]
+    hint = nearest(str(run).split("/", maxsplit=1)[0], names) if names else "train one first"
+    raise CommandError(f"there is no run '{run}' in {runs_dir}; {hint}")
+
+
+def _newest_first(base: Path, skipped: list[str], runs_dir: Path) -> Iterator[Path]:
+    depth = _depth(base, runs_dir)
+    if depth == 0:
+        yield from _all_runs(base)
+    elif depth == 1:
+        for version in _sorted(_folders(base)):
+            yield from _runs_or_note(version, skipped)
+    elif depth == 2:
+        yield from _runs_or_note(base, skipped)
+    else:
+        yield base
+
+
+def _depth(base: Path, runs_dir: Path) -> int:
+    """Return 1 for the directory of a name, 2 for a version, 3 for a run; outside `runs_dir` by what it holds."""
+    if (base / "metadata.json").is_file():
+        return 3
+    if base.resolve().is_relative_to(runs_dir.resolve()):
+        return len(base.resolve().relative_to(runs_dir.resolve()).parts)
+    if START.fullmatch(base.name):
+        return 3
+    return 2 if _runs_in(base) else 1
+
+
+def _runs_or_note(version: Path, skipped: list[str]) -> list[Path]:
+    runs = _runs_in(version)
+    if not runs:
+        skipped.append(f"skipped {version}: it holds no run")
+    return runs
+
+
+def _all_runs(runs_dir: Path) -> list[Path]:
+    runs = [run for name in _folders(runs_dir) for version in _folders(name) for run in _runs_in(version)]
+    return sorted(runs, key=lambda run: (natural(run.name), natural(run.parent.name), run), reverse=True)
+
+
+def _runs_in(version: Path) -> list[Path]:
+    return _sorted(path for path in _folders(version) if START.fullmatch(path.name))
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [path for path in subpaths(folder) if path.is_dir()]
+
+
+def _sorted(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: natural(path.name), reverse=True)

@@ -1,0 +1,68 @@
+"""metadata.json: who, what and how far; the file that other programs look at first."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from ecs_rl.errors import CheckpointError
+
+_LIBRARIES = ("ecs-rl", "esper", "msgspec", "numpy", "pygame-ce", "pymunk", "safetensors", "torch")
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of metadata.json, its keys exactly as in the contract."""
+
+    name: str
+    version: str
+    run_id: str
+    """`<name>/<version>/<start>`: also the run's place below the runs folder."""
+    scene: str
+    agent: str
+    seed: int
+    total_steps: int = 0
+    total_episodes: int = 0
+    best_eval: float | None = None
+    best_step: int | None = None
+    started_at: str
+    last_updated: str
+    status: str = "running"
+    """`running`, then `finished`, `solved`, `interrupted` or `diverged`."""
+    versions: dict[str, str]
+
+
+def now() -> datetime:
+    """Return the time in UTC: local time goes back an hour each autumn, and the newest run would not sort last."""
+    return datetime.now(UTC)
+
+
+def iso(moment: datetime) -> str:
+    """Return a moment as ISO 8601 with its zone, to the second."""
+    return moment.isoformat(timespec="seconds")
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of python and of each library that is installed, without importing any."""
+    versions = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def read_metadata(run: Path) -> Metadata:
+    """Return the metadata of a run directory; CheckpointError if it is missing or broken."""
+    path = run / "metadata.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Metadata)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise CheckpointError(
+            f"{run} is not a run that can be used: metadata.json: {reason}; choose another"
+        ) from error

@@ -1,0 +1,70 @@
+"""All that a scene file imports: `from ecs_rl.scene import *` gives parts, joints, sensors, effects and rules."""
+
+from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.chance import Spread, between, jitter
+from ecs_rl.scene.effects import Choice, Effect, Levers, Motor, Push, Thrust, Twist
+from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
+from ecs_rl.scene.parts import Body, Box, Disc, Polygon, Rod, Start
+from ecs_rl.scene.roles import Draw, Role
+from ecs_rl.scene.rules import Lasting, Progress, above, below, beyond
+from ecs_rl.scene.sensors import (
+    Angle,
+    Closing,
+    Feel,
+    Heading,
+    Rays,
+    Sensor,
+    Spin,
+    Touching,
+    Toward,
+    Vx,
+    Vy,
+    X,
+    Y,
+)
+
+__all__ = [
+    "Angle",
+    "Arena",
+    "Body",
+    "Box",
+    "Choice",
+    "Closing",
+    "Disc",
+    "Draw",
+    "Effect",
+    "Feel",
+    "Groove",
+    "Heading",
+    "Lasting",
+    "Levers",
+    "Motor",
+    "Pivot",
+    "Polygon",
+    "Progress",
+    "Push",
+    "Rays",
+    "Rod",
+    "Role",
+    "Scene",
+    "Sensor",
+    "Spin",
+    "Spread",
+    "Spring",
+    "Start",
+    "Thrust",
+    "Touching",
+    "Toward",
+    "TurnLimit",
+    "TurnSpring",
+    "Twist",
+    "Vx",
+    "Vy",
+    "X",
+    "Y",
+    "above",
+    "below",
+    "between",
+    "beyond",
+    "jitter",
+]

@@ -1,0 +1,269 @@
+"""The builder that a scene file fills in: one arena, described once, run in as many copies as the world wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ecs_rl.arrays import F64
+from ecs_rl.errors import SceneError, nearest
+from ecs_rl.scene.chance import Spread
+from ecs_rl.scene.checks import Point, not_negative, point
+from ecs_rl.scene.effects import Choice, Levers
+from ecs_rl.scene.joints import Joint, Pivot
+from ecs_rl.scene.parts import Body, Disc, Part, Polygon, Shape, Start, moment_of
+from ecs_rl.scene.roles import Draw, Role
+from ecs_rl.scene.rules import Remembering
+from ecs_rl.scene.sensors import Rays, Rule, Sensor, Touching
+
+MOST_ROLES = 31  # the physics tells roles apart by one bit each, and the ground takes one
+
+
+@dataclass(frozen=True)
+class Wall:
+    """Segments that stand in every arena, always; metres."""
+
+    ends: tuple[Point, Point]
+    friction: float
+    elasticity: float
+
+
+@dataclass(frozen=True)
+class Terrain:
+    """A line of segments that each episode shapes anew from its own draws."""
+
+    rule: Callable[[F64], F64]
+    """(arenas, draws) numbers in [0, 1) to (arenas, points, 2) metres."""
+    points: int
+    slot: int
+    draws: int
+    friction: float
+    elasticity: float
+
+
+@dataclass(frozen=True)
+class AgentPlan:
+    """One agent of the arena: what it sees, does and earns, and the rules that end the episode."""
+
+    name: str
+    policy: str
+    sees: tuple[Sensor, ...]
+    does: Choice | Levers
+    earns: Mapping[str, Rule]
+    ends: Mapping[str, Rule]
+
+    @property
+    def observation_names(self) -> tuple[str, ...]:
+        """The name of each number that the agent sees."""
+        return tuple(name for sensor in self.sees for name in sensor.names)
+
+
+@dataclass
+class Arena:
+    """What a scene's `build` receives: spawn roles, join them, give them an agent."""
+
+    roles: list[Role] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    walls: list[Wall] = field(default_factory=list)
+    terrains: list[Terrain] = field(default_factory=list)
+    agents: list[AgentPlan] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+    start_slots: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Which draw belongs to which field of which role's Start."""
+    used: list[Sensor | Remembering] = field(default_factory=list)
+    draw_count: int = 0
+    ground: Role = field(default_factory=lambda: Role("ground", -1, None, (), Start()))
+
+    def spawn(self, name: str, *parts: Part) -> Role:
+        """Add a role made of one Body, at least one shape, and a Start."""
+        if any(role.name == name for role in self.roles) or name == "ground":
+            raise SceneError(f"there is a role '{name}' already: give this one another name")
+        if len(self.roles) == MOST_ROLES:
+            raise SceneError(f"an arena holds at most {MOST_ROLES} roles")
+        for part in parts:
+            if not isinstance(part, (Body, Disc, Polygon, Start)):
+                raise SceneError(f"'{name}' is made of a Body, shapes and a Start, not of {part!r}")
+        bodies = [part for part in parts if isinstance(part, Body)] or [Body()]
+        starts = [part for part in parts if isinstance(part, Start)] or [Start()]
+        shapes: tuple[Shape, ...] = tuple(part for part in parts if isinstance(part, (Disc, Polygon)))
+        if len(bodies) > 1 or len(starts) > 1 or not shapes:
+            raise SceneError(f"'{name}' needs one Body, one Start and at least one shape such as Box or Disc")
+        role = Role(name, len(self.roles), bodies[0], shapes, starts[0], moment_of(bodies[0], shapes))
+        self.start_slots[name] = {
+            key: self._draw(1) for key, value in vars(starts[0]).items() if isinstance(value, Spread)
+        }
+        self.roles.append(role)
+        return role
+
+    def join(self, *joints: Joint) -> None:
+        """Hold roles together; joined roles do not collide with each other."""
+        for joint in joints:
+            if joint.a is joint.b or joint.b is self.ground:
+                raise SceneError(f"a {type(joint).__name__} joins a role or the ground to another role, in this order")
+            if isinstance(joint, Pivot) and joint.a is not self.ground and joint.a.number > joint.b.number:
+                raise SceneError(f"spawn '{joint.a.name}' before '{joint.b.name}', which hangs on it")
+        self.joints.extend(joints)
+
+    def wall(self, start: Point, end: Point, *, friction: float = 0.6, elasticity: float = 0.0) -> None:
+        """Add a straight piece of ground."""
+        point("a wall's start", start), point("a wall's end", end)
+        not_negative("a wall's friction", friction), not_negative("a wall's elasticity", elasticity)
+        self.walls.append(Wall((start, end), friction, elasticity))
+
+    def terrain(
+        self,
+        rule: Callable[[F64], F64],
+        *,
+        points: int,
+        draws: int,
+        friction: float = 0.6,
+        elasticity: float = 0.0,
+    ) -> None:
+        """Add a line of ground that each episode shapes anew: `rule` turns (arenas, draws) into (arenas, points, 2)."""
+        not_negative("a terrain's friction", friction), not_negative("a terrain's elasticity", elasticity)
+        tried = np.asarray(rule(np.full((3, draws), 0.5)))
+        if tried.shape != (3, points, 2) or not np.isfinite(tried).all():
+            raise SceneError(f"a terrain of {points} points must give finite (arenas, {points}, 2), not {tried.shape}")
+        self.terrains.append(Terrain(rule, points, self._draw(draws), draws, friction, elasticity))
+
+    def random(self, name: str, spread: Spread) -> Draw:
+        """Return a number that each episode draws anew, for use in rules: `wind.value` is (arenas,)."""
+        draw = Draw(name, spread, self._draw(1))
+        self.draws.append(draw)
+        return draw
+
+    def use(self, rule: Sensor | Remembering) -> Sensor | Remembering:
+        """Make a sensor or a remembering rule known that is only read inside other rules; returns it."""
+        if rule not in self.used:
+            self.used.append(rule)
+        return rule
+
+    def agent(
+        self,
+        *,
+        sees: list[Sensor],
+        does: Choice | Levers,
+        earns: Mapping[str, Rule | float],
+        ends: Mapping[str, Rule] | None = None,
+        name: str = "agent",
+        policy: str = "policy",
+    ) -> AgentPlan:
+        """Add an agent; agents of the same policy must see and do alike, and learn together."""
+        if any(agent.name == name for agent in self.agents):
+            raise SceneError(f"there is an agent '{name}' already: give this one another name")
+        if not sees or not earns:
+            raise SceneError(f"the agent '{name}' needs something to see and something to earn")
+        plan = AgentPlan(name, policy, tuple(sees), does, {k: _rule(k, v) for k, v in earns.items()}, dict(ends or {}))
+        taken = {effect for agent in self.agents for effect in agent.does.effects}
+        if taken & set(plan.does.effects):
+            raise SceneError(f"'{name}' must have effects of its own, not those of another agent")
+        for item in (*plan.sees, *plan.earns.values(), *plan.ends.values()):
+            if isinstance(item, (Sensor, Remembering)):
+                self.use(item)
+        self.agents.append(plan)
+        return plan
+
+    def finish(self) -> None:
+        """Check what can only be seen once everything is there."""
+        if not self.agents:
+            raise SceneError("a scene needs at least one agent: call arena.agent(...)")
+        for plan in self.agents:
+            first = next(other for other in self.agents if other.policy == plan.policy)
+            same = len(first.observation_names) == len(plan.observation_names) and _alike(first.does, plan.does)
+            if not same:
+                raise SceneError(f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike")
+            for effect in plan.does.effects:
+                if any(role not in self.roles and role is not self.ground for role in effect.roles()):
+                    raise SceneError(f"'{plan.name}' works on a role of another arena")
+        self.ground.number = len(self.roles)
+        for sensor in self.used:
+            if isinstance(sensor, Rays):
+                sensor.others = tuple(role for role in self.roles if role is not sensor.role)
+
+    def _draw(self, count: int) -> int:
+        slot, self.draw_count = self.draw_count, self.draw_count + count
+        return slot
+
+    @property
+    def wants_contacts(self) -> bool:
+        """Whether anything asks who touches whom."""
+        return any(isinstance(sensor, Touching) for sensor in self.used)
+
+
+def _rule(name: str, value: Rule | float) -> Rule:
+    if callable(value):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+        raise SceneError(f"the reward '{name}' must be a number or a rule, not {value!r}")
+    return Constant(float(value))
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A rule that always gives the same number."""
+
+    value: float
+
+    def __call__(self) -> float:
+        """Return the number."""
+        return self.value
+
+
+def _alike(one: Choice | Levers, other: Choice | Levers) -> bool:
+    return type(one) is type(other) and len(one.names) == len(other.names)
+
+
+Recipe = dict[str, object]
+"""Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a scene file says besides its arena: the clock, the goal, and how to train it well."""
+
+    about: str
+    """One sentence for lists and windows."""
+    max_ticks: int
+    """Decisions after which an episode is cut."""
+    solved_at: float | None = None
+    """Mean return of the greedy evaluation that counts as solved."""
+    dt: float = 1 / 50
+    """Seconds of one tick."""
+    substeps: int = 1
+    """Physics steps in one tick."""
+    gravity: Point = (0.0, -9.81)
+    extent: float = 50.0
+    """Nothing may get further than this from the arena's origin, metres; what does is cut as an explosion."""
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    """Settings by agent; the first agent is the scene's default."""
+    name: str = ""
+    """Set by the loader, from the file's name."""
+    file: str = ""
+    build: Callable[[Arena], None] = lambda arena: None
+
+    def __post_init__(self) -> None:
+        for what, value in (("max_ticks", self.max_ticks), ("substeps", self.substeps)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise SceneError(f"{what} must be a whole number of at least 1, not {value!r}")
+        for what, number in (("dt", self.dt), ("extent", self.extent)):
+            if not (isinstance(number, (int, float)) and 0 < number < float("inf")):
+                raise SceneError(f"{what} must be a finite number above zero, not {number!r}")
+        point("gravity", self.gravity)
+        for agent in self.recipes:
+            if agent not in ("ppo", "dqn", "sac"):
+                raise SceneError(f"a recipe for an unknown agent '{agent}': {nearest(agent, ('ppo', 'dqn', 'sac'))}")
+
+    def describe(self) -> Arena:
+        """Return a new description of one arena, with handles of its own."""
+        arena = Arena()
+        self.build(arena)
+        arena.finish()
+        return arena
+
+    def named(self, name: str, file: str, build: Callable[[Arena], None]) -> Scene:
+        """Return the scene with what its file adds."""
+        return replace(self, name=name, file=file, build=build)
+
+

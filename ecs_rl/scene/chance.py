@@ -1,0 +1,67 @@
+"""Randomness that belongs to an episode: a pure function of seed, arena and episode, for many arenas at once.
+
+A generator object per arena would cost more than its physics. Instead every draw is a hash (the finaliser of SplitMix64)
+of who asks: draws never depend on how many arenas there are, or on which of them ended together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.arrays import F64, I64
+from ecs_rl.errors import SceneError
+from ecs_rl.scene.checks import finite, not_negative
+
+U64 = NDArray[np.uint64]
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A number drawn anew for each episode, evenly between two bounds."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if finite("the lower bound", self.low) > finite("the upper bound", self.high):
+            raise SceneError(f"a spread goes from low to high, not from {self.low} to {self.high}")
+
+    def __call__(self, uniform: F64) -> F64:
+        """Return the draws for uniform numbers in [0, 1)."""
+        return self.low + (self.high - self.low) * uniform
+
+
+def jitter(size: float) -> Spread:
+    """Return a spread from -size to +size."""
+    not_negative("a jitter", size)
+    return Spread(-size, size)
+
+
+def between(low: float, high: float) -> Spread:
+    """Return a spread from low to high."""
+    return Spread(low, high)
+
+
+def _mixed(x: U64) -> U64:
+    """Return each word with its bits stirred (SplitMix64's finaliser, by Sebastiano Vigna)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def episode_keys(seed: I64, arena: I64) -> U64:
+    """Return one word for each arena from the seed that names it and its number in that seed, each (arenas,)."""
+    key = _mixed(seed.astype(np.uint64) + _STEP)
+    return _mixed(key + (arena.astype(np.uint64) + np.uint64(1)) * _STEP)
+
+
+def uniforms(key: U64, episode: I64, draws: int) -> F64:
+    """Return (rows, draws) numbers in [0, 1) for rows named by an arena's key and its episode, each (rows,)."""
+    key = _mixed(key + (episode.astype(np.uint64) + np.uint64(1)) * _STEP)
+    words = _mixed(key[:, None] + np.arange(1, draws + 1, dtype=np.uint64) * _STEP)
+    # The upper 53 bits are what a double holds.
+    return np.asarray((words >> np.uint64(11)) * 2.0**-53)

@@ -1,0 +1,176 @@
+"""What an agent does to the world: effects, and how a choice or levers drive them.
+
+An effect is scaled by its `amount` column: 0 or 1 under a choice, -1 to 1 on a lever. Rules may read `engine.amount`.
+Motors are torques worked out here, not joints of the physics: nothing a policy says reaches a setter that could fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ecs_rl.arrays import F64
+from ecs_rl.errors import SceneError
+from ecs_rl.scene.checks import Point, finite, not_negative, point
+from ecs_rl.scene.roles import Role, _not_yet
+
+
+@dataclass(eq=False)
+class Effect:
+    """The base of all effects: the role it works on, and how strongly it works in each arena."""
+
+    role: Role
+    _amount: F64 | None = field(default=None, init=False, repr=False)
+
+    def bind(self, amount: F64) -> None:
+        """Give the handle its column."""
+        self._amount = amount
+
+    @property
+    def amount(self) -> F64:
+        """(arenas,) How strongly the effect works in this tick."""
+        if self._amount is None:
+            raise _not_yet(f"{type(self).__name__} on {self.role.name}")
+        return self._amount
+
+    def roles(self) -> tuple[Role, ...]:
+        """Return every role that the effect moves."""
+        return (self.role,)
+
+    def apply(self, dt: float) -> None:
+        """Add this tick's force and torque to the role's Force; `dt` is the length of a physics step."""
+        raise TypeError(f"{type(self).__name__} does not say how it works")
+
+
+@dataclass(eq=False)
+class Push(Effect):
+    """A force through the centre of gravity, in the arena's axes, newtons."""
+
+    x: float = 0.0
+    y: float = 0.0
+
+    def __post_init__(self) -> None:
+        finite("a push", self.x), finite("a push", self.y)
+
+    def apply(self, dt: float) -> None:
+        """Add the force."""
+        force = self.role.force.force
+        if self.x:
+            force[:, 0] += self.x * self.amount
+        if self.y:
+            force[:, 1] += self.y * self.amount
+
+
+@dataclass(eq=False)
+class Thrust(Effect):
+    """A force that turns with the body: newtons along the body's own axes, at a point of the body."""
+
+    x: float = 0.0
+    y: float = 0.0
+    at: Point = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        finite("a thrust", self.x), finite("a thrust", self.y), point("a thrust's point", self.at)
+
+    def apply(self, dt: float) -> None:
+        """Add the turned force, and its torque about the centre of gravity."""
+        target, amount = self.role.force, self.amount
+        along, across = self.role.heading.T
+        if self.x:
+            target.force[:, 0] += along * (amount * self.x)
+            target.force[:, 1] += across * (amount * self.x)
+        if self.y:
+            target.force[:, 0] -= across * (amount * self.y)
+            target.force[:, 1] += along * (amount * self.y)
+        lever = self.at[0] * self.y - self.at[1] * self.x
+        if lever:
+            target.torque += lever * amount
+
+
+@dataclass(eq=False)
+class Twist(Effect):
+    """A torque, newton metres, counter-clockwise."""
+
+    torque: float = 0.0
+
+    def __post_init__(self) -> None:
+        finite("a torque", self.torque)
+
+    def apply(self, dt: float) -> None:
+        """Add the torque."""
+        self.role.force.torque += self.torque * self.amount
+
+
+@dataclass(eq=False)
+class Motor(Effect):
+    """Turns `role` against `base` at up to `speed` radians per second, with at most `strength` newton metres.
+
+    The torque is what brings two free bodies to the asked speed in one physics step, cut to the strength.
+    """
+
+    base: Role
+    speed: float = 1.0
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        finite("a motor's speed", self.speed), not_negative("a motor's strength", self.strength)
+
+    def roles(self) -> tuple[Role, ...]:
+        """Return both sides of the motor."""
+        return (self.role, self.base)
+
+    def apply(self, dt: float) -> None:
+        """Add the torque to one side and its opposite to the other."""
+        inverse = sum(1.0 / side.moment for side in self.roles() if side.body is not None)
+        moving = 0.0 if self.base.body is None else self.base.spin
+        wanted = (self.speed * self.amount - (self.role.spin - moving)) / (dt * inverse)
+        torque = np.clip(wanted, -self.strength, self.strength)
+        self.role.force.torque += torque
+        if self.base.body is not None:
+            self.base.force.torque -= torque
+
+
+Effects = Effect | tuple[Effect, ...] | None
+
+
+def _listed(effects: Effects) -> tuple[Effect, ...]:
+    listed = effects if isinstance(effects, tuple) else () if effects is None else (effects,)
+    for effect in listed:
+        if not isinstance(effect, Effect):
+            raise SceneError(f"an action is made of effects such as Push or Thrust, not of {effect!r}")
+    return listed
+
+
+class Choice:
+    """The agent picks one of the named options; each is an effect, several in a tuple, or None for doing nothing."""
+
+    def __init__(self, **options: Effects) -> None:
+        if len(options) < 2:
+            raise SceneError("a choice needs at least two options")
+        self.names = tuple(options)
+        chosen = [_listed(option) for option in options.values()]
+        self.effects = tuple(dict.fromkeys(effect for option in chosen for effect in option))
+        self.table = np.array([[float(e in option) for e in self.effects] for option in chosen])
+        """(options, effects) Which option works which effect."""
+
+    def amounts(self, action: F64) -> F64:
+        """Return (rows, effects) for (rows,) whole numbers."""
+        return np.asarray(self.table[action])
+
+
+class Levers:
+    """The agent sets each named lever between -1 and 1; a lever works one effect, or several in a tuple."""
+
+    def __init__(self, **levers: Effects) -> None:
+        if not levers:
+            raise SceneError("levers need at least one effect")
+        self.names = tuple(levers)
+        chosen = [_listed(lever) for lever in levers.values()]
+        self.effects = tuple(dict.fromkeys(effect for lever in chosen for effect in lever))
+        self.table = np.array([[float(e in lever) for e in self.effects] for lever in chosen])
+        """(levers, effects) Which lever works which effect."""
+
+    def amounts(self, action: F64) -> F64:
+        """Return (rows, effects) for (rows, levers), each clipped to -1..1 first."""
+        return np.asarray(np.clip(action, -1.0, 1.0) @ self.table)

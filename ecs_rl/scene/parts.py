@@ -1,0 +1,117 @@
+"""What a role is made of: its body, its shapes, and where it starts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ecs_rl.errors import SceneError
+from ecs_rl.scene.chance import Spread
+from ecs_rl.scene.checks import Point, finite, not_negative, point, positive
+
+Chosen = float | Spread
+"""A fixed number, or one drawn for each episode."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """Mass in kilograms and the feel of the surface; the moment of inertia follows from the shapes."""
+
+    mass: float = 1.0
+    spins: bool = True
+    """False keeps the body upright whatever pushes it."""
+    friction: float = 0.6
+    elasticity: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive("a body's mass", self.mass)
+        not_negative("a body's friction", self.friction)
+        not_negative("a body's elasticity", self.elasticity)
+
+
+@dataclass(frozen=True)
+class Disc:
+    """A circle around `at`, in the body's own axes, metres."""
+
+    radius: float
+    at: Point = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        positive("a disc's radius", self.radius)
+        point("a disc's centre", self.at)
+
+    def moment(self, mass: float) -> float:
+        """Return the moment of inertia about the body's origin."""
+        return mass * (self.radius**2 / 2 + self.at[0] ** 2 + self.at[1] ** 2)
+
+
+@dataclass(frozen=True)
+class Polygon:
+    """A convex outline in the body's own axes, metres; the body's origin should be its centre of gravity."""
+
+    points: tuple[Point, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.points) < 3:
+            raise SceneError(f"a polygon needs at least three points, not {len(self.points)}")
+        for at in self.points:
+            point("a polygon's point", at)
+        if abs(self.area()) < 1e-9:
+            raise SceneError("a polygon's points must not lie on one line")
+
+    def area(self) -> float:
+        """Return the area, positive where the points run counter-clockwise."""
+        ends = zip(self.points, self.points[1:] + self.points[:1], strict=True)
+        return sum(a[0] * b[1] - b[0] * a[1] for a, b in ends) / 2
+
+    def moment(self, mass: float) -> float:
+        """Return the moment of inertia about the body's origin."""
+        above = below = 0.0
+        for a, b in zip(self.points, self.points[1:] + self.points[:1], strict=True):
+            cross = a[0] * b[1] - b[0] * a[1]
+            above += cross * (a[0] ** 2 + a[1] ** 2 + a[0] * b[0] + a[1] * b[1] + b[0] ** 2 + b[1] ** 2)
+            below += cross
+        return mass * above / (6 * below)
+
+
+def Box(width: float, height: float) -> Polygon:  # noqa: N802 - reads as a part
+    """Return a box around the body's centre."""
+    x, y = positive("a box's width", width) / 2, positive("a box's height", height) / 2
+    return Polygon(((-x, -y), (x, -y), (x, y), (-x, y)))
+
+
+def Rod(length: float, thickness: float = 0.1) -> Polygon:  # noqa: N802 - reads as a part
+    """Return an upright rod around the body's centre."""
+    return Box(thickness, length)
+
+
+Shape = Disc | Polygon
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where an episode begins; for a role that hangs on another by a Pivot, all of it is relative to that one."""
+
+    x: Chosen = 0.0
+    y: Chosen = 0.0
+    angle: Chosen = 0.0
+    vx: Chosen = 0.0
+    vy: Chosen = 0.0
+    spin: Chosen = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y", "angle", "vx", "vy", "spin"):
+            value = getattr(self, name)
+            if not isinstance(value, Spread):
+                finite(f"a start's {name}", value)
+
+
+Part = Body | Shape | Start
+
+
+def moment_of(body: Body, shapes: tuple[Shape, ...]) -> float:
+    """Return the moment of inertia, the mass shared out over the shapes by area."""
+    if not body.spins:
+        return math.inf
+    areas = [math.pi * s.radius**2 if isinstance(s, Disc) else abs(s.area()) for s in shapes]
+    return sum(s.moment(body.mass * area / sum(areas)) for s, area in zip(shapes, areas, strict=True))

@@ -1,0 +1,101 @@
+"""Rules: what an agent earns and when an episode ends. A rule is a function without arguments that gives (arenas,)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecs_rl.arrays import F64, Bool
+from ecs_rl.components import Memory
+from ecs_rl.errors import SceneError
+from ecs_rl.scene.checks import finite
+from ecs_rl.scene.sensors import Column, Rule
+
+
+def beyond(rule: Rule, limit: float) -> Rule:
+    """Return a rule that is true where a number is further from zero than the limit."""
+    finite("a limit", limit)
+    return lambda: np.abs(rule()) > limit
+
+
+def below(rule: Rule, limit: float) -> Rule:
+    """Return a rule that is true where a number is below the limit."""
+    finite("a limit", limit)
+    return lambda: np.asarray(rule()) < limit
+
+
+def above(rule: Rule, limit: float) -> Rule:
+    """Return a rule that is true where a number is above the limit."""
+    finite("a limit", limit)
+    return lambda: np.asarray(rule()) > limit
+
+
+class Remembering:
+    """A rule with a memory of one number per arena, which starts anew with each episode."""
+
+    kind: type = np.float64
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self._memory: Memory | None = None
+        self._slot = 0
+        self._now: Column = 0.0
+
+    def bind(self, memory: Memory, slot: int) -> None:
+        """Give the rule its column."""
+        self._memory, self._slot = memory, slot
+        self._now = np.zeros(len(memory.value), dtype=self.kind)
+
+    @property
+    def column(self) -> F64:
+        """(arenas,) What is remembered."""
+        if self._memory is None:
+            raise SceneError("a rule that remembers must be passed to earns, ends or arena.remember itself")
+        return self._memory.value[:, self._slot]
+
+    def look(self) -> None:
+        """Work the rule out, once a tick, before anything is judged."""
+        raise TypeError(f"{type(self).__name__} does not say what it remembers")
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Start anew in these arenas."""
+        raise TypeError(f"{type(self).__name__} does not say how it begins")
+
+    def __call__(self) -> Column:
+        """Return this tick's value."""
+        return self._now
+
+
+class Progress(Remembering):
+    """Earns by how much a number has grown since the last tick: shaping that cannot be farmed by going in circles."""
+
+    def look(self) -> None:
+        """Compare with the last tick."""
+        value = np.asarray(self.rule(), dtype=np.float64)
+        self._now = value - self.column
+        self.column[...] = value
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Remember where the episode begins."""
+        self.column[rows] = np.broadcast_to(np.asarray(self.rule(), dtype=np.float64), self.column.shape)[rows]
+
+
+class Lasting(Remembering):
+    """Is true where a rule has been true for so many ticks in a row."""
+
+    kind = np.bool_
+
+    def __init__(self, rule: Rule, ticks: int) -> None:
+        super().__init__(rule)
+        if ticks < 1:
+            raise SceneError(f"Lasting needs at least one tick, not {ticks}")
+        self.ticks = ticks
+
+    def look(self) -> None:
+        """Count on where the rule holds, from zero where it does not."""
+        holds: Bool = np.asarray(self.rule(), dtype=bool)
+        self.column[...] = np.where(holds, self.column + 1, 0)
+        self._now = self.column >= self.ticks
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Forget what was counted."""
+        self.column[rows] = 0

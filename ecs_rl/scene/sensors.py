@@ -1,0 +1,173 @@
+"""What an agent sees: each sensor gives one or more named numbers per arena.
+
+A sensor is also a rule: calling it gives its column, so `beyond(Angle(pole), 0.2)` ends an episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.arrays import F64, Bool
+from ecs_rl.components import Ground, Touch
+from ecs_rl.errors import SceneError
+from ecs_rl.scene.checks import finite, positive
+from ecs_rl.scene.roles import Role
+
+Column = NDArray[np.float64] | NDArray[np.float32] | Bool | float
+Rule = Callable[[], Column]
+
+
+class Sensor:
+    """One named number, scaled; the base of all sensors."""
+
+    def __init__(self, name: str, read: Rule, scale: float = 1.0) -> None:
+        self.names: tuple[str, ...] = (name,)
+        self.scale = finite(f"the scale of '{name}'", scale)
+        self._read = read
+
+    def __call__(self) -> Column:
+        """Return the unscaled number, (arenas,), or (arenas, numbers) for a sensor of several."""
+        return self._read()
+
+    def bind(self, touch: Touch, ground: Ground) -> None:
+        """Give the sensor what belongs to the whole world; most need none of it."""
+
+    def write(self, out: NDArray[np.float32]) -> None:
+        """Fill (arenas, numbers) with the scaled numbers."""
+        value = self._read()
+        column = out[:, 0]
+        if self.scale == 1.0:
+            column[...] = value
+        else:
+            np.multiply(value, self.scale, out=column, casting="unsafe")
+
+
+def _of(role: Role, name: str, scale: float) -> Sensor:
+    if role.body is None:
+        raise SceneError("the ground never moves: there is nothing to sense")
+    return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+
+
+def X(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802 - reads as a noun
+    """See how far right the role is, metres."""
+    return _of(role, "x", scale)
+
+
+def Y(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+    """See how far up the role is, metres."""
+    return _of(role, "y", scale)
+
+
+def Vx(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+    """See how fast the role moves to the right, metres per second."""
+    return _of(role, "vx", scale)
+
+
+def Vy(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+    """See how fast the role moves up, metres per second."""
+    return _of(role, "vy", scale)
+
+
+def Angle(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+    """See the role's angle, radians, never wrapped."""
+    return _of(role, "angle", scale)
+
+
+def Spin(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+    """See how fast the role turns, radians per second."""
+    return _of(role, "spin", scale)
+
+
+def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:  # noqa: N802
+    """See a number of your own making: a rule that gives (arenas,)."""
+    return Sensor(name, rule, scale)
+
+
+class _Several(Sensor):
+    """The base of sensors with several numbers; `_read` gives (arenas, numbers)."""
+
+    def __init__(self, names: tuple[str, ...], read: Rule, scale: float = 1.0) -> None:
+        super().__init__(names[0], read, scale)
+        self.names = names
+
+    def write(self, out: NDArray[np.float32]) -> None:
+        """Fill (arenas, numbers) with the scaled numbers."""
+        np.multiply(self._read(), self.scale, out=out, casting="unsafe")
+
+
+def Heading(role: Role) -> Sensor:  # noqa: N802
+    """See the role's angle as its sine and cosine, which do not jump after a full turn."""
+    names = (f"{role.name} sin", f"{role.name} cos")
+    return _Several(names, lambda: role.heading[:, ::-1])
+
+
+def Toward(role: Role, other: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+    """See the way from the role to another, along the role's own axes, metres."""
+    names = (f"{role.name} to {other.name} ahead", f"{role.name} to {other.name} aside")
+    return _Several(names, lambda: turned_back(role, other.position - role.position), scale)
+
+
+def Closing(role: Role, other: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+    """See how fast another role moves against this one, along this one's own axes, metres per second."""
+    names = (f"{other.name} against {role.name} ahead", f"{other.name} against {role.name} aside")
+    return _Several(names, lambda: turned_back(role, other.velocity - role.velocity), scale)
+
+
+def turned_back(role: Role, vector: F64) -> F64:
+    """Return (arenas, 2) vectors of the arena's axes in the role's own axes."""
+    cos, sin = role.heading.T
+    x, y = vector[:, 0], vector[:, 1]
+    return np.stack((cos * x + sin * y, cos * y - sin * x), axis=1)
+
+
+class Touching(Sensor):
+    """See whether the role touches another, or anything at all: 1 or 0; as a rule it gives true or false."""
+
+    def __init__(self, role: Role, other: Role | None = None) -> None:
+        super().__init__(f"{role.name} touches {other.name if other else 'anything'}", self._touching)
+        self.role, self.other = role, other
+        self._touch: Touch | None = None
+
+    def bind(self, touch: Touch, ground: Ground) -> None:
+        """Take the world's contacts."""
+        self._touch = touch
+
+    def _touching(self) -> Bool:
+        if self._touch is None:
+            raise SceneError(f"'{self.names[0]}' is not known to the arena: pass it to sees, earns or ends")
+        pairs = self._touch.pairs
+        if self.other is not None:
+            return np.asarray(pairs[:, self.role.number, self.other.number])
+        return np.asarray(pairs[:, self.role.number].any(axis=1))
+
+
+class Rays(Sensor):
+    """See how near things are along rays that turn with the role: 1 touching, 0 nothing within reach."""
+
+    def __init__(self, role: Role, angles: tuple[float, ...], reach: float) -> None:
+        super().__init__(f"{role.name} ray", self._nearness)
+        if not angles:
+            raise SceneError("rays need at least one angle")
+        self.names = tuple(f"{role.name} ray {i}" for i in range(len(angles)))
+        self.role, self.reach = role, positive("a ray's reach", reach)
+        self.angles = np.array([finite("a ray's angle", angle) for angle in angles])
+        self.others: tuple[Role, ...] = ()
+        self._ground: Ground | None = None
+
+    def bind(self, touch: Touch, ground: Ground) -> None:
+        """Take the world's ground."""
+        self._ground = ground
+
+    def _nearness(self) -> F64:
+        from ecs_rl.physics.rays import nearness
+
+        if self._ground is None:
+            raise SceneError(f"'{self.names[0]}' is not known to the arena: pass it to sees")
+        return nearness(self.role, self.others, self.angles, self.reach, self._ground.segments)
+
+    def write(self, out: NDArray[np.float32]) -> None:
+        """Fill (arenas, rays)."""
+        out[...] = self._nearness()

@@ -1,0 +1,150 @@
+"""What is saved when: milestones, the best evaluation, and the manifest that goes with each checkpoint."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecs_rl.agents.base import Agent, PolicySpec
+from ecs_rl.errors import CheckpointError, CommandError, DivergedError
+from ecs_rl.runs import Evaluation, Manifest, TrainingRun, join_sections, policy_entries, read_manifest
+
+if TYPE_CHECKING:
+    from ecs_rl.agents.base import State
+
+
+class Keeper:
+    """Knows the best score so far and the last step saved; writes through the run, if there is one."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.run: TrainingRun | None = None
+        self.every: int | None = None
+        self.keep = 3
+        self.best_eval: float | None = None
+        self.best_step: int | None = None
+        self.saved_step = 0
+        self._agent = agent
+        self._evaluation: Evaluation | None = None
+
+    def attach(self, run: TrainingRun) -> None:
+        """Write to this run, and go on from its stored best and last saved step."""
+        self.run = run
+        self.saved_step = run.metadata.total_steps
+        stored = _stored_best(run)
+        if stored:
+            self.best_eval, self.best_step, self._evaluation = stored.best_eval, stored.best_step, stored.evaluation
+        if not run.metadata.agent:
+            run.update_metadata(agent=self._agent.name)
+
+    def is_due(self, total_steps: int) -> bool:
+        """Tell whether a multiple of `every` was reached or passed since the last save."""
+        return self.every is not None and total_steps // self.every > self.saved_step // self.every
+
+    def save(self, total_steps: int, total_episodes: int) -> Path | None:
+        """Write `step_<N>` and `latest`, prune, and bring the metadata up to date; None without a run."""
+        self._require_finite(total_steps)
+        self.saved_step = total_steps
+        if self.run is None:
+            return None
+        path = self.run.save_checkpoint(self._tensors(None), self._manifest(total_steps, total_episodes))
+        self.run.prune_checkpoints(self.keep)
+        self._update_metadata(total_steps, total_episodes)
+        return path
+
+    def save_if_best(
+        self,
+        score: float,
+        evaluation: Evaluation | None,
+        *,
+        policy: State | None,
+        policy_step: int,
+        total_steps: int,
+        total_episodes: int,
+    ) -> bool:
+        """Write `best` if the score is strictly better than the stored one, and tell whether it was."""
+        if not math.isfinite(score) or (self.best_eval is not None and score <= self.best_eval):
+            return False
+        self._require_finite(total_steps)
+        before = self.best_eval, self.best_step, self._evaluation
+        self.best_eval, self.best_step, self._evaluation = score, policy_step, evaluation
+        try:
+            if self.run is not None:
+                self.run.save_best(self._tensors(policy), self._manifest(policy_step, total_episodes))
+        except BaseException:
+            self.best_eval, self.best_step, self._evaluation = before
+            raise
+        self._update_metadata(total_steps, total_episodes)
+        return True
+
+    def finish(self, total_steps: int, total_episodes: int, status: str) -> None:
+        """Write the last metadata and close the run."""
+        if self.run is not None:
+            try:
+                self._update_metadata(total_steps, total_episodes, status=status)
+            finally:
+                self.run.close()
+
+    def _update_metadata(self, total_steps: int, total_episodes: int, **more: Any) -> None:
+        if self.run is not None:
+            self.run.update_metadata(
+                total_steps=total_steps,
+                total_episodes=total_episodes,
+                best_eval=self.best_eval,
+                best_step=self.best_step,
+                **more,
+            )
+
+    def _tensors(self, policy: State | None) -> State:
+        return join_sections({"policy": self._agent.policy_state() if policy is None else policy})
+
+    def _manifest(self, step: int, total_episodes: int) -> Manifest:
+        assert self.run is not None
+        metadata = self.run.metadata
+        return Manifest(
+            scene=metadata.scene,
+            agent=self._agent.name,
+            step=step,
+            episodes=total_episodes,
+            seed=metadata.seed,
+            config=self.run.config,
+            policies=policy_entries(_specs(self._agent)),
+            best_eval=self.best_eval,
+            best_step=self.best_step,
+            evaluation=self._evaluation,
+        )
+
+    def _require_finite(self, total_steps: int) -> None:
+        if not self._agent.is_finite():
+            raise DivergedError(
+                f"training diverged before step {total_steps}: a parameter is not finite; "
+                "the checkpoints on disk are from before; lower the learning rate"
+            )
+
+
+def _specs(agent: Agent) -> Sequence[PolicySpec]:
+    # Several policies in one world come as one agent with `specs`.
+    specs: Sequence[PolicySpec] | None = getattr(agent, "specs", None)
+    return (agent.spec,) if specs is None else specs
+
+
+def _stored_best(run: TrainingRun) -> Manifest | None:
+    # The file decides, not metadata.json: a crash between the two writes, or a damaged best, must not leave
+    # a score behind that no checkpoint can show.
+    path = run.best_checkpoint()
+    if path is None:
+        return None
+    try:
+        return read_manifest(path)
+    except CheckpointError as error:
+        warnings.warn(f"the next evaluation will be the new best: {error}", stacklevel=2)
+        return None
+
+
+def check_positive(option: str, number: int) -> int:
+    """Return the number if it is 1 or more; CommandError otherwise."""
+    if number < 1:
+        raise CommandError(f"{option} is {number}; use 1 or more")
+    return number

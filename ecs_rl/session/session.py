@@ -1,0 +1,274 @@
+"""The training session: receives transitions and episode ends from any loop, and knows when to save and stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from ecs_rl.agents.base import ActMode, Agent, Experience
+from ecs_rl.errors import DivergedError
+from ecs_rl.runs import TrainEpisode, TrainingRun
+from ecs_rl.session.batch import experience_rows, observation_rows
+from ecs_rl.session.evaluation import PendingEvaluation
+from ecs_rl.session.keeper import Keeper, check_positive
+from ecs_rl.session.records import EpisodeRecord, EpisodeStatus, EvalReport, check_status
+from ecs_rl.session.stats import StatsTracker
+
+if TYPE_CHECKING:
+    from ecs_rl.agents.base import State
+
+Extras = Mapping[str, float]
+
+
+class TrainingSession:
+    """One agent's training, driven by a world or by any loop of yours; nothing here knows about an ECS.
+
+    A plain loop calls `act` and `observe`. The world calls `record`, `learn` (a slice at a time) and `save_if_due`,
+    of which `observe` is made. One pending evaluation is gathered by `on_eval_episode` until `maybe_save_best`.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._keeper = Keeper(agent)
+        self._stats = StatsTracker.default()
+        self._max_steps: int | None = None
+        self._total_steps = 0
+        self._total_episodes = 0
+        self._steps_before = 0
+        self._first_moment: float | None = None
+        self._last_moment = 0.0
+        self._start_extras: Extras = {}
+        self._evaluation = PendingEvaluation()
+        self._closed = False
+
+    def with_run(self, run: TrainingRun) -> Self:
+        """Write to this run, and count on from where it is."""
+        self._keeper.attach(run)
+        self._total_steps = self._steps_before = run.metadata.total_steps
+        self._total_episodes = run.metadata.total_episodes
+        return self
+
+    def with_max_steps(self, max_steps: int) -> Self:
+        """Be done at this many steps in total, those before a resume included."""
+        self._max_steps = check_positive("--steps", max_steps)
+        return self
+
+    def with_checkpoint_every(self, steps: int) -> Self:
+        """Save on the first tick at or past each multiple of `steps`; without it only at the end."""
+        self._keeper.every = check_positive("--checkpoint-every", steps)
+        return self
+
+    def with_keep_checkpoints(self, keep: int) -> Self:
+        """Keep the newest `keep` step checkpoints (3 unless told); best and latest always stay."""
+        self._keeper.keep = check_positive("--keep", keep)
+        return self
+
+    def with_stats(self, stats: StatsTracker) -> Self:
+        """Gather these statistics instead of the default ones."""
+        self._stats = stats
+        return self
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that is trained."""
+        return self._agent
+
+    @property
+    def run(self) -> TrainingRun | None:
+        """The run that is written, if any."""
+        return self._keeper.run
+
+    @property
+    def total_steps(self) -> int:
+        """Decisions so far, those before a resume included."""
+        return self._total_steps
+
+    @property
+    def total_episodes(self) -> int:
+        """Training episodes so far, those before a resume included."""
+        return self._total_episodes
+
+    @property
+    def best_eval(self) -> float | None:
+        """The best evaluation's score, None before the first."""
+        return self._keeper.best_eval
+
+    @property
+    def best_step(self) -> int | None:
+        """The step of the policy that earned `best_eval`."""
+        return self._keeper.best_step
+
+    @property
+    def progress(self) -> float:
+        """The share of the run that is done, 0 if no `with_max_steps` was given."""
+        return min(1.0, self._total_steps / self._max_steps) if self._max_steps else 0.0
+
+    @property
+    def is_done(self) -> bool:
+        """True once `max_steps` is reached."""
+        return self._max_steps is not None and self._total_steps >= self._max_steps
+
+    @property
+    def steps_per_sec(self) -> float:
+        """Steps per second from the first `act` or `record` of this session to the last `record`."""
+        elapsed = self._last_moment - (self._first_moment or 0.0)
+        return (self._total_steps - self._steps_before) / elapsed if elapsed > 0 else 0.0
+
+    def act(self, observation: Any, mode: ActMode = ActMode.EXPLORE) -> Any:
+        """Return an action per row, or one unbatched action for one unbatched observation; tuples go through as is."""
+        self._start_clock()
+        if isinstance(observation, tuple):
+            return self._agent.act(observation, mode)  # type: ignore[arg-type]  # an agent of several policies
+        rows, single = observation_rows(observation)
+        actions = self._agent.act(rows, mode)
+        return actions[0] if single else actions
+
+    def observe(self, experience: Any) -> None:
+        """Take one tick's transitions (or a single one), learn if it is time to, and save at milestones."""
+        self.record(experience)
+        for _ in self.learn():
+            pass
+        self.save_if_due()
+
+    def record(self, experience: Any, steps: int | None = None) -> None:
+        """Hand the transitions to the agent and count `steps`, the rows unless told."""
+        self._start_clock()
+        if isinstance(experience, Experience):
+            experience = experience_rows(experience)
+            steps = len(experience.reward) if steps is None else steps
+        elif steps is None:
+            raise ValueError(f"cannot count the steps in a {type(experience).__name__}; pass steps=")
+        self._agent.observe(experience)
+        self._total_steps += steps
+        self._last_moment = time.perf_counter()
+
+    def learn(self) -> Iterator[None]:
+        """Return the agent's update in slices, empty if it is not yet time for one."""
+        return self._agent.learn(self.progress)
+
+    def save_if_due(self) -> bool:
+        """Save if a multiple of `checkpoint_every` was reached since the last save, and tell whether it was."""
+        due = self._keeper.is_due(self._total_steps)
+        if due:
+            self.save_checkpoint()
+        return due
+
+    def save_checkpoint(self) -> Path | None:
+        """Save now, whatever the milestones; return the file, None without a run."""
+        return self._keeper.save(self._total_steps, self._total_episodes)
+
+    def on_episode_start(self, extras: Extras | None = None) -> None:
+        """Note what is known of an episode when it starts; `on_episode` adds it below the episode's other extras."""
+        self._start_extras = dict(extras or {})
+
+    def on_episode(
+        self, total_reward: float, steps: int, status: EpisodeStatus | str, extras: Extras | None = None
+    ) -> None:
+        """Take in one finished training episode: statistics and log."""
+        record = self._record_of(total_reward, steps, status, extras, self._start_extras)
+        self._start_extras = {}
+        self.take([record])
+
+    def on_episodes(
+        self,
+        total_rewards: Sequence[float],
+        steps: Sequence[int],
+        statuses: Sequence[EpisodeStatus | str],
+        extras: Sequence[Extras | None] | None = None,
+    ) -> None:
+        """Take in all training episodes that ended in one tick, in order."""
+        each = extras if extras is not None else (None,) * len(total_rewards)
+        self.take([self._record_of(*row) for row in zip(total_rewards, steps, statuses, each, strict=True)])
+
+    def on_eval_episode(
+        self,
+        total_reward: float,
+        steps: int,
+        status: EpisodeStatus | str,
+        extras: Extras | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Take in one evaluation episode; the first one after `maybe_save_best` begins a new report."""
+        record = self._record_of(total_reward, steps, status, extras)
+        self._evaluation.add(record, seed, self._total_steps)
+        if self.run is not None:
+            at = self._evaluation.step
+            self.run.log_eval_episode(self._total_steps, *_columns(record), total_steps_at_eval=at, seed=seed)
+
+    def eval_report(self) -> EvalReport | None:
+        """Return the report on the pending evaluation, or on the last one; None before the first."""
+        return self._evaluation.report()
+
+    def maybe_save_best(self, score: float | None = None, *, policy: State | None = None) -> bool:
+        """End the pending evaluation; save `best` if it is strictly better than the stored best, and tell whether.
+
+        The score is the pending report's mean unless given. Pass the `policy` that was evaluated if the agent
+        has learned since: the agent's present one is saved otherwise.
+        """
+        settings = self._evaluation.settings()
+        report = self.eval_report() if settings else None
+        if score is None:
+            if report is None:
+                raise ValueError("no evaluation to judge; call on_eval_episode first, or pass a score")
+            score = report.mean_return
+        self._evaluation.end()
+        return self._keeper.save_if_best(
+            float(score),
+            settings,
+            policy=policy,
+            policy_step=self._total_steps if policy is None or report is None else report.total_steps_at_eval,
+            total_steps=self._total_steps,
+            total_episodes=self._total_episodes,
+        )
+
+    def stats_summary(self) -> dict[str, float]:
+        """Return every statistic by name, NaN where there was no value yet."""
+        return self._stats.summary()
+
+    def close(self, status: str | None = None) -> None:
+        """Save once more if anything happened since the last save, and close the run; a second call does nothing.
+
+        The status is `finished` if the steps are done, `interrupted` otherwise, unless told.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        status = status or ("finished" if self.is_done else "interrupted")
+        try:
+            if status != "diverged" and self._total_steps > self._keeper.saved_step:
+                self.save_checkpoint()
+        except DivergedError:
+            status = "diverged"
+            raise
+        finally:
+            self._keeper.finish(self._total_steps, self._total_episodes, status)
+
+    def _start_clock(self) -> None:
+        if self._first_moment is None:
+            self._first_moment = time.perf_counter()
+
+    def _record_of(
+        self,
+        total_reward: float,
+        steps: int,
+        status: EpisodeStatus | str,
+        extras: Extras | None,
+        start_extras: Extras | None = None,
+    ) -> EpisodeRecord:
+        of_agent = getattr(self._agent, "episode_extras", None)
+        # The environment's first, so that the agent's win.
+        merged = {**(start_extras or {}), **(extras or {}), **(of_agent() if of_agent else {})}
+        return EpisodeRecord(float(total_reward), int(steps), check_status(status), merged)
+
+    def take(self, records: Sequence[EpisodeRecord]) -> None:
+        """Take in all training episodes that ended in one tick, as records that are complete already."""
+        self._total_episodes += len(records)
+        self._stats.update_many(records)
+        if self.run is not None:
+            self.run.log_train_episodes([TrainEpisode(self._total_steps, *_columns(record)) for record in records])
+
+
+def _columns(record: EpisodeRecord) -> tuple[float, int, Any, Extras]:
+    return record.total_reward, record.length, record.status, record.extras

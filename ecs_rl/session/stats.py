@@ -1,0 +1,85 @@
+"""Running statistics over episodes: each is a source (which number) and an aggregator (what to make of it)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from ecs_rl.session.aggregators import Aggregator, Count, Mean, RollingMax, RollingMean
+from ecs_rl.session.records import EpisodeRecord
+
+Source = Callable[[EpisodeRecord], float]
+
+
+@dataclass(frozen=True)
+class TotalReward:
+    """The sum of the episode's rewards."""
+
+    def __call__(self, record: EpisodeRecord) -> float:
+        """Return it."""
+        return record.total_reward
+
+
+@dataclass(frozen=True)
+class Length:
+    """The episode's steps."""
+
+    def __call__(self, record: EpisodeRecord) -> float:
+        """Return it."""
+        return record.length
+
+
+@dataclass(frozen=True)
+class Extra:
+    """One of the episode's extras, by name."""
+
+    name: str
+
+    def __call__(self, record: EpisodeRecord) -> float:
+        """Return it, NaN if this episode has none."""
+        return record.extras.get(self.name, math.nan)
+
+
+class StatsTracker:
+    """Statistics by name; a number that is missing or not finite is left out, so it cannot poison a mean."""
+
+    def __init__(self) -> None:
+        self._stats: dict[str, tuple[Source, Aggregator]] = {}
+        self._feeds: list[tuple[Source, Callable[[float], None]]] = []
+
+    @classmethod
+    def default(cls) -> Self:
+        """Return what a learning curve needs: return over the last 100 episodes, mean length, episodes."""
+        return (
+            cls()
+            .with_stat("mean_return", TotalReward(), RollingMean(100))
+            .with_stat("max_return", TotalReward(), RollingMax(100))
+            .with_stat("mean_length", Length(), Mean())
+            .with_stat("episodes", Length(), Count())
+        )
+
+    def with_stat(self, name: str, source: Source, aggregator: Aggregator) -> Self:
+        """Add a statistic and return the tracker itself."""
+        if name in self._stats:
+            raise ValueError(f"there is already a statistic '{name}'; choose another name")
+        self._stats[name] = source, aggregator
+        self._feeds.append((source, aggregator.add))
+        return self
+
+    def update(self, record: EpisodeRecord) -> None:
+        """Take in one finished episode."""
+        for source, add in self._feeds:
+            value = source(record)
+            if math.isfinite(value):
+                add(value)
+
+    def update_many(self, records: Iterable[EpisodeRecord]) -> None:
+        """Take in many finished episodes, in order."""
+        for record in records:
+            self.update(record)
+
+    def summary(self) -> dict[str, float]:
+        """Return every statistic by name, NaN where there was no value yet."""
+        return {name: aggregator.value() for name, (_, aggregator) in self._stats.items()}

@@ -1,0 +1,240 @@
+"""The world: the only owner of esper contexts. It is built from a scene, holds N arenas and runs the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeVar
+
+import esper
+import numpy as np
+
+from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
+from ecs_rl.arrays import F64
+from ecs_rl.components import (
+    Action,
+    Chance,
+    Clock,
+    Ending,
+    Episodes,
+    Explosion,
+    Memory,
+    NextObservation,
+    Observation,
+    Policy,
+    Reward,
+    RowEnds,
+    Session,
+)
+from ecs_rl.components.mind import ChooseAction
+from ecs_rl.errors import SceneError
+from ecs_rl.physics.physics import Physics
+from ecs_rl.processors.respawn import Respawn
+from ecs_rl.scene.arena import AgentPlan, Arena, Scene
+from ecs_rl.scene.chance import episode_keys
+from ecs_rl.scene.effects import Choice
+from ecs_rl.scene.loader import blaming
+from ecs_rl.scene.rules import Remembering
+from ecs_rl.scene.sensors import Sensor
+from ecs_rl.schedule import PLAYING, check, chosen
+from ecs_rl.watchdog import Watchdog
+
+C = TypeVar("C")
+_serial = count()
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One agent's place in its policy's batch."""
+
+    plan: AgentPlan
+    rows: slice
+    amounts: F64
+    """(arenas, effects) How strongly each of the agent's effects works."""
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The agents that share a policy: one batch of `arenas * agents` rows."""
+
+    name: str
+    entity: int
+    seats: tuple[Seat, ...]
+    rows: int
+
+
+def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
+    """Return what each policy of a scene sees and does."""
+    specs: dict[str, PolicySpec] = {}
+    for plan in arena.agents:
+        actions = Discrete(plan.does.names) if isinstance(plan.does, Choice) else Continuous(plan.does.names)
+        specs.setdefault(plan.policy, PolicySpec(plan.observation_names, actions, plan.policy))
+    return specs
+
+
+class World:
+    """N arenas of a scene in an esper context of their own; `tick` runs every stage of the schedule once.
+
+    `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        *,
+        arenas: int,
+        seed: int = 0,
+        threads: int = 1,
+        seeds: Sequence[int] | None = None,
+        policies: Mapping[str, ChooseAction] | None = None,
+        stages: Sequence[str] = PLAYING,
+        session: Session | None = None,
+        resources: Sequence[object] = (),
+        debug: bool = False,
+    ) -> None:
+        self.scene, self.arenas = scene, arenas
+        self.context = f"{scene.name or 'scene'}-{next(_serial)}"
+        self.arena = scene.describe()
+        self.specs = policy_specs(self.arena)
+        self.memories = [rule for rule in self.arena.used if isinstance(rule, Remembering)]
+        self.physics = Physics(scene, self.arena, arenas, threads)
+        self.ticks = 0
+        self._enter()
+        self._create_arenas(seed, seeds)
+        self._create_roles()
+        self.crews = [self._create_crew(name, (policies or {}).get(name)) for name in self.specs]
+        for resource in (session, *resources):
+            if resource is not None:
+                esper.create_entity(resource)
+        entries = chosen(stages)
+        check(entries)
+        self.stages = {entry.name: entry.processor(self) for entry in entries}
+        for processor in self.stages.values():
+            esper.add_processor(processor)
+        self.watchdog = Watchdog(self, entries) if debug else None
+        self._start()
+
+    def _enter(self) -> None:
+        if esper.current_world != self.context:
+            esper.switch_world(self.context)
+
+    def _create_arenas(self, seed: int, seeds: Sequence[int] | None) -> None:
+        n = self.arenas
+        numbers = np.zeros(n, np.int64) if seeds is not None else np.arange(1, n + 1)
+        named = np.full(n, seed, np.int64) if seeds is None else np.asarray(seeds, np.int64)
+        plans = self.arena.agents
+        several = len(plans) > 1
+        terms = tuple(f"{plan.name}/{name}" if several else name for plan in plans for name in plan.earns)
+        reasons = tuple(f"{plan.name}/{name}" if several else name for plan in plans for name in plan.ends)
+        esper.create_entity(
+            Clock(np.zeros(n, np.int64), np.zeros(n, np.int64)),
+            Chance(episode_keys(named, numbers), np.zeros((n, self.arena.draw_count))),
+            Memory(np.zeros((n, len(self.memories)))),
+            Explosion(np.zeros(n, bool)),
+            Ending(np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool), np.zeros(0, np.int64)),
+            Episodes(np.zeros((len(terms), n)), terms, reasons),
+            self.physics.touch,
+            self.physics.ground,
+        )
+        for slot, memory in enumerate(self.memories):
+            memory.bind(self.one(Memory), slot)
+        for draw in self.arena.draws:
+            draw.bind(self.one(Chance))
+        for sensor in self.arena.used:
+            if isinstance(sensor, Sensor):
+                sensor.bind(self.physics.touch, self.physics.ground)
+
+    def _create_roles(self) -> None:
+        self.roles: dict[str, int] = {}
+        for role in self.arena.roles:
+            columns = self.physics.columns(role.number)
+            role.bind(*columns)
+            self.roles[role.name] = esper.create_entity(*columns)
+
+    def _create_crew(self, policy: str, choose: ChooseAction | None) -> Crew:
+        plans = [plan for plan in self.arena.agents if plan.policy == policy]
+        n, rows = self.arenas, self.arenas * len(plans)
+        numbers = len(plans[0].observation_names)
+        discrete = isinstance(plans[0].does, Choice)
+        action = np.zeros(rows, np.int64) if discrete else np.zeros((rows, len(plans[0].does.names)), np.float32)
+        entity = esper.create_entity(
+            Policy(policy, choose or _nobody),
+            Observation(np.zeros((rows, numbers), np.float32)),
+            NextObservation(np.zeros((rows, numbers), np.float32)),
+            Action(action),
+            Reward(np.zeros(rows, np.float32)),
+            RowEnds(np.zeros(rows, bool), np.zeros(rows, bool), np.ones(rows, bool)),
+        )
+        seats = []
+        for i, plan in enumerate(plans):
+            amounts = np.zeros((n, len(plan.does.effects)))
+            for effect, column in zip(plan.does.effects, amounts.T, strict=True):
+                effect.bind(column)
+            seats.append(Seat(plan, slice(i * n, (i + 1) * n), amounts))
+        return Crew(policy, entity, tuple(seats), rows)
+
+    def _start(self) -> None:
+        """Begin the first episodes and try every rule once, so that a rule that cannot work is refused now."""
+        respawn = self.stages.get("respawn")
+        assert isinstance(respawn, Respawn)
+        with blaming(self.scene.file):
+            respawn.begin_all()
+            for plan in self.arena.agents:
+                for kind, rules in (("reward", plan.earns), ("end", plan.ends)):
+                    for name, rule in rules.items():
+                        shape = np.shape(rule())
+                        if shape not in ((), (self.arenas,)):
+                            raise SceneError(f"the {kind} '{name}' must give one number per arena, not {shape}")
+
+    def tick(self) -> None:
+        """Run every stage once: each arena takes one decision."""
+        self._enter()
+        with blaming(self.scene.file):
+            if self.watchdog is None:
+                esper.process()
+            else:
+                self.watchdog.tick()
+        self.ticks += 1
+
+    def each(self, *types: type) -> list[tuple[Any, ...]]:
+        """Return the components of every entity that has all of these, in the order of creation."""
+        self._enter()
+        # esper lists entities in the order of a set; data must never depend on that.
+        return [tuple(parts) for _, parts in sorted(esper.get_components(*types), key=lambda found: found[0])]
+
+    def one(self, kind: type[C]) -> C:
+        """Return the only component of its kind."""
+        self._enter()
+        found = esper.get_component(kind)
+        if len(found) != 1:
+            raise LookupError(f"the world has {len(found)} {kind.__name__}, not one")
+        return found[0][1]
+
+    def of(self, entity: int | str, kind: type[C]) -> C:
+        """Return the component of an entity, or of a role by its name."""
+        self._enter()
+        return esper.component_for_entity(self.roles[entity] if isinstance(entity, str) else entity, kind)
+
+    def drive(self, policy: str, choose: ChooseAction) -> None:
+        """Let a function choose the actions of a policy from now on."""
+        for (found,) in self.each(Policy):
+            if found.name == policy:
+                found.choose = choose
+
+    @property
+    def seconds_in(self) -> dict[str, float]:
+        """Seconds that each stage has taken so far."""
+        return {name: stage.seconds for name, stage in self.stages.items()}
+
+    def close(self) -> None:
+        """Give back threads and the esper context."""
+        self.physics.close()
+        if esper.current_world == self.context:
+            esper.switch_world("default")
+        if self.context in esper.list_worlds():
+            esper.delete_world(self.context)
+
+
+def _nobody(observation: Any) -> Any:
+    raise SceneError("nobody drives this policy: give the world `policies={name: function}`")

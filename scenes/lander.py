@@ -1,0 +1,90 @@
+"""Set a craft down gently between two flags: one main engine, two side engines, two sprung legs, new ground each time.
+
+Sizes, scales and rewards follow Gymnasium's LunarLander, so that 200 means the same here.
+"""
+
+import numpy as np
+
+from ecs_rl.scene import *  # noqa: F403
+
+POINTS = 11
+WIDTH, HEIGHT = 10.0, 6.67  # metres from the pad to the edge of the sky, and to its top
+MAIN, SIDE = 86.0, 13.0  # newtons
+
+SCENE = Scene(
+    about="Set a craft down gently on its pad with one main and two side engines.",
+    max_ticks=1000,
+    solved_at=200,
+    gravity=(0.0, -10.0),
+    extent=25.0,
+    recipes={"ppo": {"arenas": 128, "steps": "3M"}},
+)
+
+
+def ground(drawn: np.ndarray) -> np.ndarray:
+    """Return rolling ground with a flat pad in its middle."""
+    height = 3.3 * drawn - 3.3 / 2
+    smooth = (height[:, :-2] + height[:, 1:-1] + height[:, 2:]) / 3
+    middle = POINTS // 2
+    smooth[:, middle - 1 : middle + 2] = 0.0
+    x = np.broadcast_to(np.linspace(-1.2 * WIDTH, 1.2 * WIDTH, POINTS), smooth.shape)
+    return np.stack((x, smooth), axis=2)
+
+
+def build(arena: Arena) -> None:
+    """One craft of a hull and two legs, one agent that fires at most one engine a tick."""
+    hull = arena.spawn(
+        "hull",
+        Body(mass=4.8, friction=0.1),
+        Polygon(((-0.57, 0.0), (-0.57, -0.33), (0.57, -0.33), (0.57, 0.0), (0.47, 0.52), (-0.47, 0.52))),
+        Start(y=HEIGHT, x=jitter(0.5), vx=jitter(4.0), vy=between(-4.0, 1.0), angle=jitter(0.1), spin=jitter(0.5)),
+    )
+    legs = []
+    for name, side in (("left leg", -1), ("right leg", +1)):
+        leg = arena.spawn(name, Body(mass=0.15, friction=0.6), Box(0.13, 0.53), Start(angle=side * 0.35))
+        arena.join(
+            Pivot(hull, leg, at=(side * 0.5, -0.05), hinge=(0.0, 0.33)),
+            TurnLimit(hull, leg, *sorted((side * 0.0, side * 1.5))),
+            TurnSpring(hull, leg, rest=side * 0.35, stiffness=40.0, damping=2.0),
+        )
+        legs.append(leg)
+    arena.terrain(ground, points=POINTS, draws=POINTS + 2, friction=0.6)
+
+    main = Thrust(hull, y=MAIN)
+    left = Thrust(hull, x=+SIDE, at=(-0.57, 0.42))
+    right = Thrust(hull, x=-SIDE, at=(+0.57, 0.42))
+    touching = [Touching(leg, arena.ground) for leg in legs]
+    crashed = arena.use(Touching(hull, arena.ground))
+
+    def away() -> np.ndarray:
+        place = (hull.x / WIDTH) ** 2 + (hull.y / HEIGHT) ** 2
+        speed = (0.2 * hull.vx) ** 2 + (0.133 * hull.vy) ** 2
+        return np.sqrt(place) + np.sqrt(speed)
+
+    def stands() -> np.ndarray:
+        still = hull.vx**2 + hull.vy**2 + hull.spin**2 < 0.1**2
+        return still & touching[0]() & touching[1]()
+
+    landed = arena.use(Lasting(stands, ticks=15))
+    lost = beyond(X(hull), WIDTH)
+    arena.agent(
+        sees=[
+            X(hull, 1 / WIDTH),
+            Y(hull, 1 / HEIGHT),
+            Vx(hull, 0.2),
+            Vy(hull, 0.133),
+            Angle(hull),
+            Spin(hull, 0.4),
+            *touching,
+        ],
+        does=Choice(coast=None, left=left, main=main, right=right),
+        earns={
+            "approach": Progress(lambda: -100.0 * away()),
+            "upright": Progress(lambda: -100.0 * np.abs(hull.angle)),
+            "legs": Progress(lambda: 10.0 * (touching[0]() * 1.0 + touching[1]())),
+            "fuel": lambda: -0.3 * main.amount - 0.03 * (left.amount + right.amount),
+            "landed": lambda: 100.0 * landed(),
+            "crashed": lambda: -100.0 * (crashed() | lost()),
+        },
+        ends={"landed": landed, "crashed": crashed, "flew off": lost},
+    )

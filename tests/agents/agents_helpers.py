@@ -1,0 +1,57 @@
+"""What the tests of the agents share: small specs, random transitions and a loop that plays them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.agents import ActMode, Agent, Continuous, Discrete, DQNConfig, Experience, PolicySpec, PPOConfig, make_agent
+
+ROWS = 6
+CHOICES = PolicySpec(("x", "y", "z"), Discrete(("left", "stay", "right")))
+MOTORS = PolicySpec(("x", "y", "z"), Continuous(("turn", "push")))
+SMALL_PPO = PPOConfig(rollout=5, epochs=2, minibatch=8, hidden=(8, 8))
+SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_every=3, hidden=(8,), epsilon_steps=50)
+KINDS = ("ppo", "ppo continuous", "dqn")
+
+
+def small_agent(kind: str = "ppo", *, seed: int = 0, rows: int = ROWS, config: Any = None) -> Agent:
+    """Return a small agent of one of the `KINDS`."""
+    spec = MOTORS if kind == "ppo continuous" else CHOICES
+    name = kind.split(maxsplit=1)[0]
+    return make_agent(name, spec, config or (SMALL_PPO if name == "ppo" else SMALL_DQN), seed=seed, rows=rows)
+
+
+def some_observation(random: np.random.Generator, rows: int = ROWS) -> NDArray[np.float32]:
+    """Return observations whose numbers have different scales."""
+    return (random.normal(size=(rows, 3)) * (1.0, 5.0, 0.2) + (0.0, 3.0, -1.0)).astype(np.float32)
+
+
+def some_experience(
+    random: np.random.Generator, observation: NDArray[np.float32], action: NDArray[Any], invalid: float = 0.1
+) -> Experience:
+    """Return transitions of which some terminate, some are cut and some are invalid."""
+    rows = len(observation)
+    end = random.random(rows)
+    return Experience(
+        observation=observation,
+        action=action,
+        reward=random.normal(size=rows).astype(np.float32),
+        next_observation=some_observation(random, rows),
+        terminated=end < 0.15,
+        truncated=end > 0.85,
+        valid=random.random(rows) >= invalid if invalid else None,
+    )
+
+
+def play(agent: Agent, ticks: int, data: np.random.Generator, *, invalid: float = 0.1, learn: bool = True) -> None:
+    """Let an agent explore random data for some ticks, learning in full as it goes."""
+    for _ in range(ticks):
+        observation = some_observation(data)
+        action = agent.act(observation, ActMode.EXPLORE)
+        agent.observe(some_experience(data, observation, action, invalid))
+        if learn:
+            for _ in agent.learn(0.3):
+                pass

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from ecs_rl.agents.heads import Categorical, Gaussian
+from ecs_rl.agents.ppo import clipped_objective
+
+
+def random(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_log_probabilities_and_entropy_of_choices_equal_a_plain_loop() -> None:
+    logits = torch.randn(20, 4, generator=random(1)) * 3
+    action = torch.randint(4, (20,), generator=random(2))
+    log_prob, entropy = Categorical().forward(logits, action)
+    expected, entropies = [], []
+    for row, a in zip(logits.tolist(), action.tolist(), strict=True):
+        p = [math.exp(x) / sum(math.exp(y) for y in row) for x in row]
+        expected.append(math.log(p[a]))
+        entropies.append(-sum(q * math.log(q) for q in p))
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-4, atol=1e-5)
+    assert math.isclose(float(entropy), sum(entropies) / 20, rel_tol=1e-5)
+
+
+def test_log_probabilities_and_entropy_of_continuous_actions_equal_a_plain_loop() -> None:
+    mean, action = torch.randn(20, 3, generator=random(1)), torch.randn(20, 3, generator=random(2)) * 2
+    log_std = torch.tensor([-1.0, 0.0, 0.5])
+    log_prob, entropy = Gaussian(log_std, torch.zeros(3)).forward(mean, action)
+    for row in range(20):
+        expected = 0.0
+        for m, a, s in zip(mean[row].tolist(), action[row].tolist(), log_std.exp().tolist(), strict=True):
+            expected += math.log(math.exp(-0.5 * ((a - m) / s) ** 2) / (s * math.sqrt(2 * math.pi)))
+        assert math.isclose(float(log_prob[row]), expected, rel_tol=1e-4, abs_tol=1e-4)
+    by_hand = sum(0.5 * math.log(2 * math.pi * math.e * math.exp(2 * s)) for s in log_std.tolist())
+    assert math.isclose(float(entropy), by_hand, rel_tol=1e-5)
+
+
+def test_choices_are_drawn_as_often_as_they_are_probable() -> None:
+    logits = torch.tensor([[0.0, 1.0, -1.0]]).repeat(30_000, 1)
+    action, log_prob = Categorical().sample(logits, random())
+    shares = torch.bincount(action, minlength=3) / len(action)
+    torch.testing.assert_close(shares, torch.softmax(logits[0], -1), rtol=0, atol=0.01)
+    torch.testing.assert_close(log_prob, torch.log_softmax(logits, -1).gather(1, action[:, None])[:, 0])
+
+
+def test_continuous_actions_are_drawn_around_the_mean_and_never_clipped() -> None:
+    head = Gaussian(torch.tensor([0.5, -2.0]), torch.zeros(2))
+    mean = torch.tensor([[2.0, -1.0]]).repeat(30_000, 1)
+    action, log_prob = head.sample(mean, random())
+    torch.testing.assert_close(action.mean(0), mean[0], rtol=0, atol=0.03)
+    torch.testing.assert_close(action.std(0), torch.tensor([0.5, -2.0]).exp(), rtol=0.02, atol=0)
+    assert float(action.max()) > 1.0
+    torch.testing.assert_close(log_prob, head.forward(mean, action)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_the_clipped_loss_and_its_gradient_equal_a_plain_loop() -> None:
+    ratio = torch.cat([torch.rand(40, generator=random(1)) * 2, torch.tensor([1.0, 0.8, 1.2])])
+    advantage = torch.randn(43, generator=random(2))
+    loss, slope = clipped_objective(ratio, advantage, 0.2)
+    total, slopes = 0.0, []
+    for r, a in zip(ratio.tolist(), advantage.tolist(), strict=True):
+        clipped = min(max(r, 0.8), 1.2)
+        total += min(r * a, clipped * a)
+        slopes.append(-r * a / 43 if r * a <= clipped * a + 1e-7 else 0.0)
+    assert math.isclose(float(loss), -total / 43, rel_tol=1e-5)
+    np.testing.assert_allclose(slope, slopes, rtol=1e-4, atol=1e-7)
+
+
+def test_the_gradient_of_the_whole_discrete_loss_equals_autograd() -> None:
+    logits = torch.randn(30, 4, generator=random(1)).requires_grad_()
+    action, old = torch.randint(4, (30,), generator=random(2)), torch.full((30,), -1.4)
+    advantage = torch.randn(30, generator=random(3))
+    distribution = torch.distributions.Categorical(logits=logits)
+    ratio = (distribution.log_prob(action) - old).exp()  # type: ignore[no-untyped-call]
+    surrogate = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+    (-surrogate - 0.3 * distribution.entropy().mean()).backward()  # type: ignore[no-untyped-call]
+
+    head = Categorical()
+    log_prob, _ = head.forward(logits.detach(), action)
+    slope = head.backward(clipped_objective((log_prob - old).exp(), advantage, 0.2)[1], -0.3)
+    torch.testing.assert_close(slope, logits.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_the_gradient_of_the_whole_continuous_loss_equals_autograd() -> None:
+    mean = torch.randn(30, 2, generator=random(1)).requires_grad_()
+    log_std = torch.tensor([-0.4, 0.3], requires_grad=True)
+    action, old = torch.randn(30, 2, generator=random(2)), torch.full((30,), -3.0)
+    advantage = torch.randn(30, generator=random(3))
+    distribution = torch.distributions.Normal(mean, log_std.exp())
+    ratio = (distribution.log_prob(action).sum(-1) - old).exp()  # type: ignore[no-untyped-call]
+    surrogate = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+    (-surrogate - 0.3 * distribution.entropy().sum(-1).mean()).backward()  # type: ignore[no-untyped-call]
+
+    log_std_slope = torch.zeros(2)
+    head = Gaussian(log_std.detach(), log_std_slope)
+    log_prob, _ = head.forward(mean.detach(), action)
+    slope = head.backward(clipped_objective((log_prob - old).exp(), advantage, 0.2)[1], -0.3)
+    torch.testing.assert_close(slope, mean.grad, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(log_std_slope, log_std.grad, rtol=1e-4, atol=1e-6)

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
+from ecs_rl.errors import CommandError, EcsRlError, SceneError
+
+RECIPES = {
+    "ppo": {"arenas": 32, "steps": "500k", "eval_every": 5000, "lr": 3e-3, "rollout": 32, "hidden": [32, 32]},
+    "dqn": {"arenas": 8, "lr": 1e-3, "memory": "20k"},
+}
+
+
+def recipes(scene: str) -> SceneDefaults:
+    return SceneDefaults("ppo", RECIPES)
+
+
+def no_recipes(scene: str) -> SceneDefaults:
+    return SceneDefaults("ppo")
+
+
+def toml(folder: Path, text: str) -> str:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def refusal(argv: list[str], recipe: Mapping[str, Mapping[str, Any]] = RECIPES) -> EcsRlError:
+    with pytest.raises(EcsRlError) as caught:
+        parse_train(argv, lambda scene: SceneDefaults("ppo", recipe))
+    return caught.value
+
+
+def test_without_a_recipe_the_built_in_defaults_count() -> None:
+    settings = parse_train(["cartpole"], no_recipes)
+    assert settings.arenas == TrainSettings().arenas
+    assert settings.ppo == TrainSettings().ppo
+
+
+def test_the_scenes_recipe_comes_before_the_built_in_defaults() -> None:
+    settings = parse_train(["cartpole"], recipes)
+    assert (settings.arenas, settings.steps, settings.eval_every) == (32, 500_000, 5_000)
+    assert (settings.ppo.lr, settings.ppo.rollout, settings.ppo.hidden) == (3e-3, 32, (32, 32))
+    assert settings.ppo.gamma == TrainSettings().ppo.gamma
+
+
+def test_the_recipe_is_that_of_the_chosen_agent() -> None:
+    settings = parse_train(["cartpole", "--agent", "dqn"], recipes)
+    assert (settings.agent, settings.arenas, settings.dqn.lr, settings.dqn.memory) == ("dqn", 8, 1e-3, 20_000)
+    assert settings.ppo == TrainSettings().ppo
+
+
+def test_a_config_file_comes_before_the_recipe(tmp_path: Path) -> None:
+    path = toml(tmp_path, 'arenas = 48\neval-every = "7k"\nuntil_solved = true\n[ppo]\nrollout = 5e1\ngamma = 1\n')
+    settings = parse_train(["cartpole", "--config", path], recipes)
+    assert (settings.arenas, settings.eval_every, settings.until_solved) == (48, 7_000, True)
+    assert (settings.ppo.rollout, settings.ppo.gamma, settings.ppo.lr) == (50, 1.0, 3e-3)
+    assert settings.steps == 500_000
+
+
+def test_the_command_line_comes_before_the_config_file(tmp_path: Path) -> None:
+    path = toml(tmp_path, "arenas = 48\nuntil_solved = true\n[ppo]\nlr = 0.5\nclip = 0.3\n")
+    flags = ["--config", path, "--arenas", "16", "--no-until-solved", "--ppo.lr", "3e-4", "--ppo.hidden", "8", "1k"]
+    settings = parse_train(["cartpole", *flags], recipes)
+    assert (settings.arenas, settings.until_solved) == (16, False)
+    assert (settings.ppo.lr, settings.ppo.clip, settings.ppo.hidden) == (3e-4, 0.3, (8, 1_000))
+
+
+def test_a_flag_that_repeats_the_built_in_default_still_counts() -> None:
+    built_in = str(TrainSettings().arenas)
+    assert parse_train(["cartpole", "--arenas", built_in], recipes).arenas == TrainSettings().arenas
+
+
+def test_the_config_file_may_name_scene_and_agent(tmp_path: Path) -> None:
+    path = toml(tmp_path, 'scene = "lander"\nagent = "dqn"\n')
+    asked: list[str] = []
+
+    def remember(scene: str) -> SceneDefaults:
+        asked.append(scene)
+        return recipes(scene)
+
+    settings = parse_train(["--config", path], remember)
+    assert (settings.scene, settings.agent, settings.name, settings.arenas) == ("lander", "dqn", "lander", 8)
+    assert asked == ["lander"]
+
+
+def test_the_command_line_comes_before_the_file_for_the_agent_too(tmp_path: Path) -> None:
+    path = toml(tmp_path, 'agent = "dqn"\n')
+    assert parse_train(["cartpole", "--agent", "ppo", "--config", path], recipes).agent == "ppo"
+
+
+def test_a_resumed_run_brings_its_settings_between_recipe_and_config_file(tmp_path: Path) -> None:
+    first = parse_train(["cartpole", "--agent", "dqn", "--arenas", "24", "--seed", "7", "--dqn.lr", "0.01"], recipes)
+    asked: list[TrainSettings] = []
+
+    def earlier(settings: TrainSettings) -> Mapping[str, Any]:
+        asked.append(settings)
+        return settings_as_dict(first)
+
+    path = toml(tmp_path, "seed = 8\n[dqn]\nbatch = 16\n")
+    again = parse_train(["cartpole", "--resume", "--config", path, "--steps", "2M", "--watch"], recipes, earlier)
+    assert (again.agent, again.arenas, again.dqn.lr, again.dqn.memory) == ("dqn", 24, 0.01, 20_000)
+    assert (again.seed, again.dqn.batch, again.steps, again.watch) == (8, 16, 2_000_000, True)
+    assert (asked[0].name, asked[0].version, asked[0].resume) == ("cartpole", "v1", "")
+
+
+def test_no_earlier_run_is_looked_for_without_resume() -> None:
+    def earlier(settings: TrainSettings) -> Mapping[str, Any]:
+        raise AssertionError("asked for an earlier run")
+
+    assert parse_train(["cartpole"], recipes, earlier).resume is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("arenass = 3", ["unknown setting 'arenass'", "did you mean 'arenas'?"]),
+        ("eval-evry = 3", ["unknown setting 'eval-evry'", "did you mean 'eval-every'?"]),
+        ("[ppo]\nlrr = 3", ["unknown setting 'ppo.lrr'", "'lr"]),
+        ('config = "other.toml"', ["unknown setting 'config'"]),
+        ("ppo = 3", ["'ppo' must be a table"]),
+        ('arenas = "many"', ["arenas", "'many' is not a whole number"]),
+        ("arenas = 1.5", ["arenas must be a whole number, not 1.5"]),
+        ("arenas = true", ["arenas must be a whole number, not True"]),
+        ("watch = 1", ["watch must be true or false, not 1"]),
+        ("name = 1", ["name must be text, not 1"]),
+        ("runs = 1", ["runs must be text, not 1"]),
+        ('[ppo]\nlr = "fast"', ["ppo.lr must be a number, not 'fast'"]),
+        ('[ppo]\nhidden = [64, "x"]', ["ppo.hidden must be a list of whole numbers"]),
+        ('[ppo]\nactivation = "tan"', ["ppo.activation must be tanh or relu, not 'tan'"]),
+        ("arenas = 0", ["arenas must be at least 1, not 0"]),
+        ("[ppo]\nlr = nan", ["ppo.lr is nan: it must be"]),
+        ("[dqn]\nhidden = [0]", ["dqn.hidden is (0,): it must be"]),
+        ('agent = "pp"', ["agent must be one of", "did you mean 'ppo'?"]),
+        ("arenas = ", ["is not valid TOML"]),
+    ],
+)
+def test_a_bad_config_file_is_refused_with_file_key_and_remedy(tmp_path: Path, text: str, words: list[str]) -> None:
+    path = toml(tmp_path, text)
+    error = refusal(["cartpole", "--config", path])
+    assert isinstance(error, CommandError)
+    for word in (path, *words):
+        assert word in str(error)
+
+
+def test_a_config_file_that_is_not_there_is_named() -> None:
+    assert str(refusal(["a", "--config", "no.toml"])) == "--config no.toml: cannot be read: No such file or directory"
+
+
+def test_a_config_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes(b"\xff\xfe")
+    assert "is not valid TOML" in str(refusal(["a", "--config", str(tmp_path / "mine.toml")]))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words"),
+    [
+        ({"ppo": {"lrr": 1}}, ["recipe for ppo", "unknown setting 'lrr'", "did you mean 'lr'?"]),
+        ({"ppo": {"memory": 5}}, ["unknown setting 'memory'"]),
+        ({"ppo": {"runs": "elsewhere"}}, ["unknown setting 'runs'"]),
+        ({"ppo": {"arenas": "lots"}}, ["arenas", "'lots' is not a whole number"]),
+        ({"ppo": {"lr": 0}}, ["ppo.lr is 0.0: it must be greater than 0"]),
+        ({"poo": {}}, ["unknown agent 'poo'", "did you mean 'ppo'?"]),
+    ],
+)
+def test_a_bad_recipe_is_the_scenes_error(recipe: dict[str, dict[str, Any]], words: list[str]) -> None:
+    error = refusal(["cartpole"], recipe)
+    assert isinstance(error, SceneError)
+    for word in ("scene 'cartpole'", *words):
+        assert word in str(error)

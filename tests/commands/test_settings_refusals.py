@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import pytest
+
+from ecs_rl.commands.parse import parse_play, parse_train
+from ecs_rl.commands.settings import SceneDefaults
+from ecs_rl.errors import CommandError
+
+
+def recipes(scene: str) -> SceneDefaults:
+    return SceneDefaults("ppo")
+
+
+def train_refusal(line: str) -> str:
+    with pytest.raises(CommandError) as caught:
+        parse_train(line.split(), recipes)
+    return str(caught.value)
+
+
+def play_refusal(line: str) -> str:
+    with pytest.raises(CommandError) as caught:
+        parse_play(line.split())
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("", "SCENE is missing: name a scene, as in: train.py cartpole"),
+        ("--resume cartpole", "--resume took 'cartpole' as its run: write SCENE before it"),
+        ("a --sed 1", "unknown flag '--sed': did you mean '--seed'?"),
+        ("a --sed=1", "unknown flag '--sed': did you mean '--seed'?"),
+        ("a --ppo.lrr 1", "unknown flag '--ppo.lrr': did you mean '--ppo.lr'?"),
+        ("a --lr 1", ".lr'?"),
+        ("a --xyzzyx", "unknown flag '--xyzzyx' (train.py --help lists all flags)"),
+        ("a -x", "unknown flag '-x' (train.py"),
+        ("a b", "'b' is one argument too many"),
+        ("a --watch=3", "'3' is one argument too many"),
+        ("a --agent pp", "--agent must be one of ppo, dqn, sac, not 'pp': did you mean 'ppo'?"),
+        ("a --seed", "'--seed'"),
+        ("a --seed x", "--seed: 'x' is not a whole number: write it like 5000, 500k, 2M"),
+        ("a --seed=x", "--seed: 'x' is not a whole number"),
+        ("a --seed -1", "--seed: '-1' is not a whole number"),
+        ("a --steps 1.5", "--steps: '1.5' is not a whole number: it has a fraction"),
+        ("a --name x --steps x", "--steps: 'x' is not a whole number"),
+        ("a --eval_every x", "--eval-every: 'x' is not a whole number"),
+        ("a --ppo.lr fast", "--ppo.lr: 'fast' is not a number: write it like 0.5 or 3e-4"),
+        ("a --ppo.lr nan", "--ppo.lr: 'nan' is not a number"),
+        ("a --ppo.lr inf", "--ppo.lr: 'inf' is not a number"),
+        ("a --ppo.hidden 64 x", "--ppo.hidden: 'x' is not a whole number"),
+        ("a --ppo.hidden 64 0", "--ppo.hidden is (64, 0): it must be"),
+        ("a --ppo.activation tan", "--ppo.activation: there is no 'tan': did you mean 'tanh'?"),
+        ("--resume one two", "--resume: takes at most one run: write SCENE before it"),
+        ("a --resume --init-from b", "--resume and --init-from exclude each other"),
+        ("a --arenas 0", "--arenas must be at least 1, not 0"),
+        ("a --steps 0", "--steps must be at least 1, not 0"),
+        ("a --eval-episodes 0", "--eval-episodes must be at least 1, not 0"),
+        ("a --eval-every 0", "--eval-every must be at least 1, not 0"),
+        ("a --checkpoint-every 0", "--checkpoint-every must be at least 1, not 0"),
+        ("a --keep -1", "--keep: '-1' is not a whole number"),
+        ("a --threads -1", "--threads: '-1' is not a whole number"),
+        ("a --ppo.gamma 1.1", "--ppo.gamma is 1.1: it must be between 0 and 1"),
+        ("a --dqn.lr 0", "--dqn.lr is 0.0: it must be greater than 0"),
+        ("a --ppo.entropy -1", "--ppo.entropy is -1.0: it must be 0 or more"),
+        ("a --name ../b", "--name must be letters, digits"),
+        ("a --name .hidden", "--name must be letters, digits"),
+        (f"a --name {'x' * 65}", "--name must be letters, digits"),
+        ("a --version v/1", "--version must be letters, digits"),
+        ("a --version=", "--version must be letters, digits"),
+    ],
+)
+def test_bad_input_to_train_gives_one_short_line_with_place_and_remedy(line: str, words: str) -> None:
+    message = train_refusal(line)
+    assert words in message
+    assert "\n" not in message
+    assert "│" not in message
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--speed 0", "--speed must be above 0, not 0.0"),
+        ("--speed fast", "--speed: 'fast' is not a number"),
+        ("--episodes 0", "--episodes must be at least 1, not 0"),
+        ("--record film.avi", "--record must end in .mp4 or .gif, not 'film.avi'"),
+        ("--checkpoint bst", "--checkpoint: there is no checkpoint 'bst': name best, latest or a step"),
+        ("run --compare best oldest", "--compare: there is no checkpoint 'oldest'"),
+        ("run --compare", "--compare: needs at least one checkpoint, such as: best 10000"),
+        ("run --compare --json", "--compare: needs at least one checkpoint"),
+        ("run --compare best --checkpoint oops", "--checkpoint: there is no checkpoint 'oops'"),
+        ("--headles", "unknown flag '--headles': did you mean '--headless'? (play.py --help lists all flags)"),
+        ("run other", "'other' is one argument too many"),
+    ],
+)
+def test_bad_input_to_play_gives_one_short_line_with_place_and_remedy(line: str, words: str) -> None:
+    message = play_refusal(line)
+    assert words in message
+    assert "\n" not in message
+
+
+def test_a_refusal_prints_nothing_by_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    train_refusal("a --seed")
+    train_refusal("a --sed 1")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bad_flag_is_refused_before_the_scene_is_loaded() -> None:
+    def load(scene: str) -> SceneDefaults:
+        raise AssertionError("the scene was loaded")
+
+    for line in ("a --arenas 0", "a --nonsense", "a --agent pp"):
+        with pytest.raises(CommandError):
+            parse_train(line.split(), load)
