@@ -27,7 +27,9 @@ def play_episodes(scene: Scene, policies: Mapping[str, ChooseAction], seeds: Seq
         missing = len(seeds)
         while missing:
             if world.ticks > scene.max_ticks * MOST_EXPLOSIONS:
-                raise SceneError(f"{scene.name}: an arena explodes in every episode; see `train.py {scene.name} --check`")
+                raise SceneError(
+                    f"{scene.name}: an arena explodes in every episode; see `train.py {scene.name} --check`"
+                )
             world.tick()
             if episodes.finished is not None:
                 for arena, record in zip(episodes.finished.arena.tolist(), records_of(episodes), strict=True):

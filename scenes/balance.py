@@ -1,6 +1,6 @@
 """Keep a pole upright on a cart that can only be pushed left or right: the cart-pole of Barto, Sutton and Anderson."""
 
-from ecs_rl.scene import *  # noqa: F403
+from ecs_rl.scene import *
 
 SCENE = Scene(
     about="Keep a pole upright on a cart that can only be pushed left or right.",

@@ -5,7 +5,7 @@ Sizes, scales and rewards follow Gymnasium's LunarLander, so that 200 means the 
 
 import numpy as np
 
-from ecs_rl.scene import *  # noqa: F403
+from ecs_rl.scene import *
 
 POINTS = 11
 WIDTH, HEIGHT = 10.0, 6.67  # metres from the pad to the edge of the sky, and to its top
@@ -41,14 +41,14 @@ def build(arena: Arena) -> None:
     )
     legs = []
     for name, side in (("left leg", -1), ("right leg", +1)):
-        leg = arena.spawn(name, Body(mass=0.15, friction=0.6), Box(0.13, 0.53), Start(angle=side * 0.35))
+        leg = arena.spawn(name, Body(mass=0.15, friction=0.4), Box(0.13, 0.53), Start(angle=side * 0.35))
         arena.join(
             Pivot(hull, leg, at=(side * 0.5, -0.05), hinge=(0.0, 0.33)),
             TurnLimit(hull, leg, *sorted((side * 0.0, side * 1.5))),
-            TurnSpring(hull, leg, rest=side * 0.35, stiffness=40.0, damping=2.0),
+            TurnSpring(hull, leg, rest=side * 0.35, stiffness=40.0, damping=0.1),
         )
         legs.append(leg)
-    arena.terrain(ground, points=POINTS, draws=POINTS + 2, friction=0.6)
+    arena.terrain(ground, points=POINTS, draws=POINTS + 2, friction=0.4)
 
     main = Thrust(hull, y=MAIN)
     left = Thrust(hull, x=+SIDE, at=(-0.57, 0.42))

@@ -27,7 +27,9 @@ def collides(arena: Arena) -> dict[int, int]:
     """Return for each role the bits of all it collides with: every role it is not joined to, and the ground."""
     ground = 1 << len(arena.roles)
     has_ground = bool(arena.walls or arena.terrains)
-    masks = {role.number: (((ground << 1) - 1) if has_ground else ground - 1) & ~(1 << role.number) for role in arena.roles}
+    masks = {
+        role.number: (((ground << 1) - 1) if has_ground else ground - 1) & ~(1 << role.number) for role in arena.roles
+    }
     for joint in arena.joints:
         if joint.a.body is not None:
             masks[joint.a.number] &= ~(1 << joint.b.number)

@@ -265,5 +265,3 @@ class Scene:
     def named(self, name: str, file: str, build: Callable[[Arena], None]) -> Scene:
         """Return the scene with what its file adds."""
         return replace(self, name=name, file=file, build=build)
-
-

@@ -25,14 +25,18 @@ def scene_names() -> list[str]:
 def scene_path(scene: str) -> Path:
     """Return the file of a scene given by name or by path, or refuse with the nearest name."""
     if scene.startswith("gym:"):
-        raise CommandError(f"'{scene}': Gymnasium environments cannot be trained yet; pick a scene: {', '.join(scene_names())}")
+        raise CommandError(
+            f"'{scene}': Gymnasium environments cannot be trained yet; pick a scene: {', '.join(scene_names())}"
+        )
     given = Path(scene)
     if scene.endswith(".py") or len(given.parts) > 1:
         if not given.is_file():
             raise CommandError(f"there is no scene file {scene}: check the path")
         return given.resolve()
     if scene not in scene_names():
-        raise CommandError(f"there is no scene '{scene}': {nearest(scene, scene_names())} (or give a path to a .py file)")
+        raise CommandError(
+            f"there is no scene '{scene}': {nearest(scene, scene_names())} (or give a path to a .py file)"
+        )
     return SCENES / f"{scene}.py"
 
 

@@ -56,7 +56,7 @@ class StatsTracker:
             cls()
             .with_stat("mean_return", TotalReward(), RollingMean(100))
             .with_stat("max_return", TotalReward(), RollingMax(100))
-            .with_stat("mean_length", Length(), Mean())
+            .with_stat("mean_length", Length(), RollingMean(100))
             .with_stat("episodes", Length(), Count())
         )
 
