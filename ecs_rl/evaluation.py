@@ -19,7 +19,7 @@ MOST_EXPLOSIONS = 5
 
 
 def play_episodes(scene: Scene, policies: Mapping[str, ChooseAction], seeds: Sequence[int]) -> list[EpisodeRecord]:
-    """Play one episode for each seed, all at once in arenas of a new world, and return them in the order of the seeds."""
+    """Play one episode for each seed, all at once in the arenas of a new world; return them in the seeds' order."""
     world = World(scene, arenas=len(seeds), seeds=seeds, policies=policies)
     try:
         episodes = world.one(Episodes)

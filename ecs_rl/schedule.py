@@ -57,28 +57,44 @@ class Entry:
 
     name: str
     processor: type[Stage]
-    reads: tuple[type, ...]
-    """Components that an earlier stage of this tick wrote."""
-    writes: tuple[type, ...]
     about: str
+    reads: tuple[type, ...] = ()
+    """Components that an earlier stage of this tick wrote."""
     keeps: tuple[type, ...] = ()
     """Components read as the last tick left them: a stage at or after this one writes them."""
+    writes: tuple[type, ...] = ()
 
 
+# fmt: off
 SCHEDULE: tuple[Entry, ...] = (
-    Entry("decide", Decide, (), (Action,), "one batched forward pass for all arenas", keeps=(Observation, Policy)),
-    Entry("actuate", Actuate, (Action,), (Force,), "clips; nothing non-finite gets past here", keeps=(Pose, Motion)),
-    Entry("simulate", Simulate, (Force,), (Pose, Motion, Touch), "fixed dt, n substeps", keeps=(Ground,)),
-    Entry("guard", Guard, (Pose, Motion, Touch), (Pose, Motion, Touch, Explosion), "an arena that exploded is cut"),
-    Entry("sense", Sense, (Pose, Motion, Touch, Explosion), (NextObservation,), "before respawn: what an end looked like", keeps=(Ground, Chance)),
-    Entry("judge", Judge, (Pose, Motion, Touch, Explosion), (Reward, Ending, RowEnds, Memory, Episodes, Clock), "named terms; terminated is never truncated", keeps=(Chance, Ground)),
-    Entry("record", Record, (Action, NextObservation, Reward, RowEnds), (Session,), "the only writer of transitions; copies", keeps=(Observation,)),
-    Entry("respawn", Respawn, (Ending, NextObservation, Episodes, Memory, Clock), (Pose, Motion, Touch, Ground, Chance, Clock, Memory, Episodes, Observation), "ended arenas start again, seeded per arena and episode"),
-    Entry("learn", Learn, (Session,), (Session, Policy), "an update in slices, once enough is recorded"),
-    Entry("tally", Tally, (Episodes, Session), (Session,), "ended episodes into statistics and log"),
-    Entry("evaluate", Evaluate, (Session, Policy), (Session, Exam), "greedy, in a world of its own, fixed seeds", keeps=(Journal,)),
-    Entry("write", Write, (Session, Exam, Explosion), (Session, Journal), "checkpoints, metrics and logs into the run directory"),
-)  # fmt: skip
+    Entry("decide", Decide, "one batched forward pass for all arenas",
+          keeps=(Observation, Policy), writes=(Action,)),
+    Entry("actuate", Actuate, "clips; nothing that is not finite gets past here",
+          reads=(Action,), keeps=(Pose, Motion), writes=(Force,)),
+    Entry("simulate", Simulate, "fixed dt, n substeps",
+          reads=(Force,), keeps=(Ground,), writes=(Pose, Motion, Touch)),
+    Entry("guard", Guard, "an arena that exploded is cut",
+          reads=(Pose, Motion, Touch), writes=(Pose, Motion, Touch, Explosion)),
+    Entry("sense", Sense, "before respawn, so that the last sight of an episode survives",
+          reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance), writes=(NextObservation,)),
+    Entry("judge", Judge, "named terms; terminated and truncated are never mixed up",
+          reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance),
+          writes=(Reward, Ending, RowEnds, Memory, Episodes, Clock)),
+    Entry("record", Record, "the only writer of transitions; learners copy",
+          reads=(Action, NextObservation, Reward, RowEnds), keeps=(Observation,), writes=(Session,)),
+    Entry("respawn", Respawn, "ended arenas start again, seeded per arena and episode",
+          reads=(Ending, NextObservation, Episodes, Memory, Clock),
+          writes=(Pose, Motion, Touch, Ground, Chance, Clock, Memory, Episodes, Observation)),
+    Entry("learn", Learn, "an update in slices, once enough is recorded",
+          reads=(Session,), writes=(Session, Policy)),
+    Entry("tally", Tally, "ended episodes into statistics and log",
+          reads=(Episodes, Session), writes=(Session,)),
+    Entry("evaluate", Evaluate, "greedy, in a world of its own, on seeds that never change",
+          reads=(Session, Policy), keeps=(Journal,), writes=(Session, Exam)),
+    Entry("write", Write, "checkpoints, metrics and logs into the run directory",
+          reads=(Session, Exam, Explosion), writes=(Session, Journal)),
+)
+# fmt: on
 
 TRAINING = tuple(entry.name for entry in SCHEDULE)
 PLAYING = ("decide", "actuate", "simulate", "guard", "sense", "judge", "respawn")

@@ -201,7 +201,8 @@ class World:
         """Return the components of every entity that has all of these, in the order of creation."""
         self._enter()
         # esper lists entities in the order of a set; data must never depend on that.
-        return [tuple(parts) for _, parts in sorted(esper.get_components(*types), key=lambda found: found[0])]
+        found: list[tuple[int, Any]] = esper.get_components(*types)
+        return [tuple(parts) for _, parts in sorted(found, key=lambda each: each[0])]
 
     def one(self, kind: type[C]) -> C:
         """Return the only component of its kind."""

@@ -63,7 +63,7 @@ def build(arena: Arena) -> None:
 
     def stands() -> np.ndarray:
         still = hull.vx**2 + hull.vy**2 + hull.spin**2 < 0.1**2
-        return still & touching[0]() & touching[1]()
+        return np.asarray(still & touching[0]() & touching[1]())
 
     landed = arena.use(Lasting(stands, ticks=15))
     lost = beyond(X(hull), WIDTH)

@@ -1,7 +1,7 @@
 """Swing a hanging pole up by moving its cart, and keep it there: one continuous action, a reward in every tick.
 
-Solved at 350 of at most 500: a pole that hangs earns nothing and one that whirls round and round earns 250, so 350 takes
-a pole that is up within about three seconds and stays up to the end.
+Solved at 350 of at most 500: a pole that hangs earns nothing and one that whirls round and round earns 250, so 350
+takes a pole that is up within about three seconds and stays up to the end.
 """
 
 import numpy as np

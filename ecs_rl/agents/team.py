@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
@@ -74,6 +74,6 @@ def _part(state: State, agent: Agent) -> State:
     return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
 
 
-def join(agents: Sequence[Agent]) -> Agent | Team:
+def join(agents: Sequence[Agent]) -> Agent:
     """Return the only agent, or all of them as one."""
-    return agents[0] if len(agents) == 1 else Team(agents)
+    return agents[0] if len(agents) == 1 else cast(Agent, Team(agents))

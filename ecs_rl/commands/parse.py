@@ -75,8 +75,24 @@ def _defaults(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None) ->
     agent = asked.agent or str(resumed.get("agent", "")) or suggested.agent
     settings = with_recipe(TrainSettings(), asked.scene, suggested, agent)
     settings = with_earlier(settings, resumed, agent)
-    settings = with_config(settings, config, asked.config)
+    arenas = read_flags(with_config(settings, config, asked.config), argv, "train.py").arenas
+    settings = with_config(_as_often(settings, arenas), config, asked.config)
     return replace(settings, scene=asked.scene, agent=agent)
+
+
+def _as_often(settings: TrainSettings, arenas: int) -> TrainSettings:
+    """Return the settings with evaluations and checkpoints as many ticks apart with more arenas as with the scene's own.
+
+    A recipe counts them in steps; with thirty times the arenas those steps go by in a thirtieth of the time.
+    """
+    factor = arenas / settings.arenas
+    if factor <= 1.0:
+        return settings
+    return replace(
+        settings,
+        eval_every=round(settings.eval_every * factor),
+        checkpoint_every=round(settings.checkpoint_every * factor),
+    )
 
 
 def _require_scene(settings: TrainSettings) -> None:

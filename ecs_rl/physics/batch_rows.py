@@ -1,7 +1,7 @@
 """One batch row for some bodies, instead of all bodies of a Space.
 
-`pymunk.batch.set_space_bodies` visits every body of a Space; when a few of a thousand arenas start again that costs four
-times what their own rows cost. This calls the same row function of pymunk's C code, body by body.
+`pymunk.batch.set_space_bodies` visits every body of a Space; when a few of a thousand arenas start again that costs
+four times what their own rows cost. This calls the same row function of pymunk's C code, body by body.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import pymunk
 
-from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.arena import Arena, Terrain, Wall
+from ecs_rl.scene.checks import Point
 from ecs_rl.scene.joints import Groove, Joint, Pivot, Spring, TurnLimit, TurnSpring
 from ecs_rl.scene.parts import Disc, Shape
 from ecs_rl.scene.roles import Role
@@ -86,25 +87,15 @@ def _constraint(joint: Joint, a: pymunk.Body, b: pymunk.Body, x: float) -> pymun
 def _add_ground(space: pymunk.Space, arena: Arena, x: float, built: Built) -> None:
     bit = 1 << len(arena.roles)
     roles = pymunk.ShapeFilter(categories=bit, mask=bit - 1)
-    pieces = [(wall, wall.ends) for wall in arena.walls]
-    for wall, (start, end) in pieces:
+
+    def segment(start: Point, end: Point, surface: Wall | Terrain) -> pymunk.Segment:
         moved = (start[0] + x, start[1]), (end[0] + x, end[1])
-        space.add(_segment(space, moved[0], moved[1], wall.friction, wall.elasticity, roles))
+        made = pymunk.Segment(space.static_body, *moved, SEGMENT_RADIUS)
+        made.friction, made.elasticity, made.filter = surface.friction, surface.elasticity, roles
+        return made
+
+    space.add(*(segment(*wall.ends, wall) for wall in arena.walls))
     for terrain in arena.terrains:
-        for i in range(terrain.points - 1):
-            ends = (x + i, -1.0), (x + i + 1.0, -1.0)  # moved before the first tick
-            built.terrain.append(_segment(space, *ends, terrain.friction, terrain.elasticity, roles))
+        # Anywhere: they are moved before the first tick.
+        built.terrain += [segment((i, -1.0), (i + 1.0, -1.0), terrain) for i in range(terrain.points - 1)]
     space.add(*built.terrain)
-
-
-def _segment(
-    space: pymunk.Space,
-    start: tuple[float, float],
-    end: tuple[float, float],
-    friction: float,
-    elasticity: float,
-    roles: pymunk.ShapeFilter,
-) -> pymunk.Segment:
-    segment = pymunk.Segment(space.static_body, start, end, SEGMENT_RADIUS)
-    segment.friction, segment.elasticity, segment.filter = friction, elasticity, roles
-    return segment

@@ -6,6 +6,8 @@ order and the count are checked once, when the shard is built; neither changes a
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pymunk
 from pymunk import batch
@@ -101,4 +103,4 @@ def shard_slices(arenas: int, size: int) -> list[slice]:
     """Cut `arenas` rows into equal shards of about `size`."""
     count = max(1, round(arenas / size))
     edges: I64 = np.linspace(0, arenas, count + 1).astype(np.int64)
-    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(a, b) for a, b in pairwise(edges.tolist())]

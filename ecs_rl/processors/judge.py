@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Judge(Stage):
-    """Work out every named term and every named end; an episode is terminated, or truncated, or exploded, or goes on."""
+    """Work out every named term and every named end; an episode terminates, is truncated, explodes, or goes on."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

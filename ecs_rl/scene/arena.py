@@ -241,6 +241,8 @@ class Scene:
     name: str = ""
     """Set by the loader, from the file's name."""
     file: str = ""
+    reference: str = ""
+    """How to find the scene again: its name, or its path for one that does not come with the project."""
     build: Callable[[Arena], None] = lambda arena: None
 
     def __post_init__(self) -> None:
@@ -262,6 +264,6 @@ class Scene:
         arena.finish()
         return arena
 
-    def named(self, name: str, file: str, build: Callable[[Arena], None]) -> Scene:
+    def named(self, name: str, file: str, reference: str, build: Callable[[Arena], None]) -> Scene:
         """Return the scene with what its file adds."""
-        return replace(self, name=name, file=file, build=build)
+        return replace(self, name=name, file=file, reference=reference, build=build)

@@ -1,7 +1,7 @@
 """Randomness that belongs to an episode: a pure function of seed, arena and episode, for many arenas at once.
 
-A generator object per arena would cost more than its physics. Instead every draw is a hash (the finaliser of SplitMix64)
-of who asks: draws never depend on how many arenas there are, or on which of them ended together.
+A generator object per arena would cost more than its physics. Instead every draw is a hash (the finaliser of
+SplitMix64) of who asks: draws never depend on how many arenas there are, or on which of them ended together.
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ Motors are torques worked out here, not joints of the physics: nothing a policy 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
@@ -154,7 +156,7 @@ class Choice:
         self.table = np.array([[float(e in option) for e in self.effects] for option in chosen])
         """(options, effects) Which option works which effect."""
 
-    def amounts(self, action: F64) -> F64:
+    def amounts(self, action: NDArray[Any]) -> F64:
         """Return (rows, effects) for (rows,) whole numbers."""
         return np.asarray(self.table[action])
 
@@ -171,6 +173,6 @@ class Levers:
         self.table = np.array([[float(e in lever) for e in self.effects] for lever in chosen])
         """(levers, effects) Which lever works which effect."""
 
-    def amounts(self, action: F64) -> F64:
+    def amounts(self, action: NDArray[Any]) -> F64:
         """Return (rows, effects) for (rows, levers), each clipped to -1..1 first."""
         return np.asarray(np.clip(action, -1.0, 1.0) @ self.table)

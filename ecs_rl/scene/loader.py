@@ -78,7 +78,7 @@ def load_scene(scene: str) -> Scene:
         with blaming(str(path)):
             build(arena)
 
-    loaded = found.named(_name_of(path), str(path), build_blamed)
+    loaded = found.named(_name_of(path), str(path), path.stem if path.parent == SCENES else str(path), build_blamed)
     try:
         loaded.describe()
     except SceneError as error:

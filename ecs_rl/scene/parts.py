@@ -74,13 +74,13 @@ class Polygon:
         return mass * above / (6 * below)
 
 
-def Box(width: float, height: float) -> Polygon:  # noqa: N802 - reads as a part
+def Box(width: float, height: float) -> Polygon:
     """Return a box around the body's centre."""
     x, y = positive("a box's width", width) / 2, positive("a box's height", height) / 2
     return Polygon(((-x, -y), (x, -y), (x, y), (-x, y)))
 
 
-def Rod(length: float, thickness: float = 0.1) -> Polygon:  # noqa: N802 - reads as a part
+def Rod(length: float, thickness: float = 0.1) -> Polygon:
     """Return an upright rod around the body's centre."""
     return Box(thickness, length)
 

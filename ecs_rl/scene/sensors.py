@@ -6,6 +6,7 @@ A sensor is also a rule: calling it gives its column, so `beyond(Angle(pole), 0.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, positive
 from ecs_rl.scene.roles import Role
 
-Column = NDArray[np.float64] | NDArray[np.float32] | Bool | float
+Column = Any
+"""(arenas,) numbers or truths, or one for all: whatever numpy takes for that."""
 Rule = Callable[[], Column]
 
 
@@ -51,37 +53,37 @@ def _of(role: Role, name: str, scale: float) -> Sensor:
     return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
 
 
-def X(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802 - reads as a noun
+def X(role: Role, scale: float = 1.0) -> Sensor:
     """See how far right the role is, metres."""
     return _of(role, "x", scale)
 
 
-def Y(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+def Y(role: Role, scale: float = 1.0) -> Sensor:
     """See how far up the role is, metres."""
     return _of(role, "y", scale)
 
 
-def Vx(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+def Vx(role: Role, scale: float = 1.0) -> Sensor:
     """See how fast the role moves to the right, metres per second."""
     return _of(role, "vx", scale)
 
 
-def Vy(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+def Vy(role: Role, scale: float = 1.0) -> Sensor:
     """See how fast the role moves up, metres per second."""
     return _of(role, "vy", scale)
 
 
-def Angle(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+def Angle(role: Role, scale: float = 1.0) -> Sensor:
     """See the role's angle, radians, never wrapped."""
     return _of(role, "angle", scale)
 
 
-def Spin(role: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+def Spin(role: Role, scale: float = 1.0) -> Sensor:
     """See how fast the role turns, radians per second."""
     return _of(role, "spin", scale)
 
 
-def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:  # noqa: N802
+def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:
     """See a number of your own making: a rule that gives (arenas,)."""
     return Sensor(name, rule, scale)
 
@@ -98,19 +100,19 @@ class _Several(Sensor):
         np.multiply(self._read(), self.scale, out=out, casting="unsafe")
 
 
-def Heading(role: Role) -> Sensor:  # noqa: N802
+def Heading(role: Role) -> Sensor:
     """See the role's angle as its sine and cosine, which do not jump after a full turn."""
     names = (f"{role.name} sin", f"{role.name} cos")
     return _Several(names, lambda: role.heading[:, ::-1])
 
 
-def Toward(role: Role, other: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+def Toward(role: Role, other: Role, scale: float = 1.0) -> Sensor:
     """See the way from the role to another, along the role's own axes, metres."""
     names = (f"{role.name} to {other.name} ahead", f"{role.name} to {other.name} aside")
     return _Several(names, lambda: turned_back(role, other.position - role.position), scale)
 
 
-def Closing(role: Role, other: Role, scale: float = 1.0) -> Sensor:  # noqa: N802
+def Closing(role: Role, other: Role, scale: float = 1.0) -> Sensor:
     """See how fast another role moves against this one, along this one's own axes, metres per second."""
     names = (f"{other.name} against {role.name} ahead", f"{other.name} against {role.name} aside")
     return _Several(names, lambda: turned_back(role, other.velocity - role.velocity), scale)

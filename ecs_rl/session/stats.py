@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from ecs_rl.session.aggregators import Aggregator, Count, Mean, RollingMax, RollingMean
+from ecs_rl.session.aggregators import Aggregator, Count, RollingMax, RollingMean
 from ecs_rl.session.records import EpisodeRecord
 
 Source = Callable[[EpisodeRecord], float]

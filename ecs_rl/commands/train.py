@@ -1,0 +1,201 @@
+"""`train.py`: read the command, put the training together, tick until it is done, say how it went."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.progress import Progress, ProgressSnapshot
+from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
+from ecs_rl.errors import ActionError, CommandError, DivergedError, EcsRlError
+
+if TYPE_CHECKING:
+    from ecs_rl.runs import TrainingRun
+    from ecs_rl.training import Training
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `train.py` with these arguments and return its exit code."""
+    try:
+        settings = parse_train(argv, recipes_of)
+        return run(settings)
+    except EcsRlError as error:
+        print(f"train.py: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def recipes_of(scene: str) -> SceneDefaults:
+    """Return what a scene suggests for its training."""
+    from ecs_rl.scene.loader import load_scene
+
+    recipes = load_scene(scene).recipes
+    return SceneDefaults(next(iter(recipes), "ppo"), recipes)
+
+
+def run(settings: TrainSettings) -> int:
+    """Carry out the command."""
+    from ecs_rl.scene.loader import load_scene
+
+    refuse_what_is_not_built(settings)
+    scene = load_scene(settings.scene)
+    if settings.check:
+        from ecs_rl.commands.check import check_scene
+
+        return check_scene(scene, settings)
+    from ecs_rl.runs import TrainingRun
+    from ecs_rl.training import prepare
+
+    config = getattr(settings, settings.agent)
+    training = prepare(
+        scene,
+        settings.agent,
+        config,
+        arenas=settings.arenas,
+        steps=settings.steps,
+        seed=settings.seed,
+        threads=settings.threads,
+        eval_every=settings.eval_every,
+        eval_episodes=settings.eval_episodes,
+        checkpoint_every=settings.checkpoint_every,
+        keep=settings.keep,
+        until_solved=settings.until_solved,
+    )
+    if settings.init_from is not None:
+        start_from(training, settings.init_from)
+    # Only now is everything known to work: a refused command leaves no run directory behind.
+    record = TrainingRun.create(
+        settings.name, settings.version, settings.runs, scene=scene.reference, agent=settings.agent, seed=settings.seed
+    )
+    record.write_config(settings_as_dict(settings))
+    training.session.with_run(record)
+    return train(training, record, settings)
+
+
+def refuse_what_is_not_built(settings: TrainSettings) -> None:
+    """Say clearly what this version cannot do yet."""
+    for flag, asked in (("--watch", settings.watch), ("--resume", settings.resume is not None)):
+        if asked:
+            raise CommandError(f"{flag} is not there yet: train without it")
+    if settings.agent == "sac":
+        raise CommandError("--agent sac is not there yet: use ppo, which learns continuous actions too")
+
+
+def start_from(training: Training, checkpoint: Path) -> None:
+    """Give the new agents the policy of a checkpoint."""
+    from ecs_rl.runs import read_checkpoint
+    from ecs_rl.runs.checkpoint import section
+
+    training.session.agent.load_policy_state(section(read_checkpoint(checkpoint)[1], "policy"))
+
+
+def train(training: Training, record: TrainingRun, settings: TrainSettings) -> int:
+    """Tick until the training is done, then save, and report."""
+    stream = sys.stderr if settings.json else sys.stdout
+    code = 0
+    with Progress(stream, scene=settings.scene, run=str(record.path)) as progress, stopping(training):
+        try:
+            while not training.done:
+                training.tick()
+                progress.update(partial(snapshot, training, settings))
+        except (DivergedError, ActionError) as error:
+            if isinstance(error, ActionError) and training.session.agent.is_finite():
+                raise
+            code = diverged(training, error)
+        except BaseException:
+            training.close("failed")
+            raise
+    if code == 0:
+        training.close()
+    say_how_it_went(training, record, settings, stream)
+    return code
+
+
+def diverged(training: Training, error: EcsRlError) -> int:
+    """Save the last good parameters and say why training stops."""
+    agent = training.session.agent
+    if agent.is_finite():
+        training.session.save_checkpoint()
+    training.close("diverged")
+    print(f"train.py: {error}", file=sys.stderr)
+    return DivergedError.exit_code
+
+
+@contextmanager
+def stopping(training: Training) -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM end the training after its tick; a second one ends the process at once."""
+
+    def stop(number: int, frame: object) -> None:
+        training.stop = signal.Signals(number).name
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_DFL)
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        if not training.stop:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+
+def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
+    """Return what the progress display shows."""
+    session, exam = training.session, training.exam
+    stats = session.stats_summary()
+    metrics = session.agent.metrics()
+    done = "solved" if training.solved else "training"
+    return ProgressSnapshot(
+        steps=session.total_steps,
+        total_steps=settings.steps,
+        seconds=training.seconds,
+        steps_per_second=session.total_steps / training.seconds if training.seconds else 0.0,
+        episodes=session.total_episodes,
+        mean_return=stats["mean_return"],
+        mean_length=stats["mean_length"],
+        last_eval=exam.last,
+        best_eval=session.best_eval,
+        best_step=session.best_step,
+        losses={name: metrics[name] for name in metrics if "loss" in name or name in ("entropy", "epsilon")},
+        state=f"stopping ({training.stop})" if training.stop else done,
+    )
+
+
+def summary(training: Training, record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
+    """Return the JSON object of `--json`."""
+    session, exam = training.session, training.exam
+    return {
+        "run": str(record.path),
+        "scene": settings.scene,
+        "agent": settings.agent,
+        "seed": settings.seed,
+        "arenas": settings.arenas,
+        "status": record.metadata.status,
+        "steps": session.total_steps,
+        "episodes": session.total_episodes,
+        "seconds": training.seconds,
+        "steps_per_second": session.total_steps / training.seconds if training.seconds else 0.0,
+        "seconds_in": training.world.seconds_in,
+        "best_eval": session.best_eval,
+        "best_step": session.best_step,
+        "solved_step": exam.solved_step,
+        "solved_second": exam.solved_second,
+        "params_sha256": session.agent.parameters_sha256(),
+    }
+
+
+def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSettings, stream: TextIO) -> None:
+    """Print the last words: a sentence for people, and with `--json` one line for programs."""
+    told = summary(training, record, settings)
+    best = "no evaluation yet" if told["best_eval"] is None else f"best evaluation {told['best_eval']:.1f}"
+    solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
+    print(f"{told['status']} at step {told['steps']:,}: {best}{solved}", file=stream)
+    print(f"play it back: python play.py {record.path}", file=stream)
+    if settings.json:
+        print(json.dumps(told))

@@ -1,0 +1,83 @@
+"""A checkpoint brought back to life: it names its scene and its agent and carries whatever the policy needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ecs_rl.agents.base import ActMode, Agent, PolicySpec
+from ecs_rl.agents.make import AGENTS, make_agent
+from ecs_rl.agents.team import join
+from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.evaluation import play_episodes
+from ecs_rl.runs import Manifest, read_checkpoint, section
+from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.session import EpisodeRecord
+from ecs_rl.training import choosers
+from ecs_rl.world import policy_specs
+
+
+@dataclass(frozen=True)
+class Player:
+    """The policies of a checkpoint, ready to play their scene."""
+
+    scene: Scene
+    agents: dict[str, Agent]
+    manifest: Manifest
+
+    @classmethod
+    def load(cls, path: Path, seed: int = 0) -> Player:
+        """Return the player of a checkpoint file; `seed` is for sampled actions."""
+        manifest, tensors = read_checkpoint(path)
+        try:
+            scene = load_scene(manifest.scene)
+        except CommandError as error:
+            raise CheckpointError(f"{path} was made with the scene '{manifest.scene}': {error}") from None
+        specs = policy_specs(scene.describe())
+        saved = {entry.name: entry.spec() for entry in manifest.policies}
+        check_same(path, saved, specs)
+        config = config_of(path, manifest)
+        agents = {
+            name: make_agent(manifest.agent, spec, config, seed=seed + i, rows=1)
+            for i, (name, spec) in enumerate(specs.items())
+        }
+        join(list(agents.values())).load_policy_state(section(tensors, "policy"))
+        return cls(scene, agents, manifest)
+
+    def play(self, episodes: int, seed: int, mode: ActMode) -> list[EpisodeRecord]:
+        """Play one episode for each seed from `seed` on."""
+        return play_episodes(self.scene, choosers(self.agents, mode), range(seed, seed + episodes))
+
+
+def config_of(path: Path, manifest: Manifest) -> Any:
+    """Return the algorithm's settings that the checkpoint was trained with."""
+    if manifest.agent not in AGENTS:
+        raise CheckpointError(f"{path} was made by an agent '{manifest.agent}', which this version does not know")
+    try:
+        return msgspec.convert(manifest.config.get(manifest.agent, {}), AGENTS[manifest.agent])
+    except (msgspec.ValidationError, CommandError) as error:
+        raise CheckpointError(f"{path}: its settings of {manifest.agent} cannot be used: {error}") from None
+
+
+def check_same(path: Path, saved: dict[str, PolicySpec], now: dict[str, PolicySpec]) -> None:
+    """Refuse a checkpoint whose scene has changed what a policy sees or does, and say what differs."""
+    if list(saved) != list(now):
+        raise CheckpointError(f"{path} holds the policies {list(saved)}, its scene has {list(now)}: retrain it")
+    for name, before in saved.items():
+        after = now[name]
+        for what, old, new in (
+            ("sees", before.observations, after.observations),
+            ("does", _actions(before), _actions(after)),
+        ):
+            if old != new:
+                gone, come = [x for x in old if x not in new], [x for x in new if x not in old]
+                change = f"no longer {gone}, but {come}" if gone or come else "the same in another order"
+                raise CheckpointError(f"{path} does not fit its scene: '{name}' {what} {change}; retrain it")
+
+
+def _actions(spec: PolicySpec) -> tuple[str, ...]:
+    return (type(spec.actions).__name__, *spec.actions.names)
