@@ -76,7 +76,7 @@ SCHEDULE: tuple[Entry, ...] = (
     Entry("guard", Guard, "an arena that exploded is cut",
           reads=(Pose, Motion, Touch), writes=(Pose, Motion, Touch, Explosion)),
     Entry("sense", Sense, "before respawn, so that the last sight of an episode survives",
-          reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance), writes=(NextObservation,)),
+          reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance, Memory), writes=(NextObservation,)),
     Entry("judge", Judge, "named terms; terminated and truncated are never mixed up",
           reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance),
           writes=(Reward, Ending, RowEnds, Memory, Episodes, Clock)),

@@ -30,6 +30,7 @@ class Watchdog:
         before = snapshot()
         for entry in self.entries:
             self.world.stages[entry.name].process()
+            self.world.enter()  # the stage may have run another world
             after = snapshot()
             changed = {kind for kind in after if after[kind] != before.get(kind)}
             secret = sorted(kind.__name__ for kind in changed - set(entry.writes))

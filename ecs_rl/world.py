@@ -33,6 +33,7 @@ from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.respawn import Respawn
 from ecs_rl.scene.arena import AgentPlan, Arena, Scene
 from ecs_rl.scene.chance import episode_keys
+from ecs_rl.scene.checks import RuleError
 from ecs_rl.scene.effects import Choice
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.rules import Remembering
@@ -51,7 +52,7 @@ class Seat:
     plan: AgentPlan
     rows: slice
     amounts: F64
-    """(arenas, effects) How strongly each of the agent's effects works."""
+    """(effects, arenas) How strongly each of the agent's effects works."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class World:
         self.memories = [rule for rule in self.arena.used if isinstance(rule, Remembering)]
         self.physics = Physics(scene, self.arena, arenas, threads)
         self.ticks = 0
-        self._enter()
+        self.enter()
         self._create_arenas(seed, seeds)
         self._create_roles()
         self.crews = [self._create_crew(name, (policies or {}).get(name)) for name in self.specs]
@@ -115,7 +116,8 @@ class World:
         self.watchdog = Watchdog(self, entries) if debug else None
         self._start()
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
+        """Make this world's esper context the current one; another world leaves its own behind."""
         if esper.current_world != self.context:
             esper.switch_world(self.context)
 
@@ -168,8 +170,8 @@ class World:
         )
         seats = []
         for i, plan in enumerate(plans):
-            amounts = np.zeros((n, len(plan.does.effects)))
-            for effect, column in zip(plan.does.effects, amounts.T, strict=True):
+            amounts = np.zeros((len(plan.does.effects), n))
+            for effect, column in zip(plan.does.effects, amounts, strict=True):
                 effect.bind(column)
             seats.append(Seat(plan, slice(i * n, (i + 1) * n), amounts))
         return Crew(policy, entity, tuple(seats), rows)
@@ -183,13 +185,14 @@ class World:
             for plan in self.arena.agents:
                 for kind, rules in (("reward", plan.earns), ("end", plan.ends)):
                     for name, rule in rules.items():
-                        shape = np.shape(rule())
-                        if shape not in ((), (self.arenas,)):
-                            raise SceneError(f"the {kind} '{name}' must give one number per arena, not {shape}")
+                        value = np.asarray(rule())
+                        if value.shape not in ((), (self.arenas,)) or value.dtype.kind not in "biuf":
+                            told = f"the {kind} '{name}' must give one number per arena, not {value.shape}"
+                            raise RuleError(f"{told} of {value.dtype}", rule)
 
     def tick(self) -> None:
         """Run every stage once: each arena takes one decision."""
-        self._enter()
+        self.enter()
         with blaming(self.scene.file):
             if self.watchdog is None:
                 esper.process()
@@ -199,14 +202,14 @@ class World:
 
     def each(self, *types: type) -> list[tuple[Any, ...]]:
         """Return the components of every entity that has all of these, in the order of creation."""
-        self._enter()
+        self.enter()
         # esper lists entities in the order of a set; data must never depend on that.
         found: list[tuple[int, Any]] = esper.get_components(*types)
         return [tuple(parts) for _, parts in sorted(found, key=lambda each: each[0])]
 
     def one(self, kind: type[C]) -> C:
         """Return the only component of its kind."""
-        self._enter()
+        self.enter()
         found = esper.get_component(kind)
         if len(found) != 1:
             raise LookupError(f"the world has {len(found)} {kind.__name__}, not one")
@@ -214,7 +217,7 @@ class World:
 
     def of(self, entity: int | str, kind: type[C]) -> C:
         """Return the component of an entity, or of a role by its name."""
-        self._enter()
+        self.enter()
         return esper.component_for_entity(self.roles[entity] if isinstance(entity, str) else entity, kind)
 
     def drive(self, policy: str, choose: ChooseAction) -> None:

@@ -81,7 +81,7 @@ def _defaults(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None) ->
 
 
 def _as_often(settings: TrainSettings, arenas: int) -> TrainSettings:
-    """Return the settings with evaluations and checkpoints as many ticks apart with more arenas as with the scene's own.
+    """Return the settings with evaluations and checkpoints as many ticks apart as with the scene's own arenas.
 
     A recipe counts them in steps; with thirty times the arenas those steps go by in a thirtieth of the time.
     """

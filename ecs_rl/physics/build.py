@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 
 import pymunk
@@ -20,6 +21,10 @@ class Built:
     """What one arena put into its Space."""
 
     bodies: list[pymunk.Body]
+    still: pymunk.Body
+    """What ground and joints are fixed to: an arena's own, or numbers that are not finite would spread through it."""
+    joints: list[pymunk.Constraint] = field(default_factory=list)
+    shapes: list[pymunk.Shape] = field(default_factory=list)
     terrain: list[pymunk.Segment] = field(default_factory=list)
     """The segments that each episode moves, over all terrains in order."""
 
@@ -40,17 +45,33 @@ def collides(arena: Arena) -> dict[int, int]:
 
 def add_arena(space: pymunk.Space, arena: Arena, x: float) -> Built:
     """Add one arena's things to the Space, its origin at (x, 0), roles in order."""
-    built = Built([_body(role) for role in arena.roles])
+    built = Built([_body(role) for role in arena.roles], pymunk.Body(body_type=pymunk.Body.STATIC))
     space.add(*built.bodies)
+    # Shapes want a body of their Space, but adding it would cost a row in every batch call.
+    built.still._space = weakref.ref(space)
     masks = collides(arena)
     for role, body in zip(arena.roles, built.bodies, strict=True):
         if masks[role.number]:  # what can touch nothing costs nothing
-            space.add(*(_shape(shape, role, body, masks[role.number]) for shape in role.shapes))
-    for joint in arena.joints:
-        a = space.static_body if joint.a.body is None else built.bodies[joint.a.number]
-        space.add(_constraint(joint, a, built.bodies[joint.b.number], x if joint.a.body is None else 0.0))
+            built.shapes += [_shape(shape, role, body, masks[role.number]) for shape in role.shapes]
+    space.add(*built.shapes)
+    _add_joints(space, arena, x, built)
     _add_ground(space, arena, x, built)
     return built
+
+
+def mend_arena(space: pymunk.Space, arena: Arena, x: float, built: Built) -> None:
+    """Make everything anew that remembers numbers of an arena that went astray; its bodies keep their rows."""
+    for joint in reversed(built.joints):  # the last joints of the Space fill the gaps: so they keep their order
+        space.remove(joint)
+    for shape in built.shapes:  # contacts and places in the tree go with them
+        space.remove(shape)
+    for body, place in [(body, (x, 0.0)) for body in built.bodies] + [(built.still, (0.0, 0.0))]:
+        pymunk.Body.update_position(body, 0.0)  # forgets how contacts wanted to push it out
+        body.velocity, body.angular_velocity = (0.0, 0.0), 0.0
+        body.angle = 0.0  # first, as a position is set with the help of the angle
+        body.position = place
+    space.add(*built.shapes)
+    _add_joints(space, arena, x, built)
 
 
 def _body(role: Role) -> pymunk.Body:
@@ -82,6 +103,15 @@ def _constraint(joint: Joint, a: pymunk.Body, b: pymunk.Body, x: float) -> pymun
         case Spring():
             at = (joint.at[0] + x, joint.at[1])
             return pymunk.DampedSpring(a, b, at, joint.hinge, joint.rest, joint.stiffness, joint.damping)
+
+
+def _add_joints(space: pymunk.Space, arena: Arena, x: float, built: Built) -> None:
+    built.joints.clear()
+    for joint in arena.joints:
+        fixed = joint.a.body is None
+        a = built.still if fixed else built.bodies[joint.a.number]
+        built.joints.append(_constraint(joint, a, built.bodies[joint.b.number], x if fixed else 0.0))
+    space.add(*built.joints)
 
 
 def _add_ground(space: pymunk.Space, arena: Arena, x: float, built: Built) -> None:

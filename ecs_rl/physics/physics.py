@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,10 +13,12 @@ from ecs_rl.arrays import F64, I64
 from ecs_rl.components import Chance, Clock, Force, Ground, Motion, Pose, Touch
 from ecs_rl.physics.build import collides
 from ecs_rl.physics.contacts import BodyNumbers
+from ecs_rl.physics.direct import body_pointers, move_segments, segment_pointers, set_states
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.physics.start import Starter
 from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.chance import uniforms
+from ecs_rl.scene.checks import RuleError
 
 COLLIDING_SHARD = 96
 """Arenas in a Space with collisions: more make its tree slow, fewer make the calls around it dear."""
@@ -49,7 +52,14 @@ class Physics:
         size = COLLIDING_SHARD if any(collides(self.arena).values()) else JOINTED_SHARD
         size = min(size, -(-self.arenas // self.threads))
         self.shards = [Shard(self.scene, self.arena, rows) for rows in shard_slices(self.arenas, size)]
+        self._origin = np.concatenate([shard.origin for shard in self.shards])
+        built = [(shard.space, built) for shard in self.shards for built in shard.built]
+        self._bodies = [body_pointers(each.bodies) for _, each in built]
+        self._terrain = [segment_pointers(space, each.terrain) for space, each in built]
         self.put(np.arange(self.arenas))
+        shown = self.ground.segments[:, len(self._walls) :]
+        everywhere = np.indices(shown.shape[:2]).reshape(2, -1)
+        self._move_segments(everywhere[0], everywhere[1])
         bodies = [body.id for shard in self.shards for built in shard.built for body in built.bodies]
         self._number_of = BodyNumbers(np.array(bodies))
         self.shares = [self.shards[i :: self.threads] for i in range(self.threads)]
@@ -108,25 +118,54 @@ class Physics:
         self._shape_ground(rows, drawn)
         self.put(rows)
 
+    def mend(self, rows: I64) -> None:
+        """Let these arenas, which went astray, forget everything; they must be placed anew before the next step."""
+        for shard, mine in self._by_shard(rows):
+            for row in mine.tolist():
+                shard.mend(row - shard.rows.start)
+
     def put(self, rows: I64) -> None:
-        """Move the bodies of these arenas, in rising order, to where the columns say."""
-        for shard in self.shards:
-            first, last = np.searchsorted(rows, (shard.rows.start, shard.rows.stop))
-            if last > first:
-                shard.put(rows[first:last] - shard.rows.start, self.state[:, :, rows[first:last]])
+        """Move the bodies of these arenas to where the columns say."""
+        moved = np.ascontiguousarray(self.state[:, :, rows].transpose(2, 1, 0))
+        moved[:, :, 0] += self._origin[rows, None]
+        bodies = [body for row in rows.tolist() for body in self._bodies[row]]
+        set_states(bodies, moved.reshape(-1, 6))
+
+    def _by_shard(self, rows: I64) -> list[tuple[Shard, I64]]:
+        """Return the shards of these arenas, in rising order, each with its part of them."""
+        edges = np.searchsorted(rows, [0] + [shard.rows.stop for shard in self.shards]).tolist()
+        parts = zip(self.shards, pairwise(edges), strict=True)
+        return [(shard, rows[first:last]) for shard, (first, last) in parts if last > first]
 
     def _shape_ground(self, rows: I64, drawn: F64) -> None:
-        first = len(self._walls)
+        if not self.arena.terrains:
+            return
+        self._move_terrain(rows, self._lines(drawn))
+
+    def _lines(self, drawn: F64) -> F64:
+        """Return (rows, segments, 2, 2) of all terrains for (rows, draws)."""
+        lines = [np.zeros((len(drawn), 0, 2, 2))]
         for terrain in self.arena.terrains:
             points = np.asarray(terrain.rule(drawn[:, terrain.slot : terrain.slot + terrain.draws]))
-            last = first + terrain.points - 1
-            self.ground.segments[rows, first:last] = np.stack((points[:, :-1], points[:, 1:]), axis=2)
-            first = last
-        if self.arena.terrains:
-            for shard in self.shards:
-                first, last = np.searchsorted(rows, (shard.rows.start, shard.rows.stop))
-                for row in rows[first:last].tolist():
-                    shard.shape_terrain(row - shard.rows.start, self.ground.segments[row, len(self._walls) :])
+            if points.shape != (len(drawn), terrain.points, 2) or not np.isfinite(points).all():
+                told = f"a terrain of {terrain.points} points must give finite (arenas, {terrain.points}, 2)"
+                raise RuleError(f"{told}, also for {len(drawn)} arenas at once", terrain.rule)
+            lines.append(np.stack((points[:, :-1], points[:, 1:]), axis=2))
+        return np.concatenate(lines, axis=1)
+
+    def _move_terrain(self, rows: I64, segments: F64) -> None:
+        """Give these arenas (rows, segments, 2, 2) new ground; what stays, such as a landing pad, costs nothing."""
+        shown = self.ground.segments[:, len(self._walls) :]
+        row, number = np.nonzero((shown[rows] != segments).any(axis=(2, 3)))
+        shown[rows] = segments
+        self._move_segments(rows[row], number)
+
+    def _move_segments(self, arena: I64, number: I64) -> None:
+        """Put some segments of terrain, each named by its arena and its number there, where the columns say."""
+        ends = self.ground.segments[arena, len(self._walls) + number]
+        ends[:, :, 0] += self._origin[arena, None]
+        terrain = self._terrain
+        move_segments([terrain[a][i] for a, i in zip(arena.tolist(), number.tolist(), strict=True)], ends.tolist())
 
     def close(self) -> None:
         """End the threads."""

@@ -14,8 +14,8 @@ from pymunk import batch
 from pymunk.batch import ArbiterFields, BodyFields
 
 from ecs_rl.arrays import F64, I64
-from ecs_rl.physics.batch_rows import STATE, row_targets, set_states
-from ecs_rl.physics.build import Built, add_arena, collides
+from ecs_rl.physics.build import Built, add_arena, collides, mend_arena
+from ecs_rl.physics.direct import STATE
 from ecs_rl.scene.arena import Arena, Scene
 
 _FORCE = BodyFields.FORCE | BodyFields.TORQUE
@@ -26,7 +26,7 @@ class Shard:
     """Arenas `rows` of a world in one Space; each stands `2.5 * extent` from the next, so they never touch."""
 
     def __init__(self, scene: Scene, arena: Arena, rows: slice) -> None:
-        self.rows = rows
+        self.arena, self.rows = arena, rows
         self.count, self.roles = rows.stop - rows.start, len(arena.roles)
         self.dt, self.substeps = scene.dt / scene.substeps, scene.substeps
         self.space = pymunk.Space()
@@ -34,10 +34,10 @@ class Shard:
         # Contacts vanish with the step in which they part, so the list of contacts is what touches now.
         self.space.collision_persistence = 1
         static = self.space.static_body  # touched now, so that it has its row (the last) from the beginning
-        spacing = 2.5 * scene.extent if _needs_room(arena) else 0.0
-        self.origin = spacing * np.arange(self.count)
+        self.apart = _needs_room(arena)
+        spacing = 2.5 * scene.extent if self.apart else 0.0
+        self.origin = spacing * scattered(self.count)
         self.built: list[Built] = [add_arena(self.space, arena, float(x)) for x in self.origin]
-        self.bodies = [row_targets(built.bodies) for built in self.built]
         self._force = np.zeros((self.count * self.roles + 1, 3))
         self._force_in, self._state_out, self._contacts = batch.Buffer(), batch.Buffer(), batch.Buffer()
         self._force_in.set_float_buf(self._force)
@@ -51,12 +51,9 @@ class Shard:
         if ids.tolist() != expected or len(buffer.float_buf()) != len(ids) * 6 * 8:
             raise RuntimeError("the Space lists its bodies in another order than they were added: refusing to guess")
 
-    def put(self, rows: I64, state: F64) -> None:
-        """Move the bodies of some arenas of this shard (rows counted from its first) to (6, roles, rows) columns."""
-        moved = np.ascontiguousarray(state.transpose(2, 1, 0))
-        moved[:, :, 0] += self.origin[rows, None]
-        bodies = [body for row in rows.tolist() for body in self.bodies[row]]
-        set_states(bodies, moved.reshape(-1, 6))
+    def mend(self, row: int) -> None:
+        """Let one arena of this shard forget numbers that are not finite."""
+        mend_arena(self.space, self.arena, float(self.origin[row]), self.built[row])
 
     def push(self, force: F64) -> None:
         """Take the world's (3, roles, arenas) forces for the coming physics step."""
@@ -77,7 +74,7 @@ class Shard:
         rows = np.frombuffer(self._state_out.float_buf(), dtype=np.float64)[:-6]
         mine = state[:, :, self.rows]
         mine[...] = rows.reshape(self.count, self.roles, 6).transpose(2, 1, 0)
-        if self.origin[-1]:
+        if self.apart:
             mine[0] -= self.origin
 
     def contacts(self) -> I64:
@@ -86,17 +83,15 @@ class Shard:
         batch.get_space_arbiters(self.space, _PAIR, self._contacts)
         return np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy()
 
-    def shape_terrain(self, arena: int, points: F64) -> None:
-        """Give one arena of this shard its new ground, (segments, 2, 2) from the arena's own origin."""
-        x = float(self.origin[arena])
-        for segment, ((ax, ay), (bx, by)) in zip(self.built[arena].terrain, points.tolist(), strict=True):
-            segment.unsafe_set_endpoints((ax + x, ay), (bx + x, by))
-            self.space.reindex_shape(segment)
-
 
 def _needs_room(arena: Arena) -> bool:
     """Tell whether anything can touch; what cannot may stand in one place, where numbers are the most exact."""
     return any(collides(arena).values())
+
+
+def scattered(count: int) -> I64:
+    """Return 0 to count - 1 in an order that jumps about: neighbours added one after the other make a lopsided tree."""
+    return np.argsort(np.arange(count) * ((5**0.5 - 1) / 2) % 1.0)
 
 
 def shard_slices(arenas: int, size: int) -> list[slice]:

@@ -21,7 +21,7 @@ class Actuate(Stage):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.crews = [(crew, world.of(crew.entity, Action)) for crew in world.crews]
-        self.dt = world.scene.dt / world.scene.substeps
+        self.dt = world.scene.dt
 
     def run(self) -> None:
         """Clear the forces and add what each agent's effects ask for."""
@@ -29,7 +29,7 @@ class Actuate(Stage):
         for crew, action in self.crews:
             check_action(crew, action.value)
             for seat in crew.seats:
-                seat.amounts[...] = seat.plan.does.amounts(action.value[seat.rows])
+                seat.plan.does.work(action.value[seat.rows], seat.amounts)
                 for effect in seat.plan.does.effects:
                     effect.apply(self.dt)
 
@@ -37,6 +37,8 @@ class Actuate(Stage):
 def check_action(crew: Crew, action: np.ndarray) -> None:
     """Refuse a wrong shape, a choice that is not there, and what is not a finite number."""
     does, rows = crew.seats[0].plan.does, crew.rows
+    if not isinstance(action, np.ndarray):
+        raise ActionError(f"policy '{crew.name}' must answer with an array, not a {type(action).__name__}")
     if isinstance(does, Choice):
         if action.shape != (rows,) or action.dtype.kind not in "iu":
             raise ActionError(f"policy '{crew.name}' must choose ({rows},) whole numbers, not {_told(action)}")

@@ -41,3 +41,4 @@ class Guard(Stage):
             self.explosion.count += int(astray.sum())
             state[:, :, astray] = 0.0
             self.world.physics.touch.pairs[astray] = False
+            self.world.physics.mend(np.flatnonzero(astray))

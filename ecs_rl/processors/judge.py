@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_rl.components import Clock, Ending, Episodes, Explosion, Finished, Reward, RowEnds
-from ecs_rl.errors import SceneError
 from ecs_rl.processors.base import Stage
+from ecs_rl.scene.checks import RuleError
 
 if TYPE_CHECKING:
     from ecs_rl.world import Seat, World
@@ -54,9 +54,10 @@ class Judge(Stage):
 
     def _end(self) -> None:
         ending, explosion = self.ending, self.explosion
+        ending.terminated[...] = False
         for row, rule in zip(self.reasons, self.rules, strict=True):
             row[...] = rule()
-        np.any(self.reasons, axis=0, out=ending.terminated)
+            ending.terminated |= row
         np.greater_equal(self.clock.tick, self.world.scene.max_ticks, out=ending.truncated)
         if explosion.any:
             ending.terminated &= ~explosion.now
@@ -85,6 +86,6 @@ class Judge(Stage):
 
 def refuse(seat: Seat, terms: np.ndarray) -> None:
     """Name the reward term that is not finite."""
-    for name, row in zip(seat.plan.earns, terms, strict=True):
+    for (name, rule), row in zip(seat.plan.earns.items(), terms, strict=True):
         if not np.isfinite(row).all():
-            raise SceneError(f"the reward '{name}' of '{seat.plan.name}' gave a number that is not finite")
+            raise RuleError(f"the reward '{name}' of '{seat.plan.name}' gave a number that is not finite", rule)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.arrays import I64
+from ecs_rl.arrays import F32, I64
 from ecs_rl.components import Chance, Clock, Ending, Episodes, NextObservation, Observation
 from ecs_rl.processors.base import Stage
 from ecs_rl.processors.sense import look
 
 if TYPE_CHECKING:
-    from ecs_rl.world import World
+    from ecs_rl.world import Crew, World
 
 
 class Respawn(Stage):
@@ -31,10 +31,11 @@ class Respawn(Stage):
         rows = self.ending.rows
         if len(rows):
             self.clock.episode[rows] += 1
+        if not len(rows) or self.world.memories:
+            for _, before, after in self.crews:
+                before.value[...] = after.value
+        if len(rows):
             self.begin(rows)
-            return
-        for _, before, after in self.crews:
-            before.value[...] = after.value
 
     def begin(self, rows: I64) -> None:
         """Begin the current episode of these arenas."""
@@ -44,7 +45,19 @@ class Respawn(Stage):
         for memory in self.world.memories:
             memory.begin(rows)
         for crew, before, _ in self.crews:
-            look(crew, before.value)
+            for seat in crew.seats:
+                seat.amounts[:, rows] = 0.0
+            self.see(crew, before.value, rows)
+
+    def see(self, crew: Crew, seen: F32, rows: I64) -> None:
+        """Look again where an episode begins; what goes on was seen already, before its rules remembered this tick."""
+        if not self.world.memories or len(rows) == self.world.arenas:
+            look(crew, seen)
+            return
+        fresh = np.empty_like(seen)
+        look(crew, fresh)
+        again = (len(crew.seats), self.world.arenas, -1)
+        seen.reshape(again)[:, rows] = fresh.reshape(again)[:, rows]
 
     def begin_all(self) -> None:
         """Begin the current episode of every arena: how a world starts."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from ecs_rl.arrays import F32
 from ecs_rl.components import NextObservation
-from ecs_rl.errors import SceneError
 from ecs_rl.processors.base import Stage
+from ecs_rl.scene.checks import RuleError
 
 if TYPE_CHECKING:
     from ecs_rl.world import Crew, World
@@ -44,5 +44,6 @@ def refuse(crew: Crew, out: F32) -> None:
     """Name the number that is not finite; nothing of the physics is, so it is a sensor of the scene's own."""
     bad = np.flatnonzero(~np.isfinite(out).all(axis=0))
     if len(bad):  # a sum of finite numbers can overflow
-        names = crew.seats[0].plan.observation_names
-        raise SceneError(f"the sensor '{names[bad[0]]}' gave a number that is not finite")
+        sensors = [(name, sensor) for sensor in crew.seats[0].plan.sees for name in sensor.names]
+        name, sensor = sensors[bad[0]]
+        raise RuleError(f"the sensor '{name}' gave a number that is not finite", sensor)

@@ -43,6 +43,8 @@ def records_of(episodes: Episodes) -> list[EpisodeRecord]:
 def _extras(done: Finished, episodes: Episodes) -> list[dict[str, float]]:
     names = episodes.term_names
     extras = [dict(zip(names, row, strict=True)) for row in done.terms.T.tolist()]
-    for reason, which in zip(*np.nonzero(done.reasons), strict=True):
-        extras[which][f"end/{episodes.reason_names[reason]}"] = 1.0
+    for name, ended in zip(episodes.reason_names, done.reasons, strict=True):
+        key = f"end/{name}"
+        for episode in np.flatnonzero(ended).tolist():
+            extras[episode][key] = 1.0
     return extras

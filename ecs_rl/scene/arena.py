@@ -177,6 +177,8 @@ class Arena:
             for effect in plan.does.effects:
                 if any(role not in self.roles and role is not self.ground for role in effect.roles()):
                     raise SceneError(f"'{plan.name}' works on a role of another arena")
+                if effect.role is self.ground:
+                    raise SceneError(f"'{plan.name}' works on the ground, which never moves")
         self.ground.number = len(self.roles)
         for sensor in self.used:
             if isinstance(sensor, Rays):

@@ -9,6 +9,14 @@ from ecs_rl.errors import SceneError
 Point = tuple[float, float]
 
 
+class RuleError(SceneError):
+    """A rule of a scene gave what nothing can be made of; the loader finds the line in which the rule is written."""
+
+    def __init__(self, message: str, rule: object) -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
 def finite(what: str, value: float) -> float:
     """Return the value, or refuse what is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

@@ -41,7 +41,7 @@ class Effect:
         return (self.role,)
 
     def apply(self, dt: float) -> None:
-        """Add this tick's force and torque to the role's Force; `dt` is the length of a physics step."""
+        """Add this tick's force and torque to the role's Force; `dt` is the length of a tick."""
         raise TypeError(f"{type(self).__name__} does not say how it works")
 
 
@@ -108,7 +108,7 @@ class Twist(Effect):
 class Motor(Effect):
     """Turns `role` against `base` at up to `speed` radians per second, with at most `strength` newton metres.
 
-    The torque is what brings two free bodies to the asked speed in one physics step, cut to the strength.
+    The torque is what brings two free bodies to the asked speed in one tick, cut to the strength.
     """
 
     base: Role
@@ -117,6 +117,8 @@ class Motor(Effect):
 
     def __post_init__(self) -> None:
         finite("a motor's speed", self.speed), not_negative("a motor's strength", self.strength)
+        if all(side.body is None or not side.body.spins for side in self.roles()):
+            raise SceneError(f"neither '{self.role.name}' nor '{self.base.name}' can spin: a motor has nothing to turn")
 
     def roles(self) -> tuple[Role, ...]:
         """Return both sides of the motor."""
@@ -156,9 +158,9 @@ class Choice:
         self.table = np.array([[float(e in option) for e in self.effects] for option in chosen])
         """(options, effects) Which option works which effect."""
 
-    def amounts(self, action: NDArray[Any]) -> F64:
-        """Return (rows, effects) for (rows,) whole numbers."""
-        return np.asarray(self.table[action])
+    def work(self, action: NDArray[Any], amounts: F64) -> None:
+        """Fill (effects, arenas) from (arenas,) whole numbers, which must be options that there are."""
+        self.table.T.take(action, axis=1, out=amounts, mode="clip")  # "clip" writes without a copy in between
 
 
 class Levers:
@@ -173,6 +175,6 @@ class Levers:
         self.table = np.array([[float(e in lever) for e in self.effects] for lever in chosen])
         """(levers, effects) Which lever works which effect."""
 
-    def amounts(self, action: NDArray[Any]) -> F64:
-        """Return (rows, effects) for (rows, levers), each clipped to -1..1 first."""
-        return np.asarray(np.clip(action, -1.0, 1.0) @ self.table)
+    def work(self, action: NDArray[Any], amounts: F64) -> None:
+        """Fill (effects, arenas) from (arenas, levers), each clipped to -1..1 first."""
+        amounts[...] = self.table.T @ np.clip(action, -1.0, 1.0).T

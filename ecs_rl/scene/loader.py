@@ -13,6 +13,7 @@ from types import ModuleType
 
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
 from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.checks import RuleError
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 
@@ -48,7 +49,11 @@ def blaming(file: str) -> Iterator[None]:
     except SyntaxError as error:
         raise SceneError(f"{error.filename or file}, line {error.lineno}: {error.msg}") from error
     except Exception as error:
+        if file and str(error).startswith(file):
+            raise  # said already, further in
         line = _line_in(file, error)
+        if isinstance(error, SceneError) and line is None and file:
+            raise SceneError(f"{file}: {error}") from error
         if line is None or (isinstance(error, EcsRlError) and not isinstance(error, SceneError)):
             raise
         what = str(error) if isinstance(error, EcsRlError) else f"{type(error).__name__}: {error}"
@@ -56,11 +61,22 @@ def blaming(file: str) -> Iterator[None]:
 
 
 def _line_in(file: str, error: BaseException) -> int | None:
-    if isinstance(error, SceneError) and str(error).startswith(f"{file}, line "):
-        return None  # said already, further in
+    if isinstance(error, RuleError):
+        return _line_of(file, error.rule)
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
     return lines[-1] if lines else None
+
+
+def _line_of(file: str, rule: object, depth: int = 8) -> int | None:
+    """Return the line in which a rule's own function begins, however deep it is wrapped in rules that come with us."""
+    code = getattr(rule, "__code__", None)
+    if code is not None and code.co_filename == file:
+        return int(code.co_firstlineno)
+    cells = [cell.cell_contents for cell in getattr(rule, "__closure__", None) or ()]
+    inner = [*cells, getattr(rule, "rule", None), getattr(rule, "_read", None)]
+    found = (_line_of(file, part, depth - 1) for part in inner if callable(part) and depth)
+    return next((line for line in found if line is not None), None)
 
 
 def load_scene(scene: str) -> Scene:

@@ -7,7 +7,7 @@ import numpy as np
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Memory
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import finite
+from ecs_rl.scene.checks import RuleError, finite
 from ecs_rl.scene.sensors import Column, Rule
 
 
@@ -49,7 +49,7 @@ class Remembering:
     def column(self) -> F64:
         """(arenas,) What is remembered."""
         if self._memory is None:
-            raise SceneError("a rule that remembers must be passed to earns, ends or arena.remember itself")
+            raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
         return self._memory.value[:, self._slot]
 
     def look(self) -> None:
@@ -76,7 +76,10 @@ class Progress(Remembering):
 
     def begin(self, rows: np.ndarray) -> None:
         """Remember where the episode begins."""
-        self.column[rows] = np.broadcast_to(np.asarray(self.rule(), dtype=np.float64), self.column.shape)[rows]
+        value = np.asarray(self.rule(), dtype=np.float64)
+        if value.shape not in ((), self.column.shape):
+            raise RuleError(f"Progress needs one number per arena, not {value.shape}", self)
+        self.column[rows] = np.broadcast_to(value, self.column.shape)[rows]
 
 
 class Lasting(Remembering):

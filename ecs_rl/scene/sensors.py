@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import finite, positive
+from ecs_rl.scene.checks import RuleError, finite, positive
 from ecs_rl.scene.roles import Role
 
 Column = Any
@@ -41,10 +41,14 @@ class Sensor:
         """Fill (arenas, numbers) with the scaled numbers."""
         value = self._read()
         column = out[:, 0]
-        if self.scale == 1.0:
-            column[...] = value
-        else:
-            np.multiply(value, self.scale, out=column, casting="unsafe")
+        try:
+            if self.scale == 1.0:
+                column[...] = value
+            else:
+                np.multiply(value, self.scale, out=column, casting="unsafe")
+        except ValueError:
+            told = f"the sensor '{self.names[0]}' must give one number per arena, not {np.shape(value)}"
+            raise RuleError(told, self) from None
 
 
 def _of(role: Role, name: str, scale: float) -> Sensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -97,6 +98,10 @@ class Count:
         """Take one more value."""
         self._count += 1
 
+    def add_many(self, values: Sequence[float]) -> None:
+        """Take many values."""
+        self._count += len(values)
+
     def value(self) -> float:
         """Return how many there were."""
         return float(self._count)
@@ -111,6 +116,10 @@ class _Rolling:
     def add(self, value: float) -> None:
         """Take one more value and forget the one that leaves the window."""
         self._values.append(value)
+
+    def add_many(self, values: Sequence[float]) -> None:
+        """Take many values, in order."""
+        self._values.extend(values)
 
 
 class RollingMean(_Rolling):

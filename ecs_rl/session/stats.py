@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Self
 
 from ecs_rl.session.aggregators import Aggregator, Count, RollingMax, RollingMean
@@ -13,22 +14,14 @@ from ecs_rl.session.records import EpisodeRecord
 Source = Callable[[EpisodeRecord], float]
 
 
-@dataclass(frozen=True)
-class TotalReward:
-    """The sum of the episode's rewards."""
-
-    def __call__(self, record: EpisodeRecord) -> float:
-        """Return it."""
-        return record.total_reward
+def TotalReward() -> Source:
+    """Return the source of each episode's sum of rewards."""
+    return attrgetter("total_reward")
 
 
-@dataclass(frozen=True)
-class Length:
-    """The episode's steps."""
-
-    def __call__(self, record: EpisodeRecord) -> float:
-        """Return it."""
-        return record.length
+def Length() -> Source:
+    """Return the source of each episode's steps."""
+    return attrgetter("length")
 
 
 @dataclass(frozen=True)
@@ -77,8 +70,15 @@ class StatsTracker:
 
     def update_many(self, records: Iterable[EpisodeRecord]) -> None:
         """Take in many finished episodes, in order."""
-        for record in records:
-            self.update(record)
+        kept = list(records)
+        for source, aggregator in self._stats.values():
+            values = list(filter(math.isfinite, map(source, kept)))
+            add_many = getattr(aggregator, "add_many", None)  # an aggregator of somebody else's need not have it
+            if add_many is not None:
+                add_many(values)
+                continue
+            for value in values:
+                aggregator.add(value)
 
     def summary(self) -> dict[str, float]:
         """Return every statistic by name, NaN where there was no value yet."""

@@ -114,7 +114,7 @@ def test_the_default_looks_at_the_last_hundred_returns() -> None:
     tracker.update(episode(1000.0, 1))
     tracker.update_many([episode(float(number), 3) for number in range(100)])
     assert tracker.summary() == pytest.approx(
-        {"mean_return": 49.5, "max_return": 99.0, "mean_length": 301 / 101, "episodes": 101.0}
+        {"mean_return": 49.5, "max_return": 99.0, "mean_length": 3.0, "episodes": 101.0}
     )
 
 

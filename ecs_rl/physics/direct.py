@@ -1,0 +1,57 @@
+"""A few bodies or shapes moved by the C functions under pymunk, without its Python around them.
+
+When a few of a thousand arenas start again, `pymunk.batch.set_space_bodies` would visit every body of the Space, and
+pymunk's own setters cost more than the work itself. Both are measured in `tests/bench/bench_tick.py`: respawning.
+Nothing here checks what it is given beyond sizes; all numbers come from the world's own finite columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pymunk
+from pymunk import _chipmunk_cffi
+from pymunk.batch import BodyFields, Buffer
+
+from ecs_rl.arrays import F64
+
+_ffi: Any = _chipmunk_cffi.ffi
+_lib: Any = _chipmunk_cffi.lib
+
+
+STATE = BodyFields.POSITION | BodyFields.ANGLE | BodyFields.VELOCITY | BodyFields.ANGULAR_VELOCITY
+"""x, y, angle, vx, vy, spin: six doubles, in this order."""
+
+
+def body_pointers(bodies: Sequence[pymunk.Body]) -> list[Any]:
+    """Return what `set_states` wants of these bodies; each lives as long as its body."""
+    return [body._body for body in bodies]
+
+
+def set_states(bodies: Sequence[Any], rows: F64) -> None:
+    """Set the state of each body from its row; the row function trusts the buffer's length, so it is checked here."""
+    if rows.shape != (len(bodies), 6) or not rows.flags.c_contiguous or rows.dtype != np.float64:
+        raise ValueError(f"{len(bodies)} bodies need ({len(bodies)}, 6) doubles, not {rows.shape} of {rows.dtype}")
+    buffer = Buffer()
+    buffer.set_float_buf(rows)
+    buffer._float_arr.num = 0  # counts up as rows are read
+    told = _ffi.new("pmBatchedData *")
+    told.fields, told.floatArray, told.intArray = STATE.value, buffer._float_arr, buffer._int_arr
+    set_row = _lib.pmSpaceBodySetIteratorFuncBatched
+    for body in bodies:
+        set_row(body, told)
+
+
+def segment_pointers(space: pymunk.Space, segments: Sequence[pymunk.Segment]) -> list[tuple[Any, Any]]:
+    """Return what `move_segments` wants of these segments; each lives as long as its shape and its Space."""
+    return [(space._space, segment._shape) for segment in segments]
+
+
+def move_segments(segments: Sequence[tuple[Any, Any]], ends: Sequence[Any]) -> None:
+    """Give each static segment its two new ends, and tell the index of its Space."""
+    set_ends, reindex = _lib.cpSegmentShapeSetEndpoints, _lib.cpSpaceReindexShape
+    for (space, segment), (start, end) in zip(segments, ends, strict=True):
+        set_ends(segment, start, end)
+        reindex(space, segment)

@@ -1,0 +1,151 @@
+"""What a whole tick costs against the physics alone: `python tests/bench/bench_tick.py [SCENE ...]`.
+
+The full schedule without learning (random actions, forces, senses, rewards, resets, recording, statistics) against
+`Space.step` on the same Spaces, taken in turns from the same states, so that both see the same crashes and contacts.
+Then the cost of an arena-step for more and more arenas. No number is absolute: all ratios are of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.agents.base import ActMode, Agent, Experience, Floats, PolicySpec, State
+from ecs_rl.commands.check import random_chooser
+from ecs_rl.components import Session
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.schedule import PLAYING
+from ecs_rl.session import TrainingSession
+from ecs_rl.world import World, policy_specs
+
+TICKS, BARE, ROLLOUT = 40, 10, 32
+
+
+class Recorder:
+    """An agent that knows nothing and learns nothing, but keeps every transition as a learner would."""
+
+    name = "recorder"
+
+    def __init__(self, spec: PolicySpec, rows: int) -> None:
+        self.spec = spec
+        self._choose = random_chooser(spec, np.random.default_rng(0))
+        numbers = len(spec.observations)
+        self.kept = [np.zeros((ROLLOUT, rows, numbers), np.float32), np.zeros((ROLLOUT, rows), np.float32)]
+        self.ends = np.zeros((ROLLOUT, 2, rows), bool)
+        self.actions: list[NDArray[Any]] = [np.zeros(0)] * ROLLOUT
+        self.seen = 0
+
+    def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
+        """Choose at random."""
+        return self._choose(observation)
+
+    def observe(self, experience: Experience) -> None:
+        """Copy the transition."""
+        t = self.seen % ROLLOUT
+        self.kept[0][t], self.kept[1][t] = experience.observation, experience.reward
+        self.ends[t, 0], self.ends[t, 1] = experience.terminated, experience.truncated
+        self.actions[t] = experience.action.copy()
+        self.seen += 1
+
+    def learn(self, progress: float) -> Iterator[None]:
+        """Learn nothing."""
+        return iter(())
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return nothing."""
+        return {}
+
+    def is_finite(self) -> bool:
+        """Return true: there is nothing that could fail."""
+        return True
+
+    def policy_state(self) -> State:
+        """Return nothing."""
+        return {}
+
+    load_policy_state = load_state = lambda self, state: None
+    state = policy_state
+
+    def parameters_sha256(self) -> str:
+        """Return nothing."""
+        return ""
+
+
+@dataclass
+class Measured:
+    """Seconds per tick and per bare physics tick."""
+
+    tick: float
+    bare: float
+    split: dict[str, float]
+
+
+def measure(scene_name: str, arenas: int, threads: int, rounds: int) -> Measured:
+    """Tick and step in turns and return the median round of each."""
+    scene = load_scene(scene_name)
+    specs = policy_specs(scene.describe())
+    agent: Agent = Recorder(next(iter(specs.values())), arenas)
+    session = Session(TrainingSession(agent))
+    world = World(
+        scene,
+        arenas=arenas,
+        threads=threads,
+        policies=dict.fromkeys(specs, lambda seen: agent.act(seen, ActMode.EXPLORE)),
+        stages=(*PLAYING, "record", "tally"),
+        session=session,
+    )
+    for _ in range(100):  # until episodes end at all sorts of times
+        world.tick()
+    for stage in world.stages.values():
+        stage.seconds = 0.0
+    ticks, bares = [], []
+    for _ in range(rounds):
+        began = perf_counter()
+        for _ in range(TICKS):
+            world.tick()
+        ticks.append((perf_counter() - began) / TICKS)
+        before = world.physics.state.copy()
+        began = perf_counter()
+        for _ in range(BARE):
+            world.physics.bare_step()
+        bares.append((perf_counter() - began) / BARE)
+        world.physics.state[...] = before
+        world.physics.put(np.arange(arenas))
+    split = {name: seconds / (rounds * TICKS) for name, seconds in world.seconds_in.items()}
+    world.close()
+    return Measured(float(np.median(ticks)), float(np.median(bares)), split)
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenes", nargs="*", default=["balance", "swingup", "lander"])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--arenas", type=int, nargs="+", default=[64, 256, 1024, 4096])
+    asked = parser.parse_args()
+    for scene in asked.scenes:
+        print(f"\n{scene}, {asked.threads} thread(s)")
+        print("  arenas   tick us   physics us   ratio   us per 1000 arena-steps   M arena-steps/s")
+        costs = []
+        for arenas in asked.arenas:
+            found = measure(scene, arenas, asked.threads, asked.rounds)
+            costs.append(found.tick / arenas)
+            print(
+                f"  {arenas:6} {found.tick * 1e6:9.0f} {found.bare * 1e6:12.0f} {found.bare / found.tick:7.2f}"
+                f" {found.tick / arenas * 1e9:25.0f} {arenas / found.tick / 1e6:17.2f}"
+            )
+            if arenas == 1024:
+                split = "  ".join(f"{name} {seconds * 1e6:.0f}" for name, seconds in found.split.items())
+                print(f"           us per tick: {split}")
+        print(f"  cost at {asked.arenas[-1]} arenas / best cost: {costs[-1] / min(costs):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""Two agents in one arena, with one policy for both or one for each: `two_agents_scene.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from two_agents_scene import NAMES, OWN_POLICIES, SAME_POLICY
+from world_helpers import SMALL_DQN, SMALL_PPO, always, random_world, role_of
+
+from ecs_rl.agents.base import ActMode
+from ecs_rl.agents.config import AgentConfig
+from ecs_rl.agents.team import Team
+from ecs_rl.components import Ending, Episodes, Observation, Policy, Reward, RowEnds
+from ecs_rl.errors import SceneError
+from ecs_rl.processors.tally import records_of
+from ecs_rl.scene import Arena, Body, Choice, Disc, Push, X
+from ecs_rl.scene.arena import Scene
+from ecs_rl.training import Training, prepare
+from ecs_rl.world import World
+
+ARENAS = 5
+
+
+def trained(scene: Scene, agent: str, config: AgentConfig, steps: int = 400, seed: int = 3) -> Training:
+    training = prepare(scene, agent, config, arenas=ARENAS, steps=steps, seed=seed, eval_every=200, eval_episodes=2)
+    while not training.done:
+        training.tick()
+    training.close()
+    return training
+
+
+def test_rows_of_a_shared_policy_are_batched_agent_after_agent() -> None:
+    world = random_world(SAME_POLICY, ARENAS)
+    (crew,) = world.crews
+    assert [seat.plan.name for seat in crew.seats] == list(NAMES)
+    for _ in range(10):
+        seen = world.of(crew.entity, Observation).value
+        one, two = role_of(world, "one"), role_of(world, "two")
+        assert seen.shape == (2 * ARENAS, 3)
+        assert (seen[:ARENAS] == np.stack((one.x, one.vx, two.x), axis=1).astype(np.float32)).all()
+        assert (seen[ARENAS:] == np.stack((two.x, two.vx, one.x), axis=1).astype(np.float32)).all()
+        world.tick()
+
+
+def test_different_policies_have_a_batch_each() -> None:
+    world = random_world(OWN_POLICIES, ARENAS)
+    assert [crew.name for crew in world.crews] == list(NAMES)
+    for crew in world.crews:
+        assert world.of(crew.entity, Observation).value.shape == (ARENAS, 3)
+        assert world.of(crew.entity, Policy).name == crew.name
+
+
+@pytest.mark.parametrize("agent", [0, 1])
+@pytest.mark.parametrize("arena", [0, ARENAS - 1])
+def test_an_action_moves_only_its_own_role_in_its_own_arena(agent: int, arena: int) -> None:
+    calm = np.zeros(2 * ARENAS, int)
+    changed = calm.copy()
+    changed[agent * ARENAS + arena] = 1
+    before = World(SAME_POLICY, arenas=ARENAS, policies=always(calm))
+    after = World(SAME_POLICY, arenas=ARENAS, policies=always(changed))
+    before.tick()
+    after.tick()
+    differs = (before.physics.state != after.physics.state).any(axis=0)
+    assert np.argwhere(differs).tolist() == [[agent, arena]]
+    gained = after.physics.state[3, agent, arena] - before.physics.state[3, agent, arena]
+    assert gained == pytest.approx(2 * (5 + 5 * agent) * SAME_POLICY.dt)  # from -F to +F on a kilogram
+
+
+@pytest.mark.parametrize("agent", [0, 1])
+def test_an_action_of_a_policy_of_its_own_moves_only_its_role(agent: int) -> None:
+    worlds = [
+        World(OWN_POLICIES, arenas=2, policies={name: lambda seen, a=a: np.full(2, a) for name, a in chosen.items()})
+        for chosen in ({"one": 0, "two": 0}, {"one": 0, "two": 0, NAMES[agent]: 1})
+    ]
+    for world in worlds:
+        world.tick()
+    differs = (worlds[0].physics.state != worlds[1].physics.state).any(axis=(0, 2))
+    assert differs.tolist() == [agent == 0, agent == 1]
+
+
+def test_every_agent_earns_its_own_reward_and_all_end_together() -> None:
+    world = random_world(SAME_POLICY, ARENAS)
+    (crew,) = world.crews
+    reward, rows, ending = world.of(crew.entity, Reward), world.of(crew.entity, RowEnds), world.one(Ending)
+    judged, expected = world.stages["judge"], np.zeros(2 * ARENAS)
+    honest = judged.run
+
+    def judge() -> None:
+        expected[:ARENAS] = 1.0 - np.abs(role_of(world, "one").x) + 1.0
+        expected[ARENAS:] = 1.0 - np.abs(role_of(world, "two").x) + 2.0
+        honest()
+
+    judged.run = judge  # type: ignore[method-assign]
+    ended = 0
+    for _ in range(120):
+        world.tick()
+        assert reward.value == pytest.approx(expected, rel=1e-6)
+        for part in (slice(0, ARENAS), slice(ARENAS, None)):
+            assert (rows.terminated[part] == ending.terminated).all()
+            assert (rows.truncated[part] == ending.truncated).all()
+        ended += len(ending.rows)
+    assert ended > 5
+
+
+def test_episodes_name_each_agents_terms_and_reasons() -> None:
+    world = random_world(SAME_POLICY, ARENAS)
+    seen: set[str] = set()
+    world.drive("policy", lambda rows: np.ones(len(rows), int))
+    for _ in range(120):
+        world.tick()
+        for record in records_of(world.one(Episodes)):
+            assert record.extras["one/number"] == record.length
+            assert record.extras["two/number"] == 2.0 * record.length
+            terms = [value for name, value in record.extras.items() if not name.startswith("end/")]
+            assert record.total_reward == pytest.approx(sum(terms))
+            seen |= set(record.extras)
+    assert {"one/middle", "two/middle", "end/one/out"} <= seen
+
+
+def test_one_shared_policy_learns_from_the_rows_of_both_agents() -> None:
+    training = trained(SAME_POLICY, "ppo", SMALL_PPO)
+    agent = training.session.agent
+    assert agent.metrics()
+    assert training.session.total_steps == 400  # steps are decisions of arenas, not of agents
+    assert training.agents.keys() == {"policy"}
+
+
+@pytest.mark.parametrize(("name", "config"), [("ppo", SMALL_PPO), ("dqn", SMALL_DQN)])
+def test_policies_of_their_own_all_learn(name: str, config: AgentConfig) -> None:
+    fresh = prepare(OWN_POLICIES, name, config, arenas=ARENAS, steps=400, seed=3)
+    training = trained(OWN_POLICIES, name, config)
+    for policy in NAMES:
+        assert training.agents[policy].parameters_sha256() != fresh.agents[policy].parameters_sha256()
+    assert training.agents["one"].parameters_sha256() != training.agents["two"].parameters_sha256()
+    assert isinstance(training.session.agent, Team)
+    assert any(key.startswith("two/") for key in training.session.agent.metrics())
+    fresh.close()
+
+
+@pytest.mark.parametrize("scene", [SAME_POLICY, OWN_POLICIES])
+@pytest.mark.parametrize(("name", "config"), [("ppo", SMALL_PPO), ("dqn", SMALL_DQN)])
+def test_two_agents_with_the_same_seed_learn_the_same(scene: Scene, name: str, config: AgentConfig) -> None:
+    one, other = (trained(scene, name, config).session.agent.parameters_sha256() for _ in range(2))
+    assert one == other
+    assert one != trained(scene, name, config, seed=4).session.agent.parameters_sha256()
+
+
+@pytest.mark.parametrize("part", ["policy_state", "state"])
+def test_a_team_comes_back_from_its_state(part: str) -> None:
+    training = trained(OWN_POLICIES, "ppo", SMALL_PPO)
+    other = prepare(OWN_POLICIES, "ppo", SMALL_PPO, arenas=ARENAS, steps=400, seed=9)
+    team, copy = training.session.agent, other.session.agent
+    assert team.parameters_sha256() != copy.parameters_sha256()
+    state = getattr(team, part)()
+    assert {name.split("/")[0] for name in state} == set(NAMES)
+    getattr(copy, f"load_{part}")(state)
+    assert copy.parameters_sha256() == team.parameters_sha256()
+    seen = np.random.default_rng(0).normal(size=(ARENAS, 3)).astype(np.float32)
+    for ours, theirs in zip(training.agents.values(), other.agents.values(), strict=True):
+        assert (ours.act(seen, ActMode.GREEDY) == theirs.act(seen, ActMode.GREEDY)).all()
+    other.close()
+
+
+def test_agents_that_share_a_policy_must_see_and_do_alike() -> None:
+    def build(arena: Arena) -> None:
+        disc = arena.spawn("disc", Body(), Disc(0.1))
+        for name, sees in (("one", [X(disc)]), ("two", [X(disc), X(disc)])):
+            does = Choice(left=Push(disc, -1.0), right=Push(disc, 1.0))
+            arena.agent(name=name, sees=sees, does=does, earns={"x": 1.0})
+
+    with pytest.raises(SceneError, match="both must see and do alike"):
+        Scene(about="", max_ticks=5, build=build).describe()

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.agents.base import Discrete, PolicySpec
+from ecs_rl.agents.config import DQNConfig, PPOConfig
+from ecs_rl.components.mind import ChooseAction
+from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.loader import load_scene, scene_names
+from ecs_rl.scene.roles import Role
+from ecs_rl.world import World, policy_specs
+
+SHIPPED = scene_names()
+SMALL_PPO = PPOConfig(rollout=16, minibatch=64, epochs=2, hidden=(16,))
+SMALL_DQN = DQNConfig(memory=2_000, batch=32, warm_up=64, learn_every=32, hidden=(16,))
+
+
+def random_choice(spec: PolicySpec, rng: np.random.Generator) -> ChooseAction:
+    options = len(spec.actions.names)
+    if isinstance(spec.actions, Discrete):
+        return lambda seen: rng.integers(0, options, len(seen))
+    return lambda seen: rng.uniform(-1.2, 1.2, (len(seen), options)).astype(np.float32)
+
+
+def random_policies(scene: Scene, seed: int = 0) -> dict[str, ChooseAction]:
+    rng = np.random.default_rng(seed)
+    return {name: random_choice(spec, rng) for name, spec in policy_specs(scene.describe()).items()}
+
+
+def random_world(scene: Scene | str, arenas: int, seed: int = 0, **more: Any) -> World:
+    found = load_scene(scene) if isinstance(scene, str) else scene
+    return World(found, arenas=arenas, seed=seed, policies=random_policies(found, seed), **more)
+
+
+def always(action: NDArray[Any]) -> Mapping[str, ChooseAction]:
+    return {"policy": lambda seen: action}
+
+
+def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
+    """Return a scene without a file."""
+    return Scene(**{"about": "A test.", "max_ticks": 50, "name": "test", "build": build, **more})
+
+
+def role_of(world: World, name: str) -> Role:
+    return next(role for role in world.arena.roles if role.name == name)
+
+
+def states(world: World, ticks: int) -> NDArray[np.float64]:
+    """Return (ticks, 6, roles, arenas): where everything is after each of so many ticks."""
+    seen = []
+    for _ in range(ticks):
+        world.tick()
+        seen.append(world.physics.state.copy())
+    return np.array(seen)
