@@ -3,12 +3,6 @@
 Importing this package does not import torch: `make_agent` does, when an agent is really made.
 """
 
-import os
-
-# Torch's threads wait for each other by spinning. With anything else running on the machine that makes two threads
-# twenty times slower than one; asleep they cost a few microseconds instead. Read when torch is loaded, so set before.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
 from ecs_rl.agents.base import ActMode, Agent, Continuous, Discrete, Experience, PolicySpec
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.agents.make import AGENTS, make_agent

@@ -20,15 +20,12 @@ from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.networks import MLP, Adam, Parameters
 from ecs_rl.agents.replay import Replay
 from ecs_rl.agents.state import (
-    ACT_IN_THREADS_FROM,
-    LEARN_IN_THREADS_FROM,
     check_fits,
     check_observation,
     counter,
     prefixed,
     random_streams,
     under,
-    use_threads,
 )
 from ecs_rl.errors import DivergedError
 
@@ -41,8 +38,9 @@ class DQN:
 
     name = "dqn"
 
-    def __init__(self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int, threads: int = 1) -> None:
-        self.spec, self.config, self.rows, self.threads = spec, config, rows, threads
+    def __init__(self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int) -> None:
+        torch.set_num_threads(1)  # a replayed batch is too small to share out
+        self.spec, self.config, self.rows = spec, config, rows
         first, self._random, self._sample_random = random_streams(seed, 3)
         inputs, self._choices = len(spec.observations), len(spec.actions.names)
         shapes = MLP.shapes("q", (inputs, *config.hidden, self._choices))
@@ -69,7 +67,6 @@ class DQN:
     def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
         """Return one action per row: the best, but while exploring or sampling a random one now and then."""
         check_observation(observation, self.spec, self.rows if mode is ActMode.EXPLORE else None)
-        use_threads(self.threads if len(observation) >= ACT_IN_THREADS_FROM else 1)
         x = torch.empty(observation.shape)
         np.copyto(x.numpy(), observation)
         best = self._q(x).argmax(1)
@@ -103,7 +100,6 @@ class DQN:
     def _descend(self) -> None:
         """Take one step down the gradient of the Huber loss between Q and its double-Q target."""
         c = self.config
-        use_threads(self.threads if c.batch >= LEARN_IN_THREADS_FROM else 1)
         x, following, action, reward, terminated = self._memory.draw(c.batch, self._random)
         target = double_q_target(self._q(following), self._target_q(following), reward, terminated, c.gamma)
         column = action.unsqueeze(1)

@@ -26,7 +26,7 @@ def make_agent(name: str, spec: PolicySpec, config: AgentConfig, *, seed: int, r
             raise CommandError(f"--agent dqn can only choose between actions, but {actions} are continuous: use ppo")
         from ecs_rl.agents.dqn import DQN
 
-        return DQN(spec, config, seed=seed, rows=rows, threads=threads)
+        return DQN(spec, config, seed=seed, rows=rows)
     from ecs_rl.agents.ppo import PPO
 
     return PPO(spec, config, seed=seed, rows=rows, threads=threads)

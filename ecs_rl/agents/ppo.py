@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ecs_rl.agents.aside import Aside
 from ecs_rl.agents.base import ActMode, Continuous, Experience, Floats, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Categorical, Gaussian, Head
@@ -22,15 +23,12 @@ from ecs_rl.agents.networks import MLP, Adam, Parameters
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import (
-    ACT_IN_THREADS_FROM,
-    LEARN_IN_THREADS_FROM,
     check_fits,
     check_observation,
     counter,
     prefixed,
     random_streams,
     under,
-    use_threads,
 )
 from ecs_rl.errors import DivergedError
 
@@ -45,7 +43,8 @@ class PPO:
     name = "ppo"
 
     def __init__(self, spec: PolicySpec, config: PPOConfig, *, seed: int, rows: int, threads: int = 1) -> None:
-        self.spec, self.config, self.rows, self.threads = spec, config, rows, threads
+        self.spec, self.config, self.rows = spec, config, rows
+        self._aside = Aside(threads)
         first, self._random, self._sample_random = random_streams(seed, 3)
         inputs, outputs = len(spec.observations), len(spec.actions.names)
         continuous = isinstance(spec.actions, Continuous)
@@ -80,7 +79,6 @@ class PPO:
     def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
         """Return one action per row; exploring also notes the observation, its value and the action's probability."""
         check_observation(observation, self.spec, self.rows if mode is ActMode.EXPLORE else None)
-        use_threads(self.threads if len(observation) >= ACT_IN_THREADS_FROM else 1)
         if mode is ActMode.EXPLORE:
             return self._explore(observation)
         output = self._policy(self._normalised(observation))
@@ -94,10 +92,11 @@ class PPO:
             raise RuntimeError("the rollout is full: run learn() to its end before exploring further")
         x = rollout.tensors["observation"][t]
         self._normaliser.apply(observation, out=rollout.arrays["observation"][t])
+        value = self._aside.start(len(x), self._value, x)
         action, log_prob = self._head.sample(self._policy(x), self._random)
         rollout.tensors["action"][t] = action
         rollout.tensors["log_prob"][t] = log_prob
-        rollout.tensors["value"][t] = self._value(x).squeeze(1)
+        rollout.tensors["value"][t] = value().squeeze(1)
         rollout.pending = True
         return action.numpy()
 
@@ -127,7 +126,6 @@ class PPO:
             rollout.arrays["valid"][t] = valid
         rollout.arrays["final_value"][t] = 0.0
         if cut.any():
-            use_threads(1)
             last = self._normalised(experience.next_observation[cut])
             rollout.arrays["final_value"][t, cut] = self._value(last).squeeze(1).numpy()
         rollout.pending = False
@@ -155,7 +153,6 @@ class PPO:
         per_epoch = math.ceil(n / self.config.minibatch)
         steps = per_epoch * self.config.epochs
         if n > 0:
-            use_threads(self.threads if n >= per_epoch * LEARN_IN_THREADS_FROM else 1)
             k = self._step % per_epoch
             if k == 0:
                 self._order = self._shuffle()
@@ -170,7 +167,6 @@ class PPO:
 
     def _begin(self) -> None:
         c, rollout = self.config, self._rollout
-        use_threads(1)
         rollout.finish(self._value(rollout.last_observation).squeeze(1).numpy(), c.gamma, c.gae_lambda)
         self._sums.zero_()
 
@@ -193,15 +189,14 @@ class PPO:
             std, mean = torch.std_mean(advantage, correction=0)
             advantage = (advantage - mean).div_(std + 1e-8)
 
+        value_loss_of = self._aside.start(n, self._descend_value, x, returns)
         log_prob, entropy = self._head.forward(self._policy.forward(x), action)
         log_ratio = log_prob - old_log_prob
         ratio = log_ratio.exp()
         policy_loss, log_prob_slope = clipped_objective(ratio, advantage, c.clip)
-        error = self._value.forward(x).squeeze(1) - returns
-        value_loss = torch.dot(error, error) / n
-
         self._policy.backward(self._head.backward(log_prob_slope, -c.entropy))
-        self._value.backward(error.mul_(2.0 * c.value_weight / n).unsqueeze(1))
+        value_loss = value_loss_of()
+
         norm = self._parameters.clip_gradient(c.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(float(policy_loss + value_loss))):
             raise DivergedError(
@@ -214,6 +209,13 @@ class PPO:
         clipped = (ratio.sub_(1.0).abs_() > c.clip).sum() / n
         self._sums += torch.stack([policy_loss, value_loss, entropy, kl, clipped, torch.ones(())])
         return float(kl) if c.target_kl else 0.0
+
+    def _descend_value(self, x: Tensor, returns: Tensor) -> Tensor:
+        """Write the value network's gradient on these rows; return its loss."""
+        error = self._value.forward(x).squeeze(1) - returns
+        value_loss = torch.dot(error, error) / len(x)
+        self._value.backward(error.mul_(2.0 * self.config.value_weight / len(x)).unsqueeze(1))
+        return value_loss
 
     def _end(self, lr: float) -> None:
         """Note the update's mean numbers and make room for the next rollout."""

@@ -1,4 +1,4 @@
-"""What makes an agent's state exact: its own random streams, its thread count, and a strict look at what is loaded."""
+"""What makes an agent's state exact: its own random streams, and a strict look at what is loaded."""
 
 from __future__ import annotations
 
@@ -13,22 +13,11 @@ from torch import Tensor
 from ecs_rl.agents.base import PolicySpec, State
 from ecs_rl.errors import CheckpointError
 
-ACT_IN_THREADS_FROM = 2048
-"""Rows from which several threads pay in a single pass (torch's threads keep spinning for a while and slow others)."""
-LEARN_IN_THREADS_FROM = 1024
-"""Rows of a minibatch from which they pay in an update (1.37 times as fast at 1,024, 1.5 times at 2,048)."""
-
 
 def random_streams(seed: int, count: int) -> list[torch.Generator]:
     """Return independent generators drawn from one seed; neighbouring seeds share no stream."""
     words = np.random.SeedSequence(seed).generate_state(count, np.uint64)
     return [torch.Generator().manual_seed(int(word)) for word in words]
-
-
-def use_threads(count: int) -> None:
-    """Let torch use that many threads from here on; costs next to nothing."""
-    if torch.get_num_threads() != count:
-        torch.set_num_threads(count)
 
 
 def counter(value: int) -> Tensor:

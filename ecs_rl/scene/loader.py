@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -87,7 +88,7 @@ def load_scene(scene: str) -> Scene:
         found, build = getattr(module, "SCENE", None), getattr(module, "build", None)
     if not isinstance(found, Scene):
         raise SceneError(f"{path}: has no `SCENE = Scene(...)`")
-    if not callable(build):
+    if not callable(build) or not _takes_one(build):
         raise SceneError(f"{path}: has no `def build(arena): ...`")
 
     def build_blamed(arena: Arena) -> None:
@@ -100,6 +101,14 @@ def load_scene(scene: str) -> Scene:
     except SceneError as error:
         raise error if str(path) in str(error) else SceneError(f"{path}: {error}") from error
     return loaded
+
+
+def _takes_one(build: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(build).bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 def _name_of(path: Path) -> str:

@@ -1,0 +1,143 @@
+"""Who may import what: the layout of the project as tests."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "ecs_rl"
+FILES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "scenes").glob("*.py"), ROOT / "train.py", ROOT / "play.py"])
+COMMANDS = sorted(path.stem for path in (PACKAGE / "commands").glob("*.py") if path.stem != "__init__")
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path, *, always_only: bool = False) -> Iterator[str]:
+    """Yield every imported module by its full name; `always_only` leaves out functions and TYPE_CHECKING."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{named(path)} imports relatively"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        if always_only and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and always_only:
+            continue
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def who_imports(module: str) -> set[str]:
+    return {named(path) for path in FILES if any(f"{name}.".startswith(f"{module}.") for name in imports(path))}
+
+
+def outside(found: set[str], *allowed: str) -> set[str]:
+    return {name for name in found if not name.startswith(allowed)}
+
+
+def test_only_the_viewer_imports_pygame() -> None:
+    assert outside(who_imports("pygame"), "ecs_rl/viewer/") == set()
+
+
+def test_only_the_physics_imports_pymunk() -> None:
+    found = who_imports("pymunk")
+    assert found
+    assert outside(found, "ecs_rl/physics/") == set()
+
+
+def test_only_the_world_and_its_processors_import_esper() -> None:
+    found = who_imports("esper")
+    assert found >= {"ecs_rl/world.py", "ecs_rl/processors/base.py"}
+    assert outside(found, "ecs_rl/world.py", "ecs_rl/processors/", "ecs_rl/watchdog.py") == set()
+
+
+@pytest.mark.parametrize("module", ["pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"])
+def test_nobody_pickles(module: str) -> None:
+    assert who_imports(module) == set()
+
+
+def test_nobody_saves_or_loads_by_torch_which_pickles() -> None:
+    calls = {
+        named(path)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("torch.save", "torch.load", "np.load", "np.save")
+    }
+    assert calls == set()
+
+
+@pytest.mark.parametrize("folder", ["agents", "runs", "session"])
+def test_agents_runs_and_session_know_nothing_of_the_world(folder: str) -> None:
+    forbidden = ("esper", "pymunk", "pygame")
+    inside = tuple(f"ecs_rl.{part}" for part in ("world", "schedule", "processors", "components", "physics", "scene"))
+    for path in (PACKAGE / folder).rglob("*.py"):
+        for module in imports(path):
+            assert not f"{module}.".startswith(tuple(f"{name}." for name in forbidden + inside)), named(path)
+
+
+def test_agents_know_nothing_of_runs_and_sessions() -> None:
+    for path in (PACKAGE / "agents").rglob("*.py"):
+        for module in imports(path):
+            assert not module.startswith(("ecs_rl.session", "ecs_rl.runs", "ecs_rl.commands")), named(path)
+
+
+def test_components_are_data_only() -> None:
+    for path in (PACKAGE / "components").glob("*.py"):
+        tree = ast.parse(path.read_text())
+        assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)], named(path)
+
+
+def test_torch_stays_with_the_agents_and_checkpoints() -> None:
+    found = {named(path) for path in FILES if "torch" in set(imports(path, always_only=True))}
+    assert found
+    assert outside(found, "ecs_rl/agents/", "ecs_rl/runs/") == set()
+
+
+@pytest.mark.parametrize("folder", ["agents/config.py", "agents/make.py", "agents/base.py"])
+def test_what_the_command_line_needs_of_the_agents_does_not_import_torch(folder: str) -> None:
+    assert "torch" not in set(imports(PACKAGE / folder, always_only=True))
+
+
+def test_importing_the_commands_imports_neither_torch_nor_pygame_nor_pymunk() -> None:
+    modules = [f"ecs_rl.commands.{name}" for name in COMMANDS]
+    code = (
+        f"import sys, importlib\nfor name in {modules}: importlib.import_module(name)\n"
+        "print(sorted({'torch', 'pygame', 'pymunk'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_world_runs_without_torch_and_without_pygame() -> None:
+    code = (
+        "import sys, numpy as np\nfrom ecs_rl.scene.loader import load_scene\nfrom ecs_rl.world import World\n"
+        "w = World(load_scene('balance'), arenas=2, policies={'policy': lambda seen: np.zeros(2, int)})\nw.tick()\n"
+        "print(sorted({'pygame', 'pickle5', 'gymnasium'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_top_level_is_what_it_should_be() -> None:
+    there = {path.name for path in ROOT.iterdir() if not path.name.startswith((".", "_"))}
+    made = {name for name in there if name.endswith(".egg-info") or name in ("runs", "build", "dist")}
+    allowed = {"pyproject.toml", "ecs_rl", "scenes", "assets", "tests", "play.py", "train.py", "README.md"}
+    assert there - made <= allowed
+    assert {"pyproject.toml", "ecs_rl", "scenes", "tests", "play.py", "train.py"} <= there

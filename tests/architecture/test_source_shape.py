@@ -1,0 +1,81 @@
+"""Files that fit into a head, functions that fit on a screen, and a sentence about every public thing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted([*(ROOT / "ecs_rl").rglob("*.py"), *(ROOT / "scenes").glob("*.py"), ROOT / "train.py", ROOT / "play.py"])
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def public(tree: ast.Module | ast.ClassDef) -> Iterator[Definition]:
+    """Yield what others may use: classes, functions and methods, none of them inside a function."""
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            overload = any(
+                "overload" in ast.unparse(mark) or ".setter" in ast.unparse(mark) for mark in node.decorator_list
+            )
+            if not overload:
+                yield node
+            if isinstance(node, ast.ClassDef):
+                yield from public(node)
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_no_file_has_more_than_400_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_no_function_has_more_than_60_lines(path: Path) -> None:
+    long = [f.name for f in functions(path) if (f.end_lineno or f.lineno) - f.lineno + 1 > 60]
+    assert long == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_every_public_thing_says_in_a_sentence_what_it_is(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    mute = []
+    for thing in (tree, *public(tree)):
+        first = (ast.get_docstring(thing) or "").split("\n")[0]
+        shape_only = first.startswith("(")  # a column's property tells its shape
+        if not (first.endswith(".") or shape_only):
+            mute.append(f"{getattr(thing, 'name', 'module')}: {first!r}")
+    assert mute == []
+
+
+def test_scene_files_stay_under_about_a_hundred_lines() -> None:
+    assert [
+        named(path) for path in FILES if path.parent.name == "scenes" and len(path.read_text().splitlines()) > 110
+    ] == []
+
+
+def test_every_stage_has_a_file_named_by_its_verb() -> None:
+    from ecs_rl.schedule import SCHEDULE
+
+    for entry in SCHEDULE:
+        assert entry.processor.__module__ == f"ecs_rl.processors.{entry.name}"
+        assert entry.processor.__name__ == entry.name.capitalize()
+    files = {path.stem for path in (ROOT / "ecs_rl" / "processors").glob("*.py")} - {"__init__", "base"}
+    assert files == {entry.name for entry in SCHEDULE}
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("*.py")]
+    assert sorted(names) == sorted(set(names))
+    assert not list((ROOT / "tests").rglob("__init__.py"))

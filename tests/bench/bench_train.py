@@ -1,0 +1,97 @@
+"""How fast a whole training is: `python tests/bench/bench_train.py [--scene balance] [--arenas 1024] [--steps 2M]`.
+
+PPO end to end (physics, acting, learning, evaluation, logs and checkpoints into a real run directory) against what the
+bare forward and backward pass of the same two networks on the same minibatches would allow if everything else were
+free: autograd through `torch.nn`, no optimiser, no shuffling, no acting. Both numbers are of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import tempfile
+from time import perf_counter
+
+import torch
+from torch import nn
+
+from ecs_rl.agents.config import PPOConfig
+from ecs_rl.commands.numbers import parse_count
+from ecs_rl.runs import TrainingRun
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.training import Training, prepare
+from ecs_rl.world import policy_specs
+
+
+def whole(scene_name: str, config: PPOConfig, arenas: int, steps: int, threads: int) -> Training:
+    """Run a training into a run directory of its own and return it."""
+    with tempfile.TemporaryDirectory() as folder:
+        training = prepare(
+            load_scene(scene_name),
+            "ppo",
+            config,
+            arenas=arenas,
+            steps=steps,
+            threads=threads,
+            eval_every=steps // 4,
+            checkpoint_every=steps // 4,
+            run=TrainingRun.create(scene_name, runs_dir=folder, scene=scene_name, agent="ppo"),
+        )
+        while not training.done:
+            training.tick()
+        training.close()
+    return training
+
+
+def network(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential:
+    """Return a plain network of the agent's shape."""
+    widths = (inputs, *hidden)
+    layers: list[nn.Module] = []
+    for a, b in zip(widths, widths[1:], strict=False):
+        layers += [nn.Linear(a, b), nn.Tanh()]
+    return nn.Sequential(*layers, nn.Linear(widths[-1], outputs))
+
+
+def bare_rows_per_second(scene_name: str, config: PPOConfig, threads: int, seconds: float = 3.0) -> float:
+    """Return how many rows a second go forward and backward through policy and value network."""
+    torch.set_num_threads(threads)
+    spec = next(iter(policy_specs(load_scene(scene_name).describe()).values()))
+    nets = [network(len(spec.observations), config.hidden, n) for n in (len(spec.actions.names), 1)]
+    rows = torch.randn(config.minibatch, len(spec.observations))
+    done, best = 0.0, float("inf")
+    while done < seconds:
+        began = perf_counter()
+        for net in nets:
+            net.zero_grad(set_to_none=True)
+            net(rows).square().mean().backward()  # type: ignore[no-untyped-call]
+        took = perf_counter() - began
+        done, best = done + took, min(best, took)
+    return config.minibatch / best
+
+
+def main() -> None:
+    """Print both rates, their ratio, and where the time went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scene", default="balance")
+    parser.add_argument("--arenas", type=int, default=1024)
+    parser.add_argument("--steps", type=parse_count, default=2_000_000)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--minibatch", type=int, default=8192)
+    asked = parser.parse_args()
+    config = dataclasses.replace(
+        PPOConfig(), rollout=32, epochs=4, minibatch=asked.minibatch, hidden=(64, 64), activation="tanh"
+    )
+    for threads in asked.threads:
+        training = whole(asked.scene, config, asked.arenas, asked.steps, threads)
+        rate = training.session.total_steps / training.seconds
+        bare = bare_rows_per_second(asked.scene, config, threads) / config.epochs
+        print(f"{asked.scene}, {asked.arenas} arenas, PPO 4 epochs 64x64 tanh, {threads} thread(s)")
+        print(f"  whole training        {rate:12,.0f} steps/s")
+        print(f"  bare passes allow     {bare:12,.0f} steps/s (the fastest of 3 s)")
+        print(f"  ratio                 {rate / bare:12.2f}")
+        for name, took in training.world.seconds_in.items():
+            print(f"    {name:10} {took / training.seconds:6.1%}")
+
+
+if __name__ == "__main__":
+    main()

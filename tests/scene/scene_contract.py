@@ -1,0 +1,129 @@
+"""What every scene must keep; inherit `SceneContract`, name the scene, and pytest does the rest."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import numpy as np
+
+from ecs_rl.agents.base import Discrete, PolicySpec
+from ecs_rl.components import Episodes, Explosion, NextObservation, Observation, Reward
+from ecs_rl.processors.tally import records_of
+from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.session import EpisodeRecord
+from ecs_rl.world import World, policy_specs
+
+ARENAS, TICKS = 24, 200
+
+
+class Played:
+    """A scene after 200 ticks of random actions, and what was seen on the way."""
+
+    def __init__(self, scene: Scene) -> None:
+        rng = np.random.default_rng(0)
+        self.specs = policy_specs(scene.describe())
+
+        def choose(name: str, rows: int) -> np.ndarray:
+            actions = self.specs[name].actions
+            if isinstance(actions, Discrete):
+                return rng.integers(0, len(actions.names), rows)
+            return rng.uniform(-1.5, 1.5, (rows, len(actions.names))).astype(np.float32)
+
+        policies = {name: (lambda seen, name=name: choose(name, len(seen))) for name in self.specs}
+        self.world = World(scene, arenas=ARENAS, seed=3, policies=policies)
+        self.records: list[EpisodeRecord] = []
+        seen, earned, states = [], [], []
+        crew = self.world.crews[0]
+        for _ in range(TICKS):
+            self.world.tick()
+            states.append(self.world.physics.state.copy())
+            for kind in (Observation, NextObservation):
+                seen.append(self.world.of(crew.entity, kind).value.copy())
+            earned.append(self.world.of(crew.entity, Reward).value.copy())
+            self.records += records_of(self.world.one(Episodes))
+        self.states, self.seen, self.earned = np.array(states), np.array(seen), np.array(earned)
+
+
+def resting(spec: PolicySpec, seen: np.ndarray) -> np.ndarray:
+    """Return the action that comes first, or levers left alone."""
+    if isinstance(spec.actions, Discrete):
+        return np.zeros(len(seen), int)
+    return np.zeros((len(seen), len(spec.actions.names)), np.float32)
+
+
+@cache
+def played(name: str, again: bool = False) -> Played:
+    return Played(load_scene(name))
+
+
+class SceneContract:
+    """Inherit, and set `scene` to a name or a path."""
+
+    scene: str
+
+    def test_it_says_what_it_is_about_and_how_to_train_it(self) -> None:
+        scene = load_scene(self.scene)
+        assert scene.about.endswith(".")
+        assert scene.recipes
+        assert scene.solved_at is not None
+
+    def test_it_is_one_file_of_about_a_hundred_lines_without_a_loop_over_arenas(self) -> None:
+        with open(load_scene(self.scene).file) as file:
+            assert len(file.readlines()) <= 110
+
+    def test_every_number_is_finite(self) -> None:
+        found = played(self.scene)
+        assert np.isfinite(found.states).all()
+        assert np.isfinite(found.seen).all()
+        assert np.isfinite(found.earned).all()
+        assert found.world.one(Explosion).count == 0
+
+    def test_observations_are_of_a_size_that_networks_like(self) -> None:
+        assert np.abs(played(self.scene).seen).max() < 100
+
+    def test_every_observed_number_has_a_name_of_its_own(self) -> None:
+        found = played(self.scene)
+        names = found.specs[found.world.crews[0].name].observations
+        assert found.seen.shape[2] == len(names) == len(set(names))
+        assert all(names)
+
+    def test_every_observed_number_changes(self) -> None:
+        found = played(self.scene)
+        names = found.specs[found.world.crews[0].name].observations
+        constant = [
+            name
+            for name, column in zip(names, found.seen.reshape(-1, len(names)).T, strict=True)
+            if np.ptp(column) == 0
+        ]
+        assert constant == []
+
+    def test_every_arena_starts_otherwise(self) -> None:
+        world = World(load_scene(self.scene), arenas=ARENAS, seed=1, policies={})
+        starts = {tuple(row) for row in world.physics.state.reshape(-1, ARENAS).T.tolist()}
+        assert len(starts) == ARENAS
+
+    def test_episodes_end_and_tell_every_named_term(self) -> None:
+        scene = load_scene(self.scene)
+        records = played(self.scene).records or self.long_episodes(scene)
+        assert records
+        plan = scene.describe().agents[0]
+        for record in records:
+            assert 0 < record.length <= scene.max_ticks
+            assert set(plan.earns) <= set(record.extras)
+            assert np.isclose(record.total_reward, sum(record.extras[name] for name in plan.earns))
+            assert record.status in ("Terminated", "Truncated")
+
+    def long_episodes(self, scene: Scene) -> list[EpisodeRecord]:
+        from ecs_rl.evaluation import play_episodes
+
+        rest = {name: partial(resting, spec) for name, spec in policy_specs(scene.describe()).items()}
+        return play_episodes(scene, rest, (1, 2))
+
+    def test_the_same_seed_gives_the_same_result(self) -> None:
+        one, other = played(self.scene), played(self.scene, again=True)
+        assert one is not other
+        assert (one.states == other.states).all()
+        assert (one.seen == other.seen).all()
+        assert (one.earned == other.earned).all()
+        assert one.records == other.records

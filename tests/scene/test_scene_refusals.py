@@ -1,0 +1,251 @@
+"""A scene with a bug is refused with its file, its line and what is wrong; never a bare traceback, never an abort."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ecs_rl.errors import CommandError, SceneError
+from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.loader import load_scene, scene_names
+from ecs_rl.world import World
+
+ROOT = Path(__file__).parents[2]
+
+GOOD = """\
+import numpy as np
+from ecs_rl.scene import *
+
+SCENE = Scene(about="A test.", max_ticks=20)
+
+
+def build(arena):
+    disc = arena.spawn("disc", Body(), Disc(0.1), Start(vx=1.0))
+    other = arena.spawn("other", Body(), Box(0.1, 0.2), Start(x=5.0))
+    arena.agent(
+        sees=[X(disc)],
+        does=Choice(left=Push(disc, -1.0), right=Push(disc, 1.0)),
+        earns={"x": X(disc)},
+        ends={"out": beyond(X(disc), 2.0)},
+    )
+"""
+DISC, OTHER, SCENE, AGENT, SEES, DOES, EARNS, ENDS = 8, 9, 4, 10, 11, 12, 13, 14
+"""The lines of what may be replaced."""
+Save = Callable[[str], Path]
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    def write(text: str) -> Path:
+        path = tmp_path / "mine.py"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def with_line(number: int, text: str) -> str:
+    lines = GOOD.splitlines()
+    indent = lines[number - 1][: len(lines[number - 1]) - len(lines[number - 1].lstrip())]
+    lines[number - 1] = indent + text
+    return "\n".join(lines) + "\n"
+
+
+def run(scene: Scene, ticks: int = 20, arenas: int = 3) -> World:
+    world = World(scene, arenas=arenas, policies={"policy": lambda seen: np.zeros(len(seen), int)})
+    for _ in range(ticks):
+        world.tick()
+    return world
+
+
+def test_the_good_scene_runs_by_its_path(save: Save) -> None:
+    scene = load_scene(str(save(GOOD)))
+    assert scene.name == "mine"
+    assert run(scene).ticks == 20
+
+
+BUILD = [
+    (
+        "NaN mass",
+        DISC,
+        'disc = arena.spawn("disc", Body(mass=float("nan")), Disc(0.1))',
+        "mass must be a finite number",
+    ),
+    ("infinite mass", DISC, 'disc = arena.spawn("disc", Body(mass=float("inf")), Disc(0.1))', "mass must be a finite"),
+    ("negative mass", DISC, 'disc = arena.spawn("disc", Body(mass=-1.0), Disc(0.1))', "mass must be above zero"),
+    ("no mass", DISC, 'disc = arena.spawn("disc", Body(mass=0), Disc(0.1))', "mass must be above zero"),
+    ("mass in words", DISC, 'disc = arena.spawn("disc", Body(mass="1"), Disc(0.1))', "mass must be a finite number"),
+    ("NaN friction", DISC, 'disc = arena.spawn("disc", Body(friction=float("nan")), Disc(0.1))', "friction"),
+    ("negative friction", DISC, 'disc = arena.spawn("disc", Body(friction=-0.1), Disc(0.1))', "friction"),
+    ("NaN elasticity", DISC, 'disc = arena.spawn("disc", Body(elasticity=float("nan")), Disc(0.1))', "elasticity"),
+    ("negative elasticity", DISC, 'disc = arena.spawn("disc", Body(elasticity=-1), Disc(0.1))', "elasticity"),
+    ("no radius", DISC, 'disc = arena.spawn("disc", Body(), Disc(0.0))', "radius must be above zero"),
+    ("negative radius", DISC, 'disc = arena.spawn("disc", Body(), Disc(-1.0))', "radius must be above zero"),
+    ("NaN centre", DISC, 'disc = arena.spawn("disc", Body(), Disc(1.0, at=(0.0, float("nan"))))', "centre"),
+    ("no width", OTHER, 'other = arena.spawn("other", Body(), Box(0.0, 1.0))', "width must be above zero"),
+    ("negative height", OTHER, 'other = arena.spawn("other", Body(), Box(1.0, -1.0))', "height must be above zero"),
+    ("no length", OTHER, 'other = arena.spawn("other", Body(), Rod(0.0))', "above zero"),
+    ("two points", OTHER, 'other = arena.spawn("other", Body(), Polygon(((0, 0), (1, 1))))', "three points"),
+    ("points on a line", OTHER, 'other = arena.spawn("other", Body(), Polygon(((0, 0), (1, 1), (2, 2))))', "one line"),
+    ("no shape", OTHER, 'other = arena.spawn("other", Body())', "at least one shape"),
+    ("two bodies", OTHER, 'other = arena.spawn("other", Body(), Body(), Disc(1.0))', "one Body"),
+    ("something else", OTHER, 'other = arena.spawn("other", Body(), Disc(1.0), "red")', "made of a Body"),
+    ("a role twice", OTHER, 'other = arena.spawn("disc", Body(), Disc(1.0))', "a role 'disc' already"),
+    ("a role named ground", OTHER, 'other = arena.spawn("ground", Body(), Disc(1.0))', "a role 'ground' already"),
+    ("NaN start", OTHER, 'other = arena.spawn("other", Body(), Disc(1.0), Start(x=float("nan")))', "start's x"),
+    (
+        "a start from high to low",
+        OTHER,
+        'other = arena.spawn("o", Body(), Disc(1.0), Start(x=between(2, 1)))',
+        "low to",
+    ),
+    ("NaN force", DOES, "does=Choice(left=Push(disc, float('nan')), right=None),", "a push must be a finite number"),
+    ("infinite thrust", DOES, "does=Levers(up=Thrust(disc, y=float('inf'))),", "a thrust must be a finite number"),
+    ("NaN torque", DOES, "does=Levers(turn=Twist(disc, float('nan'))),", "a torque must be a finite number"),
+    ("negative strength", DOES, "does=Levers(m=Motor(disc, other, 1.0, -1.0)),", "strength must not be negative"),
+    ("one option", DOES, "does=Choice(left=Push(disc, 1.0)),", "at least two options"),
+    ("no lever", DOES, "does=Levers(),", "at least one effect"),
+    ("an option that is a number", DOES, "does=Choice(left=1.0, right=2.0),", "made of effects"),
+    ("nothing to see", SEES, "sees=[],", "something to see"),
+    ("sight of the ground", SEES, "sees=[X(arena.ground)],", "nothing to sense"),
+    ("NaN scale", SEES, "sees=[X(disc, float('nan'))],", "the scale of"),
+    ("no ray", SEES, "sees=[Rays(disc, (), 1.0)],", "at least one angle"),
+    ("no reach", SEES, "sees=[Rays(disc, (0.0,), 0.0)],", "reach must be above zero"),
+    ("nothing to earn", EARNS, "earns={},", "something to earn"),
+    ("NaN reward", EARNS, "earns={'x': float('nan')},", "the reward 'x' must be a number or a rule"),
+    ("a reward in words", EARNS, "earns={'x': 'much'},", "the reward 'x' must be a number or a rule"),
+    ("NaN limit", ENDS, "ends={'out': beyond(X(disc), float('nan'))},", "a limit must be a finite number"),
+    ("no ticks", ENDS, "ends={'out': Lasting(X(disc), ticks=0)},", "at least one tick"),
+    ("a name that is not there", SEES, "sees=[X(disk)],", "NameError: name 'disk' is not defined"),
+    ("columns read too early", EARNS, "earns={'x': disc.x},", "no numbers before the world runs"),
+    ("a recipe for nobody", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes={"pp": {}})', "did you mean 'ppo'"),
+    ("no tick at all", SCENE, 'SCENE = Scene(about="", max_ticks=0)', "max_ticks must be a whole number"),
+    ("half ticks", SCENE, 'SCENE = Scene(about="", max_ticks=9.5)', "max_ticks must be a whole number"),
+    ("NaN dt", SCENE, 'SCENE = Scene(about="", max_ticks=9, dt=float("nan"))', "dt must be a finite number"),
+    ("negative dt", SCENE, 'SCENE = Scene(about="", max_ticks=9, dt=-0.1)', "dt must be a finite number above zero"),
+    ("no substep", SCENE, 'SCENE = Scene(about="", max_ticks=9, substeps=0)', "substeps must be a whole number"),
+    ("NaN gravity", SCENE, 'SCENE = Scene(about="", max_ticks=9, gravity=(0.0, float("nan")))', "gravity"),
+    ("no extent", SCENE, 'SCENE = Scene(about="", max_ticks=9, extent=0.0)', "extent must be a finite number"),
+    ("an import that fails", 1, "import nump as np", "ModuleNotFoundError: No module named 'nump'"),
+]
+
+
+@pytest.mark.parametrize(("what", "line", "text", "message"), BUILD, ids=[row[0] for row in BUILD])
+def test_bad_input_is_refused_with_file_and_line(save: Save, what: str, line: int, text: str, message: str) -> None:
+    path = save(with_line(line, text))
+    with pytest.raises(SceneError, match=re.escape(message)) as refused:
+        load_scene(str(path))
+    lines = (line, AGENT) if line > AGENT else (line,)  # what an argument of a call is wrong with is told at the call
+    assert any(str(refused.value).startswith(f"{path}, line {number}: ") for number in lines)
+    assert "Traceback" not in str(refused.value)
+    assert refused.value.exit_code == 2
+
+
+RUNNING = [
+    ("a rule that raises", EARNS, "earns={'x': lambda: 1 / (disc.x[0] * 0)},", "Warning|inf|nan|not finite"),
+    ("a rule with a wrong name", EARNS, "earns={'x': lambda: disc.xx},", "AttributeError: .*'xx'"),
+    ("a rule with a wrong name in ends", ENDS, "ends={'out': lambda: disk.x > 1},", "NameError: name 'disk'"),
+    ("a sensor with a wrong name", SEES, "sees=[Feel('x', lambda: disk.x)],", "NameError: name 'disk'"),
+    ("a wrong name inside beyond", ENDS, "ends={'out': beyond(lambda: disk.x, 1.0)},", "NameError: name 'disk'"),
+    ("a reward of two numbers", EARNS, "earns={'x': lambda: disc.position},", "one number per arena, not .3, 2."),
+    ("a reward in words", EARNS, "earns={'x': lambda: 'much'},", "one number per arena"),
+    ("a reward of nothing", EARNS, "earns={'x': lambda: None},", "one number per arena"),
+    ("an end of two numbers", ENDS, "ends={'out': lambda: disc.position > 1},", "the end 'out' must give one number"),
+    ("an end of nothing", ENDS, "ends={'out': lambda: None},", "the end 'out' must give one number"),
+    (
+        "a sensor of two numbers",
+        SEES,
+        "sees=[Feel('x', lambda: disc.position)],",
+        "the sensor 'x' must give one number",
+    ),
+    ("a scaled one", SEES, "sees=[Feel('x', lambda: disc.position, 0.5)],", "the sensor 'x' must give one number"),
+    ("progress of two numbers", EARNS, "earns={'x': Progress(lambda: disc.position)},", "Progress needs one number"),
+    (
+        "a reward that is NaN later",
+        EARNS,
+        "earns={'x': lambda: np.where(disc.x > 0.1, np.nan, 0.0)},",
+        "the reward 'x'",
+    ),
+    ("one that is infinite later", EARNS, "earns={'x': lambda: np.where(disc.x > 0.1, np.inf, 0.0)},", "not finite"),
+    ("progress that is NaN later", EARNS, "earns={'x': Progress(lambda: np.where(disc.x > 0.1, np.nan, 0.0))},", "'x'"),
+    ("a sensor that is NaN later", SEES, "sees=[Feel('x', lambda: np.where(disc.x > 0.1, np.nan, 0))],", "sensor 'x'"),
+    ("a second sensor that is", SEES, "sees=[X(disc), Feel('s', lambda: np.where(disc.x > 0.1, np.inf, 0))],", "'s'"),
+    ("a rule that raises later", ENDS, "ends={'out': lambda: disc.x / (1 if disc.x[0] < 0.1 else []) > 9},", "Error"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("what", "line", "text", "message"), RUNNING, ids=[row[0] for row in RUNNING])
+def test_a_rule_that_goes_wrong_is_told_by_file_and_line(
+    save: Save, what: str, line: int, text: str, message: str
+) -> None:
+    path = save(with_line(line, text))
+    scene = load_scene(str(path))
+    with pytest.raises(SceneError, match=message) as refused:
+        run(scene)
+    assert re.match(rf"{re.escape(str(path))}, line {line}: ", str(refused.value))
+    assert str(refused.value).count(str(path)) == 1
+
+
+FILES = [
+    ("a missing bracket", GOOD.replace("Disc(0.1), Start(vx=1.0))", "Disc(0.1"), r", line \d+: .*never closed"),
+    ("no SCENE", GOOD.replace("SCENE", "SCEN"), "has no `SCENE = Scene"),
+    ("a SCENE that is none", GOOD.replace('Scene(about="A test.", max_ticks=20)', "5"), "has no `SCENE = Scene"),
+    ("no build", GOOD.replace("def build", "def built"), "has no `def build"),
+    ("a build that takes nothing", GOOD.replace("build(arena)", "build()"), "has no `def build"),
+    ("no agent", GOOD.replace("    arena.agent(", "    dict("), "needs at least one agent"),
+    ("an empty file", "", "has no `SCENE = Scene"),
+]
+
+
+@pytest.mark.parametrize(("what", "text", "message"), FILES, ids=[row[0] for row in FILES])
+def test_a_file_that_is_no_scene_is_refused(save: Save, what: str, text: str, message: str) -> None:
+    path = save(text)
+    with pytest.raises(SceneError, match=message) as refused:
+        load_scene(str(path))
+    assert str(refused.value).startswith(str(path))
+
+
+def test_an_effect_shared_by_two_agents_is_refused_with_its_line(save: Save) -> None:
+    text = GOOD + "    arena.agent(name='b', sees=[X(disc)], does=arena.agents[0].does, earns={'x': 1.0})\n"
+    with pytest.raises(SceneError, match=r"line 16: 'b' must have effects of its own"):
+        load_scene(str(save(text)))
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("balence", "balance"), ("landr", "lander"), ("swing", "swingup")])
+def test_an_unknown_scene_is_refused_with_the_nearest_name(typed: str, meant: str) -> None:
+    with pytest.raises(CommandError, match=f"did you mean '{meant}'"):
+        load_scene(typed)
+
+
+def test_a_scene_like_no_other_is_refused_with_the_list() -> None:
+    with pytest.raises(CommandError) as refused:
+        load_scene("zzz")
+    assert all(name in str(refused.value) for name in scene_names())
+    assert refused.value.exit_code == 2
+
+
+def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="there is no scene file"):
+        load_scene(str(tmp_path / "nothing.py"))
+
+
+def test_a_scene_may_have_any_file_name(save: Save) -> None:
+    path = save(GOOD).rename(save(GOOD).parent / "..my scene (2).v3.py")
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", load_scene(str(path)).name)
+
+
+def test_python_without_its_checks_is_refused() -> None:
+    code = "from ecs_rl.scene.loader import load_scene\nfrom ecs_rl.world import World\nprint('started')"
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode != 0
+    assert "started" not in done.stdout
+    assert "run without -O" in done.stderr
