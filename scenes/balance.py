@@ -8,7 +8,17 @@ SCENE = Scene(
     solved_at=475,
     gravity=(0.0, -9.8),
     recipes={
-        "ppo": {"arenas": 32, "steps": "300k"},
+        "ppo": {
+            "arenas": 32,
+            "threads": 1,
+            "steps": "200k",
+            "eval_every": 8192,
+            "checkpoint_every": "50k",
+            "lr": 1e-3,
+            "rollout": 32,
+            "minibatch": 256,
+            "epochs": 10,
+        },
         "dqn": {"arenas": 8, "steps": "200k"},
     },
 )

@@ -17,7 +17,21 @@ SCENE = Scene(
     solved_at=200,
     gravity=(0.0, -10.0),
     extent=25.0,
-    recipes={"ppo": {"arenas": 128, "steps": "3M"}},
+    recipes={
+        "ppo": {
+            "arenas": 64,
+            "threads": 1,
+            "steps": "1.5M",
+            "eval_every": 40_960,
+            "checkpoint_every": "300k",
+            "lr": 1e-3,
+            "rollout": 64,
+            "minibatch": 512,
+            "epochs": 5,
+            "gamma": 0.995,
+            "gae_lambda": 0.98,
+        }
+    },
 )
 
 
@@ -66,7 +80,10 @@ def build(arena: Arena) -> None:
         return np.asarray(still & touching[0]() & touching[1]())
 
     landed = arena.use(Lasting(stands, ticks=15))
-    lost = beyond(X(hull), WIDTH)
+
+    def lost() -> np.ndarray:
+        return np.asarray((np.abs(hull.x) > WIDTH) | (hull.y > 2.0 * HEIGHT))
+
     arena.agent(
         sees=[
             X(hull, 1 / WIDTH),

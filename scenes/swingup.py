@@ -13,7 +13,21 @@ SCENE = Scene(
     max_ticks=500,
     solved_at=350,
     gravity=(0.0, -9.8),
-    recipes={"ppo": {"arenas": 64, "steps": "1M"}},
+    recipes={
+        "ppo": {
+            "arenas": 64,
+            "threads": 1,
+            "steps": "500k",
+            "eval_every": 20_480,
+            "checkpoint_every": "150k",
+            "lr": 2e-3,
+            "rollout": 64,
+            "minibatch": 512,
+            "epochs": 10,
+            "gamma": 0.98,
+            "gae_lambda": 0.98,
+        }
+    },
 )
 
 

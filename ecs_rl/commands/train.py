@@ -44,19 +44,34 @@ def run(settings: TrainSettings) -> int:
     from ecs_rl.scene.loader import load_scene
 
     refuse_what_is_not_built(settings)
-    scene = load_scene(settings.scene)
     if settings.check:
         from ecs_rl.commands.check import check_scene
 
-        return check_scene(scene, settings)
+        return check_scene(load_scene(settings.scene), settings)
     from ecs_rl.runs import TrainingRun
+
+    training = prepared(settings)
+    if settings.init_from is not None:
+        start_from(training, settings.init_from)
+    # Only now is everything known to work: a refused command leaves no run directory behind.
+    scene = training.world.scene.reference
+    record = TrainingRun.create(
+        settings.name, settings.version, settings.runs, scene=scene, agent=settings.agent, seed=settings.seed
+    )
+    record.write_config(settings_as_dict(settings))
+    training.session.with_run(record)
+    return train(training, record, settings)
+
+
+def prepared(settings: TrainSettings) -> Training:
+    """Return the training that the settings describe, which writes nothing yet."""
+    from ecs_rl.scene.loader import load_scene
     from ecs_rl.training import prepare
 
-    config = getattr(settings, settings.agent)
-    training = prepare(
-        scene,
+    return prepare(
+        load_scene(settings.scene),
         settings.agent,
-        config,
+        getattr(settings, settings.agent),
         arenas=settings.arenas,
         steps=settings.steps,
         seed=settings.seed,
@@ -67,15 +82,6 @@ def run(settings: TrainSettings) -> int:
         keep=settings.keep,
         until_solved=settings.until_solved,
     )
-    if settings.init_from is not None:
-        start_from(training, settings.init_from)
-    # Only now is everything known to work: a refused command leaves no run directory behind.
-    record = TrainingRun.create(
-        settings.name, settings.version, settings.runs, scene=scene.reference, agent=settings.agent, seed=settings.seed
-    )
-    record.write_config(settings_as_dict(settings))
-    training.session.with_run(record)
-    return train(training, record, settings)
 
 
 def refuse_what_is_not_built(settings: TrainSettings) -> None:

@@ -44,6 +44,12 @@ def set_states(bodies: Sequence[Any], rows: F64) -> None:
         set_row(body, told)
 
 
+def forget_pushes(bodies: Sequence[Any]) -> None:
+    """Forget how contacts would push these bodies out of each other in the next step: a step of no time does that."""
+    for body in bodies:
+        _lib.cpBodyUpdatePosition(body, 0.0)
+
+
 def segment_pointers(space: pymunk.Space, segments: Sequence[pymunk.Segment]) -> list[tuple[Any, Any]]:
     """Return what `move_segments` wants of these segments; each lives as long as its shape and its Space."""
     return [(space._space, segment._shape) for segment in segments]

@@ -13,7 +13,7 @@ from ecs_rl.arrays import F64, I64
 from ecs_rl.components import Chance, Clock, Force, Ground, Motion, Pose, Touch
 from ecs_rl.physics.build import collides
 from ecs_rl.physics.contacts import BodyNumbers
-from ecs_rl.physics.direct import body_pointers, move_segments, segment_pointers, set_states
+from ecs_rl.physics.direct import body_pointers, forget_pushes, move_segments, segment_pointers, set_states
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.physics.start import Starter
 from ecs_rl.scene.arena import Arena, Scene
@@ -44,12 +44,13 @@ class Physics:
         self.ground = Ground(np.zeros((arenas, len(self._walls) + moving, 2, 2)))
         self.ground.segments[:, : len(self._walls)] = self._walls
         self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
+        self.collides = any(collides(arena).values())
         self.rebuild()
         self._pool = ThreadPoolExecutor(self.threads - 1, "physics") if self.threads > 1 else None
 
     def rebuild(self) -> None:
         """Make every Space again, its bodies where the columns say."""
-        size = COLLIDING_SHARD if any(collides(self.arena).values()) else JOINTED_SHARD
+        size = COLLIDING_SHARD if self.collides else JOINTED_SHARD
         size = min(size, -(-self.arenas // self.threads))
         self.shards = [Shard(self.scene, self.arena, rows) for rows in shard_slices(self.arenas, size)]
         self._origin = np.concatenate([shard.origin for shard in self.shards])
@@ -116,6 +117,8 @@ class Physics:
         self.state[:, :, rows] = self.start(drawn).transpose(2, 1, 0)
         self.touch.pairs[rows] = False
         self._shape_ground(rows, drawn)
+        if self.collides:
+            forget_pushes([body for row in rows.tolist() for body in self._bodies[row]])
         self.put(rows)
 
     def mend(self, rows: I64) -> None:

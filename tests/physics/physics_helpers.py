@@ -22,6 +22,11 @@ def driven(scene: Scene, arenas: int, action: NDArray[Any], **more: Any) -> Worl
     return World(scene, arenas=arenas, policies={"policy": lambda seen: action}, **more)
 
 
+def drive(world: World, action: NDArray[Any]) -> None:
+    """Let every tick from now on repeat this action."""
+    world.drive("policy", lambda seen: action)
+
+
 def role_of(world: World, name: str) -> Role:
     return next(role for role in world.arena.roles if role.name == name)
 

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from physics_helpers import actions_of, driven, played, role_of, scene_of
+from physics_helpers import actions_of, drive, driven, played, role_of, scene_of
 
 from ecs_rl.components import Clock
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Start, Touching, X
@@ -39,8 +39,8 @@ def test_a_lander_moves_as_it_does_alone_until_it_touches_the_ground() -> None:
     many, alone = played(scene, actions[:1])[0], played(scene, actions[:1, :1])[0]
     ticks = 0
     for row in actions[1:]:
-        many.drive("policy", lambda seen, row=row: row)
-        alone.drive("policy", lambda seen, row=row: row[:1])
+        drive(many, row)
+        drive(alone, row[:1])
         many.tick()
         alone.tick()
         if many.physics.touch.pairs[0].any() or many.one(Clock).episode[0]:
@@ -57,7 +57,7 @@ def test_landers_never_touch_those_of_other_arenas() -> None:
     assert (np.diff(np.sort(shard.origin)) > 2 * scene.extent).all()
     seen = 0
     for tick in range(150):
-        world.drive("policy", lambda seen, tick=tick: actions_of(scene, 1, 90, tick)[0])
+        drive(world, actions_of(scene, 1, 90, tick)[0])
         world.tick()
         ids = shard.contacts()
         arena = world.physics._number_of(ids) // 3

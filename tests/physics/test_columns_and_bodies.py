@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pymunk
 import pytest
 from physics_helpers import actions_of, driven, played, role_of, scene_of
 
@@ -127,15 +128,14 @@ def test_a_body_has_the_mass_and_moment_it_was_given(spins: bool) -> None:
 
 
 def test_a_space_that_lists_its_bodies_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ecs_rl.physics import shard as shard_module
+    from ecs_rl.physics.build import Built, add_arena
 
-    def in_another_order(space: object, arena: Arena, x: float) -> object:
-        built = honest(space, arena, x)  # type: ignore[arg-type]
+    def in_another_order(space: pymunk.Space, arena: Arena, x: float) -> Built:
+        built = add_arena(space, arena, x)
         built.bodies.reverse()
         return built
 
-    honest = shard_module.add_arena
-    monkeypatch.setattr(shard_module, "add_arena", in_another_order)
+    monkeypatch.setattr("ecs_rl.physics.shard.add_arena", in_another_order)
     scene = load_scene("balance")
     with pytest.raises(RuntimeError, match="another order"):
         Shard(scene, scene.describe(), slice(0, 2))

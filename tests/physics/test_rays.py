@@ -48,8 +48,10 @@ def asked_of_pymunk(world: World, arena: int) -> list[float]:
         body.position = tuple(role.position[arena].tolist())
         space.add(body)
         for shape in role.shapes:
-            disc = isinstance(shape, Disc)
-            space.add(pymunk.Circle(body, shape.radius, shape.at) if disc else pymunk.Poly(body, shape.points))
+            if isinstance(shape, Disc):
+                space.add(pymunk.Circle(body, shape.radius, shape.at))
+            else:
+                space.add(pymunk.Poly(body, shape.points))
     for start, end in world.one(Ground).segments[arena].tolist():
         space.add(pymunk.Segment(space.static_body, tuple(start), tuple(end), 0.0))
     space.step(1e-12)

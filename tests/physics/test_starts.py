@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from physics_helpers import driven, role_of, scene_of
 
-from ecs_rl.components import Chance
+from ecs_rl.components import Chance, Clock
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Role, Start, X, between, jitter
 from ecs_rl.world import World
 
@@ -108,3 +108,27 @@ def test_a_random_number_of_the_scene_is_new_in_each_episode_and_arena() -> None
     values = np.concatenate(seen[::2])
     assert len(np.unique(values)) == 20
     assert ((values >= 2.0) & (values < 3.0)).all()
+
+
+def sunk(arena: Arena) -> None:
+    """A disc that begins afloat, and another that can be sent astray."""
+    disc = arena.spawn("disc", Body(), Disc(0.5), Start(y=5.0))
+    arena.spawn("other", Body(), Disc(0.5), Start(x=5.0, y=5.0))
+    arena.wall((-9.0, 0.0), (9.0, 0.0))
+    arena.agent(sees=[X(disc)], does=Levers(p=Push(disc, 1.0)), earns={"x": 1.0})
+
+
+@pytest.mark.parametrize("astray", [False, True])
+def test_a_new_episode_begins_without_the_push_that_the_ground_gave_in_the_last(astray: bool) -> None:
+    world = driven(scene_of(sunk, max_ticks=6, gravity=(0.0, 0.0)), 3, np.zeros((3, 1), np.float32))
+    for _ in range(5):
+        world.tick()
+    disc, other = role_of(world, "disc"), role_of(world, "other")
+    disc.position[1] = (0.0, 0.2)  # deep in the ground, which pushes it out from the next physics step on
+    if astray:
+        other.position[1] = np.nan
+    world.physics.put(np.array([1]))
+    world.tick()
+    assert world.one(Clock).tick.tolist() == [0, 0, 0]
+    world.tick()
+    assert disc.position.tolist() == [[0.0, 5.0]] * 3

@@ -38,8 +38,8 @@ class Played:
         for _ in range(TICKS):
             self.world.tick()
             states.append(self.world.physics.state.copy())
-            for kind in (Observation, NextObservation):
-                seen.append(self.world.of(crew.entity, kind).value.copy())
+            seen.append(self.world.of(crew.entity, Observation).value.copy())
+            seen.append(self.world.of(crew.entity, NextObservation).value.copy())
             earned.append(self.world.of(crew.entity, Reward).value.copy())
             self.records += records_of(self.world.one(Episodes))
         self.states, self.seen, self.earned = np.array(states), np.array(seen), np.array(earned)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from world_helpers import SHIPPED, always, random_world, role_of, scene_of
+from world_helpers import SHIPPED, always, random_world, role_of, scene_of, sights
 
 from ecs_rl.components import Clock, Ending, Episodes, NextObservation, Observation, Reward, RowEnds
 from ecs_rl.processors.tally import records_of
@@ -41,7 +41,7 @@ def running(arenas: int = 8, max_ticks: int = 30, push: float = 0.0) -> World:
 
 def test_terminal_observation_is_taken_before_respawn() -> None:
     world = running()
-    before, after = (world.of(world.crews[0].entity, kind) for kind in (Observation, NextObservation))
+    before, after = sights(world)
     ending, seen = world.one(Ending), 0
     for _ in range(120):
         expected = role_of(world, "disc").x + role_of(world, "disc").vx * world.scene.dt
@@ -58,7 +58,7 @@ def test_terminal_observation_is_taken_before_respawn() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_an_arena_that_goes_on_sees_next_what_it_saw_last(name: str) -> None:
     world = random_world(name, 16)
-    before, after = (world.of(world.crews[0].entity, kind) for kind in (Observation, NextObservation))
+    before, after = sights(world)
     for _ in range(60):
         world.tick()
         lives = ~world.one(Ending).ended
@@ -79,7 +79,7 @@ def test_what_a_remembering_rule_shows_does_not_depend_on_other_arenas() -> None
 
     scene = scene_of(build, gravity=(0.0, 0.0))
     many = random_world(scene, 12)
-    before, after = (many.of(many.crews[0].entity, kind) for kind in (Observation, NextObservation))
+    before, after = sights(many)
     mixed = 0
     for _ in range(60):
         many.tick()

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from world_helpers import SHIPPED, SMALL_PPO, always, random_world, scene_of, states
+from world_helpers import SHIPPED, SMALL_PPO, always, random_world, scene_of, sights, states
 
 from ecs_rl.agents.base import Experience
-from ecs_rl.components import Clock, Ending, Episodes, Explosion, NextObservation, Observation, Reward, RowEnds
+from ecs_rl.components import Clock, Ending, Episodes, Explosion, Reward, RowEnds
 from ecs_rl.errors import SceneError
 from ecs_rl.evaluation import play_episodes
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Spin, Twist, X
@@ -62,7 +62,7 @@ def test_other_arenas_do_not_notice_an_explosion(name: str, value: float, field:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_agents_only_ever_see_finite_numbers(name: str) -> None:
     world = random_world(name, 6)
-    before, after = (world.of(world.crews[0].entity, kind) for kind in (Observation, NextObservation))
+    before, after = sights(world)
     reward = world.of(world.crews[0].entity, Reward)
     for tick in range(24):
         if tick % 4 == 3:

@@ -68,9 +68,10 @@ def test_an_action_moves_only_its_own_role_in_its_own_arena(agent: int, arena: i
 
 @pytest.mark.parametrize("agent", [0, 1])
 def test_an_action_of_a_policy_of_its_own_moves_only_its_role(agent: int) -> None:
+    calm = np.zeros(2, int)
     worlds = [
-        World(OWN_POLICIES, arenas=2, policies={name: lambda seen, a=a: np.full(2, a) for name, a in chosen.items()})
-        for chosen in ({"one": 0, "two": 0}, {"one": 0, "two": 0, NAMES[agent]: 1})
+        World(OWN_POLICIES, arenas=2, policies={**always(calm, "one"), **always(calm, "two"), **changed})
+        for changed in ({}, always(calm + 1, NAMES[agent]))
     ]
     for world in worlds:
         world.tick()

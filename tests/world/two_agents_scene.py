@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from ecs_rl.scene import Arena, Body, Box, Choice, Groove, Push, Scene, Start, Vx, X, beyond, jitter
+from ecs_rl.scene import Arena, Body, Box, Choice, Groove, Push, Role, Scene, Start, Vx, X, beyond, jitter
 
 NAMES = ("one", "two")
+
+
+def middle(cart: Role) -> np.ndarray:
+    return np.asarray(1.0 - np.abs(cart.x))
 
 
 def describe(arena: Arena, policies: tuple[str, str]) -> None:
@@ -23,7 +28,7 @@ def describe(arena: Arena, policies: tuple[str, str]) -> None:
             policy=policies[i],
             sees=[X(cart), Vx(cart), X(carts[1 - i])],
             does=Choice(left=Push(cart, -5.0 - 5.0 * i), right=Push(cart, 5.0 + 5.0 * i)),
-            earns={"middle": lambda cart=cart: 1.0 - np.abs(cart.x), "number": i + 1.0},
+            earns={"middle": partial(middle, cart), "number": i + 1.0},
             ends={"out": beyond(X(cart), 0.7 + i)},
         )
 

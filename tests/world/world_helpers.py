@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Discrete, PolicySpec
 from ecs_rl.agents.config import DQNConfig, PPOConfig
+from ecs_rl.components import NextObservation, Observation
 from ecs_rl.components.mind import ChooseAction
 from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.loader import load_scene, scene_names
@@ -36,13 +37,19 @@ def random_world(scene: Scene | str, arenas: int, seed: int = 0, **more: Any) ->
     return World(found, arenas=arenas, seed=seed, policies=random_policies(found, seed), **more)
 
 
-def always(action: NDArray[Any]) -> Mapping[str, ChooseAction]:
-    return {"policy": lambda seen: action}
+def always(action: NDArray[Any], policy: str = "policy") -> Mapping[str, ChooseAction]:
+    return {policy: lambda seen: action}
 
 
 def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
     """Return a scene without a file."""
     return Scene(**{"about": "A test.", "max_ticks": 50, "name": "test", "build": build, **more})
+
+
+def sights(world: World) -> tuple[Observation, NextObservation]:
+    """Return what the first policy sees before it decides, and what came of it."""
+    entity = world.crews[0].entity
+    return world.of(entity, Observation), world.of(entity, NextObservation)
 
 
 def role_of(world: World, name: str) -> Role:

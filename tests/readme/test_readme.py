@@ -1,0 +1,65 @@
+"""The README says nothing that a command or the code does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ecs_rl.commands.check import check_scene
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.commands.train import main, recipes_of
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.schedule import tick_table
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def drone(tmp_path: Path) -> Path:
+    found = re.search(r"<!-- example scene: a test runs it -->\n```python\n(.*?)```", README, re.S)
+    assert found is not None
+    path = tmp_path / "drone.py"
+    path.write_text(found[1], encoding="utf-8")
+    return path
+
+
+def test_the_example_scene_is_sound(drone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = parse_train([str(drone), "--check", "--arenas", "16"], recipes_of)
+    assert check_scene(load_scene(str(drone)), settings) == 0
+    assert "same seed, same numbers: yes" in capsys.readouterr().out
+
+
+def test_the_example_scene_trains(drone: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    arguments = [str(drone), "--arenas", "16", "--steps", "4k", "--eval-every", "2k", "--runs", str(runs)]
+    assert main(arguments) == 0
+    assert list(runs.glob("drone/v1/*/checkpoints/best.safetensors"))
+
+
+def test_the_tick_table_is_made_from_the_schedule() -> None:
+    found = re.search(r"<!-- tick table: [^>]*-->\n(.*?)\n<!-- end of tick table -->", README, re.S)
+    assert found is not None
+    assert found[1] == tick_table()
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    found = re.search(r"&& (python -m pip install -e '\.\[dev\]') && (python -m pytest)\n", README)
+    assert found is not None
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert found[1].removeprefix("python -m pip install") in script
+    assert f"\n{found[2]}\n" in script
+
+
+def test_every_flag_that_is_named_exists() -> None:
+    known = {f"--{name.replace('_', '-')}" for name in TrainSettings.__dataclass_fields__}
+    known |= {"--headless", "--help", "--list", "--ppo.lr", "--seeds"}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z.-]*", README)) <= known
+
+
+def test_every_file_that_is_named_exists() -> None:
+    for name in re.findall(r"(?:ecs_rl|tests|scenes)/[\w/]+(?:\.py)?", README):
+        assert (ROOT / name).exists(), name
