@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ecs_rl.agents.base import ActMode, Agent, PolicySpec
+from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.make import AGENTS, make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError, CommandError
@@ -38,8 +39,7 @@ class Player:
         except CommandError as error:
             raise CheckpointError(f"{path} was made with the scene '{manifest.scene}': {error}") from None
         specs = policy_specs(scene.describe())
-        saved = {entry.name: entry.spec() for entry in manifest.policies}
-        check_same(path, saved, specs)
+        check_same(path, manifest, specs, scene.name)
         config = config_of(path, manifest)
         agents = {
             name: make_agent(manifest.agent, spec, config, seed=seed + i, rows=1)
@@ -58,15 +58,28 @@ def config_of(path: Path, manifest: Manifest) -> Any:
     if manifest.agent not in AGENTS:
         raise CheckpointError(f"{path} was made by an agent '{manifest.agent}', which this version does not know")
     try:
-        return msgspec.convert(manifest.config.get(manifest.agent, {}), AGENTS[manifest.agent])
+        config: Any = msgspec.convert(manifest.config.get(manifest.agent, {}), AGENTS[manifest.agent])
     except (msgspec.ValidationError, CommandError) as error:
         raise CheckpointError(f"{path}: its settings of {manifest.agent} cannot be used: {error}") from None
+    # A policy knows nothing of how far its exploring had come down; sampling goes on from there, not from the start.
+    return replace(config, epsilon_start=epsilon_at(manifest.step, config)) if manifest.agent == "dqn" else config
 
 
-def check_same(path: Path, saved: dict[str, PolicySpec], now: dict[str, PolicySpec]) -> None:
-    """Refuse a checkpoint whose scene has changed what a policy sees or does, and say what differs."""
+def epsilon_at(step: int, config: DQNConfig) -> float:
+    """Return the share of random actions that training had come to at this step."""
+    from ecs_rl.agents.dqn import linear_epsilon
+
+    return linear_epsilon(step, config)
+
+
+def check_same(path: Path, manifest: Manifest, now: dict[str, PolicySpec], scene: str) -> None:
+    """Refuse a checkpoint whose policies see or do something else than those of the scene, and say what differs."""
+    saved = {entry.name: entry.spec() for entry in manifest.policies}
     if list(saved) != list(now):
-        raise CheckpointError(f"{path} holds the policies {list(saved)}, its scene has {list(now)}: retrain it")
+        raise CheckpointError(
+            f"{path} does not fit the scene '{scene}': it holds the policies {list(saved)}, the scene has {list(now)}; "
+            "use another checkpoint, or train anew"
+        )
     for name, before in saved.items():
         after = now[name]
         for what, old, new in (
@@ -75,8 +88,11 @@ def check_same(path: Path, saved: dict[str, PolicySpec], now: dict[str, PolicySp
         ):
             if old != new:
                 gone, come = [x for x in old if x not in new], [x for x in new if x not in old]
-                change = f"no longer {gone}, but {come}" if gone or come else "the same in another order"
-                raise CheckpointError(f"{path} does not fit its scene: '{name}' {what} {change}; retrain it")
+                change = f"{gone} there and {come} here" if gone or come else "the same in another order"
+                raise CheckpointError(
+                    f"{path} does not fit the scene '{scene}': '{name}' {what} {change}; "
+                    "use another checkpoint, or train anew"
+                )
 
 
 def _actions(spec: PolicySpec) -> tuple[str, ...]:

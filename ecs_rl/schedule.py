@@ -74,7 +74,7 @@ SCHEDULE: tuple[Entry, ...] = (
     Entry("simulate", Simulate, "fixed dt, n substeps",
           reads=(Force,), keeps=(Ground,), writes=(Pose, Motion, Touch)),
     Entry("guard", Guard, "an arena that exploded is cut",
-          reads=(Pose, Motion, Touch), writes=(Pose, Motion, Touch, Explosion)),
+          reads=(Pose, Motion, Touch), keeps=(Chance,), writes=(Pose, Motion, Touch, Explosion)),
     Entry("sense", Sense, "before respawn, so that the last sight of an episode survives",
           reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance, Memory), writes=(NextObservation,)),
     Entry("judge", Judge, "named terms; terminated and truncated are never mixed up",

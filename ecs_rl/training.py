@@ -98,6 +98,7 @@ def prepare(
     *,
     arenas: int,
     steps: int,
+    schedule_steps: int | None = None,
     seed: int = 0,
     threads: int = 1,
     eval_every: int = 25_000,
@@ -111,6 +112,8 @@ def prepare(
     """Return a training that is ready for its first tick; without a run nothing is written."""
     agents = make_agents(scene, agent, config, arenas=arenas, seed=seed, threads=threads)
     session = TrainingSession(join(list(agents.values()))).with_max_steps(steps)
+    if schedule_steps is not None:
+        session.with_schedule(schedule_steps)
     if run is not None:
         session.with_run(run)
     if checkpoint_every is not None:

@@ -102,19 +102,26 @@ class World:
         self.physics = Physics(scene, self.arena, arenas, threads)
         self.ticks = 0
         self.enter()
-        self._create_arenas(seed, seeds)
-        self._create_roles()
-        self.crews = [self._create_crew(name, (policies or {}).get(name)) for name in self.specs]
-        for resource in (session, *resources):
-            if resource is not None:
-                esper.create_entity(resource)
+        try:
+            self._create_arenas(seed, seeds)
+            self._create_roles()
+            self.crews = [self._create_crew(name, (policies or {}).get(name)) for name in self.specs]
+            for resource in (session, *resources):
+                if resource is not None:
+                    esper.create_entity(resource)
+            self._create_stages(stages, debug)
+            self._start()
+        except BaseException:
+            self.close()  # a scene that is refused leaves no threads and no context behind
+            raise
+
+    def _create_stages(self, stages: Sequence[str], debug: bool) -> None:
         entries = chosen(stages)
         check(entries)
         self.stages = {entry.name: entry.processor(self) for entry in entries}
         for processor in self.stages.values():
             esper.add_processor(processor)
         self.watchdog = Watchdog(self, entries) if debug else None
-        self._start()
 
     def enter(self) -> None:
         """Make this world's esper context the current one; another world leaves its own behind."""

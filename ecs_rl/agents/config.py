@@ -13,6 +13,7 @@ Schedule = Literal["constant", "linear"]
 
 RANGES: dict[str, tuple[float, float]] = {
     "gamma": (0, 1),
+    "lr_end": (0, 1),
     "gae_lambda": (0, 1),
     "epsilon_start": (0, 1),
     "epsilon_end": (0, 1),
@@ -32,7 +33,9 @@ class PPOConfig:
     lr: float = 3e-4
     """Adam's learning rate at the start."""
     lr_schedule: Schedule = "linear"
-    """`linear` lets the learning rate fall to zero over the run's steps."""
+    """`linear` lets the learning rate fall to `lr_end` of it over `--schedule-steps`."""
+    lr_end: float = 0.1
+    """Share of the learning rate that is left at the end of a linear schedule, and after it."""
     rollout: int = 128
     """Ticks that every arena plays between two updates."""
     epochs: int = 4

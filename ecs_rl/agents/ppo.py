@@ -140,7 +140,8 @@ class PPO:
         if not self._rollout.is_full:
             return
         c = self.config
-        lr = c.lr * (1.0 - min(max(progress, 0.0), 1.0)) if c.lr_schedule == "linear" else c.lr
+        fallen = (1.0 - c.lr_end) * min(max(progress, 0.0), 1.0) if c.lr_schedule == "linear" else 0.0
+        lr = c.lr * (1.0 - fallen)
         while self._minibatch(lr):
             yield
 

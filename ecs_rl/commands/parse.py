@@ -75,6 +75,8 @@ def _defaults(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None) ->
     agent = asked.agent or str(resumed.get("agent", "")) or suggested.agent
     settings = with_recipe(TrainSettings(), asked.scene, suggested, agent)
     settings = with_earlier(settings, resumed, agent)
+    if not settings.schedule_steps:
+        settings = replace(settings, schedule_steps=settings.steps)
     arenas = read_flags(with_config(settings, config, asked.config), argv, "train.py").arenas
     settings = with_config(_as_often(settings, arenas), config, asked.config)
     return replace(settings, scene=asked.scene, agent=agent)
@@ -105,7 +107,8 @@ def _require_scene(settings: TrainSettings) -> None:
 def _finished(settings: TrainSettings) -> TrainSettings:
     """Fill in what follows from the other settings and from this machine."""
     threads = settings.threads or min(2, _cores())
-    return replace(settings, threads=threads, name=settings.name or _name_of(settings.scene))
+    schedule = settings.schedule_steps or settings.steps
+    return replace(settings, threads=threads, schedule_steps=schedule, name=settings.name or _name_of(settings.scene))
 
 
 def _cores() -> int:

@@ -74,6 +74,8 @@ class TrainSettings:
     """Which algorithm learns."""
     steps: int = 1_000_000
     """Steps in total, also after --resume; a step is one decision of one arena."""
+    schedule_steps: int = 0
+    """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
     seed: int = 0
     """The same seed and settings on the same machine give the same run."""
     arenas: int = 64

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
-from ecs_rl.errors import ActionError, CommandError, DivergedError, EcsRlError
+from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -29,6 +29,9 @@ def main(argv: Sequence[str]) -> int:
     except EcsRlError as error:
         print(f"train.py: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:  # before `stopping` waits for it
+        print("train.py: interrupted before training began: nothing was saved", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def recipes_of(scene: str) -> SceneDefaults:
@@ -74,6 +77,7 @@ def prepared(settings: TrainSettings) -> Training:
         getattr(settings, settings.agent),
         arenas=settings.arenas,
         steps=settings.steps,
+        schedule_steps=settings.schedule_steps,
         seed=settings.seed,
         threads=settings.threads,
         eval_every=settings.eval_every,
@@ -94,43 +98,50 @@ def refuse_what_is_not_built(settings: TrainSettings) -> None:
 
 
 def start_from(training: Training, checkpoint: Path) -> None:
-    """Give the new agents the policy of a checkpoint."""
-    from ecs_rl.runs import read_checkpoint
-    from ecs_rl.runs.checkpoint import section
+    """Give the new agents the policy of a checkpoint that sees and does the same."""
+    from ecs_rl.playback import check_same
+    from ecs_rl.runs import read_checkpoint, section
 
-    training.session.agent.load_policy_state(section(read_checkpoint(checkpoint)[1], "policy"))
+    manifest, tensors = read_checkpoint(checkpoint)
+    agent = training.session.agent
+    if manifest.agent != agent.name:
+        raise CheckpointError(
+            f"{checkpoint} was made by {manifest.agent}, and {agent.name} cannot use it: add --agent {manifest.agent}"
+        )
+    check_same(checkpoint, manifest, training.world.specs, training.world.scene.name)
+    agent.load_policy_state(section(tensors, "policy"))
 
 
 def train(training: Training, record: TrainingRun, settings: TrainSettings) -> int:
     """Tick until the training is done, then save, and report."""
     stream = sys.stderr if settings.json else sys.stdout
-    code = 0
+    problem: EcsRlError | None = None
     with Progress(stream, scene=settings.scene, run=str(record.path)) as progress, stopping(training):
         try:
             while not training.done:
                 training.tick()
                 progress.update(partial(snapshot, training, settings))
-        except (DivergedError, ActionError) as error:
-            if isinstance(error, ActionError) and training.session.agent.is_finite():
-                raise
-            code = diverged(training, error)
+        except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
+            problem = error
+            close_diverged(training)
         except BaseException:
             training.close("failed")
             raise
-    if code == 0:
+    if problem is None:
         training.close()
+    else:
+        print(f"train.py: training diverged: {problem}", file=sys.stderr)
     say_how_it_went(training, record, settings, stream)
-    return code
+    return 0 if problem is None else DivergedError.exit_code
 
 
-def diverged(training: Training, error: EcsRlError) -> int:
-    """Save the last good parameters and say why training stops."""
-    agent = training.session.agent
-    if agent.is_finite():
-        training.session.save_checkpoint()
-    training.close("diverged")
-    print(f"train.py: {error}", file=sys.stderr)
-    return DivergedError.exit_code
+def close_diverged(training: Training) -> None:
+    """Save the parameters once more if they are still finite, and end."""
+    try:
+        if training.session.agent.is_finite():
+            training.session.save_checkpoint()
+    finally:
+        training.close("diverged")
 
 
 @contextmanager
@@ -202,6 +213,14 @@ def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSett
     best = "no evaluation yet" if told["best_eval"] is None else f"best evaluation {told['best_eval']:.1f}"
     solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
     print(f"{told['status']} at step {told['steps']:,}: {best}{solved}", file=stream)
-    print(f"play it back: python play.py {record.path}", file=stream)
+    print(how_to_play(record), file=stream)
     if settings.json:
         print(json.dumps(told))
+
+
+def how_to_play(record: TrainingRun) -> str:
+    """Return the command that plays the run back, with a checkpoint that it has."""
+    if record.best_checkpoint() is None and record.latest_checkpoint() is None:
+        return "there is no checkpoint to play back"
+    which = "" if record.best_checkpoint() else " --checkpoint latest"
+    return f"play it back: python play.py {record.path} --headless{which}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.components import Explosion
+from ecs_rl.components import Chance, Explosion
 from ecs_rl.processors.base import Stage
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Guard(Stage):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.explosion = world.one(Explosion)
+        self.explosion, self.chance = world.one(Explosion), world.one(Chance)
         self.state = world.physics.state
         self.limit = np.array([world.scene.extent] * 2 + [FASTEST] * 4).reshape(6, 1, 1)
         self.quick_limit = min(world.scene.extent, FASTEST)
@@ -39,6 +39,7 @@ class Guard(Stage):
             self.explosion.now[...] = astray
             self.explosion.any = True
             self.explosion.count += int(astray.sum())
-            state[:, :, astray] = 0.0
+            # Something that makes sense to every rule until the arena starts again: where its episode began.
+            state[:, :, astray] = self.world.physics.start(self.chance.uniform[astray]).transpose(2, 1, 0)
             self.world.physics.touch.pairs[astray] = False
             self.world.physics.mend(np.flatnonzero(astray))

@@ -58,6 +58,18 @@ class Polygon:
             point("a polygon's point", at)
         if abs(self.area()) < 1e-9:
             raise SceneError("a polygon's points must not lie on one line")
+        if not self._convex():
+            raise SceneError("a polygon must be convex: make a concave outline of several polygons")
+
+    def _convex(self) -> bool:
+        """Tell whether every corner turns the same way, once round."""
+        p = self.points
+        sides = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(p, p[1:] + p[:1], strict=True)]
+        turns = [
+            math.atan2(u[0] * v[1] - u[1] * v[0], u[0] * v[0] + u[1] * v[1])
+            for u, v in zip(sides, sides[1:] + sides[:1], strict=True)
+        ]
+        return abs(abs(sum(turns)) - 2 * math.pi) < 1e-6 and (min(turns) > -1e-9 or max(turns) < 1e-9)
 
     def area(self) -> float:
         """Return the area, positive where the points run counter-clockwise."""

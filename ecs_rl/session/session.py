@@ -34,6 +34,7 @@ class TrainingSession:
         self._keeper = Keeper(agent)
         self._stats = StatsTracker.default()
         self._max_steps: int | None = None
+        self._schedule: int | None = None
         self._total_steps = 0
         self._total_episodes = 0
         self._steps_before = 0
@@ -53,6 +54,11 @@ class TrainingSession:
     def with_max_steps(self, max_steps: int) -> Self:
         """Be done at this many steps in total, those before a resume included."""
         self._max_steps = check_positive("--steps", max_steps)
+        return self
+
+    def with_schedule(self, steps: int) -> Self:
+        """Let schedules such as the learning rate's run over this many steps; without it over `max_steps`."""
+        self._schedule = check_positive("--schedule-steps", steps)
         return self
 
     def with_checkpoint_every(self, steps: int) -> Self:
@@ -102,8 +108,9 @@ class TrainingSession:
 
     @property
     def progress(self) -> float:
-        """The share of the run that is done, 0 if no `with_max_steps` was given."""
-        return min(1.0, self._total_steps / self._max_steps) if self._max_steps else 0.0
+        """The share of the schedule that is done, 0 if there is neither `with_schedule` nor `with_max_steps`."""
+        whole = self._schedule or self._max_steps
+        return min(1.0, self._total_steps / whole) if whole else 0.0
 
     @property
     def is_done(self) -> bool:

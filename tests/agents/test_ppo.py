@@ -52,7 +52,7 @@ def test_every_epoch_visits_every_row_once_in_parts_of_nearly_equal_size(minibat
 
 @pytest.mark.parametrize("continuous", [False, True])
 def test_one_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(continuous: bool) -> None:
-    c = replace(SMALL_PPO, epochs=1, minibatch=1000, entropy=0.02, value_weight=0.7, max_grad_norm=0.3)
+    c = replace(SMALL_PPO, epochs=1, minibatch=1000, entropy=0.02, value_weight=0.7, max_grad_norm=0.3, lr_end=0.0)
     agent = full_agent(c, continuous=continuous, invalid=0.2)
     leaves = {name: value.clone().requires_grad_() for name, value in agent._parameters.value.items()}
     batch = {name: agent._rollout.flat(name) for name in agent._rollout.tensors}
@@ -119,8 +119,8 @@ def test_a_small_target_kl_stops_the_update_early_and_the_next_one_starts_afresh
 
 
 def test_the_learning_rate_falls_in_a_straight_line_or_stays() -> None:
-    for schedule, expected in (("linear", 3e-4 * 0.4), ("constant", 3e-4)):
-        agent = full_agent(replace(SMALL_PPO, lr_schedule=schedule))  # type: ignore[arg-type]
+    for schedule, expected in (("linear", 3e-4 * (1 - 0.6 * 0.8)), ("constant", 3e-4)):
+        agent = full_agent(replace(SMALL_PPO, lr_schedule=schedule, lr_end=0.2))  # type: ignore[arg-type]
         list(agent.learn(0.6))
         assert agent.metrics()["lr"] == pytest.approx(expected)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import tempfile
+from itertools import pairwise
 from time import perf_counter
 
 import torch
@@ -47,7 +48,7 @@ def network(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential
     """Return a plain network of the agent's shape."""
     widths = (inputs, *hidden)
     layers: list[nn.Module] = []
-    for a, b in zip(widths, widths[1:], strict=False):
+    for a, b in pairwise(widths):
         layers += [nn.Linear(a, b), nn.Tanh()]
     return nn.Sequential(*layers, nn.Linear(widths[-1], outputs))
 
@@ -63,7 +64,7 @@ def bare_rows_per_second(scene_name: str, config: PPOConfig, threads: int, secon
         began = perf_counter()
         for net in nets:
             net.zero_grad(set_to_none=True)
-            net(rows).square().mean().backward()  # type: ignore[no-untyped-call]
+            net(rows).square().mean().backward()
         took = perf_counter() - began
         done, best = done + took, min(best, took)
     return config.minibatch / best

@@ -75,6 +75,7 @@ def test_every_flag_of_train_is_read_into_its_field() -> None:
         scene="scenes/my-cart.py",
         agent="dqn",
         steps=2_000_000,
+        schedule_steps=1_000_000,
         seed=3,
         arenas=8,
         watch=True,
