@@ -139,7 +139,7 @@ class World:
         esper.create_entity(
             Clock(np.zeros(n, np.int64), np.zeros(n, np.int64)),
             Chance(episode_keys(named, numbers), np.zeros((n, self.arena.draw_count))),
-            Memory(np.zeros((n, len(self.memories)))),
+            Memory(np.zeros((len(self.memories), n)), np.zeros((len(self.memories), n))),
             Explosion(np.zeros(n, bool)),
             Ending(np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool), np.zeros(0, np.int64)),
             Episodes(np.zeros((len(terms), n)), terms, reasons),

@@ -121,7 +121,7 @@ def list_all(settings: PlaySettings) -> int:
         when = known.started_at[:19].replace("T", " ")
         table.add_row(str(entry.path), when, known.scene, known.agent, f"{known.total_steps:,}", best, known.status)
     # A pipe has no width: wide enough that nothing is cut.
-    Console(width=None if sys.stdout.isatty() else 250).print(table)
+    Console(width=None if sys.stdout.isatty() else 10_000).print(table)
     return 0
 
 

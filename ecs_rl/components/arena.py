@@ -35,7 +35,9 @@ class Memory:
     """What rules remember from tick to tick, one column each. Written by judge and respawn."""
 
     value: F64
-    """(arenas, memories)"""
+    """(memories, arenas) What is remembered."""
+    now: F64
+    """(memories, arenas) What each rule gave in this tick; truths as 0 and 1."""
 
 
 @dataclass(slots=True)

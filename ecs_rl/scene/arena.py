@@ -136,6 +136,9 @@ class Arena:
 
     def use(self, rule: Sensor | Remembering) -> Sensor | Remembering:
         """Make a sensor or a remembering rule known that is only read inside other rules; returns it."""
+        inner = rule.read if isinstance(rule, Sensor) else rule.rule
+        if isinstance(inner, (Sensor, Remembering)):
+            self.use(inner)
         if rule not in self.used:
             self.used.append(rule)
         return rule

@@ -75,7 +75,7 @@ def _line_of(file: str, rule: object, depth: int = 8) -> int | None:
     if code is not None and code.co_filename == file:
         return int(code.co_firstlineno)
     cells = [cell.cell_contents for cell in getattr(rule, "__closure__", None) or ()]
-    inner = [*cells, getattr(rule, "rule", None), getattr(rule, "_read", None)]
+    inner = [*cells, getattr(rule, "rule", None), getattr(rule, "read", None)]
     found = (_line_of(file, part, depth - 1) for part in inner if callable(part) and depth)
     return next((line for line in found if line is not None), None)
 

@@ -32,25 +32,29 @@ def above(rule: Rule, limit: float) -> Rule:
 class Remembering:
     """A rule with a memory of one number per arena, which starts anew with each episode."""
 
-    kind: type = np.float64
-
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._memory: Memory | None = None
         self._slot = 0
-        self._now: Column = 0.0
 
     def bind(self, memory: Memory, slot: int) -> None:
         """Give the rule its column."""
         self._memory, self._slot = memory, slot
-        self._now = np.zeros(len(memory.value), dtype=self.kind)
 
     @property
     def column(self) -> F64:
         """(arenas,) What is remembered."""
+        return np.asarray(self._bound().value[self._slot])
+
+    @property
+    def now(self) -> F64:
+        """(arenas,) What the rule gave in this tick."""
+        return np.asarray(self._bound().now[self._slot])
+
+    def _bound(self) -> Memory:
         if self._memory is None:
             raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
-        return self._memory.value[:, self._slot]
+        return self._memory
 
     def look(self) -> None:
         """Work the rule out, once a tick, before anything is judged."""
@@ -62,7 +66,7 @@ class Remembering:
 
     def __call__(self) -> Column:
         """Return this tick's value."""
-        return self._now
+        return self.now
 
 
 class Progress(Remembering):
@@ -71,7 +75,7 @@ class Progress(Remembering):
     def look(self) -> None:
         """Compare with the last tick."""
         value = np.asarray(self.rule(), dtype=np.float64)
-        self._now = value - self.column
+        self.now[...] = value - self.column
         self.column[...] = value
 
     def begin(self, rows: np.ndarray) -> None:
@@ -85,8 +89,6 @@ class Progress(Remembering):
 class Lasting(Remembering):
     """Is true where a rule has been true for so many ticks in a row."""
 
-    kind = np.bool_
-
     def __init__(self, rule: Rule, ticks: int) -> None:
         super().__init__(rule)
         if ticks < 1:
@@ -97,7 +99,11 @@ class Lasting(Remembering):
         """Count on where the rule holds, from zero where it does not."""
         holds: Bool = np.asarray(self.rule(), dtype=bool)
         self.column[...] = np.where(holds, self.column + 1, 0)
-        self._now = self.column >= self.ticks
+        self.now[...] = self.column >= self.ticks
+
+    def __call__(self) -> Bool:
+        """Return this tick's truth."""
+        return np.asarray(self.now, dtype=bool)
 
     def begin(self, rows: np.ndarray) -> None:
         """Forget what was counted."""

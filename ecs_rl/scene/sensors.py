@@ -28,18 +28,18 @@ class Sensor:
     def __init__(self, name: str, read: Rule, scale: float = 1.0) -> None:
         self.names: tuple[str, ...] = (name,)
         self.scale = finite(f"the scale of '{name}'", scale)
-        self._read = read
+        self.read = read
 
     def __call__(self) -> Column:
         """Return the unscaled number, (arenas,), or (arenas, numbers) for a sensor of several."""
-        return self._read()
+        return self.read()
 
     def bind(self, touch: Touch, ground: Ground) -> None:
         """Give the sensor what belongs to the whole world; most need none of it."""
 
     def write(self, out: NDArray[np.float32]) -> None:
         """Fill (arenas, numbers) with the scaled numbers."""
-        value = self._read()
+        value = self.read()
         column = out[:, 0]
         try:
             if self.scale == 1.0:
@@ -101,7 +101,7 @@ class _Several(Sensor):
 
     def write(self, out: NDArray[np.float32]) -> None:
         """Fill (arenas, numbers) with the scaled numbers."""
-        np.multiply(self._read(), self.scale, out=out, casting="unsafe")
+        np.multiply(self.read(), self.scale, out=out, casting="unsafe")
 
 
 def Heading(role: Role) -> Sensor:

@@ -1,0 +1,121 @@
+"""The commands as tests call them: in this process where that will do, in one of their own where it is the point."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecs_rl.commands import play as play_command
+from ecs_rl.commands import train as train_command
+
+ROOT = Path(__file__).parents[2]
+BALANCE = ROOT / "scenes" / "balance.py"
+PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
+DQN = ("--agent", "dqn", "--dqn.warm-up", "64", "--dqn.learn-every", "32", "--dqn.batch", "32", "--dqn.hidden", "16")
+SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3")
+TINY = (*SMALL, *PPO)
+JSON_KEYS = [
+    "run",
+    "scene",
+    "agent",
+    "seed",
+    "arenas",
+    "status",
+    "steps",
+    "episodes",
+    "seconds",
+    "steps_per_second",
+    "seconds_in",
+    "best_eval",
+    "best_step",
+    "solved_step",
+    "solved_second",
+    "params_sha256",
+]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command did and said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The last line of stdout as the JSON object it must be."""
+        found: dict[str, Any] = json.loads(self.out.splitlines()[-1])
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def run(self) -> Path:
+        """The run directory that the JSON object names."""
+        return Path(self.json["run"])
+
+    @property
+    def sha(self) -> str:
+        return str(self.json["params_sha256"])
+
+
+def train(*args: object) -> Told:
+    return _call(train_command.main, [str(arg) for arg in args])
+
+
+def play(*args: object) -> Told:
+    return _call(play_command.main, [str(arg) for arg in args])
+
+
+def _call(main: Callable[[Sequence[str]], int], args: list[str]) -> Told:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(args)
+    return Told(code, out.getvalue(), err.getvalue())
+
+
+def start(program: str, *args: object, hash_seed: str = "0") -> subprocess.Popen[str]:
+    """Start `train.py` or `play.py` as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / program), *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def finish(process: subprocess.Popen[str], seconds: float = 60.0) -> Told:
+    """Wait for the process, and never leave it behind."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return Told(process.returncode, out, err)
+
+
+def rows(run: Path, log: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / f"{log}.jsonl").read_text().splitlines()]
+
+
+def metadata(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "metadata.json").read_text())
+    return found
+
+
+def changed_balance(path: Path, old: str, new: str) -> Path:
+    """Write a copy of the scene `balance` in which something is different."""
+    text = BALANCE.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    return path

@@ -1,0 +1,100 @@
+"""Numbers that run away stop the training with 5, and what is on disk stays finite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from command_runs import DQN, PPO, SMALL, TINY, Told, changed_balance, metadata, play, rows, train
+
+from ecs_rl.agents.dqn import DQN as DqnAgent
+from ecs_rl.agents.ppo import PPO as PpoAgent
+from ecs_rl.runs import read_checkpoint
+
+NAN = torch.tensor(float("nan"))
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
+
+
+def assert_diverged_and_saved(told: Told) -> None:
+    assert told.code == 5
+    assert "train.py: training diverged: " in told.err
+    assert "Traceback" not in told.err
+    known = metadata(told.run)
+    assert (told.json["status"], known["status"]) == ("diverged", "diverged")
+    manifest, tensors = read_checkpoint(told.run / "checkpoints" / "latest.safetensors")
+    assert tensors
+    assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
+    assert manifest.step == told.json["steps"] == known["total_steps"]
+    played = play(told.run, "--headless", "--json", "--checkpoint", "latest", "--episodes", 2)
+    assert (played.code, played.json["step"]) == (0, manifest.step)
+
+
+@pytest.mark.parametrize(
+    ("agent", "loss", "args"), [(PpoAgent, "_descend_value", PPO), (DqnAgent, "_q", DQN)], ids=["ppo", "dqn"]
+)
+def test_a_loss_that_becomes_nan_later_on_keeps_the_parameters_of_before(
+    agent: Any, loss: str, args: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests: list[str] = []
+
+    def spoiled(self: Any, *_: Any) -> None:
+        digests.append(self.parameters_sha256())
+        if len(digests) == 20:
+            monkeypatch.undo()
+            self._parameters.clip_gradient = lambda norm: float("nan")
+
+    step = "_descend_value" if agent is PpoAgent else "_descend"
+    original = getattr(agent, step)
+
+    def watched(self: Any, *given: Any) -> Any:
+        spoiled(self)
+        return original(self, *given)
+
+    monkeypatch.setattr(agent, step, watched)
+    told = train("balance", *SMALL, *args, "--json", "--runs", tmp_path)
+    assert len(digests) == 20
+    assert_diverged_and_saved(told)
+    assert told.sha == digests[-1]
+    assert told.sha != digests[0]
+
+
+def test_a_learning_rate_far_too_large_diverges(tmp_path: Path) -> None:
+    told = train("balance", *TINY, "--ppo.lr", "1e30", "--json", "--runs", tmp_path)
+    assert_diverged_and_saved(told)
+    assert "lower ppo.lr" in told.err
+
+
+def test_dqn_with_a_learning_rate_far_too_large_diverges(tmp_path: Path) -> None:
+    told = train("balance", *SMALL, *DQN, "--dqn.lr", "1e20", "--json", "--runs", tmp_path)
+    assert_diverged_and_saved(told)
+    assert "lower dqn.lr" in told.err
+
+
+def test_a_policy_that_sets_its_levers_to_nan_has_diverged_too(tmp_path: Path) -> None:
+    told = train("swingup", *TINY, "--ppo.lr", "1e10", "--json", "--runs", tmp_path)
+    assert_diverged_and_saved(told)
+
+
+def test_rewards_too_large_for_the_arithmetic_diverge(tmp_path: Path) -> None:
+    scene = changed_balance(tmp_path / "rich.py", '"upright": 1.0', '"upright": lambda: cart.x * 0.0 + 1e38')
+    told = train(scene, *TINY, "--ppo.no-normalise-rewards", "--json", "--runs", tmp_path / "runs")
+    assert_diverged_and_saved(told)
+    assert "huge rewards" in told.err
+    assert all(json.dumps(row) for row in rows(told.run, "metrics"))
+
+
+def test_parameters_that_are_not_finite_themselves_are_never_saved(tmp_path: Path) -> None:
+    # 1e39 does not fit into a 32-bit float: the first gradient step leaves nothing that could be used.
+    args = ("balance", *TINY, "--ppo.lr", "1e39", "--json", "--runs", tmp_path)
+    told = train(*args)
+    assert told.code == 5
+    assert metadata(told.run)["status"] == "diverged"
+    assert list((told.run / "checkpoints").iterdir()) == []
+    assert "there is no checkpoint to play back" in told.err
+    earlier = train(*args, "--checkpoint-every", 8)
+    _, tensors = read_checkpoint(earlier.run / "checkpoints" / "latest.safetensors")
+    assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
+    assert f"play.py {earlier.run} --headless --checkpoint latest" in earlier.err
