@@ -31,6 +31,7 @@ from ecs_rl.components import (
     RowEnds,
     Session,
     Touch,
+    Trail,
 )
 from ecs_rl.processors.actuate import Actuate
 from ecs_rl.processors.base import Stage
@@ -81,7 +82,7 @@ SCHEDULE: tuple[Entry, ...] = (
           reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance),
           writes=(Reward, Ending, RowEnds, Memory, Episodes, Clock)),
     Entry("record", Record, "the only writer of transitions; learners copy",
-          reads=(Action, NextObservation, Reward, RowEnds), keeps=(Observation,), writes=(Session,)),
+          reads=(Action, NextObservation, Reward, RowEnds), keeps=(Observation,), writes=(Session, Trail)),
     Entry("respawn", Respawn, "ended arenas start again, seeded per arena and episode",
           reads=(Ending, NextObservation, Episodes, Memory, Clock),
           writes=(Pose, Motion, Touch, Ground, Chance, Clock, Memory, Episodes, Observation)),
@@ -92,7 +93,7 @@ SCHEDULE: tuple[Entry, ...] = (
     Entry("evaluate", Evaluate, "greedy, in a world of its own, on seeds that never change",
           reads=(Session, Policy), keeps=(Journal,), writes=(Session, Exam)),
     Entry("write", Write, "checkpoints, metrics and logs into the run directory",
-          reads=(Session, Exam, Explosion), writes=(Session, Journal)),
+          reads=(Session, Exam, Explosion, Trail), writes=(Session, Journal, Trail)),
 )
 # fmt: on
 

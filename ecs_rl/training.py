@@ -12,9 +12,10 @@ from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
-from ecs_rl.components import Exam, Journal, Session
+from ecs_rl.components import Exam, Journal, Session, Trail
 from ecs_rl.components.mind import ChooseAction
 from ecs_rl.evaluation import SEED, play_episodes
+from ecs_rl.resume import surroundings
 from ecs_rl.scene.arena import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
@@ -58,6 +59,11 @@ class Training:
     """Why to stop after the present tick; empty goes on."""
     seconds: float = field(default=0.0, init=False)
     """From the first tick to the last, evaluation and writing included."""
+
+    def write_to(self, run: TrainingRun) -> None:
+        """Write this training to a run from now on."""
+        self.session.with_run(run).with_surroundings(partial(surroundings, self))
+        self.world.anchor()
 
     def tick(self) -> None:
         """Run one tick."""
@@ -114,14 +120,12 @@ def prepare(
     session = TrainingSession(join(list(agents.values()))).with_max_steps(steps)
     if schedule_steps is not None:
         session.with_schedule(schedule_steps)
-    if run is not None:
-        session.with_run(run)
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
     play = partial(play_episodes, scene, choosers(agents, ActMode.GREEDY))
     exam = Exam(eval_every, seeds, play, scene.solved_at)
-    journal = Journal(max(1, steps // METRIC_ROWS), 0.0)
+    journal = Journal(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     world = World(
         scene,
         arenas=arenas,
@@ -130,7 +134,10 @@ def prepare(
         policies=choosers(agents, ActMode.EXPLORE),
         stages=TRAINING,
         session=Session(session),
-        resources=(exam, journal),
+        resources=(exam, journal, Trail({})),
         debug=debug,
     )
-    return Training(world, session, agents, exam, journal, until_solved)
+    training = Training(world, session, agents, exam, journal, until_solved)
+    if run is not None:
+        training.write_to(run)
+    return training

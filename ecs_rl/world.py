@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 
 import esper
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
 from ecs_rl.arrays import F64
+from ecs_rl.columns import columns_of, put_columns
 from ecs_rl.components import (
     Action,
     Chance,
@@ -26,8 +28,10 @@ from ecs_rl.components import (
     Reward,
     RowEnds,
     Session,
+    Trail,
 )
 from ecs_rl.components.mind import ChooseAction
+from ecs_rl.components.trail import Columns
 from ecs_rl.errors import SceneError
 from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.respawn import Respawn
@@ -206,6 +210,31 @@ class World:
             else:
                 self.watchdog.tick()
         self.ticks += 1
+
+    def anchor(self) -> None:
+        """Make the physics anew from the columns, here and now: whoever starts from these goes the same way.
+
+        The physics remembers more than its columns show, and cannot be saved as it is (see Trail).
+        """
+        self.physics.rebuild()
+        trail = self.one(Trail)
+        trail.anchor = columns_of(self)
+        trail.actions.clear()
+
+    def return_to(self, anchor: Columns, actions: Sequence[NDArray[Any]]) -> None:
+        """Go to an anchor and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
+        put_columns(self, anchor)
+        self.anchor()
+        minds = [action for (action,) in self.each(Action)]
+        stages = [self.stages[name] for name in PLAYING if name != "decide"]
+        trail = self.one(Trail)
+        for taken in zip(*actions, strict=True):
+            trail.follow(taken)
+            for mind, action in zip(minds, taken, strict=True):
+                mind.value = action.astype(np.int64) if action.dtype.kind in "iu" else action
+            for stage in stages:
+                stage.run()
+            self.ticks += 1
 
     def each(self, *types: type) -> list[tuple[Any, ...]]:
         """Return the components of every entity that has all of these, in the order of creation."""

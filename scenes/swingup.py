@@ -24,8 +24,9 @@ SCENE = Scene(
             "rollout": 64,
             "minibatch": 512,
             "epochs": 10,
-            "gamma": 0.98,
+            "gamma": 0.99,
             "gae_lambda": 0.98,
+            "normalise_rewards": False,
         }
     },
 )

@@ -88,7 +88,7 @@ class Agent(Protocol):
         """Take the transitions that followed the last exploring `act`, rows in the same order; copies what it keeps."""
 
     def learn(self, progress: float) -> Iterator[None]:
-        """Update if enough has been gathered, yielding between minibatches; `progress` is the share of the schedule done."""
+        """Update if enough has been gathered, yielding between minibatches; `progress` is the schedule's share done."""
 
     def metrics(self) -> Mapping[str, float]:
         """Return the newest numbers of learning by name (`loss/policy`, `entropy`, ...), empty before the first."""

@@ -76,7 +76,8 @@ def random_play(scene: Scene, arenas: int, seed: int, threads: int) -> Findings:
             terms += episodes.finished.terms.sum(axis=1)
             ends += episodes.finished.reasons.sum(axis=1)
     terms += episodes.terms.sum(axis=1)
-    names = [name for spec in specs.values() for name in spec.observations]
+    several = len(specs) > 1
+    names = [f"{p}/{name}" if several else name for p, spec in specs.items() for name in spec.observations]
     found = Findings(
         digest=digest.hexdigest(),
         seen=dict(zip(names, zip(*(np.concatenate(x).tolist() for x in (low, high)), strict=True), strict=True)),

@@ -101,7 +101,7 @@ def _require_scene(settings: TrainSettings) -> None:
     if settings.scene:
         return
     hint = f" (--resume took '{settings.resume}' as its run: write SCENE before it)" if settings.resume else ""
-    raise CommandError(f"SCENE is missing: name a scene, as in: train.py cartpole{hint}")
+    raise CommandError(f"SCENE is missing: name a scene, as in: train.py balance{hint}")
 
 
 def _finished(settings: TrainSettings) -> TrainSettings:

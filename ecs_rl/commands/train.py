@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
+from ecs_rl.commands.resume import earlier_settings, resume
 from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
 from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str]) -> int:
     """Run `train.py` with these arguments and return its exit code."""
     try:
-        settings = parse_train(argv, recipes_of)
+        settings = parse_train(argv, recipes_of, earlier_settings)
         return run(settings)
     except EcsRlError as error:
         print(f"train.py: {error}", file=sys.stderr)
@@ -54,6 +55,9 @@ def run(settings: TrainSettings) -> int:
     from ecs_rl.runs import TrainingRun
 
     training = prepared(settings)
+    if settings.resume is not None:
+        record = resume(training, settings)
+        return train(training, record, settings)
     if settings.init_from is not None:
         start_from(training, settings.init_from)
     # Only now is everything known to work: a refused command leaves no run directory behind.
@@ -62,7 +66,7 @@ def run(settings: TrainSettings) -> int:
         settings.name, settings.version, settings.runs, scene=scene, agent=settings.agent, seed=settings.seed
     )
     record.write_config(settings_as_dict(settings))
-    training.session.with_run(record)
+    training.write_to(record)
     return train(training, record, settings)
 
 
@@ -90,9 +94,8 @@ def prepared(settings: TrainSettings) -> Training:
 
 def refuse_what_is_not_built(settings: TrainSettings) -> None:
     """Say clearly what this version cannot do yet."""
-    for flag, asked in (("--watch", settings.watch), ("--resume", settings.resume is not None)):
-        if asked:
-            raise CommandError(f"{flag} is not there yet: train without it")
+    if settings.watch:
+        raise CommandError("--watch is not there yet: train without it")
     if settings.agent == "sac":
         raise CommandError("--agent sac is not there yet: use ppo, which learns continuous actions too")
 

@@ -4,6 +4,7 @@ from ecs_rl.components.arena import Chance, Clock, Ending, Episodes, Explosion, 
 from ecs_rl.components.bodies import Force, Ground, Motion, Pose, Touch
 from ecs_rl.components.mind import Action, NextObservation, Observation, Policy, Reward, RowEnds
 from ecs_rl.components.session import Exam, Journal, Session
+from ecs_rl.components.trail import Trail
 
 __all__ = [
     "Action",
@@ -27,4 +28,5 @@ __all__ = [
     "RowEnds",
     "Session",
     "Touch",
+    "Trail",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecs_rl.agents.base import Experience
-from ecs_rl.components import Action, NextObservation, Observation, Reward, RowEnds, Session
+from ecs_rl.components import Action, NextObservation, Observation, Reward, RowEnds, Session, Trail
 from ecs_rl.processors.base import Stage
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ class Record(Stage):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.session = world.one(Session)
+        self.session, self.trail = world.one(Session), world.one(Trail)
         self.minds = world.each(Observation, Action, Reward, NextObservation, RowEnds)
 
     def run(self) -> None:
@@ -34,4 +34,6 @@ class Record(Stage):
             )
             for before, action, reward, after, ends in self.minds
         ]
+        if self.trail.anchor:
+            self.trail.follow(tuple(experience.action for experience in told))
         self.session.training.record(told[0] if len(told) == 1 else tuple(told), steps=self.world.arenas)

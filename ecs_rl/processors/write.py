@@ -27,9 +27,11 @@ class Write(Stage):
     def run(self) -> None:
         """Write what is due."""
         training, journal = self.session.training, self.journal
-        training.save_if_due()
         if training.run is None:
             return
+        if training.is_due():
+            self.world.anchor()
+            training.save_checkpoint()
         steps = training.total_steps
         examined = self.exam.taken_at == steps and journal.written_at < steps
         if examined or training.is_done or steps // journal.every > journal.written_at // journal.every:

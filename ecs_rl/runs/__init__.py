@@ -5,7 +5,7 @@ from ecs_rl.runs.find import FoundRun, RunEntry, find_run, list_runs
 from ecs_rl.runs.manifest import Evaluation, Manifest, PolicyEntry, policy_entries
 from ecs_rl.runs.metadata import Metadata, read_metadata
 from ecs_rl.runs.rows import EvalEpisode, TrainEpisode
-from ecs_rl.runs.run import TrainingRun
+from ecs_rl.runs.run import TrainingRun, read_config
 
 __all__ = [
     "EvalEpisode",
@@ -22,6 +22,7 @@ __all__ = [
     "list_runs",
     "policy_entries",
     "read_checkpoint",
+    "read_config",
     "read_manifest",
     "read_metadata",
     "section",

@@ -65,6 +65,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """How `best_eval` was measured."""
     full: bool = False
     """True if the tensors are enough to continue training exactly, not only to act."""
+    resume: dict[str, Any] = {}
+    """What continuing takes besides tensors: counters, statistics, where the logs ended."""
 
 
 def policy_entries(specs: Iterable[PolicySpec]) -> tuple[PolicyEntry, ...]:

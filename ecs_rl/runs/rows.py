@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ecs_rl.errors import CheckpointError
 from ecs_rl.runs.files import NO_LINKS, plain, storage_error, writing
 
 Status = Literal["Terminated", "Truncated"]
@@ -73,10 +74,22 @@ class JsonLines:
         except OSError as error:
             raise storage_error(self.path, error) from error
 
-    def flush(self) -> None:
-        """Hand every row to the operating system, so that other programs see it."""
+    def flush(self, *, sync: bool = False) -> int:
+        """Hand every row to the operating system, with `sync` to the disk; return the length in bytes."""
         with writing(self.path):
             self._file.flush()
+            if sync:
+                os.fsync(self._file.fileno())
+            return self._file.tell()
+
+    def cut(self, length: int) -> None:
+        """Forget everything after so many bytes; a log that is shorter has lost rows, which is refused."""
+        there = self.flush()
+        if there < length:
+            raise CheckpointError(f"{self.path} has {there} bytes, the checkpoint counts {length}: rows are missing")
+        with writing(self.path):
+            self._file.truncate(length)
+            self._file.seek(0, os.SEEK_END)
 
     def close(self) -> None:
         """Flush and close; a second call does nothing."""

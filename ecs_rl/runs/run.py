@@ -90,7 +90,7 @@ class TrainingRun:
     def config(self) -> dict[str, Any]:
         """The content of config.json as last written, empty if there is none."""
         if self._config is None:
-            self._config = _read_config(self.path / "config.json")
+            self._config = read_config(self.path / "config.json")
         return self._config
 
     def write_config(self, config: Any) -> None:
@@ -184,10 +184,14 @@ class TrainingRun:
         """Add one line to metrics.jsonl; keys start with rollout/, eval/, train/, time/ or env/."""
         self._metrics.append(metrics_row(total_steps, seconds, metrics))
 
-    def flush(self) -> None:
-        """Hand all buffered rows to the operating system."""
+    def flush(self, *, sync: bool = False) -> dict[str, int]:
+        """Hand all buffered rows to the system, with `sync` to the disk; return how long each log is now, in bytes."""
+        return {log.path.name: log.flush(sync=sync) for log in (self._train, self._eval, self._metrics)}
+
+    def cut_logs(self, lengths: Mapping[str, int]) -> None:
+        """Cut the logs back to where a checkpoint left them: the rows after it are written again."""
         for log in (self._train, self._eval, self._metrics):
-            log.flush()
+            log.cut(lengths.get(log.path.name, 0))
 
     def close(self) -> None:
         """Flush and close the logs; a second call does nothing."""
@@ -195,7 +199,8 @@ class TrainingRun:
             log.close()
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the settings in a config.json, none if there is no such file."""
     if not path.exists():
         return {}
     try:

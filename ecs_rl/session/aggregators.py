@@ -18,6 +18,16 @@ class Aggregator(Protocol):
         """Return the result so far, NaN while there is none."""
 
 
+class Resumable(Protocol):
+    """An aggregator that a resumed run finds again as it was; all of ours are, yours may be."""
+
+    def state(self) -> list[float]:
+        """Return what it knows as finite numbers."""
+
+    def restore(self, state: Sequence[float]) -> None:
+        """Go on from there."""
+
+
 class Mean:
     """The mean of all values."""
 
@@ -33,6 +43,14 @@ class Mean:
     def value(self) -> float:
         """Return the mean, NaN while there is none."""
         return self._mean if self._count else math.nan
+
+    def state(self) -> list[float]:
+        """Return count and mean."""
+        return [self._count, self._mean]
+
+    def restore(self, state: Sequence[float]) -> None:
+        """Go on from there."""
+        self._count, self._mean = int(state[0]), state[1]
 
 
 class Std:
@@ -54,6 +72,14 @@ class Std:
         """Return the deviation, NaN while there is none."""
         return math.sqrt(self._squares / self._count) if self._count else math.nan
 
+    def state(self) -> list[float]:
+        """Return count, mean and the sum of squared deviations."""
+        return [self._count, self._mean, self._squares]
+
+    def restore(self, state: Sequence[float]) -> None:
+        """Go on from there."""
+        self._count, self._mean, self._squares = int(state[0]), state[1], state[2]
+
 
 class Last:
     """The newest value."""
@@ -68,6 +94,14 @@ class Last:
     def value(self) -> float:
         """Return the newest value, NaN while there is none."""
         return self._value
+
+    def state(self) -> list[float]:
+        """Return the value, if there is one."""
+        return [] if math.isnan(self._value) else [self._value]
+
+    def restore(self, state: Sequence[float]) -> None:
+        """Go on from there."""
+        self._value = state[0] if state else math.nan
 
 
 class Max(Last):
@@ -106,6 +140,14 @@ class Count:
         """Return how many there were."""
         return float(self._count)
 
+    def state(self) -> list[float]:
+        """Return the count."""
+        return [self._count]
+
+    def restore(self, state: Sequence[float]) -> None:
+        """Go on from there."""
+        self._count = int(state[0])
+
 
 class _Rolling:
     def __init__(self, window: int) -> None:
@@ -120,6 +162,15 @@ class _Rolling:
     def add_many(self, values: Sequence[float]) -> None:
         """Take many values, in order."""
         self._values.extend(values)
+
+    def state(self) -> list[float]:
+        """Return the window."""
+        return list(self._values)
+
+    def restore(self, state: Sequence[float]) -> None:
+        """Go on from there."""
+        self._values.clear()
+        self._values.extend(state)
 
 
 class RollingMean(_Rolling):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,9 @@ from ecs_rl.runs import Evaluation, Manifest, TrainingRun, join_sections, policy
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
+
+Surroundings = Callable[[], tuple[Mapping[str, "State"], Mapping[str, Any]]]
+"""Returns what lies around the agent and must be saved with it: tensors by section, and facts as JSON values."""
 
 
 class Keeper:
@@ -26,6 +29,7 @@ class Keeper:
         self.best_eval: float | None = None
         self.best_step: int | None = None
         self.saved_step = 0
+        self.surroundings: Surroundings = lambda: ({}, {})
         self._agent = agent
         self._evaluation: Evaluation | None = None
 
@@ -43,13 +47,16 @@ class Keeper:
         """Tell whether a multiple of `every` was reached or passed since the last save."""
         return self.every is not None and total_steps // self.every > self.saved_step // self.every
 
-    def save(self, total_steps: int, total_episodes: int) -> Path | None:
-        """Write `step_<N>` and `latest`, prune, and bring the metadata up to date; None without a run."""
+    def save(self, total_steps: int, total_episodes: int, session: Mapping[str, Any]) -> Path | None:
+        """Write all that continuing takes to `step_<N>` and `latest`, prune, renew the metadata; None without a run."""
         self._require_finite(total_steps)
         self.saved_step = total_steps
         if self.run is None:
             return None
-        path = self.run.save_checkpoint(self._tensors(None), self._manifest(total_steps, total_episodes))
+        parts, facts = self.surroundings()
+        tensors = join_sections({"policy": self._agent.policy_state(), "agent": self._agent.state(), **parts})
+        resume = {"session": session, "logs": self.run.flush(sync=True), **facts}
+        path = self.run.save_checkpoint(tensors, self._manifest(total_steps, total_episodes, resume))
         self.run.prune_checkpoints(self.keep)
         self._update_metadata(total_steps, total_episodes)
         return path
@@ -72,7 +79,8 @@ class Keeper:
         self.best_eval, self.best_step, self._evaluation = score, policy_step, evaluation
         try:
             if self.run is not None:
-                self.run.save_best(self._tensors(policy), self._manifest(policy_step, total_episodes))
+                tensors = join_sections({"policy": self._agent.policy_state() if policy is None else policy})
+                self.run.save_best(tensors, self._manifest(policy_step, total_episodes))
         except BaseException:
             self.best_eval, self.best_step, self._evaluation = before
             raise
@@ -97,10 +105,7 @@ class Keeper:
                 **more,
             )
 
-    def _tensors(self, policy: State | None) -> State:
-        return join_sections({"policy": self._agent.policy_state() if policy is None else policy})
-
-    def _manifest(self, step: int, total_episodes: int) -> Manifest:
+    def _manifest(self, step: int, total_episodes: int, resume: dict[str, Any] | None = None) -> Manifest:
         assert self.run is not None
         metadata = self.run.metadata
         return Manifest(
@@ -114,6 +119,8 @@ class Keeper:
             best_eval=self.best_eval,
             best_step=self.best_step,
             evaluation=self._evaluation,
+            full=resume is not None,
+            resume=resume or {},
         )
 
     def _require_finite(self, total_steps: int) -> None:

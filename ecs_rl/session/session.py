@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ecs_rl.agents.base import ActMode, Agent, Experience
-from ecs_rl.errors import DivergedError
+from ecs_rl.errors import CommandError, DivergedError
 from ecs_rl.runs import TrainEpisode, TrainingRun
 from ecs_rl.session.batch import experience_rows, observation_rows
 from ecs_rl.session.evaluation import PendingEvaluation
-from ecs_rl.session.keeper import Keeper, check_positive
+from ecs_rl.session.keeper import Keeper, Surroundings, check_positive
 from ecs_rl.session.records import EpisodeRecord, EpisodeStatus, EvalReport, check_status
 from ecs_rl.session.stats import StatsTracker
 
@@ -68,7 +68,14 @@ class TrainingSession:
 
     def with_keep_checkpoints(self, keep: int) -> Self:
         """Keep the newest `keep` step checkpoints (3 unless told); best and latest always stay."""
-        self._keeper.keep = check_positive("--keep", keep)
+        if keep < 0:
+            raise CommandError(f"--keep is {keep}; use 0 or more")
+        self._keeper.keep = keep
+        return self
+
+    def with_surroundings(self, surroundings: Surroundings) -> Self:
+        """Save this with every checkpoint too: what lies around the agent, such as a world in mid-episode."""
+        self._keeper.surroundings = surroundings
         return self
 
     def with_stats(self, stats: StatsTracker) -> Self:
@@ -156,15 +163,36 @@ class TrainingSession:
         return self._agent.learn(self.progress)
 
     def save_if_due(self) -> bool:
-        """Save if a multiple of `checkpoint_every` was reached since the last save, and tell whether it was."""
-        due = self._keeper.is_due(self._total_steps)
+        """Save if a multiple of `checkpoint_every` was reached since the last save, or all is done; tell whether."""
+        done = self._max_steps is not None and self._keeper.saved_step < self._max_steps <= self._total_steps
+        due = self.is_due() or done
         if due:
             self.save_checkpoint()
         return due
 
     def save_checkpoint(self) -> Path | None:
         """Save now, whatever the milestones; return the file, None without a run."""
-        return self._keeper.save(self._total_steps, self._total_episodes)
+        return self._keeper.save(self._total_steps, self._total_episodes, self.state())
+
+    def is_due(self) -> bool:
+        """Tell whether a multiple of `checkpoint_every` was reached since the last save."""
+        return self._keeper.is_due(self._total_steps)
+
+    def state(self) -> dict[str, Any]:
+        """Return the session's own counters and statistics as JSON values."""
+        return {
+            "total_steps": self._total_steps,
+            "total_episodes": self._total_episodes,
+            "start_extras": dict(self._start_extras),
+            "stats": self._stats.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state that was taken from a session like this."""
+        self._total_steps = self._steps_before = self._keeper.saved_step = state["total_steps"]
+        self._total_episodes = state["total_episodes"]
+        self._start_extras = state["start_extras"]
+        self._stats.restore(state["stats"])
 
     def on_episode_start(self, extras: Extras | None = None) -> None:
         """Note what is known of an episode when it starts; `on_episode` adds it below the episode's other extras."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Self
+from typing import Self, cast
 
-from ecs_rl.session.aggregators import Aggregator, Count, RollingMax, RollingMean
+from ecs_rl.session.aggregators import Aggregator, Count, Resumable, RollingMax, RollingMean
 from ecs_rl.session.records import EpisodeRecord
 
 Source = Callable[[EpisodeRecord], float]
@@ -83,3 +83,14 @@ class StatsTracker:
     def summary(self) -> dict[str, float]:
         """Return every statistic by name, NaN where there was no value yet."""
         return {name: aggregator.value() for name, (_, aggregator) in self._stats.items()}
+
+    def state(self) -> dict[str, list[float]]:
+        """Return what every aggregator knows; one that cannot tell (somebody's own) begins anew after a resume."""
+        told = {name: getattr(aggregator, "state", None) for name, (_, aggregator) in self._stats.items()}
+        return {name: state() for name, state in told.items() if state is not None}
+
+    def restore(self, state: Mapping[str, Sequence[float]]) -> None:
+        """Go on from there, with the statistics that there are now."""
+        for name, (_, aggregator) in self._stats.items():
+            if name in state:
+                cast(Resumable, aggregator).restore(state[name])

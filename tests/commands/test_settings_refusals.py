@@ -26,7 +26,7 @@ def play_refusal(line: str) -> str:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("", "SCENE is missing: name a scene, as in: train.py cartpole"),
+        ("", "SCENE is missing: name a scene, as in: train.py balance"),
         ("--resume cartpole", "--resume took 'cartpole' as its run: write SCENE before it"),
         ("a --sed 1", "unknown flag '--sed': did you mean '--seed'?"),
         ("a --sed=1", "unknown flag '--sed': did you mean '--seed'?"),

@@ -23,22 +23,8 @@ DQN = ("--agent", "dqn", "--dqn.warm-up", "64", "--dqn.learn-every", "32", "--dq
 SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3")
 TINY = (*SMALL, *PPO)
 JSON_KEYS = [
-    "run",
-    "scene",
-    "agent",
-    "seed",
-    "arenas",
-    "status",
-    "steps",
-    "episodes",
-    "seconds",
-    "steps_per_second",
-    "seconds_in",
-    "best_eval",
-    "best_step",
-    "solved_step",
-    "solved_second",
-    "params_sha256",
+    *("run", "scene", "agent", "seed", "arenas", "status", "steps", "episodes", "seconds", "steps_per_second"),
+    *("seconds_in", "best_eval", "best_step", "solved_step", "solved_second", "params_sha256"),
 ]
 
 

@@ -10,16 +10,8 @@ import pytest
 from command_runs import BALANCE, DQN, PPO, SMALL, TINY, Told, changed_balance, metadata, play, rows, train
 
 KEYS = [
-    "run",
-    "checkpoint",
-    "step",
-    "episodes",
-    "mean_return",
-    "std_return",
-    "min_return",
-    "max_return",
-    "mean_length",
-    "returns",
+    *("run", "checkpoint", "step", "episodes", "mean_return", "std_return", "min_return", "max_return"),
+    *("mean_length", "returns"),
 ]
 THREE = ("--headless", "--json", "--episodes", 3)
 

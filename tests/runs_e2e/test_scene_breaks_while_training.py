@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from command_runs import TINY, changed_balance, metadata
-
-from command_runs import train  # isort: skip
+from command_runs import TINY, changed_balance, metadata, train
 
 from ecs_rl.runs import read_manifest
 

@@ -139,7 +139,7 @@ def test_the_run_has_the_checkpoints_of_the_milestones(session: TrainingSession)
     run = run_of(session)
     last = session.total_steps
     kept = {path.name for path in (run.path / "checkpoints").iterdir()}
-    assert kept == {"best.safetensors", "latest.safetensors", "step_1200.safetensors", f"step_{last}.safetensors"}
+    assert kept == {"best.safetensors", "latest.safetensors", "step_1500.safetensors", f"step_{last}.safetensors"}
     latest, best = run.latest_checkpoint(), run.best_checkpoint()
     assert latest is not None
     assert best is not None

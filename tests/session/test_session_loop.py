@@ -230,10 +230,15 @@ def test_steps_per_second_are_counted_between_the_first_act_and_the_last_record(
     assert session.steps_per_sec == 25.0
 
 
-@pytest.mark.parametrize("builder", ["with_max_steps", "with_checkpoint_every", "with_keep_checkpoints"])
+@pytest.mark.parametrize("builder", ["with_max_steps", "with_checkpoint_every"])
 def test_numbers_below_one_are_refused(builder: str) -> None:
     with pytest.raises(CommandError, match="use 1 or more"):
         getattr(TrainingSession(ArmValues()), builder)(0)
+
+
+def test_fewer_than_no_checkpoints_cannot_be_kept() -> None:
+    with pytest.raises(CommandError, match="use 0 or more"):
+        TrainingSession(ArmValues()).with_keep_checkpoints(-1)
 
 
 def test_importing_the_session_loads_neither_torch_nor_an_ecs() -> None:

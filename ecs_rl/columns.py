@@ -1,0 +1,61 @@
+"""The columns are the whole state of a world: taken out, put back, and lived through again from an anchor."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_rl.components import (
+    Chance,
+    Clock,
+    Episodes,
+    Explosion,
+    Ground,
+    Memory,
+    Motion,
+    Observation,
+    Pose,
+    Touch,
+)
+from ecs_rl.components.trail import Columns
+from ecs_rl.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+LASTING = (Pose, Motion, Touch, Ground, Clock, Chance, Memory, Episodes, Explosion, Observation)
+"""What a tick finds as the last one left it; all else is made anew in every tick, or never changes."""
+
+
+def columns_of(world: World) -> Columns:
+    """Return copies of all columns that last, under stable names."""
+    return {name: np.array(getattr(component, field)) for name, component, field in _fields(world)}
+
+
+def put_columns(world: World, columns: Columns) -> None:
+    """Put all columns back; the physics does not know of it until it is made anew."""
+    fields = list(_fields(world))
+    odd = sorted({name for name, _, _ in fields} ^ set(columns))
+    if odd:
+        raise CheckpointError(f"the saved world does not fit this scene: it differs in {', '.join(odd[:5])}")
+    for name, component, field in fields:
+        saved, now = columns[name], getattr(component, field)
+        if np.shape(now) != saved.shape:
+            raise CheckpointError(f"the saved world does not fit: {name} is {saved.shape}, this one's {np.shape(now)}")
+        if isinstance(now, int):
+            setattr(component, field, int(saved))
+        else:
+            now[...] = saved
+
+
+def _fields(world: World) -> Iterator[tuple[str, object, str]]:
+    """Yield a stable name, the component and the field of everything that lasts."""
+    for kind in LASTING:
+        for number, (component,) in enumerate(world.each(kind)):
+            for field in dataclasses.fields(component):
+                value = getattr(component, field.name)
+                if isinstance(value, np.ndarray | int) and not isinstance(value, bool):
+                    yield f"{kind.__name__}/{number}/{field.name}", component, field.name

@@ -1,0 +1,80 @@
+"""`train.py SCENE --resume [RUN]`: which run is meant, what it was told, and its newest checkpoint that can be used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.errors import CheckpointError, CommandError
+
+if TYPE_CHECKING:
+    from ecs_rl.agents.base import State
+    from ecs_rl.runs import Manifest, TrainingRun
+    from ecs_rl.training import Training
+
+
+def run_meant(settings: TrainSettings) -> Path:
+    """Return the directory of the run to go on with: the one named, or the newest of the run's name."""
+    from ecs_rl.runs import find_run
+
+    found = find_run(settings.resume or newest_of(settings), settings.runs)
+    for skipped in found.skipped:
+        print(f"train.py: {skipped}", file=sys.stderr)
+    return found.path
+
+
+def newest_of(settings: TrainSettings) -> str:
+    """Return what `--resume` alone means: any version of the name, unless another than the first was asked for."""
+    return settings.name if settings.version == "v1" else f"{settings.name}/{settings.version}"
+
+
+def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
+    """Return the settings that the run to resume was started with."""
+    from ecs_rl.runs import read_config
+
+    return read_config(run_meant(settings) / "config.json")
+
+
+def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
+    """Return the newest checkpoint of a run from which training can go on; damaged ones are told and passed over."""
+    from ecs_rl.runs import read_checkpoint
+    from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
+
+    steps = step_checkpoints(run)
+    found = None
+    for path in [*(steps[step] for step in sorted(steps, reverse=True)), run / CHECKPOINTS / "latest.safetensors"]:
+        if found is not None and path.stem != "latest":
+            break
+        try:
+            manifest, tensors = read_checkpoint(path)
+        except CheckpointError as error:
+            print(f"train.py: passed over: {error}", file=sys.stderr)
+            continue
+        if manifest.full and (found is None or manifest.step > found[0].step):
+            found = manifest, tensors
+    if found is None:
+        raise CheckpointError(f"{run} has no checkpoint to go on from: start a new run, or --init-from its best policy")
+    return found
+
+
+def resume(training: Training, settings: TrainSettings) -> TrainingRun:
+    """Bring a prepared training to where the run's newest checkpoint stands, and write on there."""
+    from ecs_rl.playback import check_same
+    from ecs_rl.resume import go_on
+    from ecs_rl.runs import TrainingRun
+
+    run = run_meant(settings)
+    manifest, tensors = newest_checkpoint(run)
+    if manifest.scene != training.world.scene.reference:
+        raise CommandError(f"{run} trains '{manifest.scene}', not '{settings.scene}': name that scene to resume it")
+    if manifest.agent != settings.agent:
+        raise CommandError(f"{run} trains {manifest.agent}, not {settings.agent}: leave --agent out to resume it")
+    check_same(run, manifest, training.world.specs, training.world.scene.name)
+    record = TrainingRun.resume(run)
+    record.cut_logs(manifest.resume["logs"])
+    training.write_to(record)
+    go_on(training, manifest, tensors)
+    return record

@@ -1,0 +1,67 @@
+"""Exact resume: what a training saves beyond its agent, and how it goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ecs_rl.components import Trail
+from ecs_rl.errors import CheckpointError
+from ecs_rl.runs import Manifest, section
+
+if TYPE_CHECKING:
+    from ecs_rl.agents.base import State
+    from ecs_rl.training import Training
+
+EXAM = ("taken_at", "last", "solved_step", "solved_second")
+
+
+def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, Any]]:
+    """Return the world as tensors by section, and what else must be known as JSON values."""
+    trail = training.world.one(Trail)
+    way = dict(enumerate(trail.stacked()))
+    parts = {
+        "world": {name: _tensor(column) for name, column in trail.anchor.items()},
+        "trail": {str(policy): _tensor(actions) for policy, actions in way.items()},
+    }
+    exam, journal = training.exam, training.journal
+    facts = {
+        "exam": {name: getattr(exam, name) for name in EXAM},
+        "written_at": journal.written_at,
+        "seconds": perf_counter() - journal.began if journal.began else 0.0,
+        "seconds_in": training.world.seconds_in,
+    }
+    return parts, facts
+
+
+def go_on(training: Training, manifest: Manifest, tensors: State) -> None:
+    """Bring a training that was just prepared to where the checkpoint was taken, to the last bit."""
+    if not manifest.full:
+        raise CheckpointError("this checkpoint holds only a policy: start a new run from it with --init-from")
+    facts = manifest.resume
+    training.session.agent.load_state(section(tensors, "agent"))
+    training.session.restore(facts["session"])
+    way = section(tensors, "trail")
+    actions = [_array(way[str(policy)]) for policy in range(len(way))]
+    training.world.return_to({name: _array(t) for name, t in section(tensors, "world").items()}, actions)
+    for name in EXAM:
+        setattr(training.exam, name, facts["exam"][name])
+    training.journal.written_at = facts["written_at"]
+    training.journal.began = perf_counter() - facts["seconds"]
+    training.seconds = facts["seconds"]
+    for name, seconds in facts["seconds_in"].items():
+        training.world.stages[name].seconds = seconds
+
+
+def _tensor(column: NDArray[Any]) -> torch.Tensor:
+    # Not every file format and tool knows unsigned words: the same bits as signed ones.
+    return torch.from_numpy(np.array(column.view(np.int64) if column.dtype == np.uint64 else column, order="C"))
+
+
+def _array(tensor: torch.Tensor) -> NDArray[Any]:
+    return np.asarray(tensor.numpy())

@@ -1,0 +1,123 @@
+"""`train.py SCENE --check`: a sound scene is described, one that is not is refused with what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ecs_rl.commands.train import main
+from ecs_rl.scene.loader import load_scene, scene_names
+
+BALANCE = Path(__file__).parents[2] / "scenes" / "balance.py"
+FEW = ["--check", "--arenas", "4"]
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the default `runs` be in a folder of the test's own."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def facts(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    found: dict[str, Any] = json.loads(lines[0])
+    return found
+
+
+def changed(path: Path, old: str, new: str) -> str:
+    text = BALANCE.read_text()
+    assert text.count(old) == 1
+    path.write_text("import numpy as np\n" + text.replace(old, new))
+    return str(path)
+
+
+@pytest.mark.parametrize("scene", scene_names())
+def test_every_scene_that_comes_with_the_project_is_sound(
+    scene: str, empty_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([scene, *FEW, "--json"]) == 0
+    found = facts(capsys)
+    assert (found["scene"], found["arenas"], found["ok"], found["problems"]) == (scene, 4, True, [])
+    assert (found["deterministic"], found["explosions"]) == (True, 0)
+    (plan,) = load_scene(scene).describe().agents
+    assert list(found["observations"]) == list(plan.observation_names)
+    assert all(low <= high for low, high in found["observations"].values())
+    assert any(low < high for low, high in found["observations"].values())
+    assert list(found["reward_per_tick"]) == list(plan.earns)
+    assert list(found["ends"]) == list(plan.ends)
+    assert found["steps_per_second"] == pytest.approx(4 * found["ticks_per_second"])
+    assert list(empty_folder.iterdir()) == []
+
+
+def test_people_read_the_same_facts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["balance", *FEW, "--json"]) == 0
+    found = facts(capsys)
+    assert main(["balance", *FEW]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"balance: {found['about']}\n")
+    assert "same seed, same numbers: yes; explosions: 0" in told
+    low, high = found["observations"]["pole angle"]
+    assert f"  {'pole angle':24} {low:10.3f} {high:10.3f}\n" in told
+    assert f"  {'upright':24} {1:10.4f}\n" in told
+    assert f"  {'fell':24} {found['ends']['fell']:10}\n" in told
+    assert "ticks/s" in told
+
+
+def test_balance_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["balance", "--check", "--arenas", "16", "--json"]) == 0
+    found = facts(capsys)
+    assert found["reward_per_tick"] == {"upright": 1.0}
+    # Random play falls after some twenty ticks, and never gets far enough to run off.
+    assert 16 * found["ticks"] / 40 < found["ends"]["fell"] < 16 * found["ticks"] / 10
+    assert found["ends"]["ran off"] == 0
+
+
+def test_the_seed_decides_what_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = []
+    for seed in ("3", "3", "4"):
+        assert main(["balance", *FEW, "--seed", seed, "--json"]) == 0
+        seen.append(facts(capsys)["observations"])
+    assert seen[0] == seen[1] != seen[2]
+
+
+def test_a_scene_that_draws_its_own_random_numbers_is_found_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = changed(tmp_path / "mine.py", '"upright": 1.0', '"upright": lambda: np.random.random(cart.x.shape)')
+    assert main([scene, *FEW, "--json"]) == 2
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert (found["ok"], found["deterministic"]) == (False, False)
+    assert "the same seed gave different numbers" in told.err
+    assert main([scene, *FEW]) == 2
+    assert "same seed, same numbers: NO" in capsys.readouterr().out
+
+
+def test_arenas_that_explode_are_counted_and_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scene = changed(tmp_path / "mine.py", "left=Push(cart, -10.0)", "left=Push(cart, -1e9)")
+    assert main([scene, *FEW, "--json"]) == 2
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert found["explosions"] > 0
+    assert found["deterministic"]
+    assert f"{found['explosions']} arenas exploded under random actions" in told.err
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf"])
+def test_a_reward_that_is_not_finite_is_named_by_its_line(
+    bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = f'"upright": lambda: np.where(pole.angle > 0.1, np.{bad}, 1.0)'
+    scene = changed(tmp_path / "mine.py", '"upright": 1.0', rule)
+    line = next(i for i, text in enumerate(Path(scene).read_text().splitlines(), 1) if rule in text)
+    assert main([scene, *FEW]) == 2
+    told = capsys.readouterr()
+    assert f"{scene}, line {line}: the reward 'upright'" in told.err
+    assert "Traceback" not in told.err
