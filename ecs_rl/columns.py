@@ -46,7 +46,7 @@ def put_columns(world: World, columns: Columns) -> None:
         if np.shape(now) != saved.shape:
             raise CheckpointError(f"the saved world does not fit: {name} is {saved.shape}, this one's {np.shape(now)}")
         if isinstance(now, int):
-            setattr(component, field, int(saved))
+            setattr(component, field, type(now)(saved))  # a truth stays one
         else:
             now[...] = saved
 
@@ -57,5 +57,5 @@ def _fields(world: World) -> Iterator[tuple[str, object, str]]:
         for number, (component,) in enumerate(world.each(kind)):
             for field in dataclasses.fields(component):
                 value = getattr(component, field.name)
-                if isinstance(value, np.ndarray | int) and not isinstance(value, bool):
+                if isinstance(value, np.ndarray | int):
                     yield f"{kind.__name__}/{number}/{field.name}", component, field.name

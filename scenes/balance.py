@@ -19,7 +19,19 @@ SCENE = Scene(
             "minibatch": 256,
             "epochs": 10,
         },
-        "dqn": {"arenas": 8, "steps": "200k"},
+        "dqn": {
+            "arenas": 16,
+            "threads": 1,
+            "steps": "100k",
+            "eval_every": 2048,
+            "checkpoint_every": "25k",
+            "lr": 1e-3,
+            "gamma": 0.98,
+            "memory": "100k",
+            "batch": 256,
+            "learn_every": 4,
+            "epsilon_steps": 5000,
+        },
     },
 )
 

@@ -110,16 +110,20 @@ def list_all(settings: PlaySettings) -> int:
     if not entries:
         print(f"there are no runs in {settings.runs}: train one first")
         return 0
-    columns = ("run", "when", "scene", "agent", "steps", "best", "status")
-    table = Table(*columns, box=None, pad_edge=False)
+    table = Table(
+        "name", "version", "when", "scene", "agent", "steps", "best", "status", "run", box=None, pad_edge=False
+    )
     for entry in entries:
         known = entry.metadata
         if known is None:
-            table.add_row(str(entry.path), "", "", "", "", "", f"broken: {entry.problem}")
+            name, version = entry.path.parts[-3:-1]
+            table.add_row(name, version, "", "", "", "", "", f"broken: {entry.problem}", str(entry.path))
             continue
         best = "" if known.best_eval is None else f"{known.best_eval:.1f} at {known.best_step:,}"
-        when = known.started_at[:19].replace("T", " ")
-        table.add_row(str(entry.path), when, known.scene, known.agent, f"{known.total_steps:,}", best, known.status)
+        when, steps = known.started_at[:19].replace("T", " "), f"{known.total_steps:,}"
+        scene = Path(known.scene).name
+        told = (known.name, known.version, when, scene, known.agent, steps, best, known.status, str(entry.path))
+        table.add_row(*told)
     # A pipe has no width: wide enough that nothing is cut.
     Console(width=None if sys.stdout.isatty() else 10_000).print(table)
     return 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError
 
 if TYPE_CHECKING:
@@ -75,6 +76,13 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
     check_same(run, manifest, training.world.specs, training.world.scene.name)
     record = TrainingRun.resume(run)
     record.cut_logs(manifest.resume["logs"])
+    record.write_config(_config_of(record, settings))
     training.write_to(record)
     go_on(training, manifest, tensors)
     return record
+
+
+def _config_of(record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
+    """Return what holds from now on: a new --steps must still hold when the run is resumed once more."""
+    own = {name: record.config[name] for name in ("name", "version", "runs", "init_from") if name in record.config}
+    return settings_as_dict(replace(settings, resume=None)) | own

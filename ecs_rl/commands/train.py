@@ -127,8 +127,8 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings) -> i
         except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
             problem = error
             close_diverged(training)
-        except BaseException:
-            training.close("failed")
+        except BaseException as error:
+            close_failed(training, error)
             raise
     if problem is None:
         training.close()
@@ -145,6 +145,15 @@ def close_diverged(training: Training) -> None:
             training.session.save_checkpoint()
     finally:
         training.close("diverged")
+
+
+def close_failed(training: Training, problem: BaseException) -> None:
+    """Save what can be saved after a failure; a second failure is told as well, and never in place of the first."""
+    try:
+        training.close("failed")
+    except EcsRlError as second:
+        if second is not problem:
+            print(f"train.py: nor could it be saved: {second}", file=sys.stderr)
 
 
 @contextmanager

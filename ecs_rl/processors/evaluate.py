@@ -28,7 +28,8 @@ class Evaluate(Stage):
             return
         trained = perf_counter() - self.journal.began - self.seconds
         self.hold()
-        if exam.solved_step is None and exam.solved_at is not None and (exam.last or 0.0) >= exam.solved_at:
+        reached = exam.solved_at is not None and exam.last is not None and exam.last >= exam.solved_at
+        if reached and exam.solved_step is None:
             exam.solved_step, exam.solved_second = steps, trained
 
     def hold(self) -> None:

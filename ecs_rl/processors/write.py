@@ -29,9 +29,6 @@ class Write(Stage):
         training, journal = self.session.training, self.journal
         if training.run is None:
             return
-        if training.is_due():
-            self.world.anchor()
-            training.save_checkpoint()
         steps = training.total_steps
         examined = self.exam.taken_at == steps and journal.written_at < steps
         if examined or training.is_done or steps // journal.every > journal.written_at // journal.every:
@@ -41,6 +38,9 @@ class Write(Stage):
             if now - self.flushed > FLUSH_EVERY:
                 self.flushed = now
                 training.run.flush()
+        if training.is_due():  # last, so that the checkpoint counts this tick's row
+            self.world.anchor()
+            training.save_checkpoint()
 
     def metrics(self, examined: bool) -> dict[str, float]:
         """Return one row of numbers by name."""

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import plain, write_atomically
-from ecs_rl.runs.manifest import SCHEMA, UNSEALED, Manifest
+from ecs_rl.runs.files import Bytes, plain, write_atomically
+from ecs_rl.runs.header import MAX_FILE_BYTES, Damage, Seal, decode_header, find_seal, header_size
+from ecs_rl.runs.manifest import UNSEALED, Manifest
+from ecs_rl.runs.reading import chunks, opened
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
 
-MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors itself
-_SEAL = b'\\"sha256\\":\\"'  # as it stands in the file: JSON within a JSON string
 _REMEDY = "use another checkpoint of the run, or restore this file from a copy"
-
-
-class _Header(msgspec.Struct, rename={"metadata": "__metadata__"}):
-    metadata: dict[str, str]
-
-
-class _Schema(msgspec.Struct):
-    schema: int
 
 
 def join_sections(sections: Mapping[str, State]) -> State:
@@ -42,80 +35,85 @@ def section(tensors: State, part: str) -> State:
 
 def write_checkpoint(path: Path, tensors: State, manifest: Manifest) -> None:
     """Write a sealed checkpoint in one atomic step; StorageError if the disk refuses."""
-    write_atomically(path, encode_checkpoint(tensors, manifest))
+    write_atomically(path, *sealed_pieces(tensors, manifest))
 
 
 def encode_checkpoint(tensors: State, manifest: Manifest) -> bytes:
     """Return the bytes of a sealed checkpoint file, the same for the same content."""
+    return b"".join(sealed_pieces(tensors, manifest))
+
+
+def sealed_pieces(tensors: State, manifest: Manifest) -> list[Bytes]:
+    """Return the bytes of a checkpoint file in pieces, so that a large one is not copied only to set its seal."""
     from safetensors.torch import save
 
     text = msgspec.json.encode(msgspec.structs.replace(manifest, sha256=UNSEALED), enc_hook=plain).decode()
     # safetensors writes metadata in random order: one single key keeps the file the same every time.
     raw = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {"manifest": text})
-    at = raw.index(_SEAL) + len(_SEAL)
-    return raw[:at] + hashlib.sha256(raw).hexdigest().encode() + raw[at + len(UNSEALED) :]
+    try:
+        size = header_size(raw[:8], len(raw))
+        at = find_seal(raw[8 : 8 + size]).at
+        decode_header(raw[8 : 8 + size], len(raw) - 8 - size)
+    except Damage as damage:
+        raise CheckpointError(f"step {manifest.step} cannot be saved, for it could not be read: {damage}") from damage
+    view = memoryview(raw)
+    return [view[:at], hashlib.sha256(raw).hexdigest().encode(), view[at + len(UNSEALED) :]]
 
 
 def read_checkpoint(path: Path) -> tuple[Manifest, State]:
     """Return the manifest and the tensors of a checkpoint; CheckpointError unless every bit is as it was written."""
+    from safetensors import SafetensorError
     from safetensors.torch import load
 
-    manifest, data = _verified(path)
-    return manifest, load(data)
+    with _refusing(path), opened(path, MAX_FILE_BYTES) as (descriptor, size):
+        # First without keeping anything: only a file that is whole may take memory.
+        manifest, seal = _verified(descriptor, size)
+        data = b"".join(chunks(descriptor, size))
+        if _digest([data], seal) != seal.sha256:
+            raise Damage("its content changed while it was read")
+        try:
+            return manifest, load(data)
+        except (SafetensorError, RuntimeError, ValueError, TypeError, KeyError, OverflowError) as error:
+            raise Damage(f"its tensors cannot be made ({error})") from error
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of a checkpoint, verified like `read_checkpoint` but without loading torch."""
-    return _verified(path)[0]
+    """Return the manifest of a checkpoint, verified like `read_checkpoint` but without loading torch or the tensors."""
+    with _refusing(path), opened(path, MAX_FILE_BYTES) as (descriptor, size):
+        return _verified(descriptor, size)[0]
 
 
-def _verified(path: Path) -> tuple[Manifest, bytes]:
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"cannot read checkpoint {path}: {error.strerror or error}; {_REMEDY}") from error
-    text = _manifest_text(path, data)
-    schema: int = _decode(path, text, _Schema).schema
-    if schema != SCHEMA:
-        raise CheckpointError(
-            f"checkpoint {path} has schema {schema} and this version of ecs_rl reads schema {SCHEMA}; "
-            "use the version that wrote it, or another checkpoint"
-        )
-    manifest: Manifest = _decode(path, text, Manifest)
-    if manifest.sha256 != _digest(data):
-        raise _damaged(path, "its content does not match its SHA-256")
-    return manifest, data
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
+        reason = getattr(error, "strerror", None) or error
+        raise CheckpointError(f"cannot read checkpoint {path}: {reason}; {_REMEDY}") from error
+    except MemoryError as error:
+        raise CheckpointError(f"cannot read checkpoint {path}: there is too little memory; {_REMEDY}") from error
+    except Damage as damage:
+        raise CheckpointError(f"checkpoint {path} is damaged: {damage}; {_REMEDY}") from damage
 
 
-def _manifest_text(path: Path, data: bytes) -> bytes:
-    if not data:
-        raise _damaged(path, "the file is empty")
-    size = int.from_bytes(data[:8], "little")
-    if size > MAX_HEADER_BYTES:
-        raise _damaged(path, f"it announces a header of {size} bytes")
-    if len(data) < 8 + size:
-        raise _damaged(path, f"it is cut short: {len(data)} bytes where its header alone needs {8 + size}")
-    metadata: dict[str, str] = _decode(path, data[8 : 8 + size], _Header).metadata
-    if "manifest" not in metadata:
-        raise _damaged(path, "it has no manifest, so it was not written by ecs_rl")
-    return metadata["manifest"].encode()
+def _verified(descriptor: int, size: int) -> tuple[Manifest, Seal]:
+    header_end = 8 + header_size(b"".join(chunks(descriptor, min(8, size))), size)
+    header = b"".join(chunks(descriptor, header_end, start=8))
+    seal = find_seal(header)
+    if _digest(chunks(descriptor, size), seal) != seal.sha256:
+        raise Damage("its content does not match its SHA-256")
+    return decode_header(header, size - header_end), seal
 
 
-def _digest(data: bytes) -> str:
-    at = data.find(_SEAL) + len(_SEAL)
-    view = memoryview(data)
-    digest = hashlib.sha256(view[:at])
-    digest.update(UNSEALED.encode())
-    digest.update(view[at + len(UNSEALED) :])
+def _digest(pieces: Iterable[bytes], seal: Seal) -> str:
+    """Return the SHA-256 of a file as it was before its seal was set."""
+    digest, begin, end = hashlib.sha256(), seal.at, seal.at + len(UNSEALED)
+    place = 0
+    for piece in pieces:
+        view = memoryview(piece)
+        low, high = (min(max(0, edge - place), len(view)) for edge in (begin, end))
+        digest.update(view[:low])
+        digest.update(UNSEALED[: high - low].encode())
+        digest.update(view[high:])
+        place += len(view)
     return digest.hexdigest()
-
-
-def _decode(path: Path, text: bytes, kind: Any) -> Any:
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _damaged(path, f"its header cannot be read ({error})") from error
-
-
-def _damaged(path: Path, what: str) -> CheckpointError:
-    return CheckpointError(f"checkpoint {path} is damaged: {what}; {_REMEDY}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -41,8 +42,17 @@ def new_run_directory(runs_dir: Path, name: str, version: str, started: datetime
             except FileExistsError:
                 continue
             break
-        (path / CHECKPOINTS).mkdir()
+        try:
+            (path / CHECKPOINTS).mkdir()
+        except BaseException:
+            undo_run_directory(path)
+            raise
     return path
+
+
+def undo_run_directory(path: Path) -> None:
+    """Take a directory away that `new_run_directory` made a moment ago, as far as the disk lets it."""
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def step_checkpoints(run: Path) -> dict[int, Path]:

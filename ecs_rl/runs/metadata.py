@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 
 from ecs_rl.errors import CheckpointError
+from ecs_rl.runs.header import UNREADABLE
+from ecs_rl.runs.reading import read_small
 
 _LIBRARIES = ("ecs-rl", "esper", "msgspec", "numpy", "pygame-ce", "pymunk", "safetensors", "torch")
 
@@ -31,7 +33,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
     last_updated: str
     status: str = "running"
-    """`running`, then `finished`, `solved`, `interrupted` or `diverged`."""
+    """`running`, then `finished`, `solved`, `interrupted`, `diverged` or `failed`."""
     versions: dict[str, str]
 
 
@@ -60,8 +62,8 @@ def read_metadata(run: Path) -> Metadata:
     """Return the metadata of a run directory; CheckpointError if it is missing or broken."""
     path = run / "metadata.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Metadata)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return msgspec.json.decode(read_small(path), type=Metadata)
+    except (OSError, *UNREADABLE) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CheckpointError(
             f"{run} is not a run that can be used: metadata.json: {reason}; choose another"

@@ -10,11 +10,13 @@ from typing import Any, Literal
 import msgspec
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import NO_LINKS, plain, storage_error, writing
+from ecs_rl.runs.appended import BUFFER_BYTES, Appended
+from ecs_rl.runs.files import PLAIN_FLAGS, closing, plain, writing
 
 Status = Literal["Terminated", "Truncated"]
 
-BUFFER_BYTES = 1 << 16
+MAX_ROW_BYTES = 64_000_000
+"""How far back the end of a row is looked for in a damaged log."""
 METRIC_GROUPS = ("rollout/", "eval/", "train/", "time/", "env/")
 
 
@@ -48,69 +50,48 @@ def metrics_row(total_steps: int, seconds: float, metrics: Mapping[str, float]) 
     return {"total_steps": total_steps, "seconds": seconds, **metrics}
 
 
-class JsonLines:
-    """A file of JSON lines that is only ever appended to, through a buffer."""
+class JsonLines(Appended):
+    """A file of JSON lines, every one of them whole."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self._encoder = msgspec.json.Encoder(enc_hook=plain)
-        with writing(path):
-            self._file = open(path, "ab", buffering=BUFFER_BYTES, opener=_open_no_links)  # noqa: SIM115
-            _drop_half_line(path)
+        try:
+            # A killed process can leave the beginning of a row, and the next row would be glued to it.
+            self.cut(whole_rows(path, self._length))
+        except BaseException:
+            self._file.close()
+            raise
 
     def append(self, row: object) -> None:
         """Add one row."""
-        data = self._encoder.encode(row) + b"\n"
-        try:
-            self._file.write(data)
-        except OSError as error:
-            raise storage_error(self.path, error) from error
+        self.put(self._encoder.encode(row) + b"\n")
 
     def extend(self, rows: Sequence[object]) -> None:
         """Add many rows in one go."""
-        data = self._encoder.encode_lines(rows)
-        try:
-            self._file.write(data)
-        except OSError as error:
-            raise storage_error(self.path, error) from error
+        self.put(self._encoder.encode_lines(rows))
 
-    def flush(self, *, sync: bool = False) -> int:
-        """Hand every row to the operating system, with `sync` to the disk; return the length in bytes."""
-        with writing(self.path):
-            self._file.flush()
-            if sync:
-                os.fsync(self._file.fileno())
-            return self._file.tell()
-
-    def cut(self, length: int) -> None:
-        """Forget everything after so many bytes; a log that is shorter has lost rows, which is refused."""
-        there = self.flush()
-        if there < length:
-            raise CheckpointError(f"{self.path} has {there} bytes, the checkpoint counts {length}: rows are missing")
-        with writing(self.path):
-            self._file.truncate(length)
-            self._file.seek(0, os.SEEK_END)
-
-    def close(self) -> None:
-        """Flush and close; a second call does nothing."""
-        with writing(self.path):
-            self._file.close()
+    def cut_rows(self, length: int) -> None:
+        """Forget every row after so many bytes, which must be where a row ends."""
+        if whole_rows(self.path, min(length, self.flush())) != length:
+            raise CheckpointError(
+                f"{self.path} has no row that ends at byte {length}, where the checkpoint saw one: rows are missing; "
+                "restore the file from a copy, or start a new run from the policy with --init-from"
+            )
+        self.cut(length)
 
 
-def _open_no_links(path: str, flags: int) -> int:
-    return os.open(path, flags | NO_LINKS, 0o666)
-
-
-def _drop_half_line(path: Path) -> None:
-    # A killed process can leave the beginning of a row, and the next row would be glued to it.
-    with open(path, "rb+") as file:
-        size = file.seek(0, os.SEEK_END)
-        while size:
-            start = max(0, size - BUFFER_BYTES)
-            file.seek(start)
-            cut = file.read(size - start).rfind(b"\n")
+def whole_rows(path: Path, size: int) -> int:
+    """Return where the last whole row within the first `size` bytes ends."""
+    first = max(0, size - MAX_ROW_BYTES)
+    with writing(path), closing(os.open(path, os.O_RDONLY | PLAIN_FLAGS)) as descriptor:
+        while size > first:
+            start = max(first, size - BUFFER_BYTES)
+            os.lseek(descriptor, start, os.SEEK_SET)
+            cut = os.read(descriptor, size - start).rfind(b"\n")
             if cut >= 0:
-                size = start + cut + 1
-                break
+                return start + cut + 1
             size = start
-        file.truncate(size)
+    if first:
+        raise CheckpointError(f"{path} does not end in rows of JSON: restore it from a copy, or delete the run")
+    return 0

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.runs.checkpoint import encode_checkpoint
-from ecs_rl.runs.files import write_atomically, write_json, writing
+from ecs_rl.errors import CheckpointError, CommandError, StorageError
+from ecs_rl.runs.board import Board
+from ecs_rl.runs.checkpoint import sealed_pieces
+from ecs_rl.runs.files import (
+    link_atomically,
+    plain,
+    remove_leftovers,
+    sync_directory,
+    write_atomically,
+    write_json,
+    writing,
+)
 from ecs_rl.runs.find import find_run
-from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints
+from ecs_rl.runs.header import UNREADABLE
+from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints, undo_run_directory
+from ecs_rl.runs.lock import RunLock
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, iso, library_versions, now, read_metadata
+from ecs_rl.runs.reading import read_small
 from ecs_rl.runs.rows import EvalEpisode, JsonLines, Status, TrainEpisode, metrics_row
 
 if TYPE_CHECKING:
@@ -24,12 +37,20 @@ if TYPE_CHECKING:
 
 
 class TrainingRun:
-    """One training run on disk: metadata, config, checkpoints and logs. Open it with `create` or `resume`."""
+    """One training run on disk, locked against a second writer: metadata, config, checkpoints and logs.
 
-    def __init__(self, path: Path, metadata: Metadata) -> None:
+    Open it with `create` or `resume`. Once the disk has refused something, nothing more is written: every further
+    attempt raises that first `problem`, and `close` only gives the files and the lock back.
+    """
+
+    def __init__(self, path: Path, metadata: Metadata, lock: RunLock) -> None:
         self.path = path
         self._metadata = metadata
-        self._config: dict[str, Any] | None = None
+        self._lock = lock
+        self._config: dict[str, Any] = {}
+        self._problem: StorageError | None = None
+        self._saved_step: int | None = None
+        self._board: Board | None = None
         self._train = JsonLines(path / "train_episodes.jsonl")
         self._eval = JsonLines(path / "eval_episodes.jsonl")
         self._metrics = JsonLines(path / "metrics.jsonl")
@@ -59,27 +80,52 @@ class TrainingRun:
             last_updated=iso(started),
             versions=library_versions(),
         )
-        write_json(path / "metadata.json", metadata)
-        return cls(path, metadata)
+        lock = None
+        try:
+            lock = RunLock(path)
+            opened = cls(path, metadata, lock)
+            write_json(path / "metadata.json", metadata)
+            for folder in (path.parent, path.parent.parent, Path(runs_dir)):
+                with writing(folder):
+                    sync_directory(folder)
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            undo_run_directory(path)
+            raise
+        return opened
 
     @classmethod
     def resume(cls, run: str | Path | None = None, runs_dir: str | Path = "runs") -> TrainingRun:
         """Open an existing run (a path, `name/version`, `name`, or the newest) to append to it.
 
         A run without a checkpoint is taken only if there is no other; what was passed over is told by `warnings`.
+        CheckpointError if another process writes it.
         """
         found = find_run(run, runs_dir, needs_checkpoint=False)
         for skipped in found.skipped:
             warnings.warn(skipped, stacklevel=2)
-        metadata = read_metadata(found.path)
-        checkpoints = found.path / CHECKPOINTS
-        if checkpoints.resolve() != found.path.resolve() / CHECKPOINTS:
-            raise CheckpointError(f"{checkpoints} is a link that leaves the run; make it a plain directory")
-        with writing(checkpoints):
-            checkpoints.mkdir(exist_ok=True)
-        opened = cls(found.path, metadata)
-        opened.update_metadata(status="running")
+        lock = RunLock(found.path)
+        try:
+            checkpoints = found.path / CHECKPOINTS
+            if checkpoints.resolve() != found.path.resolve() / CHECKPOINTS:
+                raise CheckpointError(f"{checkpoints} is a link that leaves the run; make it a plain directory")
+            with writing(checkpoints):
+                checkpoints.mkdir(exist_ok=True)
+            for folder in (found.path, checkpoints):
+                remove_leftovers(folder)
+            opened = cls(found.path, read_metadata(found.path), lock)
+            opened._config = read_config(found.path / "config.json")
+            opened.update_metadata(status="running")
+        except BaseException:
+            lock.release()
+            raise
         return opened
+
+    @property
+    def problem(self) -> StorageError | None:
+        """What the disk refused first, None as long as all is well."""
+        return self._problem or next((log.problem for log in self._logs if log.problem), None)
 
     @property
     def metadata(self) -> Metadata:
@@ -89,20 +135,22 @@ class TrainingRun:
     @property
     def config(self) -> dict[str, Any]:
         """The content of config.json as last written, empty if there is none."""
-        if self._config is None:
-            self._config = read_config(self.path / "config.json")
         return self._config
 
     def write_config(self, config: Any) -> None:
         """Replace config.json by every resolved setting: a mapping, or a (nested) dataclass."""
-        write_json(self.path / "config.json", config)
-        self._config = None
+        settings = msgspec.json.decode(msgspec.json.encode(config, enc_hook=plain), type=dict[str, Any])
+        with self._writing():
+            write_json(self.path / "config.json", settings)
+        self._config = settings
 
     def update_metadata(self, **changes: Any) -> None:
         """Flush the logs, then replace metadata.json with these fields changed and the time renewed."""
-        self.flush()
         changed = msgspec.structs.replace(self._metadata, **changes, last_updated=iso(now()))
-        write_json(self.path / "metadata.json", changed)
+        self.flush()
+        with self._writing():
+            # If a power cut brings the one before back, nothing is lost: a checkpoint knows its own numbers.
+            write_json(self.path / "metadata.json", changed, sync_folder=False)
         self._metadata = changed
 
     def checkpoint_path(self, which: int | Literal["best", "latest"]) -> Path:
@@ -126,32 +174,43 @@ class TrainingRun:
         return best if best.is_file() else None
 
     def save_checkpoint(self, tensors: State, manifest: Manifest) -> Path:
-        """Write `step_<N>` and then `latest`, each a file of its own so that damage to one spares the other."""
-        self.flush()
-        data = encode_checkpoint(tensors, manifest)
-        path = self.checkpoint_path(manifest.step)
-        write_atomically(path, data)
-        write_atomically(self.checkpoint_path("latest"), data)
+        """Write `step_<N>` and make `latest` its second name, both for certain on the disk when this returns."""
+        pieces = sealed_pieces(tensors, manifest)
+        path, latest = self.checkpoint_path(manifest.step), self.checkpoint_path("latest")
+        self.flush(sync=True)
+        with self._writing():
+            write_atomically(path, *pieces, sync_folder=False)
+            if not link_atomically(path, latest):
+                write_atomically(latest, *pieces, sync_folder=False)
+            with writing(path):
+                sync_directory(path.parent)
+        self._saved_step = manifest.step
         return path
 
     def save_best(self, tensors: State, manifest: Manifest) -> Path:
         """Write `best`; whether it is better is the caller's to know."""
-        self.flush()
+        pieces = sealed_pieces(tensors, manifest)
         path = self.checkpoint_path("best")
-        write_atomically(path, encode_checkpoint(tensors, manifest))
+        self.flush()
+        with self._writing():
+            write_atomically(path, *pieces)
         return path
 
     def prune_checkpoints(self, keep: int) -> list[Path]:
-        """Delete all but the newest `keep` step checkpoints and return what went; best and latest always stay."""
+        """Delete all but the newest `keep` step checkpoints and return what went; best and latest always stay.
+
+        Steps beyond the one saved last are from before a resume at an earlier one, because they were damaged: they go.
+        """
         if keep < 0:
             raise CommandError(f"--keep is {keep}; use 0 or more")
         steps = step_checkpoints(self.path)
-        old = [steps[step] for step in sorted(steps)[: max(0, len(steps) - keep)]]
-        # What a killed writer left behind; its own next write would only clear the same name.
-        stale = list((self.path / CHECKPOINTS).glob(".step_*.safetensors.tmp"))
-        for path in old + stale:
-            with writing(path):
-                path.unlink(missing_ok=True)
+        past = sorted(step for step in steps if self._saved_step is None or step <= self._saved_step)
+        kept = set(past[max(0, len(past) - keep) :])
+        old = [steps[step] for step in sorted(steps) if step not in kept]
+        with self._writing():
+            for path in old:
+                with writing(path):
+                    path.unlink(missing_ok=True)
         return old
 
     def log_train_episode(
@@ -182,28 +241,77 @@ class TrainingRun:
 
     def log_metrics(self, total_steps: int, seconds: float, metrics: Mapping[str, float]) -> None:
         """Add one line to metrics.jsonl; keys start with rollout/, eval/, train/, time/ or env/."""
-        self._metrics.append(metrics_row(total_steps, seconds, metrics))
+        row = metrics_row(total_steps, seconds, metrics)
+        self._metrics.append(row)
+        if self._board is not None:
+            self._board.write(row)
+
+    def open_board(self) -> None:
+        """Mirror metrics.jsonl for TensorBoard from now on, all that it holds already included."""
+        self.flush()
+        with self._writing():
+            self._board = Board(self.path)
 
     def flush(self, *, sync: bool = False) -> dict[str, int]:
         """Hand all buffered rows to the system, with `sync` to the disk; return how long each log is now, in bytes."""
-        return {log.path.name: log.flush(sync=sync) for log in (self._train, self._eval, self._metrics)}
+        with self._writing():
+            return {log.path.name: log.flush(sync=sync) for log in self._rows}
 
     def cut_logs(self, lengths: Mapping[str, int]) -> None:
         """Cut the logs back to where a checkpoint left them: the rows after it are written again."""
-        for log in (self._train, self._eval, self._metrics):
-            log.cut(lengths.get(log.path.name, 0))
+        with self._writing():
+            for log in self._rows:
+                log.cut_rows(lengths.get(log.path.name, 0))
+            if self._board is not None:
+                self._board.close()
+                self._board = Board(self.path)
+
+    def abandon(self, status: str) -> None:
+        """Close after a `problem`: say so in metadata.json if the disk still takes that much, and raise nothing."""
+        told = msgspec.structs.replace(self._metadata, status=status, last_updated=iso(now()))
+        with suppress(StorageError):  # the problem was told already
+            write_json(self.path / "metadata.json", told)
+            self._metadata = told
+        with suppress(StorageError):
+            self.close()
 
     def close(self) -> None:
-        """Flush and close the logs; a second call does nothing."""
-        for log in (self._train, self._eval, self._metrics):
-            log.close()
+        """Flush and close the logs and let others write the run; a second call does nothing."""
+        told, problem = self.problem, None
+        for log in self._logs:
+            try:
+                log.close()
+            except StorageError as error:
+                problem = problem or error
+        self._lock.release()
+        if problem is not None and told is None:
+            raise problem
+
+    @property
+    def _rows(self) -> tuple[JsonLines, ...]:
+        return self._train, self._eval, self._metrics
+
+    @property
+    def _logs(self) -> tuple[JsonLines | Board, ...]:
+        return self._rows if self._board is None else (*self._rows, self._board)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        if self.problem is not None:
+            raise self.problem
+        try:
+            yield
+        except StorageError as error:
+            self._problem = error
+            raise
 
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return the settings in a config.json, none if there is no such file."""
-    if not path.exists():
-        return {}
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CheckpointError(f"cannot read {path}: {error}; restore it or choose another run") from error
+        return msgspec.json.decode(read_small(path), type=dict[str, Any])
+    except FileNotFoundError:
+        return {}
+    except (OSError, *UNREADABLE) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CheckpointError(f"cannot read {path}: {reason}; restore it or choose another run") from error

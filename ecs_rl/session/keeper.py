@@ -47,16 +47,21 @@ class Keeper:
         """Tell whether a multiple of `every` was reached or passed since the last save."""
         return self.every is not None and total_steps // self.every > self.saved_step // self.every
 
+    def is_behind(self, total_steps: int) -> bool:
+        """Tell whether something happened since the last save that can still be saved: not after a failed write."""
+        return total_steps > self.saved_step and (self.run is None or self.run.problem is None)
+
     def save(self, total_steps: int, total_episodes: int, session: Mapping[str, Any]) -> Path | None:
         """Write all that continuing takes to `step_<N>` and `latest`, prune, renew the metadata; None without a run."""
         self._require_finite(total_steps)
-        self.saved_step = total_steps
         if self.run is None:
+            self.saved_step = total_steps
             return None
         parts, facts = self.surroundings()
         tensors = join_sections({"policy": self._agent.policy_state(), "agent": self._agent.state(), **parts})
         resume = {"session": session, "logs": self.run.flush(sync=True), **facts}
         path = self.run.save_checkpoint(tensors, self._manifest(total_steps, total_episodes, resume))
+        self.saved_step = total_steps
         self.run.prune_checkpoints(self.keep)
         self._update_metadata(total_steps, total_episodes)
         return path
@@ -88,12 +93,16 @@ class Keeper:
         return True
 
     def finish(self, total_steps: int, total_episodes: int, status: str) -> None:
-        """Write the last metadata and close the run."""
-        if self.run is not None:
-            try:
-                self._update_metadata(total_steps, total_episodes, status=status)
-            finally:
-                self.run.close()
+        """Write the last metadata and close the run; after a failed write, say no more than that it failed."""
+        if self.run is None:
+            return
+        if self.run.problem is not None:
+            self.run.abandon("failed")
+            return
+        try:
+            self._update_metadata(total_steps, total_episodes, status=status)
+        finally:
+            self.run.close()
 
     def _update_metadata(self, total_steps: int, total_episodes: int, **more: Any) -> None:
         if self.run is not None:

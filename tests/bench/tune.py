@@ -112,7 +112,7 @@ def show(rows: Mapping[str, Sequence[str]], *, markdown: bool) -> None:
         return
     table = Table()
     for column in COLUMNS:
-        table.add_column(column, justify="left" if column == "setting" else "right")
+        table.add_column(column, justify="left" if column == "setting" else "right", no_wrap=column == "setting")
     for name, told in rows.items():
         table.add_row(name, *told)
     Console().print(table)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +30,8 @@ from ecs_rl.runs import (
     write_checkpoint,
 )
 from ecs_rl.runs.checkpoint import encode_checkpoint
+from ecs_rl.runs.files import link_atomically
+from ecs_rl.runs.layout import step_checkpoints
 
 TENSORS = {
     "weight": torch.arange(12, dtype=torch.float32).reshape(3, 4).t(),
@@ -209,7 +213,6 @@ def test_pruning_goes_by_number_and_spares_best_and_latest(tmp_path: Path) -> No
     run.save_best(TENSORS, MANIFEST)
     folder = run.path / "checkpoints"
     (folder / "step_mine.safetensors").write_bytes(b"")
-    (folder / ".step_3.safetensors.tmp").write_bytes(b"left by a killed process")
     removed = run.prune_checkpoints(2)
     assert [path.name for path in removed] == ["step_5.safetensors", "step_900.safetensors"]
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -239,6 +242,73 @@ def test_without_latest_the_highest_step_is_the_latest(tmp_path: Path) -> None:
 def test_a_checkpoint_that_cannot_be_is_refused(tmp_path: Path, which: int) -> None:
     with pytest.raises(CommandError, match="use best, latest or a step"):
         TrainingRun.create("cart", runs_dir=tmp_path).checkpoint_path(which)
+
+
+def test_latest_is_a_second_name_of_the_newest_step_and_stays_when_that_is_pruned(tmp_path: Path) -> None:
+    run = TrainingRun.create("cart", runs_dir=tmp_path)
+    for step in (1, 2):
+        save_at(run, step)
+        assert run.checkpoint_path("latest").samefile(run.checkpoint_path(step))
+    run.prune_checkpoints(0)
+    assert read_manifest(run.checkpoint_path("latest")).step == 2
+    assert len(list((run.path / "checkpoints").iterdir())) == 1
+
+
+def test_the_same_step_saved_again_leaves_nothing_beside(tmp_path: Path) -> None:
+    run = TrainingRun.create("cart", runs_dir=tmp_path)
+    save_at(run, 1)
+    assert link_atomically(run.checkpoint_path(1), run.checkpoint_path("latest"))
+    save_at(run, 1)
+    assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step_1.safetensors", "latest.safetensors"}
+
+
+def test_without_hard_links_latest_is_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    run = TrainingRun.create("cart", runs_dir=tmp_path)
+    for step in (1, 2):
+        save_at(run, step)
+        latest, newest = run.checkpoint_path("latest"), run.checkpoint_path(step)
+        assert latest.read_bytes() == newest.read_bytes()
+        assert not latest.samefile(newest)
+    assert not list((run.path / "checkpoints").glob(".*"))
+
+
+def test_a_killed_writers_second_name_of_a_checkpoint_does_not_cost_that_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = TrainingRun.create("cart", runs_dir=tmp_path)
+    save_at(run, 1)
+    old = run.checkpoint_path(1)
+    os.link(old, old.with_name(".latest.safetensors.tmp"))
+    os.link(old, old.with_name(".step_2.safetensors.tmp"))
+    monkeypatch.setattr("ecs_rl.runs.run.link_atomically", lambda *_: False)
+    save_at(run, 2)
+    assert [read_manifest(run.checkpoint_path(step)).step for step in (1, 2)] == [1, 2]
+    assert not list((run.path / "checkpoints").glob(".*"))
+
+
+def test_leftovers_of_a_killed_writer_go_when_the_run_is_resumed(tmp_path: Path) -> None:
+    run = TrainingRun.create("cart", runs_dir=tmp_path)
+    run.close()
+    for place in (".metadata.json.tmp", "checkpoints/.step_3.safetensors.tmp", "checkpoints/.latest.safetensors.tmp"):
+        (run.path / place).write_bytes(b"half")
+    TrainingRun.resume(run.path).close()
+    assert not list(run.path.rglob(".*.tmp"))
+
+
+def test_steps_beyond_the_one_resumed_from_do_not_push_out_newer_saves(tmp_path: Path) -> None:
+    run = TrainingRun.create("cart", runs_dir=tmp_path)
+    for step in (10, 20, 30):
+        save_at(run, step)
+    run.close()
+    run.checkpoint_path(30).write_bytes(b"damaged")
+    run = TrainingRun.resume(run.path)
+    save_at(run, 25)
+    run.prune_checkpoints(2)
+    assert sorted(step_checkpoints(run.path)) == [20, 25]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def test_a_new_run_has_every_file_of_the_contract(tmp_path: Path) -> None:
     run.write_config({"ppo": {"lr": 3e-4}})
     assert run.path == tmp_path / "cart" / "v2" / "20260101_000000"
     assert sorted(path.name for path in run.path.iterdir()) == [
+        ".lock",
         "checkpoints",
         "config.json",
         "eval_episodes.jsonl",
@@ -140,6 +141,7 @@ def test_a_config_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     run = TrainingRun.create("cart", runs_dir=tmp_path)
     assert run.config == {}
     (run.path / "config.json").write_text("[1]")
+    run.close()
     with pytest.raises(CheckpointError, match=r"config\.json"):
         _ = TrainingRun.resume(run.path).config
 
@@ -163,7 +165,7 @@ def test_a_failed_replacement_leaves_the_old_metadata_whole_and_names_the_file(
     with pytest.raises(StorageError, match=r"cannot write .*metadata\.json: No space left on device; .*--runs"):
         run.update_metadata(total_steps=9)
     assert read_metadata(run.path).total_steps == run.metadata.total_steps == 0
-    assert not list(run.path.glob(".*"))
+    assert not list(run.path.glob(".*.tmp"))
 
 
 def test_a_runs_folder_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:

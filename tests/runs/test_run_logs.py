@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import io
+import errno
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ecs_rl.errors import StorageError
+from ecs_rl.errors import CheckpointError, StorageError
 from ecs_rl.runs import Manifest, TrainEpisode, TrainingRun
 
 
@@ -97,20 +99,125 @@ def test_whole_rows_before_a_long_half_one_stay(run: TrainingRun) -> None:
     assert (run.path / "metrics.jsonl").read_bytes() == whole
 
 
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Return a function that lets only so many more bytes be written, the last of them as a torn row."""
+    write, left = os.write, [1 << 60]
+
+    def limited(descriptor: int, data: bytes) -> int:
+        if not left[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        taken = write(descriptor, data[: left[0]])
+        left[0] -= taken
+        return taken
+
+    def leave(size: int) -> None:
+        left[0] = size
+
+    monkeypatch.setattr(os, "write", limited)
+    yield leave
+    left[0] = 1 << 60
+
+
+ROW = TrainEpisode(1, 1.0, 2, "Terminated", {"padding" * 100: 1.0})
+
+
 @pytest.mark.parametrize("how", ["one", "many", "flush", "update_metadata", "close"])
-def test_a_full_disk_is_an_error_that_names_the_log(run: TrainingRun, how: str) -> None:
-    log = run._train
-    log._file.close()
-    full = io.BufferedWriter(io.FileIO("/dev/full", "a"), 1 << 16)
-    log._file = full
-    row = TrainEpisode(1, 1.0, 2, "Terminated", {"padding" * 100: 1.0})
-    with pytest.raises(StorageError, match=r"train_episodes\.jsonl: No space left on device"):  # noqa: PT012
+def test_a_full_disk_is_an_error_that_names_the_log(
+    run: TrainingRun, how: str, full_disk: Callable[[int], None]
+) -> None:
+    run.log_train_episodes([ROW] * 10)
+    whole = run.flush()["train_episodes.jsonl"]
+    full_disk(100)
+    with pytest.raises(StorageError, match=r"train_episodes\.jsonl: No space left on device") as first:  # noqa: PT012
         if how == "one":
             for _ in range(1000):
-                log.append(row)
+                run.log_train_episode(1, 1.0, 2, "Terminated", ROW.extras)
         elif how == "many":
-            run.log_train_episodes([row] * 1000)
+            run.log_train_episodes([ROW] * 1000)
         else:
-            log.append(row)
+            run.log_train_episodes([ROW])
             getattr(run, how)()
-    full.raw.close()
+    full_disk(1 << 60)
+    assert (run.path / "train_episodes.jsonl").stat().st_size == whole, "a torn row stayed"
+    run.close()
+    run.close()
+    assert run.problem is first.value
+
+
+def test_after_a_refused_write_every_other_is_the_same_error_and_changes_nothing(
+    run: TrainingRun, full_disk: Callable[[int], None]
+) -> None:
+    run.log_metrics(1, 0.1, {"train/loss": 1.0})
+    full_disk(3)
+    with pytest.raises(StorageError) as first:
+        run.flush()
+    full_disk(1 << 60)
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    for write in (
+        lambda: run.log_metrics(2, 0.2, {}),
+        lambda: run.save_checkpoint({}, Manifest(scene="", agent="", step=1)),
+        lambda: run.save_best({}, Manifest(scene="", agent="", step=1)),
+        lambda: run.prune_checkpoints(0),
+        lambda: run.update_metadata(total_steps=1),
+        lambda: run.write_config({}),
+        run.flush,
+    ):
+        with pytest.raises(StorageError) as again:
+            write()
+        assert again.value is first.value
+    run.close()
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+
+
+def test_a_log_deleted_while_it_is_written_is_noticed(run: TrainingRun) -> None:
+    run.log_metrics(1, 0.1, {})
+    run.flush()
+    (run.path / "metrics.jsonl").unlink()
+    run.log_metrics(2, 0.2, {})
+    with pytest.raises(StorageError, match=r"metrics\.jsonl: The file was deleted"):
+        run.flush()
+
+
+def test_a_cut_and_new_rows_leave_exactly_the_rows_counted_and_the_new_ones(run: TrainingRun) -> None:
+    run.log_metrics(1, 0.1, {})
+    lengths = run.flush(sync=True)
+    for step in range(2, 5):
+        run.log_metrics(step, step / 10, {})
+    run.close()
+    with (run.path / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"total_steps":5,"sec')
+    again = TrainingRun.resume(run.path)
+    again.cut_logs(lengths)
+    again.log_metrics(2, 0.25, {})
+    assert [(row["total_steps"], row["seconds"]) for row in lines(again, "metrics")] == [(1, 0.1), (2, 0.25)]
+
+
+@pytest.mark.parametrize("length", [5, 10_000, -1])
+def test_a_cut_where_no_row_ends_is_refused(run: TrainingRun, length: int) -> None:
+    run.log_metrics(1, 0.1, {})
+    before = run.flush()
+    with pytest.raises(CheckpointError, match="rows are missing"):
+        run.cut_logs({"metrics.jsonl": length})
+    assert run.flush() == before
+
+
+def test_a_log_that_is_no_plain_file_is_refused_at_once(run: TrainingRun) -> None:
+    run.close()
+    log = run.path / "metrics.jsonl"
+    log.unlink()
+    os.mkfifo(log)
+    with pytest.raises(StorageError, match=r"metrics\.jsonl: Not a plain file"):
+        TrainingRun.resume(run.path)
+    log.unlink()
+    log.mkdir()
+    with pytest.raises(StorageError, match=r"metrics\.jsonl: Is a directory"):
+        TrainingRun.resume(run.path)
+
+
+def test_a_huge_log_of_no_rows_is_refused_before_it_takes_long(run: TrainingRun) -> None:
+    run.close()
+    with (run.path / "metrics.jsonl").open("ab") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(CheckpointError, match="does not end in rows"):
+        TrainingRun.resume(run.path)

@@ -139,7 +139,7 @@ def test_the_list_shows_runs_newest_first_and_names_the_broken_one(tmp_path: Pat
     listed = play("--list", "--runs", tmp_path)
     assert listed.code == 0
     lines = listed.out.splitlines()[1:]
-    assert [line.split()[0] for line in lines] == [str(new), str(old), str(broken)]
+    assert [line.split()[-1] for line in lines] == [str(new), str(old), str(broken)]
     assert "finished" in lines[0]
     assert "1,000" in lines[0]
     assert "broken" in lines[2]

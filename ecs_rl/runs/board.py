@@ -1,0 +1,112 @@
+"""TensorBoard's mirror of metrics.jsonl, written from that file when opened: it has neither gaps nor doubles."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ecs_rl.errors import CheckpointError, CommandError, StorageError
+from ecs_rl.runs.appended import Appended
+from ecs_rl.runs.files import write_atomically, writing
+from ecs_rl.runs.metadata import read_metadata
+
+FOLDER = "tb"
+_EVENTS = "events.out.tfevents."
+
+
+def require_tensorboard() -> None:
+    """Refuse with CommandError if the package `tensorboard` is not installed."""
+    try:
+        import tensorboard  # noqa: F401
+    except ImportError as error:
+        raise CommandError("--tb needs TensorBoard: pip install 'ecs-rl[tb]'") from error
+
+
+class Board:
+    """Writes rows of metrics as TensorBoard's events, into one file in the folder `tb` of a run."""
+
+    def __init__(self, run: Path) -> None:
+        require_tensorboard()
+        self._began = datetime.fromisoformat(read_metadata(run).started_at).timestamp()
+        folder = run / FOLDER
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+            earlier = list(folder.glob(f"{_EVENTS}*"))
+            path = folder / f"{_EVENTS}{time.time_ns()}"
+        rows = _stored_rows(run / "metrics.jsonl")
+        write_atomically(path, _first_events(self._began), *(self._events(row) for row in rows))
+        for each in earlier:
+            _retire(each)
+        self._file = Appended(path)
+
+    @property
+    def problem(self) -> StorageError | None:
+        """What the disk refused first, None as long as all is well."""
+        return self._file.problem
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Add one row of metrics.jsonl; there are a few hundred in a run, so each is handed on at once."""
+        self._file.put(self._events(row))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._file.close()
+
+    def _events(self, row: Mapping[str, Any]) -> bytes:
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        numbers = {name: value for name, value in row.items() if "/" in name and _is_number(value)}
+        values = [Summary.Value(tag=name, simple_value=float(value)) for name, value in numbers.items()]
+        # Times of training, not of the clock: they are the same when the file is written again.
+        moment = self._began + float(row["seconds"])
+        return _record(Event(wall_time=moment, step=int(row["total_steps"]), summary=Summary(value=values)))
+
+
+def _retire(path: Path) -> None:
+    # What it holds is in the new file. Emptied first and deleted the next time: a TensorBoard that is looking stays
+    # for ever at a file that vanished, and goes on to the next from one that has nothing more.
+    with writing(path):
+        if path.stat().st_size:
+            os.truncate(path, 0)
+        else:
+            path.unlink()
+
+
+def _is_number(value: Any) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _stored_rows(path: Path) -> Iterable[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode_lines(path.read_bytes())
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"cannot read {path}: {error}; restore it, or train without --tb") from error
+    return rows
+
+
+def _first_events(began: float) -> bytes:
+    from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+
+    # The second one makes a TensorBoard that is looking forget what it has read from earlier files.
+    start = Event(wall_time=began, step=0, session_log=SessionLog(status=SessionLog.START))
+    return _record(Event(wall_time=began, file_version="brain.Event:2")) + _record(start)
+
+
+def _record(event: Any) -> bytes:
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    file = io.BytesIO()
+    RecordWriter(file).write(event.SerializeToString())
+    return file.getvalue()

@@ -1,0 +1,162 @@
+"""What saving and logging cost: `python tests/bench/bench_saving.py [SCENE ...] [--rounds 4] [--runs DIR]`.
+
+Two trainings of the scene at its own defaults go on in turns in one process, a few ticks each: one writes a run with
+all its checkpoints, logs and metrics, the other writes nothing. Where the first one makes its physics anew, the second
+does so too, outside of its time: so both see the same bits, which is checked at the end, and all that differs is
+saving. A round is as long as the steps between two checkpoints. The target is under 3 % of training time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from unittest.mock import patch
+
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.components import Trail
+from ecs_rl.physics.physics import Physics
+from ecs_rl.processors.write import Write
+from ecs_rl.runs import TrainingRun
+from ecs_rl.runs import run as run_module
+from ecs_rl.session import TrainingSession
+from ecs_rl.session.keeper import Keeper
+from ecs_rl.training import Training
+from ecs_rl.world import World
+
+SLICE = 16
+"""Ticks that one training takes before it is the other's turn."""
+WATCHED: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+    ("rebuild physics", Physics, ("rebuild",)),
+    ("copy columns", World, ("anchor",)),
+    ("gather and encode", Keeper, ("save", "save_if_best")),
+    ("hash", run_module, ("sealed_pieces",)),
+    ("fsync", os, ("fsync",)),
+    ("log rows", TrainingRun, ("log_train_episodes", "log_eval_episode", "log_metrics", "flush")),
+    ("make metrics", Write, ("metrics",)),
+    ("note actions", Trail, ("follow",)),
+    ("files and metadata", TrainingRun, ("save_checkpoint", "save_best", "prune_checkpoints", "update_metadata")),
+    ("session state", TrainingSession, ("state",)),
+)
+
+
+class Split:
+    """Where the time of saving goes: each part without the parts inside of it."""
+
+    def __init__(self) -> None:
+        self.seconds = {part: 0.0 for part, _, _ in WATCHED}
+        self.on = False
+        self._inside = [0.0]
+
+    def watch(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its own time counted."""
+
+        def watched(*args: Any, **more: Any) -> Any:
+            if not self.on:
+                return function(*args, **more)
+            self._inside.append(0.0)
+            began = perf_counter()
+            try:
+                return function(*args, **more)
+            finally:
+                took = perf_counter() - began
+                self.seconds[part] += took - self._inside.pop()
+                self._inside[-1] += took
+
+        return watched
+
+
+@contextmanager
+def watching() -> Iterator[Split]:
+    """Count the time of everything that belongs to saving."""
+    split = Split()
+    with ExitStack() as stack:
+        for part, owner, names in WATCHED:
+            for name in names:
+                stack.enter_context(patch.object(owner, name, split.watch(part, getattr(owner, name))))
+        yield split
+
+
+class Pair:
+    """The same training twice, with and without a run."""
+
+    def __init__(self, settings: TrainSettings, folder: Path, split: Split) -> None:
+        self.every, self.arenas, self.split = settings.checkpoint_every, settings.arenas, split
+        self.saving, self.bare = prepared(settings), prepared(settings)
+        run = TrainingRun.create(settings.name, runs_dir=folder, scene=settings.scene, agent=settings.agent)
+        self.saving.write_to(run)
+        self.bare.world.physics.rebuild()
+
+    @property
+    def done(self) -> bool:
+        """Whether both have taken all steps."""
+        return self.saving.done and self.bare.done
+
+    def round(self) -> tuple[float, float]:
+        """Take the ticks between two checkpoints, in turns; return the seconds of each training."""
+        seconds, turns = [0.0, 0.0], -(-self.every // self.arenas // SLICE)
+        for turn in range(turns):
+            for which in ((0, 1), (1, 0))[turn % 2]:
+                self.split.on = which == 0
+                seconds[which] += self._advance((self.saving, self.bare)[which])
+        self.split.on = False
+        return seconds[0], seconds[1]
+
+    def _advance(self, training: Training) -> float:
+        began, elsewhere = perf_counter(), 0.0
+        for _ in range(SLICE):
+            if training.done:
+                break
+            training.tick()
+            steps = training.session.total_steps
+            if training is self.bare and steps // self.every > (steps - self.arenas) // self.every:
+                aside = perf_counter()
+                training.world.physics.rebuild()
+                elsewhere += perf_counter() - aside
+        return perf_counter() - began - elsewhere
+
+
+def measure(scene: str, rounds: int, runs: str | None) -> None:
+    """Print the cost in each round, the median, and where it goes."""
+    settings = parse_train([scene], recipes_of)
+    with tempfile.TemporaryDirectory(dir=runs) as folder, watching() as split:
+        pair = Pair(settings, Path(folder), split)
+        took: list[tuple[float, float]] = []
+        while len(took) < rounds and not pair.done:
+            took.append(pair.round())
+        steps = pair.saving.session.total_steps
+        same = [each.session.agent.parameters_sha256() for each in (pair.saving, pair.bare)]
+        for each in (pair.saving, pair.bare):
+            each.close()
+    bare = sum(each for _, each in took)
+    print(f"{scene}: {steps:,} steps, {settings.arenas} arenas, a checkpoint every {settings.checkpoint_every:,}")
+    print(f"  the same training with and without saving: {same[0] == same[1]}")
+    shares = [a / b - 1.0 for a, b in took]
+    print(f"  with - without, by round      {'  '.join(f'{share:6.2%}' for share in shares)}")
+    print(f"  with - without, median        {statistics.median(shares):6.2%}")
+    print(f"  saving as counted from inside {sum(split.seconds.values()) / bare:6.2%}")
+    for part, seconds in sorted(split.seconds.items(), key=lambda each: -each[1]):
+        print(f"    {part:20} {seconds / bare:7.3%}  {1e3 * seconds / len(took):8.2f} ms a round")
+
+
+def main() -> None:
+    """Measure every scene that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenes", nargs="*", default=["balance", "lander"])
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--runs", help="a folder on the disk to measure (default: the system's temporary one)")
+    asked = parser.parse_args()
+    for scene in asked.scenes:
+        measure(scene, asked.rounds, asked.runs)
+
+
+if __name__ == "__main__":
+    main()

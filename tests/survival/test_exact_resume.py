@@ -1,0 +1,194 @@
+"""A training that was stopped and resumed is the one that never stopped, to the last bit.
+
+Ten stop points for every agent in every scene: `python -m pytest -m slow tests/survival/test_exact_resume.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from exact_resume_cases import ARENAS, BOTH, CASES, STEPS, TICKS, Case, Trained
+from survival_runs import (
+    Told,
+    Transitions,
+    assert_same_end,
+    assert_same_logs,
+    assert_same_transitions,
+    rows,
+    signal_at,
+    train,
+    transitions,
+)
+
+from ecs_rl.columns import columns_of
+from ecs_rl.components import Explosion, Trail
+from ecs_rl.runs import read_checkpoint
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.world import World
+
+Whole = tuple[Trained, Told, Transitions]
+
+
+def points(fast: int) -> list[Any]:
+    """Return all stop points of all cases, all but one of each case slow."""
+    return [
+        pytest.param(case, tick, id=f"{case.name} at {tick}", marks=() if tick == fast else pytest.mark.slow)
+        for case in CASES
+        for tick in TICKS
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], Whole]:
+    """Train each case in one go, once."""
+
+    @cache
+    def trained(case: Case) -> Whole:
+        found = Trained(case, tmp_path_factory.mktemp(case.name.replace(" ", "_")))
+        with transitions() as seen:
+            told = found.whole()
+        return found, told, seen
+
+    return trained
+
+
+def latest(run: Path) -> tuple[int, dict[str, int]]:
+    """Return the step of the newest checkpoint, and how many rows each of its rollouts holds."""
+    manifest, tensors = read_checkpoint(run / "checkpoints" / "latest.safetensors")
+    return manifest.step, {name: len(t) for name, t in tensors.items() if name.endswith("rollout/observation")}
+
+
+@pytest.mark.parametrize(("case", "tick"), points(BOTH))
+def test_a_training_stopped_by_a_signal_goes_on_as_if_it_never_stopped(
+    case: Case, tick: int, whole: Callable[[Case], Whole]
+) -> None:
+    trained, wanted, seen = whole(case)
+    name = f"signal-{tick}"
+    with signal_at(tick * ARENAS):
+        stopped = train(*trained.args(name, "--steps", STEPS))
+    assert (stopped.json["status"], stopped.json["steps"]) == ("interrupted", tick * ARENAS)
+    assert stopped.sha != wanted.sha or tick > 288  # the last update is at tick 288
+    with transitions() as after:
+        resumed = train(*trained.again(stopped.run))
+    assert resumed.run == stopped.run
+    assert_same_transitions(after, [row for row in seen if row[0] >= tick * ARENAS])
+    assert resumed.sha == wanted.sha
+    assert_same_logs(resumed.run, wanted.run)
+    assert_same_end(resumed.run, wanted.run)
+    assert {resumed.json[key] == wanted.json[key] for key in ("steps", "episodes", "best_eval", "solved_step")} == {
+        True
+    }
+    assert resumed.json["seconds"] > stopped.json["seconds"]
+
+
+@pytest.mark.parametrize(("case", "tick"), points(171))
+def test_a_training_stopped_by_steps_goes_on_as_if_it_never_stopped(
+    case: Case, tick: int, whole: Callable[[Case], Whole]
+) -> None:
+    trained, wanted, seen = whole(case)
+    stopped = train(*trained.args(f"steps-{tick}", "--steps", tick * ARENAS))
+    assert (stopped.json["status"], stopped.json["steps"]) == ("finished", tick * ARENAS)
+    with transitions() as after:
+        resumed = train(*trained.again(stopped.run))
+    assert_same_transitions(after, [row for row in seen if row[0] >= tick * ARENAS])
+    assert resumed.sha == wanted.sha
+    assert_same_logs(resumed.run, wanted.run, without_step=tick * ARENAS)
+    assert_same_end(resumed.run, wanted.run, best=False)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_several_stops_in_a_row_change_nothing(case: Case, whole: Callable[[Case], Whole]) -> None:
+    trained, wanted, seen = whole(case)
+    command = trained.args("several", "--steps", STEPS)
+    after: Transitions = []
+    for tick in (30, 31, 66, 188, 189, 270):
+        with signal_at(tick * ARENAS), transitions() as gathered:
+            stopped = train(*command)
+        assert stopped.json["steps"] == tick * ARENAS
+        after += gathered
+        command = trained.again(stopped.run)
+    with transitions() as gathered:
+        resumed = train(*command)
+    assert_same_transitions(after + gathered, seen)
+    assert resumed.sha == wanted.sha
+    assert_same_logs(resumed.run, wanted.run)
+    assert_same_end(resumed.run, wanted.run)
+
+
+def test_the_stop_points_lie_where_they_should(whole: Callable[[Case], Whole]) -> None:
+    trained, wanted, _ = whole(CASES[0])
+    assert {row["total_steps"] for row in rows(wanted.run, "eval_episodes")} == {752, 1504, 2256, STEPS}
+    with signal_at(171 * ARENAS):
+        stopped = train(*trained.args("where", "--steps", STEPS))
+    assert latest(stopped.run) == (171 * ARENAS, {"agent/rollout/observation": 171 % 16})
+    _, tensors = read_checkpoint(stopped.run / "checkpoints" / "latest.safetensors")
+    assert tensors["world/Clock/0/tick"].min() != tensors["world/Clock/0/tick"].max()  # in the middle of episodes
+    assert len(tensors["trail/0"]) == 171 - 126 + 1  # and of the way from one checkpoint to the next
+    wild, end, _ = whole(next(case for case in CASES if case.scene == "wild"))
+    assert rows(end.run, "metrics")[-1]["env/explosions"] > 10
+    assert len(rows(end.run, "train_episodes")) > 10
+    assert wild.case.text
+
+
+def test_another_number_of_threads_after_a_resume_changes_nothing(tmp_path: Path) -> None:
+    args: tuple[object, ...] = (
+        "balance",
+        "--arenas",
+        256,
+        "--schedule-steps",
+        "60k",
+        "--eval-every",
+        "20k",
+        "--eval-episodes",
+        2,
+    )
+    args += ("--checkpoint-every", "10k", "--ppo.rollout", 16, "--ppo.minibatch", 1024, "--runs", tmp_path)
+    whole = train(*args, "--steps", "40k", "--threads", 1, "--name", "whole")
+    with signal_at(17_000):
+        stopped = train(*args, "--steps", "40k", "--threads", 1, "--name", "stopped")
+    with signal_at(29_000):
+        stopped = train("balance", "--resume", stopped.run, "--runs", tmp_path, "--threads", 2)
+    resumed = train("balance", "--resume", stopped.run, "--runs", tmp_path, "--threads", 1)
+    assert resumed.sha == whole.sha
+    assert_same_logs(resumed.run, whole.run)
+    assert_same_end(resumed.run, whole.run)
+
+
+def test_resuming_alone_goes_on_to_the_steps_that_were_asked_for_last(tmp_path: Path) -> None:
+    trained = Trained(CASES[0], tmp_path)
+    first = train(*trained.args("again", "--steps", 400))
+    with signal_at(800):
+        longer = train(*trained.again(first.run))
+    assert longer.json["status"] == "interrupted"
+    alone = train(trained.scene, "--resume", first.run, "--runs", tmp_path)
+    assert (alone.json["status"], alone.json["steps"]) == ("finished", STEPS)
+
+
+def test_a_world_that_explodes_at_its_anchor_forgets_that_in_the_next_tick_as_ever(tmp_path: Path) -> None:
+    trained = Trained(next(case for case in CASES if case.scene == "wild"), tmp_path)
+    scene = load_scene(trained.scene)
+
+    def anchored(seed: int) -> World:
+        choose = {"policy": lambda seen: np.full(len(seen), 1, np.int64)}
+        world = World(scene, arenas=8, seed=seed, policies=choose, resources=(Trail({}),))
+        world.anchor()
+        return world
+
+    running, other = anchored(0), anchored(1)
+    while not running.one(Explosion).any:
+        running.tick()
+    running.anchor()
+    other.return_to(running.one(Trail).anchor, [])
+    for _ in range(30):
+        assert columns_of(running).keys() == columns_of(other).keys()
+        for name, column in columns_of(running).items():
+            assert np.array_equal(column, columns_of(other)[name]), name
+        running.tick()
+        other.tick()
+    running.close()
+    other.close()

@@ -1,0 +1,97 @@
+"""Real processes, real signals: SIGINT and SIGTERM end a life, `--resume` begins the next, and nobody can tell.
+
+More of it: `python -m pytest -m slow tests/survival/test_exact_resume_processes.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from exact_resume_cases import ARENAS, CASES, STEPS, Case, Trained
+from survival_runs import ROOT, Life, Told, assert_same_end, assert_same_logs, newest_step, train, wait_until
+
+NAMED = {case.name: case for case in CASES}
+
+
+def stopped(trained: Trained, args: tuple[str, ...], name: str, step: int, number: signal.Signals) -> Told:
+    """Live until the tick that reaches `step`; the signal comes in the middle of it."""
+    told = Life(args, trained.folder / name, (step, number)).end()
+    assert (told.json["status"], told.json["steps"]) == ("interrupted", step), told.err
+    assert f"stopping ({number.name})" in told.err
+    return told
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        NAMED["ppo balance"],
+        pytest.param(NAMED["dqn balance"], marks=pytest.mark.slow),
+        pytest.param(NAMED["ppo swingup"], marks=pytest.mark.slow),
+        pytest.param(NAMED["dqn lander"], marks=pytest.mark.slow),
+        NAMED["ppo by path"],
+        NAMED["ppo two policies"],
+    ],
+    ids=lambda case: case.name,
+)
+def test_signals_in_a_row_to_real_processes_change_nothing(case: Case, tmp_path: Path) -> None:
+    trained = Trained(case, tmp_path)
+    wanted = trained.whole()
+    args = trained.args("signals", "--steps", STEPS)
+    for tick, number in ((100, signal.SIGINT), (171, signal.SIGTERM), (172, signal.SIGINT), (188, signal.SIGTERM)):
+        run = stopped(trained, args, f"life-{tick}", tick * ARENAS, number).run
+        args = trained.again(run)
+    resumed = Life(args, tmp_path / "last").end()
+    assert resumed.sha == wanted.sha
+    assert_same_logs(resumed.run, wanted.run)
+    assert_same_end(resumed.run, wanted.run)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+def test_signals_from_outside_at_random_moments_change_nothing(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    trained = Trained(CASES[0], tmp_path)
+    steps = ("--steps", 20_000)
+    wanted = train(*trained.args("whole", *steps))
+    args, lives, told = trained.args("signals", *steps), 0, None
+    while told is None or told.json["status"] == "interrupted":
+        begins = newest_step(tmp_path, "signals")
+        life = Life(args, tmp_path / f"life-{lives}")
+        if wait_until(lambda begins=begins: newest_step(tmp_path, "signals") > begins, life):
+            time.sleep(rng.uniform(0.0, 0.1))
+            life.send(rng.choice((signal.SIGINT, signal.SIGTERM)))
+        told, lives = life.end(), lives + 1
+        args = trained.again(told.run, *steps)
+    assert lives > 2
+    assert told.sha == wanted.sha
+    assert_same_logs(told.run, wanted.run)
+    assert_same_end(told.run, wanted.run)
+
+
+def test_a_new_interpreter_goes_on_with_what_another_began(tmp_path: Path) -> None:
+    # The lives above are forks of one process; this one shares nothing with the one before but the directory.
+    trained = Trained(CASES[0], tmp_path)
+    wanted = trained.whole()
+    first = stopped(trained, trained.args("fresh", "--steps", STEPS), "first", 1200, signal.SIGTERM)
+    fresh = fresh_interpreter(trained.again(first.run))
+    assert fresh.sha == wanted.sha
+    assert_same_logs(fresh.run, wanted.run)
+    assert_same_end(fresh.run, wanted.run)
+
+
+def fresh_interpreter(args: tuple[str, ...]) -> Told:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "train.py"), *args, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONHASHSEED": "4711"},
+    )
+    return Told(done.returncode, done.stdout, done.stderr)

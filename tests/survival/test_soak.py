@@ -1,0 +1,146 @@
+"""A long training needs no more memory, files, threads or time per tick at its end than near its beginning.
+
+20 million steps: `python -m pytest -m slow tests/survival/test_soak.py -s` (some minutes on two cores).
+The second quarter of each training is compared with the last one; the first is warm-up, and episodes are short there.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import statistics
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+
+import esper
+import numpy as np
+import pymunk
+import pytest
+from survival_runs import FORKS
+
+from ecs_rl.agents.config import PPOConfig
+from ecs_rl.components import Trail
+from ecs_rl.evaluation import play_episodes
+from ecs_rl.runs import TrainingRun
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.training import prepare
+from ecs_rl.world import World
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux for its memory")
+MEMORY, MORE_MEMORY = 1.05, 8e6
+"""By how much memory may grow: a share, and bytes on top."""
+SLOWER = 1.25
+"""How much longer a tick may take; the machine has other things to do as well."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the process was like after some ticks."""
+
+    steps: int
+    bytes: int
+    files: int
+    threads: int
+    worlds: int
+    tick: float
+    """Seconds per tick since the last sample, with all saving, logging and evaluating in it."""
+
+
+def soak(folder: str, steps: int, arenas: int, every: int, ticks: int) -> None:
+    """Train balance in this process and write a sample every so many ticks."""
+    config = PPOConfig(rollout=32, minibatch=8 * arenas, epochs=4, lr=1e-3)
+    training = prepare(
+        load_scene("balance"),
+        "ppo",
+        config,
+        arenas=arenas,
+        steps=steps,
+        threads=2,
+        eval_every=every,
+        eval_episodes=8,
+        checkpoint_every=every,
+        run=TrainingRun.create("soak", runs_dir=folder, scene="balance", agent="ppo"),
+    )
+    samples, began = [], perf_counter()
+    while not training.done:
+        training.tick()
+        if training.world.ticks % ticks == 0:
+            now = perf_counter()
+            samples.append(asdict(sample(training.session.total_steps, (now - began) / ticks)))
+            began = perf_counter()
+    training.close()
+    Path(folder, "samples.json").write_text(json.dumps(samples))
+
+
+def sample(steps: int, tick: float) -> Sample:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    files = len(os.listdir("/proc/self/fd"))
+    worlds = len(esper.list_worlds())
+    return Sample(steps, pages * os.sysconf("SC_PAGE_SIZE"), files, threading.active_count(), worlds, tick)
+
+
+def soaked(folder: Path, steps: int, arenas: int, every: int, ticks: int) -> tuple[list[Sample], list[Sample]]:
+    """Train in a process of its own; return the samples of the second and of the last quarter."""
+    process = FORKS.Process(target=soak, args=(str(folder), steps, arenas, every, ticks))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    samples = [Sample(**each) for each in json.loads((folder / "samples.json").read_text())]
+    quarter = len(samples) // 4
+    assert quarter >= 8
+    second, last = samples[quarter : 2 * quarter], samples[-quarter:]
+    for name in ("bytes", "files", "threads", "worlds", "tick"):
+        print(f"\n{name:8} {median(second, name):14,.6g} -> {median(last, name):14,.6g}", end="")
+    return second, last
+
+
+def median(samples: list[Sample], name: str) -> float:
+    return float(statistics.median(getattr(each, name) for each in samples))
+
+
+def assert_flat(second: list[Sample], last: list[Sample]) -> None:
+    assert median(last, "bytes") < MEMORY * median(second, "bytes") + MORE_MEMORY
+    for name in ("files", "threads", "worlds"):
+        assert max(getattr(each, name) for each in last) <= max(getattr(each, name) for each in second), name
+
+
+def test_300_000_steps_with_60_saves_and_evaluations_leave_nothing_behind(tmp_path: Path) -> None:
+    second, last = soaked(tmp_path, 300_000, arenas=256, every=5_000, ticks=32)
+    assert_flat(second, last)
+    assert 1 < second[0].threads < 6
+
+
+@pytest.mark.slow
+def test_20_million_steps_stay_as_they_were_after_warming_up(tmp_path: Path) -> None:
+    second, last = soaked(tmp_path, 20_000_000, arenas=1024, every=100_000, ticks=128)
+    assert_flat(second, last)
+    assert median(last, "tick") < SLOWER * median(second, "tick")
+
+
+def count(kind: type) -> int:
+    gc.collect()
+    return sum(issubclass(type(each), kind) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("scene", ["balance", "lander"])
+def test_anchors_and_evaluations_leave_no_spaces_and_no_worlds_behind(scene: str) -> None:
+    found = load_scene(scene)
+    choose = {"policy": lambda seen: np.zeros(len(seen), np.int64)}
+    spaces, bodies, worlds = count(pymunk.Space), count(pymunk.Body), len(esper.list_worlds())
+    world = World(found, arenas=200, policies=choose, resources=(Trail({}),))
+    own = count(pymunk.Space) - spaces
+    own_bodies = count(pymunk.Body) - bodies
+    assert own == len(world.physics.shards)
+    for _ in range(4):
+        world.anchor()
+        world.tick()
+        play_episodes(found, choose, [1, 2])
+    assert count(pymunk.Space) - spaces == own
+    assert count(pymunk.Body) - bodies == own_bodies
+    world.close()
+    del world
+    assert count(pymunk.Space) == spaces
+    assert len(esper.list_worlds()) == worlds
