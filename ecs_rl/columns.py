@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.components import (
     Chance,
@@ -20,7 +21,7 @@ from ecs_rl.components import (
     Pose,
     Touch,
 )
-from ecs_rl.components.trail import Columns
+from ecs_rl.components.trail import Columns, Trail
 from ecs_rl.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -59,3 +60,19 @@ def _fields(world: World) -> Iterator[tuple[str, object, str]]:
                 value = getattr(component, field.name)
                 if isinstance(value, np.ndarray | int):
                     yield f"{kind.__name__}/{number}/{field.name}", component, field.name
+
+
+def follow(trail: Trail, actions: tuple[NDArray[Any], ...]) -> None:
+    """Note one tick's actions, choices in a byte each where they fit."""
+    trail.actions.append(tuple(_small(action) for action in actions))
+
+
+def stacked(trail: Trail) -> list[NDArray[Any]]:
+    """Return (ticks, rows, ...) actions for each policy; nothing if there was no tick."""
+    return [np.stack(column) for column in zip(*trail.actions, strict=True)]
+
+
+def _small(action: NDArray[Any]) -> NDArray[Any]:
+    if action.dtype.kind in "iu":
+        return action.astype(np.uint8 if action.size and action.max() < 256 else np.int64)
+    return action.copy()

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ecs_rl.columns import stacked
 from ecs_rl.components import Trail
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs import Manifest, section
@@ -24,7 +25,7 @@ EXAM = ("taken_at", "last", "solved_step", "solved_second")
 def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, Any]]:
     """Return the world as tensors by section, and what else must be known as JSON values."""
     trail = training.world.one(Trail)
-    way = dict(enumerate(trail.stacked()))
+    way = dict(enumerate(stacked(trail)))
     parts = {
         "world": {name: _tensor(column) for name, column in trail.anchor.items()},
         "trail": {str(policy): _tensor(actions) for policy, actions in way.items()},

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
 from ecs_rl.arrays import F64
-from ecs_rl.columns import columns_of, put_columns
+from ecs_rl.columns import columns_of, follow, put_columns
 from ecs_rl.components import (
     Action,
     Chance,
@@ -193,6 +193,7 @@ class World:
         assert isinstance(respawn, Respawn)
         with blaming(self.scene.file):
             respawn.begin_all()
+            self.physics.rebuild()
             for plan in self.arena.agents:
                 for kind, rules in (("reward", plan.earns), ("end", plan.ends)):
                     for name, rule in rules.items():
@@ -229,7 +230,7 @@ class World:
         stages = [self.stages[name] for name in PLAYING if name != "decide"]
         trail = self.one(Trail)
         for taken in zip(*actions, strict=True):
-            trail.follow(taken)
+            follow(trail, taken)
             for mind, action in zip(minds, taken, strict=True):
                 mind.value = action.astype(np.int64) if action.dtype.kind in "iu" else action
             for stage in stages:

@@ -22,7 +22,7 @@ SCENE = Scene(
         "dqn": {
             "arenas": 16,
             "threads": 1,
-            "steps": "100k",
+            "steps": "200k",
             "eval_every": 2048,
             "checkpoint_every": "25k",
             "lr": 1e-3,

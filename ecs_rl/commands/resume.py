@@ -63,23 +63,34 @@ def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
 
 def resume(training: Training, settings: TrainSettings) -> TrainingRun:
     """Bring a prepared training to where the run's newest checkpoint stands, and write on there."""
-    from ecs_rl.playback import check_same
-    from ecs_rl.resume import go_on
-    from ecs_rl.runs import TrainingRun
+    from ecs_rl.runs import TrainingRun, read_metadata
 
     run = run_meant(settings)
+    before = read_metadata(run).status
+    record = TrainingRun.resume(run)  # the lock first: another writer could still be saving
+    try:
+        _go_on(training, record, settings)
+    except BaseException:
+        record.abandon(before)
+        raise
+    return record
+
+
+def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
+    from ecs_rl.playback import check_same
+    from ecs_rl.resume import go_on
+
+    run, scene = record.path, training.world.scene
     manifest, tensors = newest_checkpoint(run)
-    if manifest.scene != training.world.scene.reference:
+    if manifest.scene != scene.reference:
         raise CommandError(f"{run} trains '{manifest.scene}', not '{settings.scene}': name that scene to resume it")
     if manifest.agent != settings.agent:
         raise CommandError(f"{run} trains {manifest.agent}, not {settings.agent}: leave --agent out to resume it")
-    check_same(run, manifest, training.world.specs, training.world.scene.name)
-    record = TrainingRun.resume(run)
+    check_same(run, manifest, training.world.specs, scene.name)
     record.cut_logs(manifest.resume["logs"])
     record.write_config(_config_of(record, settings))
     training.write_to(record)
     go_on(training, manifest, tensors)
-    return record
 
 
 def _config_of(record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:

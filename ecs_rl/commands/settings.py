@@ -106,6 +106,8 @@ class TrainSettings:
     """Read settings from this file: the names of the flags, and tables [ppo] and [dqn]."""
     threads: int = 0
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
+    tb: bool = False
+    """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs the extra: pip install 'ecs-rl[tb]')."""
     json: bool = False
     """End with one JSON object on stdout; progress goes to stderr."""
     check: bool = False

@@ -53,10 +53,15 @@ def run(settings: TrainSettings) -> int:
 
         return check_scene(load_scene(settings.scene), settings)
     from ecs_rl.runs import TrainingRun
+    from ecs_rl.runs.board import require_tensorboard
 
+    if settings.tb:
+        require_tensorboard()
     training = prepared(settings)
     if settings.resume is not None:
         record = resume(training, settings)
+        if settings.tb:
+            record.open_board()
         return train(training, record, settings)
     if settings.init_from is not None:
         start_from(training, settings.init_from)
@@ -66,6 +71,8 @@ def run(settings: TrainSettings) -> int:
         settings.name, settings.version, settings.runs, scene=scene, agent=settings.agent, seed=settings.seed
     )
     record.write_config(settings_as_dict(settings))
+    if settings.tb:
+        record.open_board()
     training.write_to(record)
     return train(training, record, settings)
 
@@ -126,7 +133,7 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings) -> i
                 progress.update(partial(snapshot, training, settings))
         except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
             problem = error
-            close_diverged(training)
+            close_diverged(training, error)
         except BaseException as error:
             close_failed(training, error)
             raise
@@ -138,19 +145,21 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings) -> i
     return 0 if problem is None else DivergedError.exit_code
 
 
-def close_diverged(training: Training) -> None:
+def close_diverged(training: Training, problem: BaseException) -> None:
     """Save the parameters once more if they are still finite, and end."""
     try:
         if training.session.agent.is_finite():
             training.session.save_checkpoint()
+    except EcsRlError as second:
+        print(f"train.py: nor could it be saved: {second}", file=sys.stderr)
     finally:
-        training.close("diverged")
+        close_failed(training, problem, "diverged")
 
 
-def close_failed(training: Training, problem: BaseException) -> None:
+def close_failed(training: Training, problem: BaseException, status: str = "failed") -> None:
     """Save what can be saved after a failure; a second failure is told as well, and never in place of the first."""
     try:
-        training.close("failed")
+        training.close(status)
     except EcsRlError as second:
         if second is not problem:
             print(f"train.py: nor could it be saved: {second}", file=sys.stderr)

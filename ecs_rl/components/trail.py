@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 Columns = dict[str, NDArray[Any]]
@@ -24,17 +23,3 @@ class Trail:
     """The world's columns at the anchor; empty while nothing is to be saved."""
     actions: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
     """One entry per tick since then: the actions of every policy."""
-
-    def follow(self, actions: tuple[NDArray[Any], ...]) -> None:
-        """Note one tick's actions, choices in a byte each where they fit."""
-        self.actions.append(tuple(_small(action) for action in actions))
-
-    def stacked(self) -> list[NDArray[Any]]:
-        """Return (ticks, rows, ...) for each policy; nothing if there was no tick."""
-        return [np.stack(column) for column in zip(*self.actions, strict=True)]
-
-
-def _small(action: NDArray[Any]) -> NDArray[Any]:
-    if action.dtype.kind in "iu":
-        return action.astype(np.uint8 if action.size and action.max() < 256 else np.int64)
-    return action.copy()

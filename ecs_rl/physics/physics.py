@@ -45,7 +45,8 @@ class Physics:
         self.ground.segments[:, : len(self._walls)] = self._walls
         self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
         self.collides = any(collides(arena).values())
-        self.rebuild()
+        self.shards: list[Shard] = []
+        """None before the first `rebuild`, which needs to know where everything starts."""
         self._pool = ThreadPoolExecutor(self.threads - 1, "physics") if self.threads > 1 else None
 
     def rebuild(self) -> None:
@@ -117,7 +118,7 @@ class Physics:
         self.state[:, :, rows] = self.start(drawn).transpose(2, 1, 0)
         self.touch.pairs[rows] = False
         self._shape_ground(rows, drawn)
-        if self.collides:
+        if self.collides and self.shards:
             forget_pushes([body for row in rows.tolist() for body in self._bodies[row]])
         self.put(rows)
 
@@ -129,6 +130,8 @@ class Physics:
 
     def put(self, rows: I64) -> None:
         """Move the bodies of these arenas to where the columns say."""
+        if not self.shards:
+            return
         moved = np.ascontiguousarray(self.state[:, :, rows].transpose(2, 1, 0))
         moved[:, :, 0] += self._origin[rows, None]
         bodies = [body for row in rows.tolist() for body in self._bodies[row]]
@@ -161,7 +164,8 @@ class Physics:
         shown = self.ground.segments[:, len(self._walls) :]
         row, number = np.nonzero((shown[rows] != segments).any(axis=(2, 3)))
         shown[rows] = segments
-        self._move_segments(rows[row], number)
+        if self.shards:
+            self._move_segments(rows[row], number)
 
     def _move_segments(self, arena: I64, number: I64) -> None:
         """Put some segments of terrain, each named by its arena and its number there, where the columns say."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecs_rl.agents.base import Experience
+from ecs_rl.columns import follow
 from ecs_rl.components import Action, NextObservation, Observation, Reward, RowEnds, Session, Trail
 from ecs_rl.processors.base import Stage
 
@@ -35,5 +36,5 @@ class Record(Stage):
             for before, action, reward, after, ends in self.minds
         ]
         if self.trail.anchor:
-            self.trail.follow(tuple(experience.action for experience in told))
+            follow(self.trail, tuple(experience.action for experience in told))
         self.session.training.record(told[0] if len(told) == 1 else tuple(told), steps=self.world.arenas)

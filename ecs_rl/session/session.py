@@ -272,7 +272,7 @@ class TrainingSession:
         self._closed = True
         status = status or ("finished" if self.is_done else "interrupted")
         try:
-            if status != "diverged" and self._total_steps > self._keeper.saved_step:
+            if status != "diverged" and self._keeper.is_behind(self._total_steps):
                 self.save_checkpoint()
         except DivergedError:
             status = "diverged"

@@ -19,11 +19,11 @@ from time import perf_counter
 from typing import Any
 from unittest.mock import patch
 
+from ecs_rl import world as world_module
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.train import prepared, recipes_of
-from ecs_rl.components import Trail
-from ecs_rl.physics.physics import Physics
+from ecs_rl.processors import record as record_module
 from ecs_rl.processors.write import Write
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs import run as run_module
@@ -35,14 +35,14 @@ from ecs_rl.world import World
 SLICE = 16
 """Ticks that one training takes before it is the other's turn."""
 WATCHED: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
-    ("rebuild physics", Physics, ("rebuild",)),
-    ("copy columns", World, ("anchor",)),
+    ("rebuild physics", World, ("anchor",)),
+    ("copy columns", world_module, ("columns_of",)),
     ("gather and encode", Keeper, ("save", "save_if_best")),
     ("hash", run_module, ("sealed_pieces",)),
     ("fsync", os, ("fsync",)),
     ("log rows", TrainingRun, ("log_train_episodes", "log_eval_episode", "log_metrics", "flush")),
     ("make metrics", Write, ("metrics",)),
-    ("note actions", Trail, ("follow",)),
+    ("note actions", record_module, ("follow",)),
     ("files and metadata", TrainingRun, ("save_checkpoint", "save_best", "prune_checkpoints", "update_metadata")),
     ("session state", TrainingSession, ("state",)),
 )

@@ -53,7 +53,7 @@ def test_seconds_add_up_and_the_speed_is_steps_over_them(told: Told) -> None:
 
 
 def test_the_run_directory_holds_what_the_contract_names(told: Told) -> None:
-    names = {"metadata.json", "config.json", "checkpoints"}
+    names = {"metadata.json", "config.json", "checkpoints", ".lock"}
     names |= {"train_episodes.jsonl", "eval_episodes.jsonl", "metrics.jsonl"}
     assert {path.name for path in told.run.iterdir()} == names
     assert told.run.parent.name == "v1"
