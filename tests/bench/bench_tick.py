@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import ActMode, Agent, Experience, Floats, PolicySpec, State
 from ecs_rl.commands.check import random_chooser
-from ecs_rl.components import Session
+from ecs_rl.components import Session, Trail
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import PLAYING
 from ecs_rl.session import TrainingSession
@@ -99,6 +99,7 @@ def measure(scene_name: str, arenas: int, threads: int, rounds: int) -> Measured
         policies=dict.fromkeys(specs, lambda seen: agent.act(seen, ActMode.EXPLORE)),
         stages=(*PLAYING, "record", "tally"),
         session=session,
+        resources=(Trail({}),),
     )
     for _ in range(100):  # until episodes end at all sorts of times
         world.tick()
