@@ -56,7 +56,7 @@ def test_ci_runs_the_readmes_test_command() -> None:
 
 def test_every_flag_that_is_named_exists() -> None:
     known = {f"--{name.replace('_', '-')}" for name in TrainSettings.__dataclass_fields__}
-    known |= {"--headless", "--help", "--list", "--ppo.lr", "--seeds"}
+    known |= {"--headless", "--help", "--list", "--ppo.lr", "--seeds", "--grid"}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z.-]*", README)) <= known
 
 
