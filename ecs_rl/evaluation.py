@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from ecs_rl.components import Episodes
 from ecs_rl.components.mind import ChooseAction
@@ -20,12 +20,23 @@ MOST_EXPLOSIONS = 5
 
 def play_episodes(scene: Scene, policies: Mapping[str, ChooseAction], seeds: Sequence[int]) -> list[EpisodeRecord]:
     """Play one episode for each seed, all at once in the arenas of a new world; return them in the seeds' order."""
+    playing = play_slices(scene, policies, seeds)
+    while True:
+        try:
+            next(playing)
+        except StopIteration as done:
+            return list(done.value)
+
+
+def play_slices(
+    scene: Scene, policies: Mapping[str, ChooseAction], seeds: Sequence[int]
+) -> Generator[None, None, list[EpisodeRecord]]:
+    """Do the same a tick at a time."""
     world = World(scene, arenas=len(seeds), seeds=seeds, policies=policies)
     try:
         episodes = world.one(Episodes)
-        records: list[EpisodeRecord | None] = [None] * len(seeds)
-        missing = len(seeds)
-        while missing:
+        records: dict[int, EpisodeRecord] = {}
+        while len(records) < len(seeds):
             if world.ticks > scene.max_ticks * MOST_EXPLOSIONS:
                 raise SceneError(
                     f"{scene.name}: an arena explodes in every episode; see `train.py {scene.name} --check`"
@@ -33,9 +44,8 @@ def play_episodes(scene: Scene, policies: Mapping[str, ChooseAction], seeds: Seq
             world.tick()
             if episodes.finished is not None:
                 for arena, record in zip(episodes.finished.arena.tolist(), records_of(episodes), strict=True):
-                    if records[arena] is None:
-                        records[arena] = record
-                        missing -= 1
-        return [record for record in records if record is not None]
+                    records.setdefault(arena, record)  # the arena's first; the ones after it do not count
+            yield
+        return [records[arena] for arena in range(len(seeds))]
     finally:
         world.close()

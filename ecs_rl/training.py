@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -14,7 +14,7 @@ from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.components import Exam, Journal, Session, Trail
 from ecs_rl.components.mind import ChooseAction
-from ecs_rl.evaluation import SEED, play_episodes
+from ecs_rl.evaluation import SEED, play_slices
 from ecs_rl.resume import surroundings
 from ecs_rl.scene.arena import Scene
 from ecs_rl.schedule import TRAINING
@@ -72,6 +72,13 @@ class Training:
         self.world.tick()
         self.seconds = perf_counter() - self.journal.began
 
+    def slices(self) -> Iterator[None]:
+        """Run one tick in slices: between two of them a window may draw, and other worlds may run."""
+        if not self.journal.began:
+            self.journal.began = perf_counter()
+        yield from self.world.slices()
+        self.seconds = perf_counter() - self.journal.began
+
     @property
     def solved(self) -> bool:
         """Whether an evaluation has reached the scene's `solved_at`."""
@@ -123,7 +130,7 @@ def prepare(
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
-    play = partial(play_episodes, scene, choosers(agents, ActMode.GREEDY))
+    play = partial(play_slices, scene, choosers(agents, ActMode.GREEDY))
     exam = Exam(eval_every, seeds, play, scene.solved_at)
     journal = Journal(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     world = World(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeVar
@@ -47,6 +47,7 @@ from ecs_rl.watchdog import Watchdog
 
 C = TypeVar("C")
 _serial = count()
+_DONE = object()
 
 
 @dataclass(frozen=True)
@@ -210,6 +211,19 @@ class World:
                 esper.process()
             else:
                 self.watchdog.tick()
+        self.ticks += 1
+
+    def slices(self) -> Iterator[None]:
+        """Run one tick in slices; between two of them other worlds may run."""
+        for stage in self.stages.values():
+            self.enter()
+            work = stage.slices()
+            while True:
+                with blaming(self.scene.file):
+                    if next(work, _DONE) is _DONE:
+                        break
+                yield
+                self.enter()
         self.ticks += 1
 
     def anchor(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,8 @@ class Exam:
     """Steps between two evaluations."""
     seeds: tuple[int, ...]
     """One episode each."""
-    play: Callable[[Sequence[int]], list[EpisodeRecord]]
-    """Plays a greedy episode for each seed, in a world of its own."""
+    play: Callable[[Sequence[int]], Generator[None, None, list[EpisodeRecord]]]
+    """Plays a greedy episode for each seed, in a world of its own, a tick at a time; returns the records."""
     solved_at: float | None
     taken_at: int = 0
     """Steps at the last evaluation."""

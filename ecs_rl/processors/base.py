@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,23 @@ class Stage(esper.Processor):
         began = perf_counter()
         self.run()
         self.seconds += perf_counter() - began
+
+    def slices(self) -> Iterator[None]:
+        """Do the same in slices, so that a window can draw in between; most stages are a single one."""
+        self.process()
+        yield
+
+    def timed(self, work: Iterator[None]) -> Iterator[None]:
+        """Pass on the slices of some work, counting the time that is spent in them."""
+        while True:
+            began = perf_counter()
+            try:
+                next(work)
+            except StopIteration:
+                return
+            finally:
+                self.seconds += perf_counter() - began
+            yield
 
     def run(self) -> None:
         """Do this stage's part of the tick."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -21,22 +22,32 @@ class Evaluate(Stage):
 
     def run(self) -> None:
         """Hold an exam at the first tick at or past each multiple of `every`, and when the steps are done."""
+        for _ in self.examine():
+            pass
+
+    def slices(self) -> Iterator[None]:
+        """Stop after each tick of an exam."""
+        return self.timed(self.examine())
+
+    def examine(self) -> Iterator[None]:
+        """Hold an exam if one is due, and note whether the scene is solved."""
         exam, training = self.exam, self.session.training
         steps = training.total_steps
         due = steps // exam.every > exam.taken_at // exam.every
         if not due and not (training.is_done and exam.taken_at < steps):
             return
         trained = perf_counter() - self.journal.began - self.seconds
-        self.hold()
+        yield from self.hold()
         reached = exam.solved_at is not None and exam.last is not None and exam.last >= exam.solved_at
         if reached and exam.solved_step is None:
             exam.solved_step, exam.solved_second = steps, trained
 
-    def hold(self) -> None:
+    def hold(self) -> Iterator[None]:
         """Play the episodes and tell the session."""
         exam, training = self.exam, self.session.training
         exam.taken_at = training.total_steps
-        for seed, record in zip(exam.seeds, exam.play(exam.seeds), strict=True):
+        records = yield from exam.play(exam.seeds)
+        for seed, record in zip(exam.seeds, records, strict=True):
             training.on_eval_episode(record.total_reward, record.length, record.status, record.extras, seed)
         report = training.eval_report()
         assert report is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ecs_rl.components import Session
@@ -22,3 +23,7 @@ class Learn(Stage):
         """Finish the update that is due, if any."""
         for _ in self.session.training.learn():
             pass
+
+    def slices(self) -> Iterator[None]:
+        """Stop after each minibatch."""
+        return self.timed(self.session.training.learn())

@@ -1,11 +1,11 @@
 """What saving and logging cost: `python tests/bench/bench_saving.py [SCENE ...] [--rounds 4] [--runs DIR]`.
 
-Two trainings of the scene at its own defaults go on in turns in one process, a few ticks each: one writes a run with
+Two trainings of the scene at its own defaults go on in turns in one process, a rollout each: one writes a run with
 all its checkpoints, logs and metrics, the other writes nothing. Where the first one makes its physics anew, the second
 does so too, outside of its time: so both see the same bits, which is checked at the end, and all that differs is
-saving. All that is done twice, since the training that was made second is 2 % faster even if neither saves (memory that
-lies better): once that is the one that saves, once the other. A round is as long as the steps between two checkpoints.
-The target is under 3 % of training time.
+saving. A turn is a rollout with its update, so that nobody's updates come while the other's data fills the caches. All
+is done twice, as memory may lie better for the one that was made first. A round is as long as the steps between two
+checkpoints. The target is under 3 % of training time.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ from ecs_rl.session.keeper import Keeper
 from ecs_rl.training import Training
 from ecs_rl.world import World
 
-SLICE = 16
-"""Ticks that one training takes before it is the other's turn."""
 WATCHED: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("rebuild physics", World, ("anchor",)),
     ("copy columns", world_module, ("columns_of",)),
@@ -92,6 +90,7 @@ class Pair:
 
     def __init__(self, settings: TrainSettings, folder: Path, split: Split, *, saving_first: bool) -> None:
         self.every, self.arenas, self.split = settings.checkpoint_every, settings.arenas, split
+        self.turn = settings.ppo.rollout
         made = prepared(settings), prepared(settings)
         self.saving, self.bare = made if saving_first else made[::-1]
         run = TrainingRun.create(settings.name, runs_dir=folder, scene=settings.scene, agent=settings.agent)
@@ -105,7 +104,7 @@ class Pair:
 
     def round(self) -> tuple[float, float]:
         """Take the ticks between two checkpoints, in turns; return the seconds of each training."""
-        seconds, turns = [0.0, 0.0], -(-self.every // self.arenas // SLICE)
+        seconds, turns = [0.0, 0.0], -(-self.every // self.arenas // self.turn)
         for turn in range(turns):
             for which in ((0, 1), (1, 0))[turn % 2]:
                 self.split.on = which == 0
@@ -115,7 +114,7 @@ class Pair:
 
     def _advance(self, training: Training) -> float:
         began, elsewhere = perf_counter(), 0.0
-        for _ in range(SLICE):
+        for _ in range(self.turn):
             if training.done:
                 break
             training.tick()
