@@ -25,6 +25,23 @@ STATE = BodyFields.POSITION | BodyFields.ANGLE | BodyFields.VELOCITY | BodyField
 """x, y, angle, vx, vy, spin: six doubles, in this order."""
 
 
+class InBuffer(Buffer):
+    """A buffer for numbers that go into the physics from numpy's memory; it has none of its own to lose."""
+
+    def __init__(self) -> None:
+        self._float_arr, self._int_arr = _ffi.new("pmFloatArray *"), _ffi.new("pmIntArray *")
+        self._float_buf = self._int_buf = None
+
+
+class OutBuffer(Buffer):
+    """A buffer that C fills and that gives its memory back: pymunk's own never does (7.3), and anchors make many."""
+
+    def __init__(self) -> None:
+        self._float_arr = _ffi.gc(_lib.pmFloatArrayNew(0), _lib.pmFloatArrayFree)
+        self._int_arr = _ffi.gc(_lib.pmIntArrayNew(0), _lib.pmIntArrayFree)
+        self._float_buf = self._int_buf = None
+
+
 def body_pointers(bodies: Sequence[pymunk.Body]) -> list[Any]:
     """Return what `set_states` wants of these bodies; each lives as long as its body."""
     return [body._body for body in bodies]
@@ -34,7 +51,7 @@ def set_states(bodies: Sequence[Any], rows: F64) -> None:
     """Set the state of each body from its row; the row function trusts the buffer's length, so it is checked here."""
     if rows.shape != (len(bodies), 6) or not rows.flags.c_contiguous or rows.dtype != np.float64:
         raise ValueError(f"{len(bodies)} bodies need ({len(bodies)}, 6) doubles, not {rows.shape} of {rows.dtype}")
-    buffer = Buffer()
+    buffer = InBuffer()
     buffer.set_float_buf(rows)
     buffer._float_arr.num = 0  # counts up as rows are read
     told = _ffi.new("pmBatchedData *")

@@ -15,7 +15,7 @@ from pymunk.batch import ArbiterFields, BodyFields
 
 from ecs_rl.arrays import F64, I64
 from ecs_rl.physics.build import Built, add_arena, collides, mend_arena
-from ecs_rl.physics.direct import STATE
+from ecs_rl.physics.direct import STATE, InBuffer, OutBuffer
 from ecs_rl.scene.arena import Arena, Scene
 
 _FORCE = BodyFields.FORCE | BodyFields.TORQUE
@@ -39,12 +39,12 @@ class Shard:
         self.origin = spacing * scattered(self.count)
         self.built: list[Built] = [add_arena(self.space, arena, float(x)) for x in self.origin]
         self._force = np.zeros((self.count * self.roles + 1, 3))
-        self._force_in, self._state_out, self._contacts = batch.Buffer(), batch.Buffer(), batch.Buffer()
+        self._force_in, self._state_out, self._contacts = InBuffer(), OutBuffer(), OutBuffer()
         self._force_in.set_float_buf(self._force)
         self._check_rows(static)
 
     def _check_rows(self, static: pymunk.Body) -> None:
-        buffer = batch.Buffer()
+        buffer = OutBuffer()
         batch.get_space_bodies(self.space, BodyFields.BODY_ID | STATE, buffer)
         ids = np.frombuffer(buffer.int_buf(), dtype=np.uintp).astype(np.int64)
         expected = [body.id for built in self.built for body in built.bodies] + [static.id]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.components import Exam, Explosion, Journal, Session
+from ecs_rl.components import Exam, Explosion, Journal, Session, Trail
 from ecs_rl.processors.base import Stage
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
 
+LONGEST_TRAIL = 50_000
+"""Ticks after which the physics is made anew even if nothing is saved, so that the trail of actions stays small."""
 FLUSH_EVERY = 2.0
 """Seconds after which log rows reach the disk for whoever reads along; no result depends on it."""
 
@@ -21,7 +23,7 @@ class Write(Stage):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.session, self.exam, self.journal = world.one(Session), world.one(Exam), world.one(Journal)
-        self.explosion = world.one(Explosion)
+        self.explosion, self.trail = world.one(Explosion), world.one(Trail)
         self.flushed = 0.0
 
     def run(self) -> None:
@@ -38,6 +40,8 @@ class Write(Stage):
             if now - self.flushed > FLUSH_EVERY:
                 self.flushed = now
                 training.run.flush()
+        if len(self.trail.actions) >= LONGEST_TRAIL:
+            self.world.anchor()
         if training.is_due():  # last, so that the checkpoint counts this tick's row
             self.world.anchor()
             training.save_checkpoint()
