@@ -75,9 +75,9 @@ class Finished:
     length: I64
     terminated: Bool
     terms: F64
-    """(episodes, terms) Sum of each named reward term."""
+    """(terms, episodes) Sum of each named reward term."""
     reasons: Bool
-    """(episodes, rules) Which rules ended it."""
+    """(rules, episodes) Which rules ended it."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Episodes:
     """What the running episodes earned, and those that just ended. Written by judge and respawn."""
 
     terms: F64
-    """(arenas, terms) Sum of each named reward term since the episode began."""
+    """(terms, arenas) Sum of each named reward term since the episode began."""
     term_names: tuple[str, ...]
     reason_names: tuple[str, ...]
     finished: Finished | None = field(default=None)

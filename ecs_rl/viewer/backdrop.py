@@ -1,0 +1,128 @@
+"""What stands still behind the bodies: sky, ground, rails, a metre grid and a scale; painted once and kept."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pygame
+
+from ecs_rl.arrays import F64
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.draw import MOST, Tile, line
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.palette import DIM, DUSK, EARTH, EARTH_DEEP, EARTH_EDGE, FAINT, NIGHT, RULE, mix
+from ecs_rl.viewer.text import SMALL
+from ecs_rl.viewer.view import GroundView, Point
+
+STARS = 70
+OUTSIDE = 50.0
+"""Pixels beyond the edges of the picture."""
+SHADES = 10
+"""Steps in which the earth gets darker with depth."""
+
+
+def paint_backdrop(surface: pygame.Surface, ground: GroundView, camera: Camera, kit: Kit, scale_bar: bool) -> None:
+    """Paint the whole background of a stage."""
+    paint_sky(surface, stars=bool(ground.lines))
+    paint_grid(surface, camera)
+    for x in ground.limits:
+        _limit(surface, camera.pixel((x, 0.0))[0], kit)
+    for rail in ground.rails:
+        _rail(surface, camera.pixel(rail[0]), camera.pixel(rail[1]), kit)
+    for points in ground.lines:
+        _earth(surface, camera.pixels(points), kit)
+    for start, end in ground.walls:
+        line(surface, camera.pixel(start), camera.pixel(end), EARTH_EDGE, max(2.0 * kit.scale, 0.04 * camera.zoom))
+    if scale_bar:
+        _scale_bar(surface, camera, kit)
+
+
+def paint_sky(surface: pygame.Surface, *, stars: bool) -> None:
+    """Fill with a sky that is lighter below, with the same stars every time."""
+    w, h = surface.get_size()
+    shade = np.linspace(0.0, 1.0, max(h, 1))[:, None] ** 1.5
+    column = pygame.Surface((1, h))
+    rows = np.array(NIGHT) + shade * (np.array(DUSK) - NIGHT)
+    pygame.surfarray.blit_array(column, rows[None].round().astype(np.uint8))
+    surface.blit(pygame.transform.scale(column, (w, h)), (0, 0))
+    if stars:
+        for x, y, light in np.random.default_rng(7).random((STARS, 3)).tolist():
+            colour = mix(NIGHT, DIM, 0.25 + 0.45 * light * light)
+            size = 2 if light > 0.93 else 1
+            surface.fill(colour, (int(x * w), int(y * h * 0.9), size, size))
+
+
+def paint_grid(surface: pygame.Surface, camera: Camera) -> None:
+    """Draw faint lines a round number of metres apart."""
+    w, h = surface.get_size()
+    step = round_length(90 / camera.zoom)
+    colour = mix(NIGHT, RULE, 0.45)
+    x0, y0 = camera.metres((0, h))
+    x1, y1 = camera.metres((w, 0))
+    for i in range(math.ceil(x0 / step), math.floor(x1 / step) + 1):
+        surface.fill(colour, (round(camera.pixel((i * step, 0.0))[0]), 0, 1, h))
+    for i in range(math.ceil(y0 / step), math.floor(y1 / step) + 1):
+        surface.fill(colour, (0, round(camera.pixel((0.0, i * step))[1]), w, 1))
+
+
+def round_length(metres: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, at least as long."""
+    power = 10.0 ** math.floor(math.log10(max(metres, 1e-9)))
+    return next(power * m for m in (1, 2, 5, 10) if power * m >= metres * (1 - 1e-9))
+
+
+def _earth(surface: pygame.Surface, line_at: F64, kit: Kit) -> None:
+    w, h = surface.get_size()
+    if len(line_at) < 2 or not np.isfinite(line_at).all():
+        return
+    points: list[Point] = [tuple(p) for p in line_at.tolist()]
+    if (np.diff(line_at[:, 0]) > 0).all():
+        edge = points = _across_the_picture(line_at, w)
+        left, right = edge[0], edge[-1]
+        depth = max(1.0, h * 0.05)
+        for i in range(SHADES):
+            lowered = [(x, y + i * depth) for x, y in edge]
+            colour = mix(EARTH, EARTH_DEEP, (i / (SHADES - 1)) ** 0.6)
+            pygame.draw.polygon(surface, colour, [*lowered, (right[0], h + 1), (left[0], h + 1)])
+    tile = Tile(points, 3 * kit.scale, EARTH_EDGE, surface.get_clip())
+    tile.stroke(points, EARTH_EDGE, 1.8 * kit.scale)
+    tile.put(surface)
+
+
+def _across_the_picture(line_at: F64, width: int) -> list[Point]:
+    """Return the part of a line that is seen, from edge to edge: pygame walks through every pixel of a polygon."""
+    inside = (line_at[:, 0] > -OUTSIDE) & (line_at[:, 0] < width + OUTSIDE)
+    x = np.concatenate(([-OUTSIDE], line_at[inside, 0], [width + OUTSIDE]))
+    y = np.clip(np.interp(x, line_at[:, 0], line_at[:, 1]), -MOST, MOST)
+    return [(a, b) for a, b in np.stack((x, y), axis=1).tolist()]
+
+
+def _rail(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> None:
+    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.75), 3.0 * kit.scale)
+    length = math.hypot(end[0] - start[0], end[1] - start[1])
+    if not length > 0:
+        return
+    nx, ny = -(end[1] - start[1]) / length, (end[0] - start[0]) / length
+    reach = 9 * kit.scale
+    for x, y in (start, end):
+        stop = (x - nx * reach, y - ny * reach), (x + nx * reach, y + ny * reach)
+        line(surface, *stop, EARTH_EDGE, 3.0 * kit.scale)
+
+
+def _limit(surface: pygame.Surface, x: float, kit: Kit) -> None:
+    if math.isfinite(x) and -10 < x < surface.get_width() + 10:
+        dash = kit.px(7)
+        for y in range(0, surface.get_height(), 2 * dash):
+            surface.fill(mix(NIGHT, FAINT, 0.65), (round(x), y, kit.px(1), dash))
+
+
+def _scale_bar(surface: pygame.Surface, camera: Camera, kit: Kit) -> None:
+    metres = round_length(60 * kit.scale / camera.zoom)
+    left, y = kit.px(14), surface.get_height() - kit.px(14)
+    right = left + round(metres * camera.zoom)
+    colour, tall = DIM, kit.px(3)
+    surface.fill(colour, (left, y, right - left, kit.px(1)))
+    for x in (left, right):
+        surface.fill(colour, (x, y - tall, kit.px(1), 2 * tall + kit.px(1)))
+    kit.text.draw(surface, f"{metres:g} m", (right + kit.px(7), y), size=SMALL, colour=DIM, face="numbers")

@@ -1,0 +1,167 @@
+"""What makes a stage lively: flames, arrows, sparks, trails and rays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pygame
+
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.draw import Tile, arrow, glow, line
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.palette import DIM, DUSK, FAINT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
+from ecs_rl.viewer.text import SMALL, Anchor
+from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView, RoleView
+
+FLAME: tuple[tuple[float, float, Colour, int], ...] = (
+    (1.0, 1.0, VERMILION, 150),
+    (0.74, 0.72, ORANGE, 215),
+    (0.46, 0.44, YELLOW, 245),
+    (0.24, 0.22, (255, 252, 235), 255),
+)
+"""Length, width, colour and opacity of each layer, the outermost first."""
+VELOCITY_SECONDS = 0.3
+"""The arrow of a velocity shows how far the body comes in this time."""
+TRAIL_PIECES = 14
+SPARK: Colour = (255, 226, 150)
+SLOW = 0.4
+"""Metres per second from which a touch throws sparks."""
+
+
+def draw_force(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit, tick: int) -> None:
+    """Draw what an effect does."""
+    if force.kind == "thrust":
+        draw_flame(surface, force, camera, tick)
+    elif force.kind == "push":
+        draw_push(surface, force, camera, kit)
+    else:
+        draw_twist(surface, force, camera, kit)
+
+
+def draw_flame(surface: pygame.Surface, force: ForceView, camera: Camera, tick: int) -> None:
+    """Draw a flame that points away from where it pushes, as long as it is strong, flickering with the ticks."""
+    fx, fy = force.force
+    strength = math.hypot(fx, fy)
+    if not (math.isfinite(strength) and strength > 0):
+        return
+    flicker = 0.9 + 0.1 * math.sin(tick * 2.1) * math.cos(tick * 0.7)
+    length = force.size * min(abs(force.strength), 1.5) * camera.zoom * flicker
+    ux, uy = -fx / strength, fy / strength
+    x, y = camera.pixel(force.at)
+    middle = (x + ux * length * 0.35, y + uy * length * 0.35)
+    glow(surface, middle, length * 1.1, (120, 58, 20))
+    tile = Tile(_tongue((x, y), (ux, uy), length, length * 0.21), 2, FLAME[0][2], surface.get_clip())
+    for long, wide, colour, alpha in FLAME:
+        tile.polygon(_tongue((x, y), (ux, uy), length * long, length * 0.21 * wide), colour, alpha)
+    tile.put(surface)
+
+
+def _tongue(base: Point, way: Point, length: float, half: float) -> list[Point]:
+    """Return a drop: narrow at the nozzle, widest after a quarter, pointed at the end."""
+    shape = ((0.0, 0.55), (0.1, 0.85), (0.24, 1.0), (0.42, 0.86), (0.66, 0.48), (1.0, 0.0))
+    (x, y), (ux, uy) = base, way
+    left = [(x + ux * a * length - uy * b * half, y + uy * a * length + ux * b * half) for a, b in shape]
+    right = [(x + ux * a * length + uy * b * half, y + uy * a * length - ux * b * half) for a, b in shape[-2::-1]]
+    return left + right
+
+
+def draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit) -> None:
+    """Draw an arrow in the direction of a push, as long as it is strong."""
+    strength = math.hypot(*force.force)
+    if not (math.isfinite(strength) and strength > 0 and force.strength):
+        return
+    x, y = camera.pixel(force.at)
+    length = force.size * abs(force.strength) * camera.zoom
+    end = (x + force.force[0] / strength * length, y - force.force[1] / strength * length)
+    arrow(surface, (x, y), end, WARN, 3.0 * kit.scale)
+
+
+def draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit) -> None:
+    """Draw a bent arrow around a body that is twisted."""
+    if not (math.isfinite(force.torque) and force.torque):
+        return
+    x, y = camera.pixel(force.at)
+    radius = force.size * camera.zoom
+    sweep = math.copysign(min(0.4 + 2.6 * abs(force.strength), 5.0), force.torque)
+    turns = [0.6 + sweep * i / 12 for i in range(13)]
+    points = [(x + radius * math.cos(a), y - radius * math.sin(a)) for a in turns]
+    tile = Tile(points, 4 * kit.scale, WARN, surface.get_clip())
+    tile.stroke(points[:-1], WARN, 2.5 * kit.scale)
+    tile.put(surface)
+    arrow(surface, points[-3], points[-1], WARN, 2.5 * kit.scale)
+
+
+def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: Kit) -> None:
+    """Draw where a body will be in a moment, and how fast it is."""
+    speed = math.hypot(*role.velocity)
+    if not (math.isfinite(speed) and speed > 0.15):
+        return
+    x, y = camera.pixel(role.position)
+    dx, dy = role.velocity[0] * VELOCITY_SECONDS * camera.zoom, -role.velocity[1] * VELOCITY_SECONDS * camera.zoom
+    length = math.hypot(dx, dy)
+    if length < 14 * kit.scale:
+        return
+    end = (x + dx, y + dy)
+    arrow(surface, (x, y), end, mix(DUSK, DIM, 0.9), 1.6 * kit.scale)
+    leftward = dx < -length * 0.5  # the words stand beside the tip, on the side that it points to
+    body = max((float(np.abs(outline).max()) for outline in role.outlines if outline.size), default=0.0) * camera.zoom
+    gap = max(14 * kit.scale, body + 14 * kit.scale - abs(dx))
+    at = (end[0] + (-gap if leftward else gap), end[1])
+    side: Anchor = "right" if leftward else "left"
+    kit.text.draw(surface, f"{speed:.1f} m/s", at, size=SMALL, colour=DIM, face="numbers", anchor=side)
+
+
+def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera) -> None:
+    """Draw where a body was, fading with age."""
+    points = role.trail[np.isfinite(role.trail).all(axis=1)]
+    if len(points) < 2:
+        return
+    at = camera.pixels(points).tolist()
+    pieces = min(TRAIL_PIECES, len(at) - 1)
+    for i in range(pieces):
+        first, last = i * (len(at) - 1) // pieces, (i + 1) * (len(at) - 1) // pieces
+        shade = mix(DUSK, colour, 0.75 * ((i + 1) / pieces) ** 1.4)
+        pygame.draw.aalines(surface, shade, False, at[first : last + 1])
+        pygame.draw.aalines(
+            surface, mix(DUSK, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in at[first : last + 1]]
+        )
+
+
+def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, kit: Kit) -> None:
+    """Draw a ray, brighter the nearer it hits, with a dot where it does."""
+    near = min(max(ray.nearness if math.isfinite(ray.nearness) else 0.0, 0.0), 1.0)
+    start, end = camera.pixel(ray.start), camera.pixel(ray.end)
+    if not all(map(math.isfinite, (*start, *end))):
+        return
+    colour = mix(mix(DUSK, FAINT, 0.5), SKY, near)
+    pygame.draw.aaline(surface, colour, start, end)
+    if near > 0:
+        tile = Tile((end,), 4 * kit.scale, colour, surface.get_clip())
+        tile.disc(end, 2.6 * kit.scale, colour)
+        tile.put(surface)
+
+
+def draw_contact(surface: pygame.Surface, contact: ContactView, camera: Camera, kit: Kit, tick: int) -> None:
+    """Draw a soft light where something touches, and sparks if it does so at speed."""
+    x, y = camera.pixel(contact.at)
+    speed = contact.speed if math.isfinite(contact.speed) else 0.0
+    glow(surface, (x, y), (7 + 3 * min(speed, 5.0)) * kit.scale, (150, 140, 90), 0.5 + min(speed, 1.0) / 2)
+    if speed < SLOW or not (math.isfinite(x) and math.isfinite(y)):
+        return
+    reach = (6 + 3 * min(speed, 4.0)) * kit.scale
+    for i in range(5):
+        turn = math.pi * (0.14 + 0.18 * i) + 0.25 * math.sin(tick * 1.7 + i * 2.0)
+        ux, uy = math.cos(turn), -math.sin(turn)
+        near, far = 0.55 * reach, reach * (0.8 + 0.2 * math.sin(tick + i * 1.3))
+        line(surface, (x + ux * near, y + uy * near), (x + ux * far, y + uy * far), SPARK, 1.2 * kit.scale)
+
+
+def draw_grip(surface: pygame.Surface, grip: tuple[Point, Point], camera: Camera, kit: Kit) -> None:
+    """Draw the spring between a body and the user's hand."""
+    start, end = camera.pixel(grip[0]), camera.pixel(grip[1])
+    line(surface, start, end, YELLOW, 1.6 * kit.scale)
+    tile = Tile((start, end), 7 * kit.scale, YELLOW, surface.get_clip())
+    tile.disc(start, 3.0 * kit.scale, YELLOW)
+    tile.disc(end, 5.0 * kit.scale, YELLOW)
+    tile.put(surface)

@@ -1,0 +1,280 @@
+"""From a world to the stage's part of the view model: it reads columns, and changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_rl.arrays import F64
+from ecs_rl.components import Clock, Episodes, Ground, Observation, Touch
+from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
+from ecs_rl.scene.joints import Groove, Pivot, Spring
+from ecs_rl.scene.sensors import Rays, Sensor
+from ecs_rl.viewer.shapes import exit_of, near_ground, place, role_looks, size_of
+from ecs_rl.viewer.view import (
+    NO_POINTS,
+    ContactView,
+    ForceView,
+    GridRole,
+    GridView,
+    GroundView,
+    Point,
+    RayView,
+    RoleView,
+    StageView,
+)
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.arena import Arena
+    from ecs_rl.scene.roles import Role
+    from ecs_rl.world import Seat, World
+
+TRAIL = 100
+"""Ticks that a trail is long."""
+Poses = list[tuple[float, float, float]]
+
+
+class Reader:
+    """Reads arenas of one world; `follow` one of them after each tick, then ask for its `stage` in each frame."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.arena = world, world.arena
+        self.clock, self.ground, self.touch = world.one(Clock), world.one(Ground), world.one(Touch)
+        self.episodes = world.one(Episodes)
+        self.seats = [(seat, world.of(crew.entity, Observation)) for crew in world.crews for seat in crew.seats]
+        self.parents = {j.b.name: j for j in self.arena.joints if isinstance(j, Pivot) and j.a.body is not None}
+        self.looks = role_looks(self.arena.roles, frozenset(self.parents))
+        weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
+        self.weight = weight or 1.0
+        self.bounds = bounds_of(self.arena, self.ground.segments)
+        self._trails: tuple[deque[Point], ...] = tuple(deque(maxlen=TRAIL) for _ in self.arena.roles)
+        self._followed = (-1, -1)
+        self._before: Poses = []
+        self._now: Poses = []
+        self._still = GroundView()
+        self._still_bytes = b""
+
+    def follow(self, arena: int) -> None:
+        """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here."""
+        episode = (arena, int(self.clock.episode[arena]))
+        self._before, self._now = self._now, self._poses(arena)
+        if episode != self._followed:
+            self._followed, self._before = episode, self._now
+            for trail in self._trails:
+                trail.clear()
+        for role, trail, (x, y, angle) in zip(self.arena.roles, self._trails, self._now, strict=True):
+            at = self._trailing(role)
+            if at is not None:
+                trail.append(place((x, y), angle, at))
+
+    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: str | None = None) -> StageView:
+        """Return an arena as it is, or between the last two ticks of the followed one: `blend` is the share since."""
+        poses = self._poses(arena)
+        if self._followed[0] == arena and len(self._before) == len(self._now) and blend < 1.0:
+            pairs = zip(self._before, self._now, strict=True)
+            poses = [tuple(a + (b - a) * blend for a, b in zip(p, q, strict=True)) for p, q in pairs]  # type: ignore[misc]
+        roles = tuple(self._role(arena, number, pose) for number, pose in enumerate(poses))
+        return StageView(
+            roles=roles,
+            ground=self._ground(arena),
+            springs=tuple(self._springs(poses)),
+            hinges=tuple(self._hinges(poses)),
+            forces=tuple(self._forces(arena, poses)),
+            contacts=tuple(self._contacts(arena, poses)),
+            rays=tuple(self._rays(arena, poses)),
+            selected=selected,
+            bounds=self.bounds,
+            tick=int(self.clock.tick[arena]),
+            caption=caption,
+        )
+
+    def grid(self, *, selected: int | None = None, ended: F64 | None = None) -> GridView:
+        """Return all arenas as they are."""
+        roles = tuple(
+            GridRole(role.position.copy(), role.angle.copy(), look.outlines, look.discs, look.colour)
+            for role, look in zip(self.arena.roles, self.looks, strict=True)
+        )
+        returns = self.episodes.terms.sum(axis=0)
+        fading = np.zeros(self.world.arenas) if ended is None else ended
+        rails = _rails(self.arena)
+        return GridView(roles, self.ground.segments.copy(), returns, fading, self.bounds, rails, selected)
+
+    # --- bodies -----------------------------------------------------------------------------------------------------
+
+    def _poses(self, arena: int) -> Poses:
+        return [(float(r.x[arena]), float(r.y[arena]), float(r.angle[arena])) for r in self.arena.roles]
+
+    def _role(self, arena: int, number: int, pose: tuple[float, float, float]) -> RoleView:
+        role, trail = self.arena.roles[number], self._trails[number]
+        x, y, angle = pose
+        shown = self._followed[0] == arena and len(trail) > 1
+        return replace(
+            self.looks[number],
+            position=(x, y),
+            angle=angle,
+            velocity=(float(role.vx[arena]), float(role.vy[arena])),
+            spin=float(role.spin[arena]),
+            leads=self._leads(role),
+            trail=np.array(trail) if shown else NO_POINTS,
+        )
+
+    def _leads(self, role: Role) -> bool:
+        on_rail = any(isinstance(joint, Groove) and joint.b is role for joint in self.arena.joints)
+        return role.name not in self.parents and not on_rail
+
+    def _trailing(self, role: Role) -> Point | None:
+        """Return the point of a body that leaves a trail: its middle, the far end of a pendulum, or none."""
+        joint = self.parents.get(role.name)
+        if joint is None:
+            return (0.0, 0.0) if self._leads(role) else None
+        hinge = joint.hinge
+        far = math.hypot(*hinge)
+        parent = size_of(joint.a) if joint.a.body is not None else 0.0
+        return (-hinge[0], -hinge[1]) if far > parent else None
+
+    def _springs(self, poses: Poses) -> list[tuple[Point, Point]]:
+        springs = [joint for joint in self.arena.joints if isinstance(joint, Spring)]
+        return [(self._point(j.a, j.at, poses), self._point(j.b, j.hinge, poses)) for j in springs]
+
+    def _hinges(self, poses: Poses) -> list[Point]:
+        return [self._point(j.a, j.at, poses) for j in self.arena.joints if isinstance(j, Pivot)]
+
+    def _point(self, role: Role, at: Point, poses: Poses) -> Point:
+        if role.body is None:
+            return at
+        x, y, angle = poses[role.number]
+        return place((x, y), angle, at)
+
+    # --- ground -----------------------------------------------------------------------------------------------------
+
+    def _ground(self, arena: int) -> GroundView:
+        """Return the ground, the same object as before while it has not changed."""
+        segments = self.ground.segments[arena]
+        stamp = segments.tobytes()
+        if stamp != self._still_bytes or not self._still_bytes:
+            self._still_bytes = stamp
+            self._still = ground_of(self.arena, segments)
+        return self._still
+
+    # --- what happens -----------------------------------------------------------------------------------------------
+
+    def _forces(self, arena: int, poses: Poses) -> list[ForceView]:
+        found = [self._force(effect, float(seat.amounts[i, arena]), poses) for seat, i, effect in self._effects()]
+        return [force for force in found if force is not None]
+
+    def _effects(self) -> list[tuple[Seat, int, Effect]]:
+        return [(seat, i, effect) for seat, _ in self.seats for i, effect in enumerate(seat.plan.does.effects)]
+
+    def _force(self, effect: Effect, amount: float, poses: Poses) -> ForceView | None:
+        if not amount or not math.isfinite(amount) or effect.role.body is None:
+            return None
+        role, size = effect.role, size_of(effect.role)
+        x, y, angle = poses[role.number]
+        if isinstance(effect, Thrust):
+            push = (effect.x * amount, effect.y * amount)
+            nozzle = exit_of(role, effect.at, (-push[0], -push[1]))
+            long = 1.2 * size * math.sqrt(math.hypot(effect.x, effect.y) / self.weight)
+            turned = place((0.0, 0.0), angle, push)
+            return ForceView("thrust", place((x, y), angle, nozzle), turned, amount, long)
+        if isinstance(effect, Push):
+            push = (effect.x * amount, effect.y * amount)
+            turned = place((0.0, 0.0), -angle, push)
+            edge = place((x, y), angle, exit_of(role, (0.0, 0.0), turned))
+            return ForceView("push", edge, push, amount, 1.6 * size)
+        if isinstance(effect, (Twist, Motor)):
+            torque = effect.torque if isinstance(effect, Twist) else effect.strength * math.copysign(1, effect.speed)
+            return ForceView("twist", (x, y), (0.0, 0.0), amount, 0.8 * size, torque * amount)
+        return None
+
+    def _contacts(self, arena: int, poses: Poses) -> list[ContactView]:
+        pairs = self.touch.pairs[arena]
+        ground = len(self.arena.roles)
+        found = []
+        for role in self.arena.roles:
+            if pairs[role.number, ground]:
+                x, y, angle = poses[role.number]
+                speed = math.hypot(role.vx[arena], role.vy[arena])
+                corners = near_ground(role, (x, y), angle, self.ground.segments[arena])
+                found += [ContactView(at, speed) for at in corners]
+        for one, other in np.argwhere(np.triu(pairs[:ground, :ground], 1)).tolist():
+            a, b = poses[one], poses[other]
+            mine, yours = size_of(self.arena.roles[one]), size_of(self.arena.roles[other])
+            share = mine / (mine + yours)
+            found.append(ContactView((a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share)))
+        return found
+
+    def _rays(self, arena: int, poses: Poses) -> list[RayView]:
+        found: list[RayView] = []
+        for seat, seen in self.seats:
+            first = 0
+            for sensor in seat.plan.sees:
+                if isinstance(sensor, Rays):
+                    near = seen.value[seat.rows.start + arena, first : first + len(sensor.names)]
+                    found += _rays(sensor, near.tolist(), poses[sensor.role.number])
+                first += len(sensor.names)
+        return found
+
+
+def _rays(sensor: Rays, near: list[float], pose: tuple[float, float, float]) -> list[RayView]:
+    x, y, angle = pose
+    views = []
+    for turn, nearness in zip(sensor.angles.tolist(), near, strict=True):
+        length = sensor.reach * (1.0 - nearness)
+        end = (x + length * math.cos(angle + turn), y + length * math.sin(angle + turn))
+        views.append(RayView((x, y), end, nearness))
+    return views
+
+
+def _rails(arena: Arena) -> tuple[tuple[Point, Point], ...]:
+    return tuple((j.start, j.end) for j in arena.joints if isinstance(j, Groove) and j.a.body is None)
+
+
+def ground_of(arena: Arena, segments: F64) -> GroundView:
+    """Return the ground of one arena from its (segments, 2, 2): walls first, then each terrain as one line."""
+    walls = segments[: len(arena.walls)].tolist()
+    lines, first = [], len(arena.walls)
+    for terrain in arena.terrains:
+        last = first + terrain.points - 1
+        part = segments[first:last]
+        lines.append(np.concatenate((part[:, 0], part[-1:, 1])))
+        first = last
+    pairs = tuple(((a[0], a[1]), (b[0], b[1])) for a, b in walls)
+    return GroundView(pairs, tuple(lines), _rails(arena), limits_of(arena))
+
+
+def limits_of(arena: Arena) -> tuple[float, ...]:
+    """Return how far left and right an episode goes on, where a rule says so in a way that can be read."""
+    for plan in arena.agents:
+        for rule in plan.ends.values():
+            sensor, limit = getattr(rule, "rule", None), getattr(rule, "limit", None)
+            if isinstance(sensor, Sensor) and sensor.names[0].endswith(" x") and isinstance(limit, (int, float)):
+                return (-float(limit), float(limit))
+    return ()
+
+
+def bounds_of(arena: Arena, segments: F64) -> tuple[Point, Point]:
+    """Return what to show of an arena: its bodies in all their starts, the ground, what hangs in every direction."""
+    starts = np.concatenate([role.position for role in arena.roles])
+    arms = [2 * math.hypot(*joint.hinge) for joint in arena.joints if isinstance(joint, Pivot)]
+    size = max(size_of(role) for role in arena.roles)
+    reach = max([size, *arms]) * 1.25
+    low, high = starts.min(axis=0) - reach, starts.max(axis=0) + reach
+    spans = [segments[:, : len(arena.walls)].reshape(-1, 2)]
+    first = len(arena.walls)
+    for terrain in arena.terrains:  # its ends lie outside, so that it reaches over the edges of the picture
+        last = first + terrain.points - 1
+        spans.append(segments[:, first + 1 : last - 1].reshape(-1, 2))
+        first = last
+    points = np.concatenate(spans)
+    limits = limits_of(arena)
+    if len(points):
+        low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))
+    elif limits:
+        low[0], high[0] = limits[0] - size, limits[1] + size
+    else:
+        low[0], high[0] = min(low[0], -2.2 * reach), max(high[0], 2.2 * reach)
+    return (float(low[0]), float(low[1])), (float(high[0]), float(high[1]))

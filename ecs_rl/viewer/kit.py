@@ -1,0 +1,51 @@
+"""What everything that draws is handed: the scale of the screen, the text, and pictures kept from earlier frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pygame
+
+from ecs_rl.viewer.text import Text
+
+Paint = Callable[[pygame.Surface], None]
+
+
+def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None:
+    """Return the part of a surface that an area covers, whose origin is the area's corner; None if there is none."""
+    seen = area.clip(surface.get_rect())
+    return surface.subsurface(seen) if seen.w > 0 and seen.h > 0 else None
+
+
+class Layers:
+    """Pictures by name; each is painted anew only when what it shows has changed."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[object, pygame.Surface]] = {}
+        self.painted = 0
+        """How many pictures had to be painted so far."""
+
+    def get(self, name: str, size: tuple[int, int], shows: object, paint: Paint) -> pygame.Surface:
+        """Return the picture; `shows` is all that it depends on besides its size."""
+        found = self._kept.get(name)
+        if found is not None and found[1].get_size() == size and found[0] == shows:
+            return found[1]
+        again = found is not None and found[1].get_size() == size
+        picture = found[1] if found is not None and again else pygame.Surface(size)
+        self.painted += 1
+        paint(picture)
+        self._kept[name] = (shows, picture)
+        return picture
+
+
+class Kit:
+    """The tools of one window; make a new one when the scale of the screen changes."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+        self.text = Text(scale)
+        self.layers = Layers()
+
+    def px(self, size: float) -> int:
+        """Return a size in pixels on this screen, at least one."""
+        return max(1, round(size * self.scale))

@@ -1,0 +1,27 @@
+"""The panels of the HUD: status line, mind, learning, and what floats over the stage."""
+
+from ecs_rl.viewer.panels.learning import draw_learning
+from ecs_rl.viewer.panels.mind import draw_mind
+from ecs_rl.viewer.panels.overlays import (
+    both_fit,
+    draw_help,
+    draw_inspector,
+    draw_modes,
+    draw_profile,
+    draw_toasts,
+    modes_width,
+)
+from ecs_rl.viewer.panels.status import draw_status
+
+__all__ = [
+    "both_fit",
+    "draw_help",
+    "draw_inspector",
+    "draw_learning",
+    "draw_mind",
+    "draw_modes",
+    "draw_profile",
+    "draw_status",
+    "draw_toasts",
+    "modes_width",
+]

@@ -1,0 +1,164 @@
+"""The learning drawer: the return as a large plot, all else as small ones; painted only when there are new numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pygame
+
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.numbers import count, short
+from ecs_rl.viewer.palette import (
+    GOOD,
+    MAIN_LINE,
+    NIGHT,
+    PANEL,
+    PURPLE,
+    SECOND_LINE,
+    TEXT,
+    YELLOW,
+    Colour,
+    mix,
+)
+from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_nothing, draw_points, draw_whiskers, reach
+from ecs_rl.viewer.text import SMALL
+from ecs_rl.viewer.view import LearningView, Series
+
+LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
+EDGE, HEAD = 14, 24
+
+
+def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: LearningView, kit: Kit) -> None:
+    """Draw the drawer."""
+    if area.w > kit.px(80) and area.h > kit.px(60):
+        layer = kit.layers.get("learning", area.size, learning, lambda picture: _paint(picture, learning, kit))
+        surface.blit(layer, area)
+
+
+def places(size: tuple[int, int], others: int, kit: Kit) -> tuple[pygame.Rect, list[pygame.Rect]]:
+    """Return the rectangle of the large plot, and as many small ones as there is room for, in two rows."""
+    w, h = size
+    edge, gap = kit.px(EDGE), kit.px(18)
+    inner = pygame.Rect(edge, kit.px(4), w - 2 * edge, h - kit.px(8))
+    rows = 2 if h >= kit.px(150) else 1
+    wide = max(kit.px(132), round(inner.w * 0.235))
+    columns = min(-(-others // rows), int(inner.w * 0.62) // (wide + gap))
+    if not columns:
+        return inner, []
+    large = pygame.Rect(inner.x, inner.y, inner.w - columns * (wide + gap), inner.h)
+    tall = inner.h // rows
+    small = [
+        pygame.Rect(large.right + gap + (i // rows) * (wide + gap), inner.y + (i % rows) * tall, wide, tall)
+        for i in range(min(others, rows * columns))
+    ]
+    return large, small
+
+
+def _paint(surface: pygame.Surface, learning: LearningView, kit: Kit) -> None:
+    surface.fill(PANEL)
+    surface.fill(NIGHT, (0, 0, surface.get_width(), kit.px(1)))
+    large, small = places(surface.get_size(), len(learning.others), kit)
+    x = _x_reach(learning)
+    _paint_returns(surface, large, learning, x, kit)
+    for rect, lines in zip(small, learning.others, strict=False):
+        _paint_small(surface, rect, lines, x, kit)
+
+
+def _x_reach(learning: LearningView) -> tuple[float, float]:
+    """Return the same steps for all plots: from zero to the newest number."""
+    series = (learning.returns, learning.evaluations, *(line for lines in learning.others for line in lines))
+    last = [float(np.nanmax(line.x)) for line in series if np.isfinite(line.x).any()]
+    return 0.0, max([1.0, *last])
+
+
+def _area(rect: pygame.Rect, kit: Kit, *, below: bool) -> pygame.Rect:
+    left, top, under = kit.px(40), kit.px(HEAD), kit.px(18 if below else 8)
+    return pygame.Rect(rect.x + left, rect.y + top, max(4, rect.w - left), max(4, rect.h - top - under))
+
+
+def _paint_returns(
+    surface: pygame.Surface, rect: pygame.Rect, learning: LearningView, x: tuple[float, float], kit: Kit
+) -> None:
+    area = _area(rect, kit, below=True)
+    returns, exams = learning.returns, learning.evaluations
+    heads = [("Return", TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
+    _head(surface, rect, [*heads, *([("best", YELLOW)] if learning.best else [])], _newest(exams, returns), kit)
+    seen = [returns.y, exams.y]
+    goal = learning.solved_at if learning.solved_at is not None and math.isfinite(learning.solved_at) else None
+    if goal is not None and any(np.isfinite(part).any() for part in seen):
+        seen.append(np.array([goal]))
+    axes = Axes(area, x, reach(seen))
+    y_most = max(2, area.h // kit.px(30))
+    draw_axes(surface, kit, axes, x_most=max(2, area.w // kit.px(80)), y_most=y_most, x_unit=" steps")
+    if not any(np.isfinite(part).any() for part in seen):
+        draw_nothing(surface, kit, area, "no episode has ended yet")
+        return
+    if goal is not None:
+        _solved(surface, axes, goal, kit)
+    draw_band(surface, axes, returns, MAIN_LINE)
+    draw_whiskers(surface, axes, exams, mix(PANEL, SECOND_LINE, 0.45), kit.px(1))
+    draw_line(surface, axes, returns, MAIN_LINE, kit.px(2))
+    draw_line(surface, axes, exams, mix(PANEL, SECOND_LINE, 0.6), 1)
+    draw_points(surface, axes, exams, SECOND_LINE, 2.6 * kit.scale)
+    if learning.best is not None:
+        at = axes.at(np.array(learning.best[0]), np.array(learning.best[1]))
+        if np.isfinite(at).all():
+            _star(surface, (float(at[0]), float(at[1])), 6.5 * kit.scale)
+
+
+def _solved(surface: pygame.Surface, axes: Axes, value: float, kit: Kit) -> None:
+    y = round(axes.at(np.array(0.0), np.array(value))[1])
+    dash = kit.px(5)
+    for left in range(axes.area.left, axes.area.right, 2 * dash):
+        surface.fill(mix(PANEL, GOOD, 0.75), (left, y, min(dash, axes.area.right - left), kit.px(1)))
+    below = y - axes.area.top < kit.px(16)
+    at = (axes.area.left + kit.px(5), y + (kit.px(8) if below else -kit.px(7)))
+    kit.text.draw(surface, f"solved at {short(value)}", at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
+
+
+def _star(surface: pygame.Surface, at: tuple[float, float], radius: float) -> None:
+    turns = np.arange(10) * np.pi / 5 - np.pi / 2
+    lengths = np.where(np.arange(10) % 2 == 0, radius, radius * 0.45)
+    for grown, colour in ((1.45, PANEL), (1.0, YELLOW)):
+        points = np.stack((np.cos(turns), np.sin(turns)), axis=1) * (lengths * grown)[:, None] + at
+        pygame.draw.polygon(surface, colour, points.tolist())
+        pygame.draw.aalines(surface, colour, True, points.tolist())
+
+
+def _paint_small(
+    surface: pygame.Surface, rect: pygame.Rect, lines: tuple[Series, ...], x: tuple[float, float], kit: Kit
+) -> None:
+    area = _area(rect, kit, below=False)
+    if len(lines) == 1:
+        heads, newest = [(lines[0].name, TEXT)], _newest(lines[0])
+    else:
+        heads, newest = [(line.name, LINES[i % len(LINES)]) for i, line in enumerate(lines)], ""
+    _head(surface, rect, heads, newest, kit)
+    axes = Axes(area, x, reach([line.y for line in lines]))
+    draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
+    if not any(np.isfinite(line.y).any() for line in lines):
+        draw_nothing(surface, kit, area, "nothing yet")
+    for i, line in enumerate(lines):
+        draw_band(surface, axes, line, LINES[i % len(LINES)])
+        draw_line(surface, axes, line, LINES[i % len(LINES)], kit.px(1))
+
+
+def _head(surface: pygame.Surface, rect: pygame.Rect, heads: list[tuple[str, Colour]], newest: str, kit: Kit) -> None:
+    """Draw names, which are the legend too, and the newest number; names that do not fit are left out."""
+    y = rect.y + kit.px(HEAD) // 2
+    shown = kit.text.draw(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
+    x, end = rect.x, shown.left - kit.px(8)
+    for i, (name, colour) in enumerate(heads):
+        if x >= end or (i and kit.text.width(name, SMALL) > end - x):
+            break
+        x += kit.text.draw(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + kit.px(10)
+
+
+def _newest(*choices: Series) -> str:
+    for series in choices:
+        good = series.y[np.isfinite(series.y)]
+        if len(good):
+            value = float(good[-1])
+            return count(value) if abs(value) >= 1000 else short(value)
+    return ""

@@ -1,0 +1,265 @@
+"""The agent's mind: what it sees, what it does, what it expects and what it earned."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pygame
+
+from ecs_rl.viewer.draw import bar, rounded
+from ecs_rl.viewer.kit import Kit, part_of
+from ecs_rl.viewer.numbers import fixed, short
+from ecs_rl.viewer.palette import (
+    DIM,
+    FAINT,
+    MAIN_LINE,
+    NIGHT,
+    PANEL,
+    RAISED,
+    RULE,
+    SECOND_LINE,
+    TEXT,
+    Colour,
+    mix,
+)
+from ecs_rl.viewer.plots import Axes, decimate, reach, runs
+from ecs_rl.viewer.text import NORMAL, SMALL
+from ecs_rl.viewer.view import MindView, Option, Seen, Term
+
+EDGE = 14
+HEAD, ROW, PLOT, GAP = 26, 19, 74, 10
+"""Heights: a section's head, a row, the plot, the space after a section."""
+KINDS = {"probabilities": "probability", "values": "value", "levers": "lever"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How high rows are and how many of each section are shown, so that all of it fits."""
+
+    row: int
+    sees: int
+    does: int
+    plot: int
+    earned: int
+
+
+def plan(height: int, sees: int, does: int, earned: int, kit: Kit) -> Plan:
+    """Return the plan for a panel: lower rows first, then no plot, then fewer rows, the longest section first."""
+    heads = 4 * kit.px(HEAD) + 3 * kit.px(GAP) + kit.px(6)
+
+    def needs(row: float, plot: int) -> float:
+        return heads + plot + (sees + does + earned + 1) * row
+
+    for row in (ROW, ROW - 1, ROW - 2, ROW - 3):
+        for plot in (PLOT, PLOT * 2 // 3):
+            if needs(kit.px(row), kit.px(plot)) <= height:
+                spare = int(height - needs(kit.px(row), kit.px(plot)))
+                tall = kit.px(plot) + min(spare, kit.px(50)) if row == ROW else kit.px(plot)
+                return Plan(kit.px(row), sees, does, tall, earned)
+    row, plot = kit.px(ROW - 3), kit.px(PLOT // 2) if needs(kit.px(ROW - 3), 0) * 0.8 < height else 0
+    counts = {"earned": earned, "sees": sees, "does": does}
+    while heads + plot + (sum(counts.values()) + 1) * row > height and max(counts.values()) > 1:
+        longest = max(counts, key=lambda name: counts[name] / (3 if name == "does" else 1))
+        counts[longest] -= 1
+    return Plan(row, counts["sees"], counts["does"], plot, counts["earned"])
+
+
+def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: Kit) -> None:
+    """Draw the panel; names and tracks are kept, bars and numbers are drawn in every frame."""
+    target = part_of(surface, area)
+    if target is None or min(area.size) < kit.px(60):
+        return
+    sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
+    names = (
+        tuple(seen.name for seen in mind.sees),
+        tuple(option.name for option in mind.does),
+        tuple(term.name for term in mind.earned),
+        mind.kind,
+        sizes,
+    )
+    still = kit.layers.get("mind", area.size, names, lambda layer: _Sheet(layer, sizes, kit).names(mind))
+    surface.blit(still, area)
+    _Sheet(target, sizes, kit).numbers(mind)
+
+
+class _Sheet:
+    """The panel's columns and where its sections begin."""
+
+    def __init__(self, surface: pygame.Surface, sizes: Plan, kit: Kit) -> None:
+        self.surface, self.sizes, self.kit = surface, sizes, kit
+        w = surface.get_width()
+        self.left, self.right = kit.px(EDGE), w - kit.px(EDGE)
+        inner = self.right - self.left
+        digits = kit.text.width("-0.00", NORMAL, "numbers")
+        self.name_width = round((inner - digits) * 0.52) - kit.px(8)
+        start = self.left + self.name_width + kit.px(8)
+        self.track = (start, self.right - digits - kit.px(8) - start)
+        head, gap = kit.px(HEAD), kit.px(GAP)
+        self.sees_at = kit.px(3) + head
+        self.does_at = self.sees_at + sizes.sees * sizes.row + gap + head
+        self.plot_at = self.does_at + sizes.does * sizes.row + gap + head
+        self.earned_at = self.plot_at + sizes.plot + gap + head
+
+    def rail(self, top: int, number: int, tall: int) -> pygame.Rect:
+        """Return the track of a bar."""
+        rect = pygame.Rect(self.track[0], 0, max(4, self.track[1]), self.kit.px(tall))
+        rect.centery = top + number * self.sizes.row + self.sizes.row // 2
+        return rect
+
+    # --- what stays -------------------------------------------------------------------------------------------------
+
+    def names(self, mind: MindView) -> None:
+        """Paint heads, names and tracks."""
+        self.surface.fill(PANEL)
+        self.surface.fill(NIGHT, (0, 0, self.kit.px(1), self.surface.get_height()))
+        s = self.sizes
+        self._head("Sees", self.sees_at, _rest(len(mind.sees), s.sees))
+        self._rows(self.sees_at, [seen.name for seen in mind.sees[: s.sees]], 5)
+        self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
+        self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
+        self._head("Expects", self.plot_at, "")
+        if s.plot:
+            rounded(self.surface, self._plot_area(), NIGHT, radius=self.kit.px(4))
+        self._head("Earned", self.earned_at, _rest(len(mind.earned), s.earned) or "tick    episode")
+        self._rows(self.earned_at, [term.name for term in mind.earned[: s.earned]], 0)
+        y = self.earned_at + s.earned * s.row
+        self.surface.fill(RULE, (self.left, y + self.kit.px(1), self.right - self.left, 1))
+        self._text("total", (self.left, y + s.row // 2 + self.kit.px(2)), TEXT)
+
+    def _head(self, title: str, below: int, note: str) -> None:
+        y = below - self.kit.px(HEAD) // 2
+        rect = self.kit.text.draw(
+            self.surface, title.upper(), (self.left, y), size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3)
+        )
+        room = self.right - rect.right - self.kit.px(10)
+        self.kit.text.draw(
+            self.surface, note, (self.right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room
+        )
+
+    def _rows(self, top: int, names: list[str], tall: int) -> None:
+        for i, name in enumerate(names):
+            middle = top + i * self.sizes.row + self.sizes.row // 2
+            self._text(name, (self.left, middle), DIM, width=self.name_width)
+            if tall:
+                rect = self.rail(top, i, tall)
+                rounded(self.surface, rect, RAISED, radius=self.kit.px(2))
+
+    def _text(self, text: str, at: tuple[float, float], colour: Colour, width: int | None = None) -> None:
+        self.kit.text.draw(self.surface, text, at, size=NORMAL - 0.5, colour=colour, width=width)
+
+    def _number(self, text: str, x: int, y: int, colour: Colour = TEXT) -> None:
+        at = (x, y)
+        self.kit.text.draw(self.surface, text, at, size=NORMAL - 0.5, colour=colour, face="numbers", anchor="right")
+
+    # --- what moves -------------------------------------------------------------------------------------------------
+
+    def numbers(self, mind: MindView) -> None:
+        """Draw bars and numbers."""
+        for i, seen in enumerate(mind.sees[: self.sizes.sees]):
+            self._seen(i, seen)
+        shares = _shares(mind)
+        for i, option in enumerate(mind.does[: self.sizes.does]):
+            self._option(i, option, shares[i], mind.kind)
+        self._expects(mind)
+        for i, term in enumerate(mind.earned[: self.sizes.earned]):
+            self._term(i, term)
+        total = [sum(part for part in parts if math.isfinite(part)) for parts in _columns(mind.earned)]
+        y = self.earned_at + self.sizes.earned * self.sizes.row + self.sizes.row // 2 + self.kit.px(2)
+        self._pair(total[0], total[1], y, TEXT)
+
+    def _seen(self, number: int, seen: Seen) -> None:
+        rect = self.rail(self.sees_at, number, 5)
+        width = seen.high - seen.low
+        if width > 0 and math.isfinite(width):
+            zero, here = -seen.low / width, (seen.value - seen.low) / width
+            bar(self.surface, rect, zero, here, MAIN_LINE)
+            if 0 < zero < 1:
+                x = rect.x + round(zero * rect.w)
+                self.surface.fill(FAINT, (x, rect.y - self.kit.px(2), self.kit.px(1), rect.h + 2 * self.kit.px(2)))
+        self._number(fixed(seen.value), self.right, rect.centery)
+
+    def _option(self, number: int, option: Option, share: tuple[float, float], kind: str) -> None:
+        rect = self.rail(self.does_at, number, 9)
+        colour = SECOND_LINE if option.chosen or kind == "levers" else mix(PANEL, MAIN_LINE, 0.62)
+        if kind == "levers":
+            self._lever(rect, option)
+        else:
+            bar(self.surface, rect, *share, colour)
+        if option.chosen:
+            tip, size = rect.left - self.kit.px(3), self.kit.px(3.5)
+            y = rect.centery
+            pygame.draw.polygon(self.surface, SECOND_LINE, [(tip, y), (tip - size, y - size), (tip - size, y + size)])
+        shown = option.value if option.taken is None else option.taken
+        self._number(fixed(shown), self.right, rect.centery, TEXT if option.chosen or kind == "levers" else DIM)
+
+    def _lever(self, rect: pygame.Rect, option: Option) -> None:
+        def place(value: float) -> float:
+            return (value + 1.0) / 2.0
+
+        if option.spread is not None and math.isfinite(option.spread):
+            low, high = place(option.value - option.spread), place(option.value + option.spread)
+            bar(self.surface, rect, low, high, mix(RAISED, MAIN_LINE, 0.35))
+        self.surface.fill(FAINT, (rect.centerx, rect.y, self.kit.px(1), rect.h))
+        if math.isfinite(option.value):
+            x = rect.x + round(min(max(place(option.value), 0.0), 1.0) * rect.w)
+            self.surface.fill(MAIN_LINE, (x - self.kit.px(1), rect.y, self.kit.px(2), rect.h))
+        if option.taken is not None and math.isfinite(option.taken):
+            x = rect.x + round(min(max(place(option.taken), 0.0), 1.0) * rect.w)
+            pygame.draw.aacircle(self.surface, SECOND_LINE, (x, rect.centery), self.kit.px(5))
+
+    def _plot_area(self) -> pygame.Rect:
+        return pygame.Rect(self.left, self.plot_at, self.right - self.left, self.sizes.plot)
+
+    def _expects(self, mind: MindView) -> None:
+        y = self.plot_at - self.kit.px(HEAD) // 2
+        x = self.right
+        for name, values, colour in (("expected", mind.expected, MAIN_LINE), ("came", mind.came, SECOND_LINE)):
+            good = values[np.isfinite(values)]
+            text = f"{name} {short(float(good[-1]))}" if name == "expected" and len(good) else name
+            if x - self.kit.text.width(text, SMALL - 0.5) < self.left + self.kit.px(58):
+                continue
+            rect = self.kit.text.draw(self.surface, text, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
+            x = rect.left - self.kit.px(12)
+        if not self.sizes.plot:
+            return
+        area = self._plot_area().inflate(-self.kit.px(12), -self.kit.px(12))
+        length = max(len(mind.expected), len(mind.came), 2)
+        axes = Axes(area, (0.0, length - 1.0), reach((mind.expected, mind.came)))
+        if axes.y[0] < 0 < axes.y[1]:
+            zero = round(axes.at(np.array(0.0), np.array(0.0))[1])
+            self.surface.fill(RULE, (area.left, zero, area.w, 1))
+        for values, colour in ((mind.came, SECOND_LINE), (mind.expected, MAIN_LINE)):
+            at = np.arange(length - len(values), length, dtype=np.float64)
+            for part in runs(*decimate(at, values, area.w // 2)):
+                if len(part[0]) > 1:
+                    pygame.draw.aalines(self.surface, colour, False, axes.at(*part).tolist())
+
+    def _term(self, number: int, term: Term) -> None:
+        y = self.earned_at + number * self.sizes.row + self.sizes.row // 2
+        self._pair(term.now, term.total, y, DIM if term.now == 0 else TEXT)
+
+    def _pair(self, now: float, total: float, y: int, colour: Colour) -> None:
+        room = self.kit.text.width("-000.0", NORMAL - 0.5, "numbers") + self.kit.px(10)
+        self._number(fixed(now), self.right - room, y, colour)
+        self._number(fixed(total, 1), self.right, y, TEXT)
+
+
+def _columns(terms: tuple[Term, ...]) -> tuple[list[float], list[float]]:
+    return [term.now for term in terms], [term.total for term in terms]
+
+
+def _rest(there: int, shown: int) -> str:
+    return f"and {there - shown} more" if there > shown else ""
+
+
+def _shares(mind: MindView) -> list[tuple[float, float]]:
+    """Return where each option's bar begins and ends: from zero, or between the least and the largest value."""
+    values = [option.value for option in mind.does]
+    if mind.kind != "values":
+        return [(0.0, value) for value in values]
+    good = [value for value in values if math.isfinite(value)]
+    low, high = (min(good), max(good)) if good else (0.0, 1.0)
+    width = (high - low) or 1.0
+    return [(0.0, 0.06 + 0.94 * (value - low) / width) for value in values]

@@ -1,0 +1,98 @@
+"""The status line: scene, run and state to the left, progress in the middle, speed and best to the right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pygame
+
+from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.numbers import count, duration, short, speed
+from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, Colour, mix
+from ecs_rl.viewer.stage import TONES
+from ecs_rl.viewer.text import LARGE, NORMAL, SMALL, Face
+from ecs_rl.viewer.view import StatusView
+
+
+@dataclass(frozen=True)
+class Word:
+    """A piece of the line; the smaller its rank, the longer it stays when there is no room."""
+
+    text: str
+    rank: int
+    colour: Colour = TEXT
+    face: Face = "words"
+    gap: int = 5
+    """Space before it."""
+
+
+def draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: Kit) -> None:
+    """Draw the status line."""
+    if area.w > 0 and area.h > 0:
+        layer = kit.layers.get("status", area.size, status, lambda picture: _paint(picture, status, kit))
+        surface.blit(layer, area)
+
+
+def _paint(surface: pygame.Surface, status: StatusView, kit: Kit) -> None:
+    w, h = surface.get_size()
+    surface.fill(PANEL)
+    _progress(surface, status, kit)
+    middle, edge = (h - kit.px(2)) / 2, kit.px(14)
+    left = _title(surface, status, kit, (edge, middle))
+    words = _words(status)
+    while words and sum(_wide(word, kit) for word in words) > w - left - edge - kit.px(16):
+        words = [word for word in words if word.rank != max(word.rank for word in words)]
+    x = float(w - edge - sum(_wide(word, kit) for word in words))
+    for word in words:
+        x += kit.px(word.gap)
+        size = NORMAL
+        x += kit.text.draw(surface, word.text, (x, middle), size=size, colour=word.colour, face=word.face).w
+
+
+def _wide(word: Word, kit: Kit) -> int:
+    return kit.px(word.gap) + kit.text.width(word.text, NORMAL, word.face)
+
+
+def _title(surface: pygame.Surface, status: StatusView, kit: Kit, at: tuple[float, float]) -> int:
+    """Draw scene, state and run; return where the rest may begin."""
+    w = surface.get_width()
+    x, y = at
+    x += kit.text.draw(surface, status.scene, at, size=LARGE, width=w // 4).w + kit.px(10)
+    colour = TONES[status.tone] if status.tone != "plain" else MAIN_LINE
+    state = status.state.upper()
+    pill = pygame.Rect(round(x), 0, kit.text.width(state, SMALL - 0.5) + kit.px(16), kit.px(18))
+    pill.centery = round(y)
+    rounded(surface, pill, mix(PANEL, colour, 0.22), radius=pill.h // 2)
+    kit.text.draw(surface, state, pill.center, size=SMALL - 0.5, colour=mix(colour, TEXT, 0.35), anchor="middle")
+    x = pill.right + kit.px(10)
+    if w > kit.px(1080):
+        x += kit.text.draw(surface, status.run, (x, y), size=SMALL, colour=FAINT, width=w // 6).w
+    return round(x)
+
+
+def _words(status: StatusView) -> list[Word]:
+    number: Face = "numbers"
+    total = f"/{count(status.steps_total)}" if status.steps_total else ""
+    words = [Word(count(status.steps) + total, 1, face=number, gap=0), Word("steps", 1, DIM)]
+    if status.steps_per_second is not None:
+        words += [Word(count(status.steps_per_second), 5, face=number, gap=18), Word("steps/s", 5, DIM)]
+    if status.seconds_left is not None:
+        words += [Word(duration(status.seconds_left), 4, face=number, gap=18), Word("left", 4, DIM)]
+    if status.best is not None:
+        at = f"at {count(status.best_at)}" if status.best_at is not None else ""
+        words += [Word("best", 2, DIM, gap=18), Word(short(status.best), 2, face=number), Word(at, 6, DIM)]
+    words += [Word("speed", 3, DIM, gap=18), Word(speed(status.speed_asked), 3, face=number, gap=7)]
+    reached = status.speed_reached
+    if reached is not None and not 0.95 < reached / max(status.speed_asked, 1e-9) < 1.05:
+        words.append(Word(f"({speed(reached)} reached)", 5, DIM, number))
+    return [*words, Word(status.hint, 0, MAIN_LINE, gap=20)]
+
+
+def _progress(surface: pygame.Surface, status: StatusView, kit: Kit) -> None:
+    w, h = surface.get_size()
+    tall = kit.px(2)
+    surface.fill(RAISED if status.steps_total else RULE, (0, h - tall, w, tall))
+    if status.steps_total:
+        share = min(max(status.steps / status.steps_total, 0.0), 1.0)
+        surface.fill(MAIN_LINE, (0, h - tall, round(w * share), tall))

@@ -1,0 +1,112 @@
+"""The geometry of a scene's bodies, as far as pictures need it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ecs_rl.arrays import F64
+from ecs_rl.scene.parts import Disc, Polygon
+from ecs_rl.scene.roles import Role
+from ecs_rl.viewer.palette import role_colour
+from ecs_rl.viewer.view import DiscView, Point, RoleView
+
+NEAR = 0.08
+"""Metres from the ground within which a corner counts as touching it."""
+
+
+def role_looks(roles: Sequence[Role], hanging: frozenset[str]) -> tuple[RoleView, ...]:
+    """Return every role's shapes and colour; they stand nowhere yet. Limbs of the same shape have the same colour."""
+    first: dict[object, int] = {}
+    looks = []
+    for role in roles:
+        kind = (role.body, role.shapes) if role.name in hanging else role.name
+        looks.append(_look(role, first.setdefault(kind, len(first))))
+    return tuple(looks)
+
+
+def _look(role: Role, number: int) -> RoleView:
+    outlines = tuple(np.array(shape.points) for shape in role.shapes if isinstance(shape, Polygon))
+    discs = tuple(DiscView(shape.at, shape.radius) for shape in role.shapes if isinstance(shape, Disc))
+    return RoleView(role.name, (0.0, 0.0), 0.0, outlines, discs, getattr(role, "colour", None) or role_colour(number))
+
+
+def size_of(role: Role) -> float:
+    """Return how far a body reaches from its origin, metres."""
+    reach = [0.0]
+    for shape in role.shapes:
+        if isinstance(shape, Polygon):
+            reach += [math.hypot(*point) for point in shape.points]
+        else:
+            reach.append(math.hypot(*shape.at) + shape.radius)
+    return max(reach)
+
+
+def place(position: Point, angle: float, at: Point) -> Point:
+    """Return where a point of a body's own axes is."""
+    cos, sin = math.cos(angle), math.sin(angle)
+    return position[0] + cos * at[0] - sin * at[1], position[1] + sin * at[0] + cos * at[1]
+
+
+def exit_of(role: Role, at: Point, way: Point) -> Point:
+    """Return where a line through `at` leaves the body last in the direction `way`; all in the body's own axes."""
+    length = math.hypot(*way)
+    if not length > 0:
+        return at
+    ux, uy = way[0] / length, way[1] / length
+    hits = [-math.inf]
+    for shape in role.shapes:
+        if isinstance(shape, Disc):
+            hits.append(_leave_disc(shape, at, (ux, uy)))
+        else:
+            hits += _crossings(shape, at, (ux, uy))
+    far = max(hits)
+    return at if math.isinf(far) else (at[0] + ux * far, at[1] + uy * far)
+
+
+def _leave_disc(disc: Disc, at: Point, way: Point) -> float:
+    x, y = at[0] - disc.at[0], at[1] - disc.at[1]
+    along = x * way[0] + y * way[1]
+    under = along * along - (x * x + y * y - disc.radius**2)
+    return -along + math.sqrt(under) if under >= 0 else -math.inf
+
+
+def _crossings(shape: Polygon, at: Point, way: Point) -> list[float]:
+    found = []
+    for (ax, ay), (bx, by) in zip(shape.points, shape.points[1:] + shape.points[:1], strict=True):
+        ex, ey = bx - ax, by - ay
+        cross = way[0] * ey - way[1] * ex
+        if abs(cross) < 1e-12:
+            continue
+        along = ((ax - at[0]) * ey - (ay - at[1]) * ex) / cross
+        share = ((ax - at[0]) * way[1] - (ay - at[1]) * way[0]) / cross
+        if -1e-9 <= share <= 1 + 1e-9:
+            found.append(along)
+    return found
+
+
+def near_ground(role: Role, position: Point, angle: float, segments: F64) -> list[Point]:
+    """Return the corners of a body that touch the ground (segments, 2, 2), at least the nearest."""
+    points = []
+    for shape in role.shapes:
+        if isinstance(shape, Polygon):
+            points += [place(position, angle, at) for at in shape.points]
+        else:
+            x, y = place(position, angle, shape.at)
+            points.append((x, y - shape.radius))
+    if not len(segments) or not points or not np.isfinite(points).all():
+        return []
+    away = distances(np.array(points), segments)
+    touching = [points[i] for i in np.flatnonzero(away < NEAR).tolist()]
+    return touching or [points[int(away.argmin())]]
+
+
+def distances(points: F64, segments: F64) -> F64:
+    """Return (points,): how far each is from the nearest segment."""
+    start, along = segments[:, 0], segments[:, 1] - segments[:, 0]
+    squared = np.maximum((along**2).sum(axis=1), 1e-12)
+    share = np.clip(((points[:, None] - start) * along).sum(axis=2) / squared, 0.0, 1.0)
+    gap = points[:, None] - (start + share[..., None] * along)
+    return np.asarray(np.hypot(gap[..., 0], gap[..., 1]).min(axis=1))

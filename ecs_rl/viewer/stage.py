@@ -1,0 +1,175 @@
+"""The stage: one arena, as a picture."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pygame
+
+from ecs_rl.arrays import F64
+from ecs_rl.viewer.backdrop import paint_backdrop
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.draw import Tile, rounded
+from ecs_rl.viewer.effects import (
+    draw_contact,
+    draw_force,
+    draw_grip,
+    draw_ray,
+    draw_trail,
+    draw_velocity,
+)
+from ecs_rl.viewer.kit import Kit, part_of
+from ecs_rl.viewer.palette import BAD, DIM, GOOD, NIGHT, PANEL, TEXT, WARN, YELLOW, Colour, mix, role_colour
+from ecs_rl.viewer.text import LARGE, SMALL
+from ecs_rl.viewer.view import DiscView, Point, RoleView, StageView, Tone
+
+TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
+WHITE: Colour = (255, 255, 255)
+
+
+def fitting(stage: StageView, area: pygame.Rect, kit: Kit) -> Camera:
+    """Return the camera that shows the whole arena in an area whose upper left corner is its origin."""
+    top = kit.px(34)  # the caption is there
+    room = (0, top, area.w, max(1, area.h - top))
+    return Camera.fit(stage.bounds, room, margin=min(kit.px(16), area.w // 8))
+
+
+def draw_stage(
+    surface: pygame.Surface,
+    area: pygame.Rect,
+    stage: StageView,
+    camera: Camera,
+    kit: Kit,
+    *,
+    name: str = "stage",
+    taken: int = 0,
+) -> None:
+    """Draw one arena into an area.
+
+    `name` tells apart the kept backgrounds of several stages; `taken` pixels to the right of the caption are not free.
+    """
+    target = part_of(surface, area)
+    if target is None:
+        return
+    ground = stage.ground
+    back = kit.layers.get(
+        name, area.size, (ground, camera), lambda layer: paint_backdrop(layer, ground, camera, kit, scale_bar=True)
+    )
+    surface.blit(back, area)
+    if stage.overlays:
+        _under(target, stage, camera, kit)
+    for start, end in stage.springs:
+        draw_spring(target, camera.pixel(start), camera.pixel(end), kit)
+    for number in range(len(stage.roles) - 1, -1, -1):  # what hangs on a body is behind it
+        role = stage.roles[number]
+        draw_role(target, role, role.colour or role_colour(number), camera, kit, chosen=role.name == stage.selected)
+    for hinge in stage.hinges:
+        draw_hinge(target, camera.pixel(hinge), camera, kit)
+    if stage.overlays:
+        _over(target, stage, camera, kit)
+    _captions(target, stage, kit, taken)
+
+
+def _under(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit) -> None:
+    for number, role in enumerate(stage.roles):
+        draw_trail(surface, role, role.colour or role_colour(number), camera)
+    for ray in stage.rays:
+        draw_ray(surface, ray, camera, kit)
+    for force in stage.forces:
+        if force.kind == "thrust":
+            draw_force(surface, force, camera, kit, stage.tick)
+
+
+def _over(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit) -> None:
+    for force in stage.forces:
+        if force.kind != "thrust":
+            draw_force(surface, force, camera, kit, stage.tick)
+    for contact in stage.contacts:
+        draw_contact(surface, contact, camera, kit, stage.tick)
+    for role in stage.roles:
+        if role.leads:
+            draw_velocity(surface, role, camera, kit)
+    if stage.grip is not None:
+        draw_grip(surface, stage.grip, camera, kit)
+
+
+def turned(points: F64, position: Point, angle: float) -> F64:
+    """Return (points, 2) of a body's own axes where they are in the arena."""
+    cos, sin = math.cos(angle), math.sin(angle)
+    return np.asarray(points @ np.array(((cos, sin), (-sin, cos))) + position)
+
+
+def draw_role(
+    surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera, kit: Kit, *, chosen: bool = False
+) -> None:
+    """Draw the shapes of a body, filled, with an edge; one with numbers that are not finite is left out."""
+    if not all(map(math.isfinite, (*role.position, role.angle))):
+        return
+    edge = YELLOW if chosen else mix(colour, WHITE, 0.12)
+    fill = mix(PANEL, colour, 0.5)
+    width = min(max(1.6 * kit.scale, camera.zoom * 0.022), 4.0 * kit.scale) * (1.5 if chosen else 1.0)
+    for outline in role.outlines:
+        points: list[Point] = [tuple(p) for p in camera.pixels(turned(outline, role.position, role.angle)).tolist()]
+        tile = Tile(points, width + 1, edge, surface.get_clip())
+        tile.polygon(points, fill)
+        tile.stroke(points, edge, width, closed=True)
+        tile.put(surface)
+    for disc in role.discs:
+        _draw_disc(surface, role, disc, (fill, edge, width), camera)
+
+
+def _draw_disc(
+    surface: pygame.Surface, role: RoleView, disc: DiscView, look: tuple[Colour, Colour, float], camera: Camera
+) -> None:
+    fill, edge, width = look
+    middle, rim = turned(np.array((disc.at, (disc.at[0] + disc.radius, disc.at[1]))), role.position, role.angle)
+    centre, spoke = camera.pixel((middle[0], middle[1])), camera.pixel((rim[0], rim[1]))
+    radius = disc.radius * camera.zoom
+    corners = ((centre[0] - radius, centre[1] - radius), (centre[0] + radius, centre[1] + radius))
+    tile = Tile(corners, width + 1, edge, surface.get_clip())
+    tile.disc(centre, radius + width / 2, edge)
+    tile.disc(centre, max(0.0, radius - width / 2), fill)
+    tile.stroke((centre, spoke), edge, width * 0.8)
+    tile.put(surface)
+
+
+def draw_hinge(surface: pygame.Surface, at: Point, camera: Camera, kit: Kit) -> None:
+    """Draw the pin that holds two bodies together."""
+    radius = min(max(2.0 * kit.scale, camera.zoom * 0.025), 6 * kit.scale)
+    tile = Tile((at,), radius + 3, TEXT, surface.get_clip())
+    tile.disc(at, radius + 1.2, NIGHT)
+    tile.disc(at, radius, mix(PANEL, TEXT, 0.85))
+    tile.put(surface)
+
+
+def draw_spring(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> None:
+    """Draw a zigzag between two points."""
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = math.hypot(dx, dy)
+    if not (math.isfinite(length) and length > 0):
+        return
+    side = 4.0 * kit.scale
+    swing = [0.0, 0.0, *([side, -side] * 5), 0.0, 0.0]
+    points = [
+        (start[0] + dx * i / 13 - dy / length * s, start[1] + dy * i / 13 + dx / length * s)
+        for i, s in enumerate(swing)
+    ]
+    tile = Tile(points, 3 * kit.scale, DIM, surface.get_clip())
+    tile.stroke(points, DIM, 1.5 * kit.scale)
+    tile.put(surface)
+
+
+def _captions(surface: pygame.Surface, stage: StageView, kit: Kit, taken: int) -> None:
+    w, h = surface.get_size()
+    at = (kit.px(14), kit.px(19))
+    kit.text.draw(surface, stage.caption, at, size=SMALL + 1, colour=DIM, width=max(0, w - kit.px(28) - taken))
+    if not stage.ending:
+        return
+    colour = TONES[stage.ending_tone]
+    text = kit.text.cut(stage.ending, w - kit.px(60), LARGE + 1)
+    wide = kit.text.width(text, LARGE + 1)
+    box = pygame.Rect(0, 0, wide + kit.px(40), kit.px(38))
+    box.center = (w // 2, round(h * 0.22) + kit.px(16))
+    rounded(surface, box, PANEL, radius=kit.px(8), edge=mix(PANEL, colour, 0.6), alpha=235)
+    kit.text.draw(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")

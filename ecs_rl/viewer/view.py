@@ -1,0 +1,316 @@
+"""The view model: all that one frame shows, as plain data. Metres, seconds, newtons and radians, y up.
+
+Records with arrays compare by identity: hand over the same object while nothing in it changed,
+and it is not drawn anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ecs_rl.arrays import F64
+from ecs_rl.viewer.palette import Colour
+
+Point = tuple[float, float]
+Tone = Literal["plain", "good", "bad", "warn"]
+NO_POINTS: F64 = np.zeros((0, 2))
+
+
+@dataclass(frozen=True)
+class Modes:
+    """What is switched on; each shows as a chip."""
+
+    paused: bool = False
+    training_paused: bool = False
+    turbo: bool = False
+    sampled: bool = False
+    """Actions are drawn at random from the policy; otherwise it does what it thinks best."""
+    recording: bool = False
+
+
+@dataclass(frozen=True)
+class StatusView:
+    """The line at the top; None is what nobody knows yet."""
+
+    scene: str
+    run: str = ""
+    state: str = "training"
+    tone: Tone = "plain"
+    steps: int = 0
+    steps_total: int | None = None
+    seconds_left: float | None = None
+    steps_per_second: float | None = None
+    speed_asked: float = 1.0
+    """Times real time; infinity for as fast as possible."""
+    speed_reached: float | None = None
+    best: float | None = None
+    """Mean return of the best evaluation, and the step it was at."""
+    best_at: int | None = None
+    hint: str = "F1 help"
+
+
+@dataclass(frozen=True)
+class DiscView:
+    """A circle in a body's own axes."""
+
+    at: Point
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class RoleView:
+    """One body of the arena."""
+
+    name: str
+    position: Point
+    angle: float
+    outlines: tuple[F64, ...] = ()
+    """Each (corners, 2), in the body's own axes."""
+    discs: tuple[DiscView, ...] = ()
+    colour: Colour | None = None
+    """None takes one from the palette."""
+    velocity: Point = (0.0, 0.0)
+    spin: float = 0.0
+    leads: bool = True
+    """It moves freely, not hung on a body or a rail: only such a one gets an arrow for its velocity."""
+    trail: F64 = field(default_factory=lambda: NO_POINTS)
+    """(points, 2) Where it was, oldest first."""
+
+
+@dataclass(frozen=True)
+class ForceView:
+    """What an effect does right now: a thrust burns, a push is an arrow, a twist is a bent arrow."""
+
+    kind: Literal["thrust", "push", "twist"]
+    at: Point
+    force: Point = (0.0, 0.0)
+    """Newtons that act on the body, in the arena's axes; a flame points the other way."""
+    strength: float = 1.0
+    """How strongly it works: 1 is all it can, a lever can make it negative."""
+    size: float = 1.0
+    """How long a flame or arrow is at full strength, metres."""
+    torque: float = 0.0
+
+
+@dataclass(frozen=True)
+class ContactView:
+    """A place where a body touches something."""
+
+    at: Point
+    speed: float = 0.0
+    """Of the body there, metres per second: a fast touch throws sparks."""
+
+
+@dataclass(frozen=True)
+class RayView:
+    """One ray of a sensor."""
+
+    start: Point
+    end: Point
+    """Where it hit something, or its full reach."""
+    nearness: float
+    """1 touching, 0 nothing within reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroundView:
+    """What never moves during an episode."""
+
+    walls: tuple[tuple[Point, Point], ...] = ()
+    lines: tuple[F64, ...] = ()
+    """Terrain, each (points, 2); what is below it is earth."""
+    rails: tuple[tuple[Point, Point], ...] = ()
+    limits: tuple[float, ...] = ()
+    """Where the arena ends to the left and right, metres."""
+
+
+@dataclass(frozen=True, eq=False)
+class StageView:
+    """One arena at one moment."""
+
+    roles: tuple[RoleView, ...] = ()
+    ground: GroundView = field(default_factory=GroundView)
+    springs: tuple[tuple[Point, Point], ...] = ()
+    hinges: tuple[Point, ...] = ()
+    forces: tuple[ForceView, ...] = ()
+    contacts: tuple[ContactView, ...] = ()
+    rays: tuple[RayView, ...] = ()
+    grip: tuple[Point, Point] | None = None
+    """The spring of the user's hand: from the body to the mouse."""
+    selected: str | None = None
+    bounds: tuple[Point, Point] = ((-3.0, -2.0), (3.0, 2.0))
+    """Lower left and upper right corner of what the whole arena takes."""
+    tick: int = 0
+    caption: str = ""
+    """Such as `arena 3 · episode 12 · 4.2 s`."""
+    ending: str = ""
+    """How the episode ended, as long as that should be shown."""
+    ending_tone: Tone = "plain"
+    overlays: bool = True
+    """Draw contacts, rays, forces, velocity and trail."""
+
+
+@dataclass(frozen=True, eq=False)
+class GridRole:
+    """One role in all arenas."""
+
+    position: F64
+    """(arenas, 2)"""
+    angle: F64
+    """(arenas,)"""
+    outlines: tuple[F64, ...] = ()
+    discs: tuple[DiscView, ...] = ()
+    colour: Colour | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GridView:
+    """All training arenas at one moment."""
+
+    roles: tuple[GridRole, ...]
+    ground: F64
+    """(arenas, segments, 2, 2)"""
+    returns: F64
+    """(arenas,) What the running episodes earned so far."""
+    ended: F64
+    """(arenas,) 1 where an episode has just ended, falling to 0."""
+    bounds: tuple[Point, Point]
+    rails: tuple[tuple[Point, Point], ...] = ()
+    selected: int | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One number that the agent sees, and the range it usually has."""
+
+    name: str
+    value: float
+    low: float = -1.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Option:
+    """One thing that the agent can do."""
+
+    name: str
+    value: float
+    """Its probability, its value, or the mean of a lever."""
+    chosen: bool = False
+    taken: float | None = None
+    """What a lever was set to."""
+    spread: float | None = None
+
+
+@dataclass(frozen=True)
+class Term:
+    """One named reward: in this tick, and in this episode so far."""
+
+    name: str
+    now: float
+    total: float
+
+
+@dataclass(frozen=True, eq=False)
+class MindView:
+    """What the agent sees, does, expects and earned."""
+
+    sees: tuple[Seen, ...] = ()
+    kind: Literal["probabilities", "values", "levers"] = "probabilities"
+    does: tuple[Option, ...] = ()
+    expected: F64 = field(default_factory=lambda: np.zeros(0))
+    """(ticks,) What the agent expected to earn from there on."""
+    came: F64 = field(default_factory=lambda: np.zeros(0))
+    """(ticks,) What it really earned from there on; NaN while that is not known."""
+    earned: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A named line of numbers over training steps; NaN leaves a gap."""
+
+    name: str
+    x: F64 = field(default_factory=lambda: np.zeros(0))
+    y: F64 = field(default_factory=lambda: np.zeros(0))
+    spread: F64 | None = None
+    """Half the height of the band around the line."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearningView:
+    """How training went so far."""
+
+    returns: Series = field(default_factory=lambda: Series("return"))
+    evaluations: Series = field(default_factory=lambda: Series("evaluation"))
+    best: Point | None = None
+    """Step and mean return of the best evaluation."""
+    solved_at: float | None = None
+    steps_total: float | None = None
+    others: tuple[tuple[Series, ...], ...] = ()
+    """One small plot each: episode length, losses, entropy or epsilon, steps per second."""
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """What one stage of the tick costs."""
+
+    name: str
+    now: float
+    """Milliseconds in the last frame."""
+    mean: float
+    share: float
+
+
+@dataclass(frozen=True)
+class ProfileView:
+    """Where the time goes."""
+
+    rows: tuple[ProfileRow, ...]
+    frame: tuple[tuple[str, float], ...] = ()
+    """Where the last frame went: name and milliseconds."""
+    budget: float = 1000 / 60
+    """Milliseconds that a frame may take."""
+
+
+@dataclass(frozen=True)
+class HelpGroup:
+    """Keys that belong together: what is pressed, and what that does."""
+
+    title: str
+    keys: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class InspectorView:
+    """The components of one entity: a title, and name, value and unit of each field."""
+
+    title: str
+    rows: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Toast:
+    """A message that fades: `strength` falls from 1 to 0."""
+
+    text: str
+    tone: Tone = "plain"
+    strength: float = 1.0
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything in one frame; what is None is not there."""
+
+    status: StatusView
+    modes: Modes = Modes()
+    stage: StageView | None = None
+    grid: GridView | None = None
+    mind: MindView | None = None
+    learning: LearningView | None = None
+    profile: ProfileView | None = None
+    inspector: InspectorView | None = None
+    help: tuple[HelpGroup, ...] | None = None
+    toasts: tuple[Toast, ...] = ()

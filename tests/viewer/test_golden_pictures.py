@@ -1,0 +1,107 @@
+"""Stage, grid and panels look as they did: compared with pictures in `goldens`, with some tolerance.
+
+After a change that is meant to be seen, renew them and look at each: `python tests/viewer/test_golden_pictures.py`
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+import pygame
+import pytest
+from viewer_views import HELP, INSPECTOR, a_grid, a_stage, a_view
+
+from ecs_rl.arrays import F64
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.grid import Grid
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.stage import draw_stage, fitting
+
+GOLDENS = Path(__file__).parent / "goldens"
+MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004
+"""How far pixels may be off on average, and what share of them by more than FAR, on a scale of 255."""
+
+
+def stage(size: tuple[int, int]) -> pygame.Surface:
+    surface, kit, view = pygame.Surface(size), Kit(), a_stage()
+    area = surface.get_rect()
+    draw_stage(surface, area, view, fitting(view, area, kit), kit)
+    return surface
+
+
+def grid(size: tuple[int, int]) -> pygame.Surface:
+    surface = pygame.Surface(size)
+    Grid().draw(surface, surface.get_rect(), a_grid(), Kit())
+    return surface
+
+
+def panels(size: tuple[int, int]) -> pygame.Surface:
+    surface, painter = pygame.Surface(size), Painter()
+    painter.draw(surface, replace(a_view(), stage=None, inspector=INSPECTOR), painter.layout(size))
+    return surface
+
+
+def help_over_all(size: tuple[int, int]) -> pygame.Surface:
+    surface, painter = pygame.Surface(size), Painter()
+    painter.draw(surface, replace(a_view(), stage=None, profile=None, help=HELP), painter.layout(size))
+    return surface
+
+
+PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int, int]]] = {
+    "stage-large": (stage, (960, 500)),
+    "stage-small": (stage, (440, 260)),
+    "grid-large": (grid, (960, 500)),
+    "grid-small": (grid, (440, 260)),
+    "panels-large": (panels, (1280, 720)),
+    "panels-small": (panels, (900, 600)),
+    "help": (help_over_all, (900, 600)),
+}
+
+
+def pixels(surface: pygame.Surface) -> F64:
+    return np.asarray(pygame.surfarray.array3d(surface), dtype=np.float64)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_looks_like_its_golden(name: str, tmp_path: Path) -> None:
+    draw, size = PICTURES[name]
+    drawn = draw(size)
+    golden = pygame.image.load(GOLDENS / f"{name}.png")
+    away = np.abs(pixels(drawn) - pixels(golden))
+    if away.mean() > MEAN or (away.max(axis=2) > FAR).mean() > FAR_SHARE:
+        pygame.image.save(drawn, tmp_path / f"{name}.png")
+        pytest.fail(f"{name} differs by {away.mean():.2f} on average; see {tmp_path}, or renew the goldens")
+
+
+def test_a_changed_picture_is_noticed() -> None:
+    surface, kit, view = pygame.Surface((440, 260)), Kit(), replace(a_stage(), forces=(), contacts=(), ending="")
+    draw_stage(surface, surface.get_rect(), view, fitting(view, surface.get_rect(), kit), kit)
+    away = np.abs(pixels(surface) - pixels(pygame.image.load(GOLDENS / "stage-small.png")))
+    assert away.mean() > MEAN or (away.max(axis=2) > FAR).mean() > FAR_SHARE
+
+
+def test_drawing_twice_gives_the_same_picture() -> None:
+    surface, painter = pygame.Surface((900, 600)), Painter()
+    layout = painter.layout((900, 600))
+    view = a_view()
+    painter.draw(surface, view, layout)
+    first = pixels(surface)
+    painter.draw(surface, view, layout)
+    assert (pixels(surface) == first).all()
+
+
+def test_goldens_stay_small() -> None:
+    assert sum(path.stat().st_size for path in GOLDENS.glob("*.png")) < 600_000
+
+
+if __name__ == "__main__":
+    GOLDENS.mkdir(exist_ok=True)
+    for name, (draw, size) in PICTURES.items():
+        pygame.image.save(draw(size), GOLDENS / f"{name}.png")
+        print(GOLDENS / f"{name}.png")

@@ -1,0 +1,171 @@
+"""The stage is read from a world as it is, and reading changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from ecs_rl.columns import columns_of
+from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Motor, Pivot, Push, Rays, Scene, Start, Twist, X
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.viewer.gather import TRAIL, Reader
+from ecs_rl.viewer.shapes import exit_of
+from ecs_rl.world import World
+
+COAST, LEFT, MAIN, RIGHT = range(4)
+
+
+@pytest.fixture
+def lander() -> Iterator[World]:
+    world = World(load_scene("lander"), arenas=3, seed=5, policies={"policy": lambda seen: np.full(3, MAIN)})
+    yield world
+    world.close()
+
+
+def test_poses_shapes_and_names_are_the_scene_s_own(lander: World) -> None:
+    reader = Reader(lander)
+    lander.tick()
+    stage = reader.stage(1)
+    hull = lander.arena.roles[0]
+    assert [role.name for role in stage.roles] == ["hull", "left leg", "right leg"]
+    assert stage.roles[0].position == tuple(hull.position[1].tolist())
+    assert stage.roles[0].angle == hull.angle[1]
+    assert stage.roles[0].outlines[0].tolist() == [list(point) for point in hull.shapes[0].points]  # type: ignore[union-attr]
+    assert stage.roles[1].colour == stage.roles[2].colour != stage.roles[0].colour
+    assert [role.leads for role in stage.roles] == [True, False, False]
+
+
+def test_a_firing_engine_is_a_flame_at_the_hull_s_underside(lander: World) -> None:
+    reader = Reader(lander)
+    lander.tick()
+    stage = reader.stage(0)
+    (flame,) = stage.forces
+    x, y = stage.roles[0].position
+    assert flame.kind == "thrust"
+    assert math.hypot(*flame.force) == pytest.approx(86.0)
+    assert math.hypot(flame.at[0] - x, flame.at[1] - y) == pytest.approx(0.33)
+    along = (x - flame.at[0]) * flame.force[0] + (y - flame.at[1]) * flame.force[1]
+    assert along > 0, "it pushes from the nozzle towards the hull"
+
+
+def test_reading_changes_nothing(lander: World) -> None:
+    reader = Reader(lander)
+    for _ in range(10):
+        lander.tick()
+        before = columns_of(lander)
+        reader.follow(0)
+        reader.stage(0, blend=0.3)
+        reader.grid()
+        after = columns_of(lander)
+        assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_the_ground_is_the_same_object_until_it_changes(lander: World) -> None:
+    reader = Reader(lander)
+    lander.tick()
+    first = reader.stage(0).ground
+    lander.tick()
+    assert reader.stage(0).ground is first
+    assert reader.stage(1).ground is not first
+    assert first.lines[0].shape == (11, 2)
+
+
+def test_contacts_lie_on_the_ground(lander: World) -> None:
+    lander.drive("policy", lambda seen: np.full(3, COAST))
+    reader = Reader(lander)
+    for _ in range(300):
+        lander.tick()
+        touching = [contact for arena in range(3) for contact in reader.stage(arena).contacts]
+        if touching:
+            break
+    assert touching
+    assert all(-2.0 < contact.at[1] < 2.0 and contact.speed > 0 for contact in touching)
+
+
+def test_a_trail_grows_and_begins_anew_with_the_episode(lander: World) -> None:
+    lander.drive("policy", lambda seen: np.full(3, COAST))
+    reader, longest, lengths = Reader(lander), 0, []
+    for _ in range(150):
+        lander.tick()
+        reader.follow(0)
+        lengths.append(len(reader.stage(0).roles[0].trail))
+        longest = max(longest, lengths[-1])
+    assert 30 < longest <= TRAIL
+    assert 0 in lengths[40:], "an episode ended and its trail with it"
+    assert not len(reader.stage(1).roles[0].trail), "only the followed arena leaves one"
+
+
+def test_between_two_ticks_bodies_are_between_their_places(lander: World) -> None:
+    reader = Reader(lander)
+    for _ in range(2):
+        lander.tick()
+        reader.follow(0)
+    now, half, before = (reader.stage(0, blend=b).roles[0].position[1] for b in (1.0, 0.5, 0.0))
+    assert half == pytest.approx((now + before) / 2)
+    assert now != before
+
+
+def test_the_grid_holds_every_arena(lander: World) -> None:
+    grid = Reader(lander).grid(selected=2)
+    assert grid.roles[0].position.shape == (3, 2)
+    assert grid.ground.shape == (3, 10, 2, 2)
+    assert grid.returns.shape == grid.ended.shape == (3,)
+
+
+def test_the_cart_has_a_rail_and_the_pole_draws_its_tip() -> None:
+    world = World(load_scene("swingup"), arenas=1, policies={"policy": lambda seen: np.ones((1, 1), np.float32)})
+    reader = Reader(world)
+    for _ in range(5):
+        world.tick()
+        reader.follow(0)
+    stage = reader.stage(0)
+    world.close()
+    assert stage.ground.rails == (((-5.0, 0.0), (5.0, 0.0)),)
+    assert stage.forces[0].kind == "push"
+    assert stage.forces[0].force == (10.0, 0.0)
+    assert not len(stage.roles[0].trail)
+    pole = stage.roles[1]
+    assert math.dist(pole.trail[-1], pole.position) == pytest.approx(0.5)
+    (x0, y0), (x1, y1) = stage.bounds
+    assert (x0, x1, y0, y1) == pytest.approx((-x1, x1, y0, y1))
+    assert y0 < -1.0
+    assert y1 > 1.0
+
+
+def _busy(arena: Arena) -> None:
+    body = arena.spawn("body", Body(), Disc(0.5), Start(y=2.0))
+    arm = arena.spawn("arm", Body(mass=0.2), Box(0.1, 0.8))
+    arena.join(Pivot(body, arm, at=(0.5, 0.0), hinge=(0.0, 0.4)))
+    arena.wall((-3, 0), (3, 0))
+    arena.agent(
+        sees=[X(body), Rays(body, (-1.5708, 0.0), reach=4.0)],
+        does=Levers(twist=Twist(body, 2.0), motor=Motor(arm, body), push=Push(body, y=3.0)),
+        earns={"alive": 1.0},
+    )
+
+
+def test_rays_twists_and_motors_are_shown() -> None:
+    scene = Scene(about="busy", max_ticks=50, gravity=(0.0, 0.0)).named("busy", "", "busy", _busy)
+    world = World(scene, arenas=1, policies={"policy": lambda seen: np.full((1, 3), 0.5, np.float32)})
+    world.tick()
+    stage = Reader(world).stage(0)
+    world.close()
+    assert [force.kind for force in stage.forces] == ["twist", "twist", "push"]
+    down, aside = stage.rays
+    assert down.end[1] == pytest.approx(0.0, abs=0.05)
+    assert down.nearness == pytest.approx(0.5, abs=0.05)
+    assert aside.end == pytest.approx((0.45, 2.0), abs=0.01), "the arm is in its way"
+    assert stage.ground.walls == (((-3.0, 0.0), (3.0, 0.0)),)
+
+
+def test_a_line_leaves_a_body_at_its_far_side() -> None:
+    arena = Arena()
+    box = arena.spawn("box", Body(), Box(2.0, 1.0))
+    disc = arena.spawn("disc", Body(), Disc(0.5, at=(1.0, 0.0)))
+    assert exit_of(box, (0.0, 0.0), (3.0, 0.0)) == pytest.approx((1.0, 0.0))
+    assert exit_of(box, (0.0, 2.0), (0.0, 1.0)) == pytest.approx((0.0, 0.5))
+    assert exit_of(disc, (1.0, 0.0), (0.0, -1.0)) == pytest.approx((1.0, -0.5))
+    assert exit_of(box, (0.0, 0.0), (0.0, 0.0)) == (0.0, 0.0)

@@ -1,0 +1,104 @@
+"""Every size of window has a layout in which nothing overlaps."""
+
+from __future__ import annotations
+
+import itertools
+
+import pygame
+import pytest
+from viewer_views import a_view
+
+from ecs_rl.viewer import palette
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.grid import cells
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.layout import arrange
+from ecs_rl.viewer.panels.learning import places
+from ecs_rl.viewer.panels.mind import HEAD, plan
+
+SIZES = [(640, 400), (900, 600), (1280, 720), (1920, 1080), (1000, 400), (640, 1200), (2560, 1440), (3840, 2160)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("mind", "learning"), list(itertools.product((True, False), repeat=2)))
+def test_the_parts_fill_the_window_without_overlapping(size: tuple[int, int], mind: bool, learning: bool) -> None:
+    layout = arrange(size, mind=mind, learning=learning)
+    parts = [part for part in (layout.status, layout.stage, layout.mind, layout.learning) if part is not None]
+    assert sum(part.w * part.h for part in parts) == size[0] * size[1]
+    for one, other in itertools.combinations(parts, 2):
+        assert not one.colliderect(other)
+    assert layout.stage.w >= 0.5 * size[0]
+    assert layout.stage.h >= 0.5 * size[1]
+
+
+def test_hiding_the_panels_gives_their_room_to_the_stage() -> None:
+    assert arrange((1280, 720), mind=False, learning=False).stage.size == (1280, 686)
+
+
+def test_letters_grow_with_the_window_and_with_the_density_of_the_screen() -> None:
+    assert arrange((1280, 720)).scale == 1.0
+    assert arrange((3840, 2160)).scale == 2.0
+    assert arrange((2560, 1440), dpi_scale=2.0).scale == 2.0
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("others", range(7))
+def test_plots_stay_apart_and_inside(size: tuple[int, int], others: int) -> None:
+    layout = arrange(size)
+    assert layout.learning is not None
+    large, small = places(layout.learning.size, others, Kit(layout.scale))
+    room = pygame.Rect((0, 0), layout.learning.size)
+    for part in (large, *small):
+        assert room.contains(part)
+    for one, other in itertools.combinations((large, *small), 2):
+        assert not one.colliderect(other)
+    assert large.w >= 0.35 * room.w
+
+
+@pytest.mark.parametrize("height", [360, 566, 686, 1400])
+@pytest.mark.parametrize("numbers", [(4, 2, 1), (8, 4, 6), (60, 12, 9), (1, 1, 1), (0, 0, 0)])
+def test_the_mind_never_grows_out_of_its_panel(height: int, numbers: tuple[int, int, int]) -> None:
+    kit = Kit()
+    sizes = plan(height, *numbers, kit)
+    used = 4 * kit.px(HEAD) + (sizes.sees + sizes.does + sizes.earned + 1) * sizes.row + sizes.plot + 36
+    assert used <= height or max(sizes.sees, sizes.does, sizes.earned) <= 1
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_size_can_be_drawn(size: tuple[int, int]) -> None:
+    surface, painter = pygame.Surface(size), Painter()
+    painter.draw(surface, a_view(), painter.layout(size))
+
+
+def test_the_cell_under_the_mouse_is_the_arena_that_is_shown_there() -> None:
+    found = cells((960, 500), 128, 2.0, Kit())
+    for arena in range(128):
+        assert found.arena_at(found.rect(arena).center, 128) == arena
+    assert found.arena_at((0, 0), 128) is None
+    assert cells((960, 500), 1, 2.0, Kit()).arena_at((480, 250), 1) == 0
+
+
+@pytest.mark.parametrize("arenas", [1, 2, 5, 32, 127, 128, 1024])
+def test_all_cells_are_inside(arenas: int) -> None:
+    found = cells((960, 500), arenas, 2.0, Kit())
+    assert all(pygame.Rect(0, 0, 960, 500).contains(found.rect(i)) for i in range(arenas))
+
+
+def test_words_can_be_read_on_their_background() -> None:
+    def contrast(one: palette.Colour, other: palette.Colour) -> float:
+        high, low = sorted((palette.luminance(one), palette.luminance(other)), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    assert contrast(palette.TEXT, palette.PANEL) > 12
+    assert contrast(palette.DIM, palette.PANEL) > 7
+    for colour in (palette.FAINT, palette.SKY, palette.ORANGE, palette.GREEN, palette.VERMILION, palette.PURPLE):
+        assert contrast(colour, palette.PANEL) > 4.5
+
+
+def test_only_new_numbers_are_painted() -> None:
+    surface, painter = pygame.Surface((900, 600)), Painter()
+    layout, view = painter.layout((900, 600)), a_view()
+    painter.draw(surface, view, layout)
+    painted = painter.kit.layers.painted
+    painter.draw(surface, view, layout)
+    assert painter.kit.layers.painted == painted

@@ -1,0 +1,151 @@
+"""What is not there, or not a number, is drawn as nothing and never stops the window."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+import pygame
+import pytest
+from viewer_views import BOUNDS, HULL, LINE, a_grid, a_view
+
+from ecs_rl.viewer.camera import FARTHEST, NEAREST, Camera
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.view import (
+    ContactView,
+    DiscView,
+    ForceView,
+    GridView,
+    GroundView,
+    HelpGroup,
+    InspectorView,
+    LearningView,
+    MindView,
+    Modes,
+    Option,
+    ProfileRow,
+    ProfileView,
+    RayView,
+    RoleView,
+    Seen,
+    Series,
+    StageView,
+    StatusView,
+    Term,
+    Toast,
+    View,
+)
+
+NAN = math.nan
+SIZES = [(640, 400), (1280, 720)]
+LONG = "a name that is much longer than any room there could ever be for it in a panel " * 3
+
+
+def draw(view: View, size: tuple[int, int] = (900, 600)) -> pygame.Surface:
+    surface, painter = pygame.Surface(size), Painter()
+    painter.draw(surface, view, painter.layout(size))
+    return surface
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
+    draw(View(StatusView("")), size)
+    empty = View(StatusView("balance"), Modes(), StageView(), None, MindView(), LearningView(), ProfileView(()))
+    draw(replace(empty, help=(), inspector=InspectorView("", ())), size)
+
+
+@pytest.mark.parametrize("bad", [NAN, math.inf, -math.inf, 1e30])
+def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
+    points = np.array(((bad, 1.0), (0.0, bad)))
+    stage = StageView(
+        roles=(
+            RoleView("lost", (bad, 0.0), 0.0, (HULL,), (DiscView((0, 0), 1.0),)),
+            RoleView("turned", (0.0, 0.0), bad, (HULL,), velocity=(bad, bad), trail=points),
+            RoleView("odd", (0.0, 0.0), 0.0, (points,), velocity=(1.0, bad)),
+        ),
+        ground=GroundView(
+            ((((bad, 0.0)), (1.0, bad)),), (points, np.full_like(LINE, bad)), (((bad, 0.0), (1.0, 0.0)),), (bad,)
+        ),
+        springs=(((bad, 0.0), (1.0, 1.0)),),
+        hinges=((bad, bad),),
+        forces=tuple(ForceView(kind, (bad, 0.0), (bad, 1.0), bad, 1.0, bad) for kind in ("thrust", "push", "twist")),
+        contacts=(ContactView((bad, 0.0), bad), ContactView((0.0, 0.0), bad)),
+        rays=(RayView((0.0, 0.0), (bad, 1.0), bad),),
+        grip=((bad, 0.0), (0.0, 0.0)),
+        bounds=BOUNDS,
+    )
+    mind = MindView(
+        (Seen("x", bad), Seen("y", 1.0, bad, bad), Seen("z", 1.0, 2.0, 2.0)),
+        "levers",
+        (Option("push", bad, True, bad, bad),),
+        np.full(9, bad),
+        np.full(9, bad),
+        (Term("upright", bad, bad),),
+    )
+    series = Series("a", np.array([1.0, bad, 3.0]), np.array([bad, 2.0, bad]), np.array([bad, bad, 1.0]))
+    learning = LearningView(series, series, (bad, bad), bad, bad, ((series, series), ()))
+    profile = ProfileView((ProfileRow("learn", bad, bad, bad),), (("train", bad),))
+    status = StatusView(
+        "s", steps_total=5, seconds_left=bad, steps_per_second=bad, speed_asked=bad, speed_reached=bad, best=bad
+    )
+    draw(View(status, Modes(), stage, None, mind, learning, profile))
+    for kind in ("values", "probabilities"):
+        draw(View(status, mind=replace(mind, kind=kind)))
+
+
+def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
+    grid = a_grid(9)
+    grid.roles[0].position[3] = NAN
+    grid.roles[0].angle[4] = NAN
+    grid.returns[5] = NAN
+    draw(replace(a_view(), grid=grid))
+    draw(replace(a_view(), grid=replace(grid, ground=np.zeros((9, 0, 2, 2)), selected=99)))
+    draw(replace(a_view(), grid=GridView((), np.zeros((0, 0, 2, 2)), np.zeros(0), np.zeros(0), BOUNDS)))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_a_run_that_has_just_begun_is_drawn(rows: int) -> None:
+    series = Series("return", np.arange(rows, dtype=np.float64), np.ones(rows), np.ones(rows))
+    draw(View(StatusView("s"), learning=LearningView(series, series, None, 200.0, None, ((series,),))))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> None:
+    view = a_view()
+    assert view.stage is not None
+    assert view.mind is not None
+    stage = replace(view.stage, caption=LONG, ending=LONG)
+    names = tuple(f"{i} {LONG}" for i in range(40))
+    mind = replace(
+        view.mind,
+        sees=tuple(Seen(name, 0.5) for name in names),
+        does=tuple(Option(name, 0.1) for name in names),
+        earned=tuple(Term(name, -12345.678, 1e9) for name in names),
+    )
+    rows = tuple((name, name, name) for name in names)
+    profile = ProfileView(tuple(ProfileRow(name, 1.0, 1.0, 0.5) for name in names), tuple((n, 3.0) for n in names))
+    full = View(
+        replace(view.status, scene=LONG, run=LONG), Modes(True, True, True, True, True), stage, None, mind,
+        view.learning, profile, InspectorView(LONG, rows), (HelpGroup(LONG, tuple((n, n) for n in names)),),
+        tuple(Toast(LONG) for _ in range(9)),
+    )  # fmt: skip
+    draw(full, size)
+    draw(replace(full, help=None), size)
+    draw(replace(full, help=None, inspector=None), size)
+
+
+def test_the_smallest_windows_are_drawn() -> None:
+    for size in ((1, 1), (120, 90), (320, 200), (4000, 100)):
+        draw(a_view(), size)
+
+
+@pytest.mark.parametrize("zoom", [FARTHEST, NEAREST])
+def test_the_closest_and_the_furthest_camera_are_drawn_at_once(zoom: float) -> None:
+    surface, painter, view = pygame.Surface((1280, 720)), Painter(), a_view()
+    layout = painter.layout((1280, 720))
+    painter.draw(surface, view, layout, Camera((0.4, 2.9), zoom, (480, 250)))
+    began = perf_counter()
+    painter.draw(surface, view, layout, Camera((0.4, 2.8), zoom, (480, 250)))
+    assert perf_counter() - began < 0.2

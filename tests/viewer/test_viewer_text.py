@@ -1,0 +1,76 @@
+"""Text is kept, cut with an ellipsis where it is too long, and numbers are always something to show."""
+
+from __future__ import annotations
+
+import math
+
+import pygame
+import pytest
+import viewer_views  # noqa: F401  starts the fonts
+
+from ecs_rl.viewer import numbers
+from ecs_rl.viewer.text import FILES, FONTS, KEPT, Text
+
+
+def test_the_fonts_lie_in_assets_with_their_licence() -> None:
+    for name in FILES.values():
+        assert (FONTS / name).stat().st_size < 400_000
+        assert name in (FONTS / "LICENSE").read_text()
+
+
+def test_a_string_is_rendered_once() -> None:
+    surface, text = pygame.Surface((200, 40)), Text()
+    for _ in range(5):
+        text.draw(surface, "hull angle", (10, 20))
+    assert text.rendered == 1
+
+
+def test_old_strings_are_forgotten() -> None:
+    text = Text()
+    for i in range(KEPT + 100):
+        text.picture(str(i), 12, (255, 255, 255), "numbers")
+    assert len(text._kept) == KEPT
+
+
+@pytest.mark.parametrize("width", [0, 5, 20, 60, 100])
+def test_a_long_name_is_cut_with_an_ellipsis(width: int) -> None:
+    text = Text()
+    cut = text.cut("left leg touches the ground", width)
+    assert text.width(cut) <= width
+    assert cut == "" or (cut.endswith("…") and "left leg touches the ground".startswith(cut[:-1]))
+
+
+def test_a_short_name_is_not_cut() -> None:
+    assert Text().cut("cart x", 200) == "cart x"
+
+
+@pytest.mark.parametrize("anchor", ["left", "middle", "right"])
+def test_an_anchor_says_where_the_point_is(anchor: str) -> None:
+    rect = Text().draw(pygame.Surface((300, 40)), "speed", (150, 20), anchor=anchor)  # type: ignore[arg-type]
+    assert {"left": rect.left, "middle": rect.centerx, "right": rect.right}[anchor] == pytest.approx(150, abs=1)
+
+
+def test_names_with_odd_characters_are_drawn() -> None:
+    surface = pygame.Surface((200, 40))
+    for name in ("a\0b", "tab\there", "line\nbreak", "日本", "\ud800", ""):
+        Text().draw(surface, name, (0, 20), width=150)
+
+
+@pytest.mark.parametrize("tell", [numbers.count, numbers.short, numbers.fixed, numbers.duration, numbers.speed])
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-300, 1e300, -3.0, 12345.6])
+def test_every_number_has_a_text(tell: object, value: float | None) -> None:
+    assert callable(tell)
+    assert 1 <= len(tell(value)) < 310
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0, "0"), (950, "950"), (204_800, "204.8k"), (1_500_000, "1.5M"), (999_999, "1M"), (10_000, "10k")],
+)
+def test_counts_are_short(value: float, shown: str) -> None:
+    assert numbers.count(value) == shown
+
+
+def test_speeds_and_times_read_like_speeds_and_times() -> None:
+    assert [numbers.speed(s) for s in (1 / 16, 1, 12.34, math.inf)] == ["1/16x", "1x", "12.3x", "max"]
+    assert [numbers.duration(s) for s in (40, 3729)] == ["0:40", "1:02:09"]

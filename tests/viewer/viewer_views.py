@@ -1,0 +1,143 @@
+"""View models for tests, goldens and the benchmark: a lander in flight, a grid, panels full of numbers; no world."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+import numpy as np
+import pygame
+
+from ecs_rl.viewer.view import (
+    ContactView,
+    DiscView,
+    ForceView,
+    GridRole,
+    GridView,
+    GroundView,
+    HelpGroup,
+    InspectorView,
+    LearningView,
+    MindView,
+    Modes,
+    Option,
+    ProfileRow,
+    ProfileView,
+    RayView,
+    RoleView,
+    Seen,
+    Series,
+    StageView,
+    StatusView,
+    Term,
+    Toast,
+    View,
+)
+
+pygame.font.init()
+
+HULL = np.array(((-0.57, 0.0), (-0.57, -0.33), (0.57, -0.33), (0.57, 0.0), (0.47, 0.52), (-0.47, 0.52)))
+LEG = np.array(((-0.065, -0.265), (0.065, -0.265), (0.065, 0.265), (-0.065, 0.265)))
+LINE = np.stack((np.linspace(-12, 12, 11), [0.4, 1.1, -0.3, 0.5, 0, 0, 0, 0.7, 1.0, 0.2, 0.6]), axis=1)
+GROUND = GroundView(
+    walls=(((-4.0, 3.0), (-2.0, 3.4)),),
+    lines=(LINE,),
+    rails=(((2.0, 5.0), (6.0, 5.0)),),
+    limits=(9.0,),
+)
+BOUNDS = ((-9.6, -1.5), (9.6, 7.5))
+
+
+def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
+    trail = np.stack((np.linspace(-3, x, 80), 3 + 1.5 * np.sin(np.linspace(1, 3, 80))), axis=1)
+    return StageView(
+        roles=(
+            RoleView("hull", (x, 3.1), 0.2, (HULL,), velocity=(1.5, -2.0), trail=trail),
+            RoleView("left leg", (x - 0.6, 2.75), -0.2, (LEG,), leads=False, colour=(236, 166, 42)),
+            RoleView("right leg", (x + 0.55, 2.95), 0.6, (LEG,), leads=False, colour=(236, 166, 42)),
+            RoleView("ball", (4.0, 0.5), 0.7, discs=(DiscView((0.0, 0.0), 0.5),), leads=False),
+        ),
+        ground=GROUND,
+        springs=(((2.0, 4.0), (4.0, 0.5)),),
+        hinges=((x - 0.45, 2.95), (x + 0.5, 3.15)),
+        forces=(
+            ForceView("thrust", (x + 0.06, 2.78), (-17.0, 84.0), 1.0, 0.9),
+            ForceView("push", (4.5, 0.5), (8.0, 0.0), 0.7, 1.0),
+            ForceView("twist", (4.0, 0.5), strength=0.5, size=0.8, torque=1.0),
+        ),
+        contacts=(ContactView((4.0, 0.0), 1.2), ContactView((-3.0, 3.2))),
+        rays=(RayView((x, 3.1), (-2.0, 0.1), 0.6), RayView((x, 3.1), (6.0, 6.0), 0.0)),
+        bounds=BOUNDS,
+        tick=tick,
+        caption="arena 3 · episode 12 · 0.84 s",
+        ending="landed  +205.2",
+        ending_tone="good",
+    )
+
+
+def a_grid(arenas: int = 128) -> GridView:
+    random = np.random.default_rng(1)
+    position = random.uniform((-8, 1), (8, 7), (arenas, 2))
+    angle = random.normal(0, 0.4, arenas)
+    lines = np.repeat(LINE[None], arenas, axis=0)
+    lines[:, :, 1] += random.uniform(-0.3, 0.3, (arenas, len(LINE)))
+    roles = (
+        GridRole(position, angle, (HULL,), (), (92, 184, 236)),
+        GridRole(position - (0.6, 0.3), angle - 0.3, (LEG,), (), (236, 166, 42)),
+        GridRole(position - (-0.6, 0.3), angle + 0.3, (LEG,), (), (236, 166, 42)),
+    )
+    ground = np.stack((lines[:, :-1], lines[:, 1:]), axis=2)
+    ended = np.zeros(arenas)
+    ended[1] = 0.8
+    return GridView(roles, ground, random.normal(50, 90, arenas), ended, BOUNDS, selected=2)
+
+
+def a_mind(tick: int = 0) -> MindView:
+    names = ("hull x", "hull y", "hull vx", "hull vy", "hull angle", "hull spin", "left leg touches ground")
+    sees = tuple(Seen(name, 0.9 * float(np.sin(i + tick / 10)), -1.0, 1.2) for i, name in enumerate(names))
+    does = tuple(Option(name, p, name == "main") for name, p in (("coast", 0.1), ("main", 0.6), ("right", 0.3)))
+    t = np.arange(150.0)
+    came = np.where(t < 120, 80 - t / 2, np.nan)
+    terms = (Term("approach", 2.6, 31.5), Term("fuel", -0.3, -7.8), Term("landed", 0.0, 0.0))
+    return MindView(sees, "probabilities", does, 80 - t / 2 + 8 * np.sin(t / 7 + tick / 10), came, terms)
+
+
+def a_learning(rows: int = 400) -> LearningView:
+    random = np.random.default_rng(2)
+    x = np.linspace(1000, 300_000, rows)
+    curve = 250 / (1 + np.exp(-(x - 120_000) / 25_000)) - 50
+    returns = Series("return", x, curve + random.normal(0, 8, rows), np.full(rows, 30.0))
+    at = np.linspace(20_000, 300_000, 10)
+    exams = Series("evaluation", at, np.interp(at, x, curve) + 10, np.linspace(60, 10, 10))
+    losses = (Series("policy loss", x, 0.1 * random.normal(size=rows)), Series("value loss", x, np.exp(-x / 8e4)))
+    others = (
+        (Series("episode length", x, 200 + 100 * np.sin(x / 5e4)),),
+        losses,
+        (Series("entropy", x, 1.4 - x / 4e5),),
+        (Series("steps per second", x, 32_000 + 500 * random.normal(size=rows)),),
+    )
+    return LearningView(returns, exams, (300_000.0, float(exams.y[-1])), 200.0, 1.5e6, others)
+
+
+STATUS = StatusView(
+    "lander", "v1/20261118_102922", "training", "plain", 204_800, 1_500_000, 40.0, 32_734.0, 16.0, 12.3, 220.8, 204_800
+)
+PROFILE = ProfileView(
+    (
+        *(ProfileRow(name, 0.3, 0.3, 0.08) for name in ("decide", "actuate", "simulate", "guard", "sense", "judge")),
+        ProfileRow("learn", 1.05, 1.1, 0.4),
+    ),
+    (("train", 9.1), ("stage", 0.8), ("draw", 2.9), ("idle", 3.9)),
+)
+INSPECTOR = InspectorView("hull", (("Pose position", "1.20  4.31", "m"), ("Pose angle", "0.12", "rad")))
+HELP = (
+    HelpGroup("Stage", (("Space", "pause"), ("- =", "slower, faster"), ("Backspace", "new episode"))),
+    HelpGroup("Mouse", (("Drag", "pull a body"), ("Right-drag", "move the camera"))),
+)
+MODES = Modes(paused=True, recording=True)
+TOASTS = (Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed 4x"))
+
+
+def a_view(tick: int = 0) -> View:
+    return View(STATUS, MODES, a_stage(tick / 50, tick), None, a_mind(tick), a_learning(), PROFILE, toasts=TOASTS)
