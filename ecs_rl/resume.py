@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from ecs_rl.runs import Manifest, section
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
+    from ecs_rl.scene.arena import Scene
     from ecs_rl.training import Training
 
 EXAM = ("taken_at", "last", "solved_step", "solved_second")
@@ -32,12 +35,18 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
     }
     exam, journal = training.exam, training.journal
     facts = {
+        "scene_sha256": source_sha256(training.world.scene),
         "exam": {name: getattr(exam, name) for name in EXAM},
         "written_at": journal.written_at,
         "seconds": perf_counter() - journal.began if journal.began else 0.0,
         "seconds_in": training.world.seconds_in,
     }
     return parts, facts
+
+
+def source_sha256(scene: Scene) -> str:
+    """Return the SHA-256 of a scene's file, to tell whether it is still the one that was trained."""
+    return hashlib.sha256(Path(scene.file).read_bytes()).hexdigest() if scene.file else ""
 
 
 def go_on(training: Training, manifest: Manifest, tensors: State) -> None:

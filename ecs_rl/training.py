@@ -24,6 +24,8 @@ from ecs_rl.world import World, policy_specs
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
 
+BETWEEN_POLICIES = 1_000_003
+"""So that the second policy of one seed is not the first of the next."""
 METRIC_ROWS = 400
 """About so many rows of metrics in a run of any length."""
 
@@ -35,7 +37,9 @@ def make_agents(
     arena = scene.describe()
     seats = {policy: sum(plan.policy == policy for plan in arena.agents) for policy in policy_specs(arena)}
     return {
-        policy: make_agent(name, spec, config, seed=seed + i, rows=arenas * seats[policy], threads=threads)
+        policy: make_agent(
+            name, spec, config, seed=seed + i * BETWEEN_POLICIES, rows=arenas * seats[policy], threads=threads
+        )
         for i, (policy, spec) in enumerate(policy_specs(arena).items())
     }
 

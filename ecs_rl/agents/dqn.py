@@ -110,9 +110,11 @@ class DQN:
         self._q.backward(torch.zeros_like(q_all).scatter_(1, column, slope.unsqueeze(1)))
         norm, loss_now, mean = self._parameters.clip_gradient(c.max_grad_norm), float(loss), float(q.mean())
         if not (math.isfinite(norm) and math.isfinite(loss_now)):
+            # A step that ruins the network leaves it finite, and only the next one shows it.
+            self._parameters.flat.copy_(self._target_parameters.flat)
             raise DivergedError(
-                f"DQN diverged at gradient step {self._steps}: loss {loss_now:g}, gradient {norm:g}; the last good "
-                "parameters were kept. Try a lower dqn.lr, or look for huge rewards and observations"
+                f"DQN diverged at gradient step {self._steps}: loss {loss_now:g}, gradient {norm:g}; the target "
+                "network's parameters were kept. Try a lower dqn.lr, or look for huge rewards and observations"
             )
         self._adam.step(c.lr)
         self._steps += 1

@@ -62,6 +62,7 @@ class PPO:
             p.value["policy/log_std"].fill_(config.log_std)
             self._head = Gaussian(p.value["policy/log_std"], p.slope["policy/log_std"])
         self._adam = Adam(p, ADAM_EPSILON)
+        self._good = p.flat.clone()  # as they were before the present update
 
         self._normaliser = Normaliser(inputs, config.normalise_observations)
         self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
@@ -170,6 +171,7 @@ class PPO:
         c, rollout = self.config, self._rollout
         rollout.finish(self._value(rollout.last_observation).squeeze(1).numpy(), c.gamma, c.gae_lambda)
         self._sums.zero_()
+        self._good.copy_(self._parameters.flat)
 
     def _shuffle(self) -> Tensor:
         valid = self._rollout.flat("valid")
@@ -200,9 +202,11 @@ class PPO:
 
         norm = self._parameters.clip_gradient(c.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(float(policy_loss + value_loss))):
+            # A step that ruins the networks leaves them finite, and only the next one shows it.
+            self._parameters.flat.copy_(self._good)
             raise DivergedError(
                 f"PPO diverged: policy loss {float(policy_loss):g}, value loss {float(value_loss):g}, "
-                f"gradient {norm:g}; the last good parameters were kept. "
+                f"gradient {norm:g}; the parameters from before this update were kept. "
                 "Try a lower ppo.lr, or look for huge rewards and observations"
             )
         self._adam.step(lr)
@@ -281,6 +285,7 @@ class PPO:
         self._random.set_state(state["random/train"])
         self._sample_random.set_state(state["random/sample"])
         self._step, self._shuffled = int(state["update/step"]), {}
+        self._good.copy_(self._parameters.flat)
         self._order = state["update/order"].clone()
         self._sums.copy_(state["update/sums"])
         self._metrics = dict(zip(METRICS, state["metrics"].tolist(), strict=False))

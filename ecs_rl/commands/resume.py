@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError
 
+FIXED = ("seed", "arenas", "eval_episodes")
+"""Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
+FIXED_OF_THE_AGENT = ("hidden", "activation", "normalise_observations", "normalise_rewards")
+
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
     from ecs_rl.runs import Manifest, TrainingRun
@@ -78,7 +82,7 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
 
 def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
     from ecs_rl.playback import check_same
-    from ecs_rl.resume import go_on
+    from ecs_rl.resume import go_on, source_sha256
 
     run, scene = record.path, training.world.scene
     manifest, tensors = newest_checkpoint(run)
@@ -87,10 +91,28 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     if manifest.agent != settings.agent:
         raise CommandError(f"{run} trains {manifest.agent}, not {settings.agent}: leave --agent out to resume it")
     check_same(run, manifest, training.world.specs, scene.name)
-    record.cut_logs(manifest.resume["logs"])
-    record.write_config(_config_of(record, settings))
+    refuse_changes(record, settings)
+    if manifest.resume["scene_sha256"] != source_sha256(scene):
+        print(f"train.py: {scene.file} has changed since: old and new scores may not compare", file=sys.stderr)
     training.write_to(record)
     go_on(training, manifest, tensors)
+    # Only now is everything known to fit: a refused resume leaves the run as it was.
+    record.cut_logs(manifest.resume["logs"])
+    record.write_config(_config_of(record, settings))
+
+
+def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
+    """Refuse settings that would make the run another one: what is learnt so far would mean something else."""
+    before, now = record.config, settings_as_dict(settings)
+    agent = settings.agent
+    pairs = [(f"--{name.replace('_', '-')}", before, now, name) for name in FIXED]
+    pairs += [(f"--{agent}.{name.replace('_', '-')}", before[agent], now[agent], name) for name in FIXED_OF_THE_AGENT]
+    for flag, old, new, name in pairs:
+        if old.get(name) != new.get(name):
+            raise CommandError(
+                f"{flag} is {new.get(name)}, and {record.path} was started with {old.get(name)}: "
+                "leave it out to go on, or start a new run"
+            )
 
 
 def _config_of(record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.resume import earlier_settings, resume
 from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
-from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError
+from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -126,43 +126,40 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings) -> i
     """Tick until the training is done, then save, and report."""
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
-    with Progress(stream, scene=settings.scene, run=str(record.path)) as progress, stopping(training):
-        try:
-            while not training.done:
-                training.tick()
-                progress.update(partial(snapshot, training, settings))
-        except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
-            problem = error
-            close_diverged(training, error)
-        except BaseException as error:
-            close_failed(training, error)
-            raise
-    if problem is None:
-        training.close()
-    else:
-        print(f"train.py: training diverged: {problem}", file=sys.stderr)
-    say_how_it_went(training, record, settings, stream)
+    with stopping(training):
+        with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
+            try:
+                while not training.done:
+                    training.tick()
+                    progress.update(partial(snapshot, training, settings))
+            except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
+                problem = error
+                close_broken(training, error, "diverged")
+            except BaseException as error:
+                close_broken(training, error, "failed")
+                raise
+        if problem is None:
+            training.close()
+        else:
+            print(f"train.py: training diverged: {problem}", file=sys.stderr)
+        say_how_it_went(training, record, settings, stream)
     return 0 if problem is None else DivergedError.exit_code
 
 
-def close_diverged(training: Training, problem: BaseException) -> None:
-    """Save the parameters once more if they are still finite, and end."""
-    try:
-        if training.session.agent.is_finite():
-            training.session.save_checkpoint()
-    except EcsRlError as second:
-        print(f"train.py: nor could it be saved: {second}", file=sys.stderr)
-    finally:
-        close_failed(training, problem, "diverged")
+def close_broken(training: Training, problem: BaseException, status: str) -> None:
+    """Save the last good policy and end; nobody can go on from the middle of a tick, so earlier checkpoints stay.
 
-
-def close_failed(training: Training, problem: BaseException, status: str = "failed") -> None:
-    """Save what can be saved after a failure; a second failure is told as well, and never in place of the first."""
-    try:
-        training.close(status)
-    except EcsRlError as second:
-        if second is not problem:
-            print(f"train.py: nor could it be saved: {second}", file=sys.stderr)
+    A second failure is told as well, and never in place of the first.
+    """
+    steps: list[Callable[[], None]] = [partial(training.close, status)]
+    if not isinstance(problem, StorageError) and training.session.agent.is_finite():
+        steps.insert(0, training.session.save_policy)
+    for step in steps:
+        try:
+            step()
+        except EcsRlError as second:
+            if second is not problem:
+                print(f"train.py: nor could it be saved: {second}", file=sys.stderr)
 
 
 @contextmanager
@@ -235,6 +232,8 @@ def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSett
     solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
     print(f"{told['status']} at step {told['steps']:,}: {best}{solved}", file=stream)
     print(how_to_play(record), file=stream)
+    if told["status"] == "interrupted":
+        print(f"go on: python train.py {settings.scene} --resume {record.path}", file=stream)
     if settings.json:
         print(json.dumps(told))
 

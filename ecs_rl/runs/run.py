@@ -189,8 +189,15 @@ class TrainingRun:
 
     def save_best(self, tensors: State, manifest: Manifest) -> Path:
         """Write `best`; whether it is better is the caller's to know."""
+        return self._save_alone("best", tensors, manifest)
+
+    def save_latest(self, tensors: State, manifest: Manifest) -> Path:
+        """Write `latest` alone: a policy that is no step of the run, such as what a training that diverged leaves."""
+        return self._save_alone("latest", tensors, manifest)
+
+    def _save_alone(self, which: Literal["best", "latest"], tensors: State, manifest: Manifest) -> Path:
         pieces = sealed_pieces(tensors, manifest)
-        path = self.checkpoint_path("best")
+        path = self.checkpoint_path(which)
         self.flush()
         with self._writing():
             write_atomically(path, *pieces)

@@ -66,6 +66,13 @@ class Keeper:
         self._update_metadata(total_steps, total_episodes)
         return path
 
+    def save_policy(self, total_steps: int, total_episodes: int) -> None:
+        """Write the policy alone to `latest`: what a broken training leaves, from which none can go on exactly."""
+        self._require_finite(total_steps)
+        if self.run is not None:
+            tensors = join_sections({"policy": self._agent.policy_state()})
+            self.run.save_latest(tensors, self._manifest(total_steps, total_episodes))
+
     def save_if_best(
         self,
         score: float,

@@ -194,6 +194,10 @@ class TrainingSession:
         self._start_extras = state["start_extras"]
         self._stats.restore(state["stats"])
 
+    def save_policy(self) -> None:
+        """Save the policy alone as `latest`: what a training that broke leaves behind."""
+        self._keeper.save_policy(self._total_steps, self._total_episodes)
+
     def on_episode_start(self, extras: Extras | None = None) -> None:
         """Note what is known of an episode when it starts; `on_episode` adds it below the episode's other extras."""
         self._start_extras = dict(extras or {})
@@ -272,7 +276,8 @@ class TrainingSession:
         self._closed = True
         status = status or ("finished" if self.is_done else "interrupted")
         try:
-            if status != "diverged" and self._keeper.is_behind(self._total_steps):
+            # What broke in the middle of a tick is no place to go on from: the checkpoints from before stay.
+            if status not in ("diverged", "failed") and self._keeper.is_behind(self._total_steps):
                 self.save_checkpoint()
         except DivergedError:
             status = "diverged"

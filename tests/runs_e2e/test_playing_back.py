@@ -7,7 +7,24 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_runs import BALANCE, DQN, PPO, SMALL, TINY, Told, changed_balance, metadata, play, rows, train
+from command_runs import (
+    BALANCE,
+    DQN,
+    PPO,
+    SMALL,
+    TINY,
+    Told,
+    changed_balance,
+    finish,
+    metadata,
+    play,
+    rows,
+    start,
+    train,
+)
+
+from ecs_rl.runs import TrainingRun
+from ecs_rl.runs.lock import RunLock
 
 KEYS = [
     *("run", "checkpoint", "step", "episodes", "mean_return", "std_return", "min_return", "max_return"),
@@ -132,21 +149,49 @@ def test_people_are_told_every_episode_and_the_mean(told: Told) -> None:
     assert f"step {told.json['best_step']:,}: mean {told.json['best_eval']:.1f}" in last
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["lines", "json"])
+def test_returns_that_nobody_reads_are_no_error(told: Told, more: tuple[str, ...]) -> None:
+    process = start("play.py", told.run, "--headless", "--episodes", 3, *more)
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None  # nothing is left to read for `finish`
+    played = finish(process)
+    assert (played.code, played.err) == (0, "")
+
+
 def test_the_list_shows_runs_newest_first_and_names_the_broken_one(tmp_path: Path) -> None:
     old, new = (train("balance", *TINY, "--steps", 1000, "--json", "--runs", tmp_path).run for _ in range(2))
     broken = tmp_path / "balance" / "v1" / "20200101_000000"
     broken.mkdir()
     listed = play("--list", "--runs", tmp_path)
     assert listed.code == 0
-    lines = listed.out.splitlines()[1:]
+    _, *lines, problem = listed.out.splitlines()
     assert [line.split()[-1] for line in lines] == [str(new), str(old), str(broken)]
     assert "finished" in lines[0]
     assert "1,000" in lines[0]
     assert "broken" in lines[2]
+    assert problem.startswith(f"{broken} is not a run that can be used: metadata.json: ")
     found = json.loads(play("--list", "--json", "--runs", tmp_path).out)
     assert [each["run"] for each in found] == [str(new), str(old), str(broken)]
     assert (found[0]["scene"], found[0]["total_steps"], found[0]["problem"]) == ("balance", 1000, None)
     assert found[2]["problem"]
+
+
+def test_a_run_that_says_running_is_listed_as_killed_once_nobody_holds_its_lock(tmp_path: Path) -> None:
+    def statuses() -> list[str]:
+        return [each["status"] for each in json.loads(play("--list", "--json", "--runs", tmp_path).out)]
+
+    run = TrainingRun.create("balance", "v1", tmp_path)
+    known = (run.path / "metadata.json").read_bytes()
+    assert statuses() == ["running"]
+    run.update_metadata(status="finished")
+    run.close()
+    assert statuses() == ["finished"]
+    (run.path / "metadata.json").write_bytes(known)
+    lock = (run.path / ".lock").read_bytes()
+    assert statuses() == ["killed"]
+    assert (run.path / ".lock").read_bytes() == lock
+    RunLock(run.path).release()  # looking has not kept it
 
 
 def test_a_broken_newest_run_is_skipped_with_a_warning(told: Told, tmp_path: Path) -> None:
