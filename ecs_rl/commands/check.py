@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Discrete, PolicySpec
+from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import Episodes, Explosion, NextObservation, Reward
 from ecs_rl.components.mind import ChooseAction
@@ -47,9 +48,9 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
     if first.explosions:
         problems.append(f"{first.explosions} arenas exploded under random actions: see masses, forces and joints")
     facts = as_json(scene, settings, first, problems)
-    print(json.dumps(facts) if settings.json else "\n".join(report(facts)))
+    tell(json.dumps(facts) if settings.json else "\n".join(report(facts)))
     for problem in problems:
-        print(f"train.py: {scene.name}: {problem}", file=sys.stderr)
+        tell(f"train.py: {scene.name}: {problem}", sys.stderr)
     return 2 if problems else 0
 
 

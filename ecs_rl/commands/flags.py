@@ -33,6 +33,7 @@ class BadValue(Exception):
 
 def read_flags(default: T, argv: Sequence[str], prog: str) -> T:
     """Return `default` changed by the flags in `argv`; `--help` prints and exits, bad input is a `CommandError`."""
+    _refuse_empty(argv)
     box = io.StringIO()
     try:
         with contextlib.redirect_stderr(box):
@@ -61,6 +62,14 @@ def flag_types(kind: type, prefix: str = "--") -> Iterator[tuple[str, object]]:
             yield from flag_types(hints[each.name], flag + ".")
         else:
             yield flag, hints[each.name]
+
+
+def _refuse_empty(argv: Sequence[str]) -> None:
+    """Refuse `--runs ""`: a shell's variable that was not set would otherwise choose something nobody named."""
+    for before, token in zip(("", *argv), argv, strict=False):
+        flag = token[:-1] if token.endswith("=") else before
+        if flag.startswith("--") and token in ("", f"{flag}="):
+            raise CommandError(f"an empty value stands behind {flag}: give it one, or leave it out")
 
 
 def _end_of_help() -> NoReturn:

@@ -21,6 +21,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 _AT_LEAST_ONE = frozenset({"steps", "arenas", "checkpoint_every", "eval_every", "eval_episodes", "episodes"})
 _NOT_NEGATIVE = frozenset({"schedule_steps", "seed", "keep", "threads"})
+_MOST = {"episodes": 100_000, "eval_episodes": 100_000, "arenas": 100_000}
+"""Every episode that is played back has an arena of its own, all at the same time."""
 _ABOVE_ZERO = frozenset({"speed"})
 _FILMS = (".mp4", ".gif")
 
@@ -55,11 +57,12 @@ def _word_problem(name: str, value: Any) -> str:
 
 
 def _number_problem(name: str, value: float) -> str:
+    most = _MOST.get(name, LARGEST)
     rules = (
         (not math.isfinite(value), "must be a finite number"),
-        (abs(value) > LARGEST, f"must be at most {LARGEST}"),
+        (value > most, f"must be at most {most}"),
         (name in _AT_LEAST_ONE and value < 1, "must be at least 1"),
-        (name in _NOT_NEGATIVE and value < 0, "must not be negative"),
+        (name in _NOT_NEGATIVE and value < 0, "must be at least 0"),
         (name in _ABOVE_ZERO and value <= 0, "must be above 0"),
     )
     return next((f"{words}, not {value}" for broken, words in rules if broken), "")

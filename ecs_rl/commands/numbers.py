@@ -10,18 +10,18 @@ from ecs_rl.errors import CommandError
 LARGEST = 2**63 - 1
 """Counts are stored in 64 signed bits everywhere: numpy, torch, safetensors."""
 
-_FORM = re.compile(r"([0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,3})?)([kKmM]?)")
+_FORM = re.compile(r"(-?[0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,3})?)([kKmM]?)")
 _UNIT = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def parse_count(text: str) -> int:
-    """Return the whole number that a person wrote, zero or more; anything else is a `CommandError`."""
+    """Return the whole number that a person wrote, whatever its sign; anything else is a `CommandError`."""
     form = _FORM.fullmatch(text.strip())
     if form is None:
         raise CommandError(f"'{text}' is not a whole number: write it like 5000, 500k, 2M, 5e5 or 1_000_000")
     # Decimal and not float: 0.7M is exactly 700000, and 2**53 + 1 keeps its last digit.
     number = Decimal(form[1]) * _UNIT[form[2].lower()]
-    if number > LARGEST:
+    if abs(number) > LARGEST:
         raise CommandError(f"'{text}' is too large: the largest number is {LARGEST}")
     if number != int(number):
         raise CommandError(f"'{text}' is not a whole number: it has a fraction")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +17,7 @@ from typing import Any, NoReturn
 from ecs_rl.commands.flags import read_flags
 from ecs_rl.commands.layers import read_config, with_config, with_earlier, with_recipe
 from ecs_rl.commands.limits import check_settings
-from ecs_rl.commands.numbers import parse_count
+from ecs_rl.commands.numbers import LARGEST, parse_count
 from ecs_rl.commands.settings import PlaySettings, SceneDefaults, TrainSettings
 from ecs_rl.errors import CommandError, EcsRlError
 
@@ -45,6 +46,8 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     """Return the settings of `play.py`; `--help` prints and exits."""
     settings = read_flags(PlaySettings(), argv, "play.py")
     check_settings(settings, _flag)
+    if settings.seed + settings.episodes > LARGEST:
+        raise CommandError(f"--seed and --episodes together must be at most {LARGEST}: every episode has the next seed")
     return replace(
         settings,
         checkpoint=_checkpoint("--checkpoint", settings.checkpoint),
@@ -126,10 +129,10 @@ def _checkpoint(flag: str, text: str) -> str:
     """Return `best`, `latest` or the plain digits of a step (`98k` is `98000`)."""
     if text in ("best", "latest"):
         return text
-    try:
-        return str(parse_count(text))
-    except CommandError:
-        raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest or a step like 98304") from None
+    with suppress(CommandError):
+        if (step := parse_count(text)) >= 0:
+            return str(step)
+    raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest or a step like 98304")
 
 
 def _flag(name: str) -> str:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TextIO
+
+
+def tell(text: str, stream: TextIO | None = None) -> None:
+    """Print to this stream, stdout if none is named; a reader that has gone is no reason to fail."""
+    stream = stream or sys.stdout
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        redirect_to_nowhere(stream)
 
 
 def redirect_to_nowhere(stream: TextIO) -> None:

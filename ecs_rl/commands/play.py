@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.parse import parse_play
+from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError
 
 if TYPE_CHECKING:
+    from ecs_rl.runs import RunEntry
     from ecs_rl.session import EvalReport
+
+_DROPPED = ("run", "when", "version", "agent", "scene", "best")
+"""Columns of the list that a narrow terminal does without, the first one first."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -21,8 +28,11 @@ def main(argv: Sequence[str]) -> int:
     try:
         return run(parse_play(argv))
     except EcsRlError as error:
-        print(f"play.py: {error}", file=sys.stderr)
+        tell(f"play.py: {error}", sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        tell("play.py: interrupted", sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def run(settings: PlaySettings) -> int:
@@ -41,15 +51,15 @@ def run(settings: PlaySettings) -> int:
     records = player.play(settings.episodes, settings.seed, mode)
     report = EvalReport.of(records, player.manifest.step)
     if settings.json:
-        print(json.dumps(as_json(path, report, [record.total_reward for record in records])))
+        tell(json.dumps(as_json(path, report, [record.total_reward for record in records])))
         return 0
     for i, record in enumerate(records):
         terms = "  ".join(f"{name} {value:.1f}" for name, value in record.extras.items() if not name.startswith("end/"))
         ended = (
             ", ".join(name.removeprefix("end/") for name in record.extras if name.startswith("end/")) or "time is up"
         )
-        print(f"seed {settings.seed + i}: {record.total_reward:8.1f} in {record.length} ticks ({ended})  {terms}")
-    print(
+        tell(f"seed {settings.seed + i}: {record.total_reward:8.1f} in {record.length} ticks ({ended})  {terms}")
+    tell(
         f"{player.scene.name}, step {report.total_steps_at_eval:,}: mean {report.mean_return:.1f} "
         f"± {report.std_return:.1f} over {report.episodes} episodes"
     )
@@ -83,9 +93,11 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
         if not path.is_file():
             raise CommandError(f"there is no checkpoint file {path}: check the path")
         return path
+    if settings.target and Path(settings.target).is_file() and not (settings.runs / settings.target).is_dir():
+        raise CommandError(f"{settings.target} is a file: name the directory of a run, or a .safetensors file")
     found = find_run(settings.target, settings.runs)
     for skipped in found.skipped:
-        print(f"play.py: {skipped}", file=sys.stderr)
+        tell(f"play.py: {skipped}", sys.stderr)
     which = settings.checkpoint
     stem = which if which in ("best", "latest") else f"step_{which}"
     path = found.path / CHECKPOINTS / f"{stem}.safetensors"
@@ -97,36 +109,52 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
 
 def list_all(settings: PlaySettings) -> int:
     """Print the runs there are, newest first."""
-    from rich.console import Console
-    from rich.table import Table
-
     from ecs_rl.runs import list_runs
 
     entries = list_runs(settings.runs)
     if settings.json:
         rows = [{"run": str(e.path), "problem": e.problem, **_fields(e.metadata)} for e in entries]
-        print(json.dumps(rows))
+        tell(json.dumps(rows))
         return 0
     if not entries:
-        print(f"there are no runs in {settings.runs}: train one first")
+        tell(f"there are no runs in {settings.runs}: train one first")
         return 0
-    table = Table(
-        "name", "version", "when", "scene", "agent", "steps", "best", "status", "run", box=None, pad_edge=False
-    )
-    for entry in entries:
-        known = entry.metadata
-        if known is None:
-            name, version = entry.path.parts[-3:-1]
-            table.add_row(name, version, "", "", "", "", "", f"broken: {entry.problem}", str(entry.path))
-            continue
-        best = "" if known.best_eval is None else f"{known.best_eval:.1f} at {known.best_step:,}"
-        when, steps = known.started_at[:19].replace("T", " "), f"{known.total_steps:,}"
-        scene = Path(known.scene).name
-        told = (known.name, known.version, when, scene, known.agent, steps, best, known.status, str(entry.path))
-        table.add_row(*told)
-    # A pipe has no width: wide enough that nothing is cut.
-    Console(width=None if sys.stdout.isatty() else 10_000).print(table)
+    # A pipe has no width: nothing is left out.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    problems = [entry.problem for entry in entries if entry.problem]
+    tell("\n".join([*table([row_of(entry) for entry in entries], width), *problems]))
     return 0
+
+
+def row_of(entry: RunEntry) -> dict[str, str]:
+    """Return what the list tells of a run, by column."""
+    known = entry.metadata
+    if known is None:
+        name, version = entry.path.parts[-3:-1]
+        blank = dict.fromkeys(("when", "scene", "agent", "steps", "best"), "")
+        return {"name": name, "version": version, **blank, "status": "broken", "run": str(entry.path)}
+    return {
+        "name": known.name,
+        "version": known.version,
+        "when": known.started_at[:19].replace("T", " "),
+        "scene": Path(known.scene).name,
+        "agent": known.agent,
+        "steps": f"{known.total_steps:,}",
+        "best": "" if known.best_eval is None else f"{known.best_eval:.1f} at {known.best_step:,}",
+        "status": known.status,
+        "run": str(entry.path),
+    }
+
+
+def table(rows: list[dict[str, str]], width: int | None) -> list[str]:
+    """Return the lines of a table with as many of its columns as fit the width."""
+    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
+    for name in _DROPPED:
+        if width is None or sum(widths.values()) + 2 * (len(widths) - 1) <= width:
+            break
+        del widths[name]
+    heads = {name: name for name in widths}
+    return ["  ".join(f"{row[name]:{widths[name]}}" for name in widths).rstrip() for row in (heads, *rows)]
 
 
 def _fields(metadata: Any) -> dict[str, Any]:

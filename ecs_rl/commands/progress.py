@@ -136,9 +136,11 @@ def whole(value: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return `132.4`, more digits for small numbers, or nothing for what is not known."""
+    """Return `132.4`, more digits for small numbers, `1.234e+07` for huge ones, or nothing for what is not known."""
     if value is None or not math.isfinite(value):
         return ""
+    if abs(value) >= 1e7:
+        return f"{value:.4g}"
     return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError
 
@@ -27,7 +28,7 @@ def run_meant(settings: TrainSettings) -> Path:
 
     found = find_run(settings.resume or newest_of(settings), settings.runs)
     for skipped in found.skipped:
-        print(f"train.py: {skipped}", file=sys.stderr)
+        tell(f"train.py: {skipped}", sys.stderr)
     return found.path
 
 
@@ -56,7 +57,7 @@ def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
         try:
             manifest, tensors = read_checkpoint(path)
         except CheckpointError as error:
-            print(f"train.py: passed over: {error}", file=sys.stderr)
+            tell(f"train.py: passed over: {error}", sys.stderr)
             continue
         if manifest.full and (found is None or manifest.step > found[0].step):
             found = manifest, tensors
@@ -93,7 +94,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     check_same(run, manifest, training.world.specs, scene.name)
     refuse_changes(record, settings)
     if manifest.resume["scene_sha256"] != source_sha256(scene):
-        print(f"train.py: {scene.file} has changed since: old and new scores may not compare", file=sys.stderr)
+        tell(f"train.py: {scene.file} has changed since: old and new scores may not compare", sys.stderr)
     training.write_to(record)
     go_on(training, manifest, tensors)
     # Only now is everything known to fit: a refused resume leaves the run as it was.

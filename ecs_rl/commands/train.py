@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.resume import earlier_settings, resume
 from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
@@ -28,10 +29,10 @@ def main(argv: Sequence[str]) -> int:
         settings = parse_train(argv, recipes_of, earlier_settings)
         return run(settings)
     except EcsRlError as error:
-        print(f"train.py: {error}", file=sys.stderr)
+        tell(f"train.py: {error}", sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:  # before `stopping` waits for it
-        print("train.py: interrupted before training began: nothing was saved", file=sys.stderr)
+        tell("train.py: interrupted before training began: nothing was saved", sys.stderr)
         return 128 + signal.SIGINT
 
 
@@ -141,7 +142,7 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings) -> i
         if problem is None:
             training.close()
         else:
-            print(f"train.py: training diverged: {problem}", file=sys.stderr)
+            tell(f"train.py: training diverged: {problem}", sys.stderr)
         say_how_it_went(training, record, settings, stream)
     return 0 if problem is None else DivergedError.exit_code
 
@@ -159,7 +160,7 @@ def close_broken(training: Training, problem: BaseException, status: str) -> Non
             step()
         except EcsRlError as second:
             if second is not problem:
-                print(f"train.py: nor could it be saved: {second}", file=sys.stderr)
+                tell(f"train.py: nor could it be saved: {second}", sys.stderr)
 
 
 @contextmanager
@@ -230,12 +231,12 @@ def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSett
     told = summary(training, record, settings)
     best = "no evaluation yet" if told["best_eval"] is None else f"best evaluation {told['best_eval']:.1f}"
     solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
-    print(f"{told['status']} at step {told['steps']:,}: {best}{solved}", file=stream)
-    print(how_to_play(record), file=stream)
+    tell(f"{told['status']} at step {told['steps']:,}: {best}{solved}", stream)
+    tell(how_to_play(record), stream)
     if told["status"] == "interrupted":
-        print(f"go on: python train.py {settings.scene} --resume {record.path}", file=stream)
+        tell(f"go on: python train.py {settings.scene} --resume {record.path}", stream)
     if settings.json:
-        print(json.dumps(told))
+        tell(json.dumps(told))
 
 
 def how_to_play(record: TrainingRun) -> str:

@@ -26,6 +26,8 @@ from ecs_rl.errors import CommandError
         ("1_000k", 1_000_000),
         (" 12 ", 12),
         (str(LARGEST), LARGEST),
+        ("-5", -5),
+        ("-1k", -1_000),
     ],
 )
 def test_every_form_people_write_is_read_exactly(text: str, number: int) -> None:
@@ -35,7 +37,7 @@ def test_every_form_people_write_is_read_exactly(text: str, number: int) -> None
 @pytest.mark.parametrize(
     "text",
     [
-        *("", " ", "-1", "-1k", "+1", "1.5", "0.0001k", "nan", "inf", "-inf", "Infinity", "1e-3", "k", "M", "1kk"),
+        *("", " ", "--1", "- 1", "+1", "1.5", "0.0001k", "nan", "inf", "-inf", "Infinity", "1e-3", "k", "M", "1kk"),
         *("1 k", "1__0", "_1", "1_", "0x10", "1,000", "five", "1e", "1.", ".5M", "1G", "²", "٣"),
     ],
 )
@@ -45,7 +47,7 @@ def test_anything_else_is_refused_with_the_text_in_the_message(text: str) -> Non
     assert f"'{text}' is not a whole number" in str(refusal.value)
 
 
-@pytest.mark.parametrize("text", [str(LARGEST + 1), "1e19", "1e999", "9e18M"])
+@pytest.mark.parametrize("text", [str(LARGEST + 1), "1e19", "1e999", "9e18M", "-1e999"])
 def test_a_number_beyond_64_bits_is_refused_at_once(text: str) -> None:
     with pytest.raises(CommandError, match="too large"):
         parse_count(text)

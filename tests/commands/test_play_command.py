@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.commands.play import main
+from ecs_rl.commands import play as play_command
+from ecs_rl.commands.play import main, table
 from ecs_rl.commands.train import main as train
 
 
@@ -67,6 +68,57 @@ def test_a_checkpoint_that_the_run_does_not_have_is_refused_with_what_there_is(
     said = refusal(capsys, ["--headless", "--checkpoint", "64"], 3)
     assert "has no checkpoint '64'; there is: 104, best, latest" in said
     assert "there is no run 'blance' in runs; did you mean 'balance'?" in refusal(capsys, ["blance", "--headless"], 2)
+
+
+def test_a_file_that_is_neither_run_nor_checkpoint_is_told_what_is_wanted(
+    empty_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (empty_folder / "afile").write_text("")
+    said = refusal(capsys, ["afile", "--headless"], 2)
+    assert said == "play.py: afile is a file: name the directory of a run, or a .safetensors file\n"
+
+
+def test_an_interruption_is_one_line_and_exits_with_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(play_command, "checkpoint_meant", interrupted)
+    assert refusal(capsys, ["--headless"], 130) == "play.py: interrupted\n"
+
+
+LONG_LIST = [
+    {
+        "name": "balance",
+        "version": "v1",
+        "when": "2026-01-01 00:00:00",
+        "scene": "balance",
+        "agent": "ppo",
+        "steps": "1,000,000",
+        "best": "210.0 at 98,304",
+        "status": "interrupted",
+        "run": "runs/balance/v1/20260101_000000",
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("width", "gone"),
+    [
+        (None, ""),
+        (200, ""),
+        (100, "run"),
+        (80, "run when"),
+        (60, "run when version agent"),
+        (40, "run when version agent scene best"),
+    ],
+)
+def test_a_narrow_terminal_gets_fewer_columns_and_no_line_that_is_too_long(width: int | None, gone: str) -> None:
+    lines = table(LONG_LIST, width)
+    assert lines[0].split() == [name for name in LONG_LIST[0] if name not in gone.split()]
+    assert all(value in lines[1] for name, value in LONG_LIST[0].items() if name not in gone.split())
+    assert max(map(len, lines)) <= (width or 200)
 
 
 def test_an_empty_list_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

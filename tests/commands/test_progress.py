@@ -108,6 +108,12 @@ def test_a_plain_line_names_the_state_when_it_is_not_training() -> None:
     assert plain_line(replace(SNAPSHOT, state="evaluating")).endswith("  left 0:05  evaluating")
 
 
+def test_huge_returns_take_few_digits() -> None:
+    assert "  return 9,999,999.0  eval -1.235e+07 (best 1e+300 at 98,304)" in plain_line(
+        replace(SNAPSHOT, mean_return=9_999_999.0, last_eval=-12_345_678.0, best_eval=1e300)
+    )
+
+
 @pytest.mark.parametrize(
     ("steps", "total", "part"),
     [(499, 500, "99%"), (500, 500, "100%"), (600, 500, "100%"), (0, 0, "0%")],

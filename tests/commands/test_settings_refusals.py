@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from ecs_rl.commands.numbers import LARGEST
 from ecs_rl.commands.parse import parse_play, parse_train
 from ecs_rl.commands.settings import SceneDefaults
 from ecs_rl.errors import CommandError
@@ -40,7 +41,10 @@ def play_refusal(line: str) -> str:
         ("a --seed", "'--seed'"),
         ("a --seed x", "--seed: 'x' is not a whole number: write it like 5000, 500k, 2M"),
         ("a --seed=x", "--seed: 'x' is not a whole number"),
-        ("a --seed -1", "--seed: '-1' is not a whole number"),
+        ("a --seed -1", "--seed must be at least 0, not -1"),
+        ("a --steps -5", "--steps must be at least 1, not -5"),
+        ("a --steps=-5k", "--steps must be at least 1, not -5000"),
+        ("a --dqn.batch -2", "--dqn.batch is -2: it must be"),
         ("a --steps 1.5", "--steps: '1.5' is not a whole number: it has a fraction"),
         ("a --name x --steps x", "--steps: 'x' is not a whole number"),
         ("a --eval_every x", "--eval-every: 'x' is not a whole number"),
@@ -57,8 +61,8 @@ def play_refusal(line: str) -> str:
         ("a --eval-episodes 0", "--eval-episodes must be at least 1, not 0"),
         ("a --eval-every 0", "--eval-every must be at least 1, not 0"),
         ("a --checkpoint-every 0", "--checkpoint-every must be at least 1, not 0"),
-        ("a --keep -1", "--keep: '-1' is not a whole number"),
-        ("a --threads -1", "--threads: '-1' is not a whole number"),
+        ("a --keep -1", "--keep must be at least 0, not -1"),
+        ("a --threads -1", "--threads must be at least 0, not -1"),
         ("a --ppo.gamma 1.1", "--ppo.gamma is 1.1: it must be between 0 and 1"),
         ("a --dqn.lr 0", "--dqn.lr is 0.0: it must be greater than 0"),
         ("a --ppo.entropy -1", "--ppo.entropy is -1.0: it must be 0 or more"),
@@ -66,7 +70,9 @@ def play_refusal(line: str) -> str:
         ("a --name .hidden", "--name must be letters, digits"),
         (f"a --name {'x' * 65}", "--name must be letters, digits"),
         ("a --version v/1", "--version must be letters, digits"),
-        ("a --version=", "--version must be letters, digits"),
+        ("a --version=", "an empty value stands behind --version: give it one, or leave it out"),
+        ("a --runs= --seed 1", "an empty value stands behind --runs"),
+        ("a --resume=", "an empty value stands behind --resume"),
     ],
 )
 def test_bad_input_to_train_gives_one_short_line_with_place_and_remedy(line: str, words: str) -> None:
@@ -82,6 +88,13 @@ def test_bad_input_to_train_gives_one_short_line_with_place_and_remedy(line: str
         ("--speed 0", "--speed must be above 0, not 0.0"),
         ("--speed fast", "--speed: 'fast' is not a number"),
         ("--episodes 0", "--episodes must be at least 1, not 0"),
+        ("--episodes 1000000", "--episodes must be at most 100000, not 1000000"),
+        ("--seed -1", "--seed must be at least 0, not -1"),
+        (
+            "--seed 9223372036854775806 --episodes 3",
+            "--seed and --episodes together must be at most 9223372036854775807",
+        ),
+        ("--checkpoint -5", "--checkpoint: there is no checkpoint '-5'"),
         ("--record film.avi", "--record must end in .mp4 or .gif, not 'film.avi'"),
         ("--checkpoint bst", "--checkpoint: there is no checkpoint 'bst': name best, latest or a step"),
         ("run --compare best oldest", "--compare: there is no checkpoint 'oldest'"),
@@ -96,6 +109,17 @@ def test_bad_input_to_play_gives_one_short_line_with_place_and_remedy(line: str,
     message = play_refusal(line)
     assert words in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("flag", ["--runs", "--name", "--resume", "--config"])
+def test_an_explicit_empty_value_is_refused_and_does_not_choose_something_nobody_named(flag: str) -> None:
+    with pytest.raises(CommandError, match=f"an empty value stands behind {flag}: give it one"):
+        parse_train(["a", flag, ""], recipes)
+
+
+def test_the_last_seed_that_fits_is_played() -> None:
+    assert parse_play(["--seed", str(LARGEST - 3), "--episodes", "3"]).seed == LARGEST - 3
+    assert parse_play(["--episodes", "100k"]).episodes == 100_000
 
 
 def test_a_refusal_prints_nothing_by_itself(capfd: pytest.CaptureFixture[str]) -> None:
