@@ -38,9 +38,8 @@ def play_slices(
         records: dict[int, EpisodeRecord] = {}
         while len(records) < len(seeds):
             if world.ticks > scene.max_ticks * MOST_EXPLOSIONS:
-                raise SceneError(
-                    f"{scene.name}: an arena explodes in every episode; see `train.py {scene.name} --check`"
-                )
+                check = f"train.py {scene.reference or scene.name} --check"
+                raise SceneError(f"{scene.name}: an arena explodes in every episode; see `{check}`")
             world.tick()
             if episodes.finished is not None:
                 for arena, record in zip(episodes.finished.arena.tolist(), records_of(episodes), strict=True):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Clock, Ending, Episodes, Explosion, Finished, Reward, RowEnds
 from ecs_rl.processors.base import Stage
 from ecs_rl.scene.checks import RuleError
+from ecs_rl.scene.sensors import Rule
 
 if TYPE_CHECKING:
     from ecs_rl.world import Seat, World
@@ -23,7 +26,7 @@ class Judge(Stage):
         self.explosion = world.one(Explosion)
         self.crews = [(crew, world.of(crew.entity, Reward), world.of(crew.entity, RowEnds)) for crew in world.crews]
         self.seats = [(seat, reward) for crew, reward, _ in self.crews for seat in crew.seats]
-        self.rules = [rule for seat, _ in self.seats for rule in seat.plan.ends.values()]
+        self.rules = [named for seat, _ in self.seats for named in seat.plan.ends.items()]
         self.memories = world.memories
         arenas = world.arenas
         self.terms = np.zeros((len(self.episodes.term_names), arenas))
@@ -43,20 +46,22 @@ class Judge(Stage):
         for seat, reward in self.seats:
             last = first + len(seat.plan.earns)
             mine = self.terms[first:last]
-            for row, rule in zip(mine, seat.plan.earns.values(), strict=True):
-                row[...] = rule()
-            total = mine.sum(axis=0) if last - first > 1 else mine[0]
-            if not np.isfinite(total.sum()):
-                refuse(seat, mine)
-            reward.value[seat.rows] = total
+            for row, (name, rule) in zip(mine, seat.plan.earns.items(), strict=True):
+                fill(row, "reward", name, rule)
+            earned = reward.value[seat.rows]
+            with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
+                earned[...] = mine.sum(axis=0) if last - first > 1 else mine[0]
+                sound = np.isfinite(earned.sum())
+            if not sound:
+                refuse(seat, mine, earned)
             first = last
         self.episodes.terms += self.terms
 
     def _end(self) -> None:
         ending, explosion = self.ending, self.explosion
         ending.terminated[...] = False
-        for row, rule in zip(self.reasons, self.rules, strict=True):
-            row[...] = rule()
+        for row, (name, rule) in zip(self.reasons, self.rules, strict=True):
+            fill(row, "end", name, rule)
             ending.terminated |= row
         np.greater_equal(self.clock.tick, self.world.scene.max_ticks, out=ending.truncated)
         if explosion.any:
@@ -84,8 +89,23 @@ class Judge(Stage):
                 ends.valid.reshape(arenas)[...] = ~self.explosion.now
 
 
-def refuse(seat: Seat, terms: np.ndarray) -> None:
-    """Name the reward term that is not finite."""
-    for (name, rule), row in zip(seat.plan.earns.items(), terms, strict=True):
-        if not np.isfinite(row).all():
-            raise RuleError(f"the reward '{name}' of '{seat.plan.name}' gave a number that is not finite", rule)
+def fill(row: NDArray[Any], kind: str, name: str, rule: Rule) -> None:
+    """Take what a rule gives, or refuse a shape that it did not have when the world was made."""
+    value = rule()
+    try:
+        row[...] = value
+    except (TypeError, ValueError, OverflowError):
+        form = getattr(value, "shape", type(value).__name__)
+        raise RuleError(f"the {kind} '{name}' must give one number per arena, not {form}", rule) from None
+
+
+def refuse(seat: Seat, terms: F64, earned: F32) -> None:
+    """Name the reward term that is not finite, or the largest of those that are too large for the learner's float32."""
+    bad = np.flatnonzero(~np.isfinite(earned))
+    if len(bad):  # a sum of finite numbers can overflow
+        column = terms[:, bad[0]]
+        worst = int(np.argmax(np.where(np.isfinite(column), np.abs(column), np.inf)))
+        name, rule = list(seat.plan.earns.items())[worst]
+        large = f"{column[worst]:g}, too large to learn from"
+        told = large if np.isfinite(column[worst]) else "a number that is not finite"
+        raise RuleError(f"the reward '{name}' of '{seat.plan.name}' gave {told}", rule)

@@ -30,13 +30,15 @@ class Sense(Stage):
 
 def look(crew: Crew, out: F32) -> None:
     """Let every agent of a policy see, each into its own rows of (rows, numbers)."""
-    for seat in crew.seats:
-        first = 0
-        for sensor in seat.plan.sees:
-            last = first + len(sensor.names)
-            sensor.write(out[seat.rows, first:last])
-            first = last
-    if not np.isfinite(out.sum()):
+    with np.errstate(over="ignore"):  # refused here, by name
+        for seat in crew.seats:
+            first = 0
+            for sensor in seat.plan.sees:
+                last = first + len(sensor.names)
+                sensor.write(out[seat.rows, first:last])
+                first = last
+        sound = np.isfinite(out.sum())
+    if not sound:
         refuse(crew, out)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, not_negative, point
+from ecs_rl.scene.checks import Point, finite, named, not_negative, plain, point
 from ecs_rl.scene.effects import Choice, Levers
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.parts import Body, Disc, Part, Polygon, Shape, Start, moment_of
@@ -78,6 +78,7 @@ class Arena:
 
     def spawn(self, name: str, *parts: Part) -> Role:
         """Add a role made of one Body, at least one shape, and a Start."""
+        named("a role", name)
         if any(role.name == name for role in self.roles) or name == "ground":
             raise SceneError(f"there is a role '{name}' already: give this one another name")
         if len(self.roles) == MOST_ROLES:
@@ -154,11 +155,17 @@ class Arena:
         policy: str = "policy",
     ) -> AgentPlan:
         """Add an agent; agents of the same policy must see and do alike, and learn together."""
+        plain("an agent", name), plain("a policy", policy)
+        _fit(name, sees, does, earns, ends)
         if any(agent.name == name for agent in self.agents):
             raise SceneError(f"there is an agent '{name}' already: give this one another name")
         if not sees or not earns:
             raise SceneError(f"the agent '{name}' needs something to see and something to earn")
         plan = AgentPlan(name, policy, tuple(sees), does, {k: _rule(k, v) for k, v in earns.items()}, dict(ends or {}))
+        _tell_rays_apart(plan)
+        twice = [seen for seen in plan.observation_names if plan.observation_names.count(seen) > 1]
+        if twice:
+            raise SceneError(f"'{name}' sees '{twice[0]}' twice: each number that is seen needs a name of its own")
         taken = {effect for agent in self.agents for effect in agent.does.effects}
         if taken & set(plan.does.effects):
             raise SceneError(f"'{name}' must have effects of its own, not those of another agent")
@@ -197,12 +204,42 @@ class Arena:
         return any(isinstance(sensor, Touching) for sensor in self.used)
 
 
+def _fit(name: str, sees: object, does: object, earns: object, ends: object) -> None:
+    """Refuse an agent made of the wrong things, by what is expected in their place."""
+    if name == "end":
+        raise SceneError("an agent cannot be named 'end': that is what the ends of episodes are told by")
+    if not isinstance(sees, (list, tuple)):
+        raise SceneError(f"sees must be a list of sensors, as in `sees=[X(cart)]`, not {sees!r}")
+    for sensor in sees:
+        if not isinstance(sensor, Sensor):
+            raise SceneError(f"sees must be made of sensors such as X(cart), not of {sensor!r}")
+    if not isinstance(does, (Choice, Levers)):
+        raise SceneError(f"does must be a Choice(...) or Levers(...) of effects, not {does!r}")
+    for what, kind, rules in (("earns", "reward", earns), ("ends", "end", {} if ends is None else ends)):
+        if not isinstance(rules, Mapping):
+            raise SceneError(f"{what} must be a dict of names and rules, not {rules!r}")
+        for told in rules:
+            if named(f"each {kind}", told).startswith("end/"):
+                raise SceneError(f"the name of a {kind} must not begin with 'end/', as '{told}' does")
+    for told, rule in ends.items() if isinstance(ends, Mapping) else ():
+        if not callable(rule):
+            raise SceneError(f"the end '{told}' must be a rule such as `beyond(X(cart), 2.0)`, not {rule!r}")
+
+
 def _rule(name: str, value: Rule | float) -> Rule:
     if callable(value):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
         raise SceneError(f"the reward '{name}' must be a number or a rule, not {value!r}")
     return Constant(float(value))
+
+
+def _tell_rays_apart(plan: AgentPlan) -> None:
+    """Let the numbers of a role's rays go on from one fan of rays to the agent's next."""
+    after: dict[Role, int] = {}
+    for sensor in plan.sees:
+        if isinstance(sensor, Rays):
+            after[sensor.role] = sensor.count_from(after.get(sensor.role, 0))
 
 
 @dataclass(frozen=True)
@@ -251,6 +288,10 @@ class Scene:
     build: Callable[[Arena], None] = lambda arena: None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.about, str):
+            raise SceneError(f"about must be a text, not {self.about!r}")
+        if self.solved_at is not None:
+            finite("solved_at", self.solved_at)
         for what, value in (("max_ticks", self.max_ticks), ("substeps", self.substeps)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise SceneError(f"{what} must be a whole number of at least 1, not {value!r}")
@@ -258,9 +299,14 @@ class Scene:
             if not (isinstance(number, (int, float)) and 0 < number < float("inf")):
                 raise SceneError(f"{what} must be a finite number above zero, not {number!r}")
         point("gravity", self.gravity)
-        for agent in self.recipes:
+        if not isinstance(self.recipes, Mapping):
+            raise SceneError(f"recipes must be a dict of agents and their recipes, not {self.recipes!r}")
+        for agent, recipe in self.recipes.items():
             if agent not in ("ppo", "dqn", "sac"):
-                raise SceneError(f"a recipe for an unknown agent '{agent}': {nearest(agent, ('ppo', 'dqn', 'sac'))}")
+                known = nearest(str(agent), ("ppo", "dqn", "sac"))
+                raise SceneError(f"a recipe for an unknown agent '{agent}': {known}")
+            if not isinstance(recipe, dict):
+                raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {recipe!r}")
 
     def describe(self) -> Arena:
         """Return a new description of one arena, with handles of its own."""

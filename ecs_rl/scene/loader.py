@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+import ecs_rl.scene as offered
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
 from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.checks import RuleError
@@ -48,17 +49,36 @@ def blaming(file: str) -> Iterator[None]:
     try:
         yield
     except SyntaxError as error:
-        raise SceneError(f"{error.filename or file}, line {error.lineno}: {error.msg}") from error
-    except Exception as error:
+        line = f", line {error.lineno}" if error.lineno else ""  # a file that is no text has none
+        raise SceneError(f"{error.filename or file}{line}: {error.msg}") from error
+    except (Exception, SystemExit) as error:
         if file and str(error).startswith(file):
             raise  # said already, further in
-        line = _line_in(file, error)
-        if isinstance(error, SceneError) and line is None and file:
+        number = _line_in(file, error)
+        if isinstance(error, SceneError) and number is None and file:
             raise SceneError(f"{file}: {error}") from error
-        if line is None or (isinstance(error, EcsRlError) and not isinstance(error, SceneError)):
+        if number is None or (isinstance(error, EcsRlError) and not isinstance(error, SceneError)):
             raise
-        what = str(error) if isinstance(error, EcsRlError) else f"{type(error).__name__}: {error}"
-        raise SceneError(f"{file}, line {line}: {what}") from error
+        raise SceneError(f"{file}, line {number}: {_told(error)}") from error
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, EcsRlError):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return "this ends the whole program: a scene must not call exit"
+    return f"{type(error).__name__}: {error}{_meant(str(error))}"
+
+
+def _meant(message: str) -> str:
+    """Return the nearest argument, where something that a scene imports from here was called with an unknown one."""
+    found = re.match(r"(\w+)(?:\.(\w+))?\(\) got an unexpected keyword argument '(\w+)'", message)
+    called = getattr(offered, found[1], None) if found else None
+    if found and found[2] and called is not None:
+        called = getattr(called, found[2], None)
+    if not found or not callable(called):
+        return ""
+    return f": {nearest(found[3], [name for name in inspect.signature(called).parameters if name != 'self'])}"
 
 
 def _line_in(file: str, error: BaseException) -> int | None:

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Memory
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import RuleError, finite
+from ecs_rl.scene.checks import RuleError, finite, given, ruling
 from ecs_rl.scene.sensors import Column, Rule
 
 
 def beyond(rule: Rule, limit: float) -> Rule:
     """Return a rule that is true where a number is further from zero than the limit."""
-    finite("a limit", limit)
+    ruling("what is compared with a limit", rule), finite("a limit", limit)
     return lambda: np.abs(rule()) > limit
 
 
 def below(rule: Rule, limit: float) -> Rule:
     """Return a rule that is true where a number is below the limit."""
-    finite("a limit", limit)
+    ruling("what is compared with a limit", rule), finite("a limit", limit)
     return lambda: np.asarray(rule()) < limit
 
 
 def above(rule: Rule, limit: float) -> Rule:
     """Return a rule that is true where a number is above the limit."""
-    finite("a limit", limit)
+    ruling("what is compared with a limit", rule), finite("a limit", limit)
     return lambda: np.asarray(rule()) > limit
 
 
@@ -33,7 +36,7 @@ class Remembering:
     """A rule with a memory of one number per arena, which starts anew with each episode."""
 
     def __init__(self, rule: Rule) -> None:
-        self.rule = rule
+        self.rule = ruling(f"what {type(self).__name__} looks at", rule)
         self._memory: Memory | None = None
         self._slot = 0
 
@@ -56,6 +59,12 @@ class Remembering:
             raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
         return self._memory
 
+    def _worked_out(self) -> NDArray[Any]:
+        value = given(self.rule)
+        if value.shape not in ((), self.column.shape):
+            raise RuleError(f"{type(self).__name__} needs one number per arena, not {value.shape}", self)
+        return value
+
     def look(self) -> None:
         """Work the rule out, once a tick, before anything is judged."""
         raise TypeError(f"{type(self).__name__} does not say what it remembers")
@@ -74,15 +83,13 @@ class Progress(Remembering):
 
     def look(self) -> None:
         """Compare with the last tick."""
-        value = np.asarray(self.rule(), dtype=np.float64)
+        value = self._worked_out().astype(np.float64)
         self.now[...] = value - self.column
         self.column[...] = value
 
     def begin(self, rows: np.ndarray) -> None:
         """Remember where the episode begins."""
-        value = np.asarray(self.rule(), dtype=np.float64)
-        if value.shape not in ((), self.column.shape):
-            raise RuleError(f"Progress needs one number per arena, not {value.shape}", self)
+        value = self._worked_out().astype(np.float64)
         self.column[rows] = np.broadcast_to(value, self.column.shape)[rows]
 
 
@@ -97,7 +104,9 @@ class Lasting(Remembering):
 
     def look(self) -> None:
         """Count on where the rule holds, from zero where it does not."""
-        holds: Bool = np.asarray(self.rule(), dtype=bool)
+        holds = self._worked_out()
+        if holds.dtype != bool:
+            raise RuleError(f"Lasting needs a rule that gives true or false, not {holds.dtype}", self)
         self.column[...] = np.where(holds, self.column + 1, 0)
         self.now[...] = self.column >= self.ticks
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import RuleError, finite, positive
+from ecs_rl.scene.checks import RuleError, finite, named, positive, ruling
 from ecs_rl.scene.roles import Role
 
 Column = Any
@@ -26,9 +26,9 @@ class Sensor:
     """One named number, scaled; the base of all sensors."""
 
     def __init__(self, name: str, read: Rule, scale: float = 1.0) -> None:
-        self.names: tuple[str, ...] = (name,)
+        self.names: tuple[str, ...] = (named("a sensor", name),)
         self.scale = finite(f"the scale of '{name}'", scale)
-        self.read = read
+        self.read = ruling(f"what '{name}' reads", read)
 
     def __call__(self) -> Column:
         """Return the unscaled number, (arenas,), or (arenas, numbers) for a sensor of several."""
@@ -157,15 +157,21 @@ class Rays(Sensor):
         super().__init__(f"{role.name} ray", self._nearness)
         if not angles:
             raise SceneError("rays need at least one angle")
-        self.names = tuple(f"{role.name} ray {i}" for i in range(len(angles)))
         self.role, self.reach = role, positive("a ray's reach", reach)
         self.angles = np.array([finite("a ray's angle", angle) for angle in angles])
+        self.count_from(0)
         self.others: tuple[Role, ...] = ()
         self._ground: Ground | None = None
 
     def bind(self, touch: Touch, ground: Ground) -> None:
         """Take the world's ground."""
         self._ground = ground
+
+    def count_from(self, first: int) -> int:
+        """Name the rays by their numbers, from `first` on; return the number that comes next."""
+        after = first + len(self.angles)
+        self.names = tuple(f"{self.role.name} ray {i}" for i in range(first, after))
+        return after
 
     def _nearness(self) -> F64:
         from ecs_rl.physics.rays import nearness

@@ -21,7 +21,7 @@ SPEC = PolicySpec(("x",), Discrete(("a", "b")))
         ("gae_lambda", -0.1, "between 0 and 1"),
         ("minibatch", 0, "greater than 0"),
         ("minibatch", 2.5, "a whole number"),
-        ("rollout", -1, "greater than 0"),
+        ("rollout", -1, "between 1 and"),
         ("epochs", True, "a whole number"),
         ("clip", 0.0, "greater than 0"),
         ("entropy", -0.1, "0 or more"),

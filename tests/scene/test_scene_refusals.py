@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ecs_rl.errors import CommandError, SceneError
+from ecs_rl.evaluation import play_episodes
 from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.loader import load_scene, scene_names
 from ecs_rl.world import World
@@ -132,6 +133,40 @@ BUILD = [
     ("no substep", SCENE, 'SCENE = Scene(about="", max_ticks=9, substeps=0)', "substeps must be a whole number"),
     ("NaN gravity", SCENE, 'SCENE = Scene(about="", max_ticks=9, gravity=(0.0, float("nan")))', "gravity"),
     ("no extent", SCENE, 'SCENE = Scene(about="", max_ticks=9, extent=0.0)', "extent must be a finite number"),
+    ("a goal in words", SCENE, 'SCENE = Scene(about="", max_ticks=9, solved_at="200")', "solved_at must be a finite"),
+    ("a NaN goal", SCENE, 'SCENE = Scene(about="", max_ticks=9, solved_at=float("nan"))', "solved_at must be a finite"),
+    ("about a number", SCENE, "SCENE = Scene(about=5, max_ticks=9)", "about must be a text, not 5"),
+    ("a recipe that is a list", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes={"ppo": [1]})', "must be a dict"),
+    ("recipes in a list", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes=["ppo"])', "recipes must be a dict"),
+    ("a recipe for a number", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes={1: {}})', "unknown agent '1'"),
+    ("a misspelt setting", SCENE, 'SCENE = Scene(about="", max_tick=9)', "'max_tick': did you mean 'max_ticks'?"),
+    ("a misspelt argument", OTHER, 'other = arena.spawn("o", Body(mas=1), Disc(1.0))', "did you mean 'mass'?"),
+    ("a misspelt part of an agent", SEES, "sees=[X(disc)], end={},", "did you mean 'ends'?"),
+    ("a sensor without its role", SEES, "sees=[X, Vx(disc)],", "sees must be made of sensors such as X(cart), not"),
+    ("a sensor alone", SEES, "sees=X(disc),", "sees must be a list of sensors"),
+    ("an effect alone", DOES, "does=Thrust(disc),", "does must be a Choice(...) or Levers(...)"),
+    ("rewards in a list", EARNS, "earns=[X(disc)],", "earns must be a dict of names and rules"),
+    ("ends in a list", ENDS, "ends=[beyond(X(disc), 2.0)],", "ends must be a dict of names and rules"),
+    ("an end that is always so", ENDS, "ends={'lost': True},", "the end 'lost' must be a rule such as"),
+    ("a sensor of a number", SEES, "sees=[Feel('x', 1.0)],", "what 'x' reads must be a rule"),
+    ("a limit on a number", ENDS, "ends={'out': beyond(1.0, 2.0)},", "what is compared with a limit must be a rule"),
+    ("progress of a number", EARNS, "earns={'x': Progress(1.0)},", "what Progress looks at must be a rule"),
+    ("a role without a name", OTHER, 'other = arena.spawn("", Body(), Disc(1.0))', "a role needs a name"),
+    ("a shape for a name", OTHER, "other = arena.spawn(Disc(1.0))", "a role needs a name"),
+    ("a sensor without a name", SEES, "sees=[Feel('', disc)],", "a sensor needs a name"),
+    ("a reward without a name", EARNS, "earns={'': 1.0},", "each reward needs a name"),
+    ("an end without a name", ENDS, "ends={'': beyond(X(disc), 2.0)},", "each end needs a name"),
+    ("an end that has a number for a name", ENDS, "ends={1: beyond(X(disc), 2.0)},", "each end needs a name"),
+    ("a reward named as an end", EARNS, "earns={'end/x': 1.0},", "must not begin with 'end/'"),
+    ("an end named as an end", ENDS, "ends={'end/x': beyond(X(disc), 2.0)},", "must not begin with 'end/'"),
+    ("a number seen twice", SEES, "sees=[X(disc), X(disc)],", "'agent' sees 'disc x' twice"),
+    ("an agent without a name", SEES, "sees=[X(disc)], name='',", "an agent needs a name"),
+    ("an agent named end", SEES, "sees=[X(disc)], name='end',", "an agent cannot be named 'end'"),
+    ("an agent named as a path", SEES, "sees=[X(disc)], name='a/b',", "an agent is named with letters"),
+    ("a policy without a name", SEES, "sees=[X(disc)], policy=' ',", "a policy needs a name"),
+    ("a policy named as another's part", SEES, "sees=[X(disc)], policy='red/2',", "a policy is named with letters"),
+    ("an exit", DISC, "import sys; sys.exit(0)", "must not call exit"),
+    ("an exit of the file", 1, "raise SystemExit", "must not call exit"),
     ("an import that fails", 1, "import nump as np", "ModuleNotFoundError: No module named 'nump'"),
 ]
 
@@ -176,6 +211,29 @@ RUNNING = [
     ("progress that is NaN later", EARNS, "earns={'x': Progress(lambda: np.where(disc.x > 0.1, np.nan, 0.0))},", "'x'"),
     ("a sensor that is NaN later", SEES, "sees=[Feel('x', lambda: np.where(disc.x > 0.1, np.nan, 0))],", "sensor 'x'"),
     ("a second sensor that is", SEES, "sees=[X(disc), Feel('s', lambda: np.where(disc.x > 0.1, np.inf, 0))],", "'s'"),
+    ("an end that is a number", ENDS, "ends={'lost': lambda: disc.x},", "the end 'lost' must give true or false"),
+    ("a reward of several lengths", EARNS, "earns={'x': lambda: [1, [2, 3]]},", "not lists of several lengths"),
+    ("lasting of a number", ENDS, "ends={'out': Lasting(lambda: disc.x, 2)},", "Lasting needs a rule that gives true"),
+    (
+        "a reward of another shape later",
+        EARNS,
+        "earns={'x': lambda: disc.x if disc.x[0] < 0.1 else disc.position},",
+        "the reward 'x' must give one number per arena, not .3, 2.",
+    ),
+    ("a reward in words later", EARNS, "earns={'x': lambda: 0 if disc.x[0] < 0.1 else 'much'},", "'x' .* not str"),
+    (
+        "an end of another shape later",
+        ENDS,
+        "ends={'out': lambda: (disc.x if disc.x[0] < 0.1 else disc.position) > 9},",
+        "the end 'out' must give one number per arena, not .3, 2.",
+    ),
+    (
+        "progress of another shape later",
+        EARNS,
+        "earns={'x': Progress(lambda: disc.x if disc.x[0] < 0.1 else disc.position)},",
+        "Progress needs one number per arena, not .3, 2.",
+    ),
+    ("an exit of a rule", ENDS, "ends={'out': lambda: __import__('sys').exit(0)},", "must not call exit"),
     ("a rule that raises later", ENDS, "ends={'out': lambda: disc.x / (1 if disc.x[0] < 0.1 else []) > 9},", "Error"),
 ]
 
@@ -193,7 +251,48 @@ def test_a_rule_that_goes_wrong_is_told_by_file_and_line(
     assert str(refused.value).count(str(path)) == 1
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("earns", "message"),
+    [
+        ("earns={'small': 1.0, 'big': 1e39},", "the reward 'big' of 'agent' gave 1e+39, too large"),
+        ("earns={'big': lambda: disc.x * 0 - 1e39},", "the reward 'big' of 'agent' gave -1e+39, too large"),
+        ("earns={'one': 2e38, 'two': 3e38},", "the reward 'two' of 'agent' gave 3e+38, too large"),
+    ],
+)
+def test_a_reward_too_large_to_learn_from_is_named_without_a_warning(save: Save, earns: str, message: str) -> None:
+    scene = load_scene(str(save(with_line(EARNS, earns))))
+    with pytest.raises(SceneError, match=re.escape(message)):
+        run(scene)
+
+
+@pytest.mark.filterwarnings("error")
+def test_large_rewards_that_fit_are_not_refused(save: Save) -> None:
+    assert run(load_scene(str(save(with_line(EARNS, "earns={'x': 3e38},")))), ticks=3).ticks == 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_sight_too_large_to_learn_from_is_named_without_a_warning(save: Save) -> None:
+    scene = load_scene(str(save(with_line(SEES, "sees=[X(disc), Feel('far', lambda: disc.x + 1e39)],"))))
+    with pytest.raises(SceneError, match="the sensor 'far' gave a number that is not finite"):
+        run(scene)
+
+
+def test_two_fans_of_rays_on_one_role_have_names_of_their_own(save: Save) -> None:
+    text = with_line(SEES, "sees=[Rays(disc, (0.0, 1.0), 1.0), Rays(disc, (0.0,), 2.0)],")
+    seen = load_scene(str(save(text))).describe().agents[0].observation_names
+    assert seen == ("disc ray 0", "disc ray 1", "disc ray 2")
+
+
+def test_a_scene_that_explodes_in_every_episode_is_told_by_how_to_find_it(save: Save) -> None:
+    path = save(GOOD.replace("vx=1.0", "vx=1e6").replace("beyond(X(disc), 2.0)", "lambda: disc.x > 1e9"))
+    nobody = {"policy": lambda seen: np.zeros(len(seen), int)}
+    with pytest.raises(SceneError, match=re.escape(f"`train.py {path} --check`")):
+        play_episodes(load_scene(str(path)), nobody, [1, 2])
+
+
 FILES = [
+    ("a file with a NUL byte", GOOD + "\0", "^(?!.*line None).*null byte"),
     ("a missing bracket", GOOD.replace("Disc(0.1), Start(vx=1.0))", "Disc(0.1"), r", line \d+: .*never closed"),
     ("no SCENE", GOOD.replace("SCENE", "SCEN"), "has no `SCENE = Scene"),
     ("a SCENE that is none", GOOD.replace('Scene(about="A test.", max_ticks=20)', "5"), "has no `SCENE = Scene"),

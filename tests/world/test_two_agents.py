@@ -13,7 +13,7 @@ from ecs_rl.agents.team import Team
 from ecs_rl.components import Ending, Episodes, Observation, Policy, Reward, RowEnds
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
-from ecs_rl.scene import Arena, Body, Choice, Disc, Push, X
+from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Vx, X
 from ecs_rl.scene.arena import Scene
 from ecs_rl.training import Training, prepare
 from ecs_rl.world import World
@@ -165,7 +165,7 @@ def test_a_team_comes_back_from_its_state(part: str) -> None:
 def test_agents_that_share_a_policy_must_see_and_do_alike() -> None:
     def build(arena: Arena) -> None:
         disc = arena.spawn("disc", Body(), Disc(0.1))
-        for name, sees in (("one", [X(disc)]), ("two", [X(disc), X(disc)])):
+        for name, sees in (("one", [X(disc)]), ("two", [X(disc), Vx(disc)])):
             does = Choice(left=Push(disc, -1.0), right=Push(disc, 1.0))
             arena.agent(name=name, sees=sees, does=does, earns={"x": 1.0})
 
