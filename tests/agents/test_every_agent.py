@@ -254,7 +254,7 @@ def test_divergence_is_reported_and_keeps_the_last_good_parameters(kind: str, ba
             for _ in agent.learn(0.0):
                 assert agent.is_finite()
 
-    with pytest.raises(DivergedError, match="parameters.* were kept"), np.errstate(all="ignore"):
+    with pytest.raises(DivergedError, match=r"parameters.* were kept"), np.errstate(all="ignore"):
         go_on()
     assert agent.is_finite()
     if kind != "dqn":
