@@ -51,7 +51,7 @@ def choosers(agents: Mapping[str, Agent], mode: ActMode) -> dict[str, ChooseActi
 
 @dataclass
 class Training:
-    """All that a training is made of; `run` ticks until it is done, or solved, or somebody sets `stop`."""
+    """All that a training is made of: whoever runs it ticks until it is `done`."""
 
     world: World
     session: TrainingSession

@@ -40,10 +40,10 @@ class Write(Stage):
             if now - self.flushed > FLUSH_EVERY:
                 self.flushed = now
                 training.run.flush()
-        if len(self.trail.actions) >= LONGEST_TRAIL:
+        due = training.is_due()
+        if due or len(self.trail.actions) >= LONGEST_TRAIL:
             self.world.anchor()
-        if training.is_due():  # last, so that the checkpoint counts this tick's row
-            self.world.anchor()
+        if due:  # last, so that the checkpoint counts this tick's row
             training.save_checkpoint()
 
     def metrics(self, examined: bool) -> dict[str, float]:
