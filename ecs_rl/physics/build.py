@@ -29,27 +29,13 @@ class Built:
     """The segments that each episode moves, over all terrains in order."""
 
 
-def collides(arena: Arena) -> dict[int, int]:
-    """Return for each role the bits of all it collides with: every role it is not joined to, and the ground."""
-    ground = 1 << len(arena.roles)
-    has_ground = bool(arena.walls or arena.terrains)
-    masks = {
-        role.number: (((ground << 1) - 1) if has_ground else ground - 1) & ~(1 << role.number) for role in arena.roles
-    }
-    for joint in arena.joints:
-        if joint.a.body is not None:
-            masks[joint.a.number] &= ~(1 << joint.b.number)
-            masks[joint.b.number] &= ~(1 << joint.a.number)
-    return masks
-
-
 def add_arena(space: pymunk.Space, arena: Arena, x: float) -> Built:
     """Add one arena's things to the Space, its origin at (x, 0), roles in order."""
     built = Built([_body(role) for role in arena.roles], pymunk.Body(body_type=pymunk.Body.STATIC))
     space.add(*built.bodies)
     # Shapes want a body of their Space, but adding it would cost a row in every batch call.
     built.still._space = weakref.ref(space)
-    masks = collides(arena)
+    masks = arena.collisions
     for role, body in zip(arena.roles, built.bodies, strict=True):
         if masks[role.number]:  # what can touch nothing costs nothing
             built.shapes += [_shape(shape, role, body, masks[role.number]) for shape in role.shapes]

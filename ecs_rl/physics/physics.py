@@ -11,7 +11,6 @@ import numpy as np
 
 from ecs_rl.arrays import F64, I64
 from ecs_rl.components import Chance, Clock, Force, Ground, Motion, Pose, Touch
-from ecs_rl.physics.build import collides
 from ecs_rl.physics.contacts import BodyNumbers
 from ecs_rl.physics.direct import body_pointers, forget_pushes, move_segments, segment_pointers, set_states
 from ecs_rl.physics.shard import Shard, shard_slices
@@ -44,15 +43,14 @@ class Physics:
         self.ground = Ground(np.zeros((arenas, len(self._walls) + moving, 2, 2)))
         self.ground.segments[:, : len(self._walls)] = self._walls
         self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
-        self.collides = any(collides(arena).values())
         self.shards: list[Shard] = []
-        """None before the first `rebuild`, which needs to know where everything starts."""
+        """Empty before the first `rebuild`, which needs to know where everything starts."""
         self._pool = ThreadPoolExecutor(self.threads - 1, "physics") if self.threads > 1 else None
 
     def rebuild(self) -> None:
         """Make every Space again, its bodies where the columns say."""
-        size = COLLIDING_SHARD if self.collides else JOINTED_SHARD
-        size = min(size, -(-self.arenas // self.threads))
+        # Where things collide the cut must not depend on the threads: it decides the order of contacts, and so bits.
+        size = COLLIDING_SHARD if self.arena.collides else min(JOINTED_SHARD, -(-self.arenas // self.threads))
         self.shards = [Shard(self.scene, self.arena, rows) for rows in shard_slices(self.arenas, size)]
         self._origin = np.concatenate([shard.origin for shard in self.shards])
         built = [(shard.space, built) for shard in self.shards for built in shard.built]
@@ -117,8 +115,11 @@ class Physics:
         chance.uniform[rows] = drawn
         self.state[:, :, rows] = self.start(drawn).transpose(2, 1, 0)
         self.touch.pairs[rows] = False
-        self._shape_ground(rows, drawn)
-        if self.collides and self.shards:
+        if self.arena.terrains:
+            self._move_terrain(rows, self._lines(drawn))
+        if not self.shards:
+            return
+        if self.arena.collides:
             forget_pushes([body for row in rows.tolist() for body in self._bodies[row]])
         self.put(rows)
 
@@ -130,8 +131,6 @@ class Physics:
 
     def put(self, rows: I64) -> None:
         """Move the bodies of these arenas to where the columns say."""
-        if not self.shards:
-            return
         moved = np.ascontiguousarray(self.state[:, :, rows].transpose(2, 1, 0))
         moved[:, :, 0] += self._origin[rows, None]
         bodies = [body for row in rows.tolist() for body in self._bodies[row]]
@@ -143,14 +142,9 @@ class Physics:
         parts = zip(self.shards, pairwise(edges), strict=True)
         return [(shard, rows[first:last]) for shard, (first, last) in parts if last > first]
 
-    def _shape_ground(self, rows: I64, drawn: F64) -> None:
-        if not self.arena.terrains:
-            return
-        self._move_terrain(rows, self._lines(drawn))
-
     def _lines(self, drawn: F64) -> F64:
         """Return (rows, segments, 2, 2) of all terrains for (rows, draws)."""
-        lines = [np.zeros((len(drawn), 0, 2, 2))]
+        lines = []
         for terrain in self.arena.terrains:
             points = np.asarray(terrain.rule(drawn[:, terrain.slot : terrain.slot + terrain.draws]))
             if points.shape != (len(drawn), terrain.points, 2) or not np.isfinite(points).all():

@@ -14,7 +14,7 @@ from pymunk import batch
 from pymunk.batch import ArbiterFields, BodyFields
 
 from ecs_rl.arrays import F64, I64
-from ecs_rl.physics.build import Built, add_arena, collides, mend_arena
+from ecs_rl.physics.build import Built, add_arena, mend_arena
 from ecs_rl.physics.direct import STATE, InBuffer, OutBuffer
 from ecs_rl.scene.arena import Arena, Scene
 
@@ -34,7 +34,7 @@ class Shard:
         # Contacts vanish with the step in which they part, so the list of contacts is what touches now.
         self.space.collision_persistence = 1
         static = self.space.static_body  # touched now, so that it has its row (the last) from the beginning
-        self.apart = _needs_room(arena)
+        self.apart = arena.collides  # what cannot touch may stand in one place, where numbers are the most exact
         spacing = 2.5 * scene.extent if self.apart else 0.0
         self.origin = spacing * scattered(self.count)
         self.built: list[Built] = [add_arena(self.space, arena, float(x)) for x in self.origin]
@@ -82,11 +82,6 @@ class Shard:
         self._contacts.clear()
         batch.get_space_arbiters(self.space, _PAIR, self._contacts)
         return np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy()
-
-
-def _needs_room(arena: Arena) -> bool:
-    """Tell whether anything can touch; what cannot may stand in one place, where numbers are the most exact."""
-    return any(collides(arena).values())
 
 
 def scattered(count: int) -> I64:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -197,6 +198,26 @@ class Arena:
     def _draw(self, count: int) -> int:
         slot, self.draw_count = self.draw_count, self.draw_count + count
         return slot
+
+    @cached_property
+    def collisions(self) -> dict[int, int]:
+        """For each role the bits of all it collides with: every role it is not joined to, and the ground.
+
+        Asked once everything is there; the physics does so for each of its arenas.
+        """
+        ground = 1 << len(self.roles)
+        others = (ground << 1) - 1 if self.walls or self.terrains else ground - 1
+        masks = {role.number: others & ~(1 << role.number) for role in self.roles}
+        for joint in self.joints:
+            if joint.a.body is not None:
+                masks[joint.a.number] &= ~(1 << joint.b.number)
+                masks[joint.b.number] &= ~(1 << joint.a.number)
+        return masks
+
+    @property
+    def collides(self) -> bool:
+        """Whether anything can touch anything."""
+        return any(self.collisions.values())
 
     @property
     def wants_contacts(self) -> bool:
