@@ -3,7 +3,17 @@
 Importing this package does not import torch: `make_agent` does, when an agent is really made.
 """
 
-from ecs_rl.agents.base import ActMode, Agent, Continuous, Discrete, Experience, PolicySpec
+from ecs_rl.agents.base import (
+    ActMode,
+    Agent,
+    Continuous,
+    Discrete,
+    Experience,
+    Insight,
+    PolicySpec,
+    Thinking,
+    insight_of,
+)
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.agents.make import AGENTS, make_agent
 
@@ -16,7 +26,10 @@ __all__ = [
     "DQNConfig",
     "Discrete",
     "Experience",
+    "Insight",
     "PPOConfig",
     "PolicySpec",
+    "Thinking",
+    "insight_of",
     "make_agent",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,19 @@ class Experience:
     """(rows,) False where the transition must not be learned from (an arena that exploded); None: all are good."""
 
 
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What an agent thinks of each row of a batch."""
+
+    kind: Literal["probabilities", "values", "levers"]
+    does: Floats
+    """(rows, actions), in the order of the spec: each choice's probability or its value, or each lever's mean."""
+    spread: Floats | None
+    """(actions,) The standard deviation of each lever; None where an agent chooses."""
+    worth: NDArray[np.float64]
+    """(rows,) The discounted return expected from here on, in the reward's own units; NaN where it is not known."""
+
+
 State = dict[str, "torch.Tensor"]
 
 
@@ -110,3 +123,20 @@ class Agent(Protocol):
 
     def parameters_sha256(self) -> str:
         """Return the SHA-256 of the policy's parameters in a fixed order."""
+
+
+@runtime_checkable
+class Thinking(Protocol):
+    """An agent that lets others look into its mind; not every agent does."""
+
+    @property
+    def discount(self) -> float:
+        """What a reward one tick later counts for."""
+
+    def insight(self, observation: Floats) -> Insight:
+        """Return what the agent thinks of each row, any number of them; nothing in the agent changes."""
+
+
+def insight_of(agent: Agent, observation: Floats) -> Insight | None:
+    """Return what an agent thinks of each row, None if it lets nobody look."""
+    return agent.insight(observation) if isinstance(agent, Thinking) else None

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import ActMode, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Experience, Floats, Insight, PolicySpec, State
 from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.networks import MLP, Adam, Parameters
 from ecs_rl.agents.replay import Replay
@@ -67,9 +67,7 @@ class DQN:
     def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
         """Return one action per row: the best, but while exploring or sampling a random one now and then."""
         check_observation(observation, self.spec, self.rows if mode is ActMode.EXPLORE else None)
-        x = torch.empty(observation.shape)
-        np.copyto(x.numpy(), observation)
-        best = self._q(x).argmax(1)
+        best = self._q(_copied(observation)).argmax(1)
         if mode is ActMode.GREEDY:
             return best.numpy()
         generator = self._random if mode is ActMode.EXPLORE else self._sample_random
@@ -124,6 +122,18 @@ class DQN:
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
+    @property
+    def discount(self) -> float:
+        """What a reward one tick later counts for."""
+        return self.config.gamma
+
+    @torch.inference_mode()
+    def insight(self, observation: Floats) -> Insight:
+        """Return each choice's value; a row is worth its best one."""
+        check_observation(observation, self.spec, None)
+        values = self._q(_copied(observation)).numpy()
+        return Insight("values", values, None, values.max(axis=1).astype(np.float64))
+
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""
         if not self._steps:
@@ -175,6 +185,12 @@ class DQN:
         self._seen, self._due = int(state["count/seen"]), int(state["count/due"])
         self._steps = int(state["count/steps"])
         self._newest.copy_(state["newest"])
+
+
+def _copied(observation: Floats) -> Tensor:
+    x = torch.empty(observation.shape)
+    np.copyto(x.numpy(), observation)
+    return x
 
 
 def linear_epsilon(seen: int, config: DQNConfig) -> float:

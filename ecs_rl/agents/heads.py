@@ -79,6 +79,10 @@ class Gaussian:
         z = torch.randn(output.shape, generator=generator)
         return torch.addcmul(output, z, self._log_std.exp()), self._log_prob(z)
 
+    def spread(self) -> Tensor:
+        """Return the standard deviation of each action; a copy."""
+        return self._log_std.exp()
+
     def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-probability of each action and the entropy, which is the same in every row."""
         self._std = self._log_std.exp()

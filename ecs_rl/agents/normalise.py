@@ -117,9 +117,18 @@ class RewardScaler:
         self.returns += reward
         self.moments.update(self.returns[:, None] if valid is None else self.returns[valid, None])
         self.returns[ended] = 0.0
-        np.multiply(reward, 1.0 / np.sqrt(self.moments.variance + EPSILON), out=out, casting="same_kind")
+        np.multiply(reward, 1.0 / self._deviation, out=out, casting="same_kind")
         np.minimum(out, LIMIT, out=out)
         np.maximum(out, -LIMIT, out=out)
+
+    @property
+    def unit(self) -> float:
+        """What a scaled reward of 1 is in the reward's own units, at present."""
+        return float(self._deviation[0]) if self._active else 1.0
+
+    @property
+    def _deviation(self) -> NDArray[np.float64]:
+        return np.asarray(np.sqrt(self.moments.variance + EPSILON))
 
     def state(self) -> State:
         """Return copies of the statistics and of each row's return so far."""

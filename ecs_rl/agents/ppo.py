@@ -11,12 +11,13 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.aside import Aside
-from ecs_rl.agents.base import ActMode, Continuous, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Continuous, Experience, Floats, Insight, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Categorical, Gaussian, Head
 from ecs_rl.agents.networks import MLP, Adam, Parameters
@@ -34,6 +35,8 @@ from ecs_rl.errors import DivergedError
 
 ADAM_EPSILON = 1e-5
 """As in the paper's own code; torch's 1e-8 makes the first steps of nearly flat parameters too large."""
+UNIT = "worth/unit"
+"""The name of what a value of 1 is in the reward's own units; it is saved with the policy, older ones lack it."""
 METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction", "explained_variance", "lr")
 
 
@@ -66,6 +69,7 @@ class PPO:
 
         self._normaliser = Normaliser(inputs, config.normalise_observations)
         self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
+        self._loaded_unit: float | None = None  # the value's unit in a policy that was loaded, until it learns on
         action, kind = ((outputs,), torch.float32) if continuous else ((), torch.int64)
         self._rollout = Rollout(config.rollout, rows, inputs, action, kind)
         self._step = 0  # minibatches of the present update that are done
@@ -122,6 +126,7 @@ class PPO:
 
         self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
         self._rewards.scale(experience.reward, ended, valid, out=rollout.arrays["reward"][t])
+        self._loaded_unit = None
         rollout.arrays["ended"][t] = ended
         if valid is not None:
             rollout.arrays["valid"][t] = valid
@@ -236,6 +241,27 @@ class PPO:
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
+    @property
+    def discount(self) -> float:
+        """What a reward one tick later counts for."""
+        return self.config.gamma
+
+    @torch.inference_mode()
+    def insight(self, observation: Floats) -> Insight:
+        """Return each choice's probability or each lever's mean and spread, and what each row is worth."""
+        check_observation(observation, self.spec, None)
+        x = self._normalised(observation)
+        output = self._policy(x)
+        worth = self._value(x).squeeze(1).numpy().astype(np.float64)
+        worth *= self._unit if 0.0 < self._unit < math.inf else math.nan
+        if isinstance(self._head, Gaussian):
+            return Insight("levers", output.numpy(), self._head.spread().numpy(), worth)
+        return Insight("probabilities", torch.softmax(output, -1).numpy(), None, worth)
+
+    @property
+    def _unit(self) -> float:
+        return self._rewards.unit if self._loaded_unit is None else self._loaded_unit
+
     def metrics(self) -> Mapping[str, float]:
         """Return the mean numbers of the newest update, empty before the first."""
         return dict(self._metrics)
@@ -249,14 +275,16 @@ class PPO:
         return self._parameters.sha256()
 
     def policy_state(self) -> State:
-        """Return copies of the parameters and of the normaliser."""
-        return self._parameters.state() | prefixed("normaliser", self._normaliser.state())
+        """Return copies of the parameters, of the normaliser and of the value's unit."""
+        unit = {UNIT: torch.tensor(self._unit, dtype=torch.float64)}
+        return self._parameters.state() | prefixed("normaliser", self._normaliser.state()) | unit
 
     def load_policy_state(self, state: State) -> None:
-        """Take over a policy saved by `policy_state`."""
-        check_fits(state, self.policy_state())
+        """Take over a policy saved by `policy_state`; one without the value's unit does not know its worth."""
+        check_fits(_with_unit(state), self.policy_state())
         self._parameters.load_state(state)
         self._normaliser.load_state(under("normaliser", state))
+        self._loaded_unit = float(_with_unit(state)[UNIT])
 
     def state(self) -> State:
         """Return copies of everything that continuing exactly needs."""
@@ -276,12 +304,13 @@ class PPO:
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
         growing = ("update/order", "metrics", *(f"rollout/{name}" for name in self._rollout.tensors))
-        check_fits(state, self.state(), growing=growing)
+        check_fits(_with_unit(state), self.state(), growing=growing)
         self._rollout.load_state(under("rollout", state))
         self._parameters.load_state(state)
         self._normaliser.load_state(under("normaliser", state))
         self._adam.load_state(under("adam", state))
         self._rewards.load_state(under("rewards", state))
+        self._loaded_unit = float(state[UNIT]) if UNIT in state else None
         self._random.set_state(state["random/train"])
         self._sample_random.set_state(state["random/sample"])
         self._step, self._shuffled = int(state["update/step"]), {}
@@ -289,6 +318,11 @@ class PPO:
         self._order = state["update/order"].clone()
         self._sums.copy_(state["update/sums"])
         self._metrics = dict(zip(METRICS, state["metrics"].tolist(), strict=False))
+
+
+def _with_unit(state: State) -> State:
+    """Return the state with a unit in any case: NaN, which says nothing, if it is an older one without."""
+    return {UNIT: torch.tensor(math.nan, dtype=torch.float64), **state}
 
 
 def clipped_objective(ratio: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:

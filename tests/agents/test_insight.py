@@ -1,0 +1,249 @@
+"""A look into an agent's mind shows what it will do and what it expects, and leaves everything as it was."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+from agents_helpers import KINDS, ROWS, SMALL_DQN, SMALL_PPO, play, small_agent, some_experience, some_observation
+from numpy.typing import NDArray
+
+from ecs_rl.agents import ActMode, Agent, Insight, Thinking, insight_of
+from ecs_rl.agents.base import State
+from ecs_rl.agents.config import Activation
+from ecs_rl.agents.ppo import UNIT
+from ecs_rl.agents.team import join
+from ecs_rl.errors import CheckpointError
+
+PPOS = KINDS[:2]
+
+
+def look(agent: Agent, observation: NDArray[np.float32]) -> Insight:
+    seen = insight_of(agent, observation)
+    assert seen is not None
+    return seen
+
+
+def played(kind: str, ticks: int = 23, **more: object) -> Agent:
+    agent = small_agent(kind, **more)  # type: ignore[arg-type]
+    play(agent, ticks, np.random.default_rng(0))
+    return agent
+
+
+def same_bits(a: State, b: State) -> bool:
+    return a.keys() == b.keys() and all(a[n].numpy().tobytes() == b[n].numpy().tobytes() for n in a)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [1, 2, ROWS, 50])
+def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
+    agent, observation = played(kind), some_observation(np.random.default_rng(1), rows)
+    seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY)
+    assert seen.kind == {"ppo": "probabilities", "ppo continuous": "levers", "dqn": "values"}[kind]
+    assert seen.does.shape == (rows, 2 if kind == "ppo continuous" else 3)
+    assert seen.worth.shape == (rows,)
+    assert [seen.does.dtype, seen.worth.dtype] == [np.dtype(np.float32), np.dtype(np.float64)]
+    if kind == "ppo continuous":
+        assert (seen.does == greedy).all()
+    else:
+        assert (seen.does.argmax(axis=1) == greedy).all()
+        assert seen.spread is None
+
+
+def test_probabilities_sum_to_one_and_are_those_of_the_sampled_choices() -> None:
+    agent, observation = played("ppo", 60), some_observation(np.random.default_rng(1), 1)
+    does = look(agent, observation).does
+    assert does.sum(axis=1) == pytest.approx(1.0, abs=1e-6)
+    drawn = agent.act(np.repeat(observation, 40_000, axis=0), ActMode.SAMPLE)
+    assert np.bincount(drawn, minlength=3) / len(drawn) == pytest.approx(does[0], abs=0.01)
+
+
+def test_the_spread_is_that_of_the_sampled_levers() -> None:
+    agent, observation = played("ppo continuous", 60), some_observation(np.random.default_rng(1), 1)
+    seen = look(agent, observation)
+    drawn = agent.act(np.repeat(observation, 40_000, axis=0), ActMode.SAMPLE)
+    assert seen.spread is not None
+    assert drawn.std(axis=0) == pytest.approx(seen.spread, rel=0.02)
+    assert drawn.mean(axis=0) == pytest.approx(seen.does[0], abs=0.02)
+
+
+def test_a_row_is_worth_its_best_choice_to_dqn() -> None:
+    seen = look(played("dqn"), some_observation(np.random.default_rng(1), 9))
+    assert (seen.worth == seen.does.max(axis=1)).all()
+
+
+def network(state: State, name: str, x: NDArray[np.float64], squash: str) -> NDArray[np.float64]:
+    """Return a network's output, worked out from its saved parameters the slow and obvious way."""
+    layers = sum(key.startswith(f"{name}/") and key.endswith(".weight") for key in state)
+    for i in range(layers):
+        x = x @ state[f"{name}/{i}.weight"].numpy().T.astype(float) + state[f"{name}/{i}.bias"].numpy()
+        if i < layers - 1:
+            x = np.tanh(x) if squash == "tanh" else np.maximum(x, 0.0)
+    return x
+
+
+@pytest.mark.parametrize("squash", ["tanh", "relu"])
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("kind", PPOS)
+def test_worth_is_the_value_in_the_reward_s_own_units(kind: str, scaled: bool, squash: Activation) -> None:
+    config = replace(SMALL_PPO, normalise_rewards=scaled, activation=squash, gamma=0.9)
+    agent, data = small_agent(kind, config=config), np.random.default_rng(0)
+    returns, every = np.zeros(ROWS), []
+    for _ in range(23):
+        observation = some_observation(data)
+        told = some_experience(data, observation, agent.act(observation, ActMode.EXPLORE), invalid=0.0)
+        told.reward *= 40.0
+        agent.observe(told)
+        list(agent.learn(0.3))
+        returns = 0.9 * returns + told.reward
+        every.append(returns.copy())
+        returns[told.terminated | told.truncated] = 0.0
+    state, observation = agent.state(), some_observation(data, 7)
+    deviation = math.sqrt(float(np.var(every)) + 1e-8)
+    assert deviation > 20.0
+    count, squares = float(state["normaliser/count"]), state["normaliser/squares"].numpy()
+    x = (observation - state["normaliser/mean"].numpy()) / np.sqrt(squares / count + 1e-8)
+    value = network(state, "value", np.clip(x, -10, 10), squash)[:, 0]
+    assert look(agent, observation).worth == pytest.approx(value * (deviation if scaled else 1.0), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("squash", ["tanh", "relu"])
+def test_a_value_is_what_the_network_of_dqn_gives(squash: Activation) -> None:
+    agent = played("dqn", config=replace(SMALL_DQN, activation=squash))
+    observation = some_observation(np.random.default_rng(1), 7)
+    values = network(agent.state(), "q", observation.astype(float), squash)
+    assert look(agent, observation).does == pytest.approx(values, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_look_changes_nothing_wherever_the_agent_stands(kind: str) -> None:
+    looked_at, left_alone, looks = small_agent(kind), small_agent(kind), np.random.default_rng(5)
+
+    def pry(agent: Agent) -> None:
+        if agent is not looked_at:
+            return
+        before, torch_before = agent.state(), torch.get_rng_state()
+        for rows in (1, ROWS, 20):
+            observation = some_observation(looks, rows)
+            kept = observation.copy()
+            seen = look(agent, observation)
+            assert (observation == kept).all()
+            seen.does[:] = 99.0
+            seen.worth[:] = 99.0
+            if seen.spread is not None:
+                seen.spread[:] = 99.0
+        assert same_bits(agent.state(), before)
+        assert torch.equal(torch.get_rng_state(), torch_before)
+
+    slices = 0
+    for agent in (looked_at, left_alone):
+        data = np.random.default_rng(0)
+        for _ in range(23):
+            observation = some_observation(data)
+            action = agent.act(observation, ActMode.EXPLORE)
+            pry(agent)
+            agent.observe(some_experience(data, observation, action))
+            pry(agent)
+            for _ in agent.learn(0.3):
+                pry(agent)
+                slices += 1
+    assert slices > 4
+    assert same_bits(looked_at.state(), left_alone.state())
+
+
+@pytest.mark.parametrize("kind", PPOS)
+def test_a_policy_alone_knows_its_worth_as_well(kind: str) -> None:
+    agent, observation = played(kind), some_observation(np.random.default_rng(1), 9)
+    copy, copy_of_copy = small_agent(kind, seed=9, rows=1), small_agent(kind, seed=10, rows=3)
+    copy.load_policy_state(agent.policy_state())
+    copy_of_copy.load_policy_state(copy.policy_state())
+    worth = look(agent, observation).worth
+    assert np.isfinite(worth).all()
+    assert (look(copy, observation).worth == worth).all()
+    assert (look(copy_of_copy, observation).worth == worth).all()
+    assert same_bits(copy.policy_state(), agent.policy_state())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_agent_that_goes_on_knows_its_worth_as_before(kind: str) -> None:
+    agent, copy = played(kind), small_agent(kind, seed=9)
+    observation = some_observation(np.random.default_rng(1), 9)
+    copy.load_state(agent.state())
+    assert (look(copy, observation).worth == look(agent, observation).worth).all()
+    for one in (agent, copy):
+        play(one, 9, np.random.default_rng(4))
+    assert (look(copy, observation).worth == look(agent, observation).worth).all()
+
+
+@pytest.mark.parametrize("kind", PPOS)
+def test_an_older_policy_plays_as_ever_but_does_not_know_its_worth(kind: str) -> None:
+    agent, copy = played(kind), small_agent(kind, seed=9)
+    observation = some_observation(np.random.default_rng(1), 9)
+    old = {name: tensor for name, tensor in agent.policy_state().items() if name != UNIT}
+    assert len(old) == len(agent.policy_state()) - 1
+    copy.load_policy_state(old)
+    assert (copy.act(observation, ActMode.GREEDY) == agent.act(observation, ActMode.GREEDY)).all()
+    assert (look(copy, observation).does == look(agent, observation).does).all()
+    assert np.isnan(look(copy, observation).worth).all()
+    again = small_agent(kind, seed=10)
+    again.load_policy_state(copy.policy_state())
+    assert np.isnan(look(again, observation).worth).all(), "saving makes it no wiser"
+    play(copy, 6, np.random.default_rng(2))
+    assert np.isfinite(look(copy, observation).worth).all(), "once it learns on, it does"
+
+
+@pytest.mark.parametrize("kind", PPOS)
+def test_an_older_run_goes_on_exactly_and_knows_its_worth(kind: str) -> None:
+    agent, copy = played(kind), small_agent(kind, seed=9)
+    observation = some_observation(np.random.default_rng(1), 9)
+    copy.load_state({name: tensor for name, tensor in agent.state().items() if name != UNIT})
+    assert (look(copy, observation).worth == look(agent, observation).worth).all()
+    assert same_bits(copy.state(), agent.state())
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 0.0, -1.0])
+def test_a_unit_that_is_none_is_not_believed(bad: float) -> None:
+    agent = played("ppo")
+    agent.load_policy_state({**agent.policy_state(), UNIT: torch.tensor(bad, dtype=torch.float64)})
+    assert np.isnan(look(agent, some_observation(np.random.default_rng(1))).worth).all()
+
+
+def test_a_unit_of_another_form_is_refused() -> None:
+    agent = played("ppo")
+    for bad in (torch.ones(2, dtype=torch.float64), torch.tensor(1.0), torch.tensor(1)):
+        for load, state in ((agent.load_policy_state, agent.policy_state()), (agent.load_state, agent.state())):
+            with pytest.raises(CheckpointError, match=UNIT):
+                load({**state, UNIT: bad})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_agent_that_has_seen_nothing_yet_can_be_asked_too(kind: str) -> None:
+    seen = look(small_agent(kind), some_observation(np.random.default_rng(1), 1))
+    assert np.isfinite(seen.does).all()
+    assert np.isfinite(seen.worth).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_look_at_rows_of_the_wrong_shape_is_refused(kind: str) -> None:
+    with pytest.raises(ValueError, match="observations have shape"):
+        insight_of(small_agent(kind), np.zeros((ROWS, 2), np.float32))
+
+
+def test_the_discount_is_the_one_it_learns_with() -> None:
+    for kind, config in (("ppo", replace(SMALL_PPO, gamma=0.9)), ("dqn", replace(SMALL_DQN, gamma=0.9))):
+        agent = small_agent(kind, config=config)
+        assert isinstance(agent, Thinking)
+        assert agent.discount == 0.9
+
+
+def test_an_agent_that_lets_nobody_look_is_left_alone() -> None:
+    class Closed:
+        name = "closed"
+
+    observation = np.zeros((1, 3), np.float32)
+    assert insight_of(cast(Agent, Closed()), observation) is None
+    assert insight_of(join([small_agent("ppo"), small_agent("dqn")]), observation) is None
