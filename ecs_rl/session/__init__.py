@@ -1,6 +1,6 @@
 """A training session for any loop: counts, statistics, logs, checkpoints, and when it is done. No ECS here."""
 
-from ecs_rl.session.aggregators import Aggregator, Count, Last, Max, Mean, Min, RollingMax, RollingMean, Std
+from ecs_rl.session.aggregators import Aggregator, Count, Last, Max, Mean, Min, RollingMax, RollingMean, RollingStd, Std
 from ecs_rl.session.records import EpisodeRecord, EpisodeStatus, EvalReport
 from ecs_rl.session.session import TrainingSession
 from ecs_rl.session.stats import Extra, Length, Source, StatsTracker, TotalReward
@@ -19,6 +19,7 @@ __all__ = [
     "Min",
     "RollingMax",
     "RollingMean",
+    "RollingStd",
     "Source",
     "StatsTracker",
     "Std",

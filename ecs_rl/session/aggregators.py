@@ -182,6 +182,17 @@ class RollingMean(_Rolling):
         return math.fsum(self._values) / len(self._values) if self._values else math.nan
 
 
+class RollingStd(_Rolling):
+    """The standard deviation of the newest `window` values themselves (divided by n)."""
+
+    def value(self) -> float:
+        """Return the deviation, NaN while there is none."""
+        if not self._values:
+            return math.nan
+        mean = math.fsum(self._values) / len(self._values)
+        return math.hypot(*(value - mean for value in self._values)) / math.sqrt(len(self._values))
+
+
 class RollingMax(_Rolling):
     """The largest of the newest `window` values."""
 

@@ -114,6 +114,16 @@ class TrainingSession:
         return self._keeper.best_step
 
     @property
+    def max_steps(self) -> int | None:
+        """Steps after which the session is done, None if it goes on for ever."""
+        return self._max_steps
+
+    @property
+    def keep_checkpoints(self) -> int:
+        """How many periodic checkpoints stay."""
+        return self._keeper.keep
+
+    @property
     def progress(self) -> float:
         """The share of the schedule that is done, 0 if there is neither `with_schedule` nor `with_max_steps`."""
         whole = self._schedule or self._max_steps
@@ -129,6 +139,11 @@ class TrainingSession:
         """Steps per second from the first `act` or `record` of this session to the last `record`."""
         elapsed = self._last_moment - (self._first_moment or 0.0)
         return (self._total_steps - self._steps_before) / elapsed if elapsed > 0 else 0.0
+
+    def leave_out(self, seconds: float) -> None:
+        """Let a pause not count for `steps_per_sec`."""
+        if self._first_moment is not None:
+            self._first_moment += seconds
 
     def act(self, observation: Any, mode: ActMode = ActMode.EXPLORE) -> Any:
         """Return an action per row, or one unbatched action for one unbatched observation; tuples go through as is."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Self, cast
 
-from ecs_rl.session.aggregators import Aggregator, Count, Resumable, RollingMax, RollingMean
+from ecs_rl.session.aggregators import Aggregator, Count, Resumable, RollingMax, RollingMean, RollingStd
 from ecs_rl.session.records import EpisodeRecord
 
 Source = Callable[[EpisodeRecord], float]
@@ -44,10 +44,11 @@ class StatsTracker:
 
     @classmethod
     def default(cls) -> Self:
-        """Return what a learning curve needs: return over the last 100 episodes, mean length, episodes."""
+        """Return what a learning curve needs: return and its spread over the last 100 episodes, length, episodes."""
         return (
             cls()
             .with_stat("mean_return", TotalReward(), RollingMean(100))
+            .with_stat("std_return", TotalReward(), RollingStd(100))
             .with_stat("max_return", TotalReward(), RollingMax(100))
             .with_stat("mean_length", Length(), RollingMean(100))
             .with_stat("episodes", Length(), Count())

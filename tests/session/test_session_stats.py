@@ -22,6 +22,7 @@ from ecs_rl.session import (
     Min,
     RollingMax,
     RollingMean,
+    RollingStd,
     StatsTracker,
     Std,
     TotalReward,
@@ -49,6 +50,7 @@ def test_aggregators_agree_with_numpy(values: list[float]) -> None:
     assert fed(Last(), values) == values[-1]
     assert fed(Count(), values) == len(values)
     assert fed(RollingMean(7), values) == pytest.approx(np.mean(values[-7:]), abs=1e-6)
+    assert fed(RollingStd(7), values) == pytest.approx(np.std(values[-7:]), abs=1e-6)
     assert fed(RollingMax(7), values) == max(values[-7:])
 
 
@@ -60,8 +62,35 @@ def test_a_rolling_mean_forgets_a_huge_value_without_a_trace() -> None:
     assert fed(RollingMean(3), [1e17, 0.1, 0.2, 0.3]) == pytest.approx(0.2, rel=1e-12)
 
 
+def test_a_rolling_deviation_forgets_a_huge_value_and_stands_even_that() -> None:
+    assert fed(RollingStd(3), [1e17, 0.1, 0.2, 0.3]) == pytest.approx(math.sqrt(2 / 300), rel=1e-12)
+    assert fed(RollingStd(2), [-1e200, 1e200]) == pytest.approx(1e200)
+    assert fed(RollingStd(2), [5.0]) == 0.0
+
+
+@given(NUMBERS, NUMBERS)
+def test_a_rolling_deviation_goes_on_from_its_state(before: list[float], after: list[float]) -> None:
+    whole, first, resumed = RollingStd(7), RollingStd(7), RollingStd(7)
+    whole.add_many([*before, *after])
+    first.add_many(before)
+    resumed.restore(first.state())
+    resumed.add_many(after)
+    assert resumed.value() == whole.value()
+
+
+def test_statistics_saved_before_the_deviation_was_kept_are_taken_up() -> None:
+    old, new = StatsTracker.default(), StatsTracker.default()
+    old.update_many([episode(1.0), episode(3.0)])
+    new.restore({name: state for name, state in old.state().items() if name != "std_return"})
+    assert new.summary()["mean_return"] == 2.0
+    assert math.isnan(new.summary()["std_return"])
+    new.update(episode(5.0))
+    assert new.summary()["std_return"] == 0.0
+
+
 def test_an_aggregator_without_values_says_nan() -> None:
-    aggregators: list[Aggregator] = [Mean(), Std(), Max(), Min(), Last(), RollingMean(3), RollingMax(3)]
+    aggregators: list[Aggregator] = [Mean(), Std(), Max(), Min(), Last(), RollingMean(3)]
+    aggregators += [RollingStd(3), RollingMax(3)]
     assert all(math.isnan(aggregator.value()) for aggregator in aggregators)
     assert Count().value() == 0.0
 
@@ -114,7 +143,13 @@ def test_the_default_looks_at_the_last_hundred_returns() -> None:
     tracker.update(episode(1000.0, 1))
     tracker.update_many([episode(float(number), 3) for number in range(100)])
     assert tracker.summary() == pytest.approx(
-        {"mean_return": 49.5, "max_return": 99.0, "mean_length": 3.0, "episodes": 101.0}
+        {
+            "mean_return": 49.5,
+            "std_return": np.std(np.arange(100)),
+            "max_return": 99.0,
+            "mean_length": 3.0,
+            "episodes": 101.0,
+        }
     )
 
 
