@@ -38,8 +38,10 @@ SCENE = Scene(
 
 def build(arena: Arena) -> None:
     """One cart on a groove, one pole hinged to it, one agent that pushes."""
-    cart = arena.spawn("cart", Body(mass=1.0, spins=False), Box(0.5, 0.3), Start(x=jitter(0.05), vx=jitter(0.05)))
-    pole = arena.spawn("pole", Body(mass=0.1), Rod(1.0), Start(angle=jitter(0.05), spin=jitter(0.05)))
+    cart = arena.spawn(
+        "cart", Body(mass=1.0, spins=False), Box(0.5, 0.3), Start(x=jitter(0.05), vx=jitter(0.05)), Look("sky")
+    )
+    pole = arena.spawn("pole", Body(mass=0.1), Rod(1.0), Start(angle=jitter(0.05), spin=jitter(0.05)), Look("orange"))
     arena.join(
         Groove(arena.ground, cart, start=(-5.0, 0.0), end=(5.0, 0.0)),
         Pivot(cart, pole, hinge=(0.0, -0.5)),

@@ -9,6 +9,7 @@ from ecs_rl.scene import *
 
 POINTS = 11
 WIDTH, HEIGHT = 10.0, 6.67  # metres from the pad to the edge of the sky, and to its top
+HULL = Polygon(((-0.57, 0.0), (-0.57, -0.33), (0.57, -0.33), (0.57, 0.0), (0.47, 0.52), (-0.47, 0.52)))
 MAIN, SIDE = 86.0, 13.0  # newtons
 
 SCENE = Scene(
@@ -47,15 +48,11 @@ def ground(drawn: np.ndarray) -> np.ndarray:
 
 def build(arena: Arena) -> None:
     """One craft of a hull and two legs, one agent that fires at most one engine a tick."""
-    hull = arena.spawn(
-        "hull",
-        Body(mass=4.8, friction=0.1),
-        Polygon(((-0.57, 0.0), (-0.57, -0.33), (0.57, -0.33), (0.57, 0.0), (0.47, 0.52), (-0.47, 0.52))),
-        Start(y=HEIGHT, x=jitter(0.5), vx=jitter(4.0), vy=between(-4.0, 1.0), angle=jitter(0.1), spin=jitter(0.5)),
-    )
+    start = Start(y=HEIGHT, x=jitter(0.5), vx=jitter(4.0), vy=between(-4.0, 1.0), angle=jitter(0.1), spin=jitter(0.5))
+    hull = arena.spawn("hull", Body(mass=4.8, friction=0.1), HULL, start, Look("purple"))
     legs = []
     for name, side in (("left leg", -1), ("right leg", +1)):
-        leg = arena.spawn(name, Body(mass=0.15, friction=0.4), Box(0.13, 0.53), Start(angle=side * 0.35))
+        leg = arena.spawn(name, Body(mass=0.15, friction=0.4), Box(0.13, 0.53), Start(angle=side * 0.35), Look("sky"))
         arena.join(
             Pivot(hull, leg, at=(side * 0.5, -0.05), hinge=(0.0, 0.33)),
             TurnLimit(hull, leg, *sorted((side * 0.0, side * 1.5))),

@@ -34,12 +34,15 @@ SCENE = Scene(
 
 def build(arena: Arena) -> None:
     """The cart and pole of `balance`, the pole hanging down, the cart pushed by any force up to 10 newtons."""
-    cart = arena.spawn("cart", Body(mass=1.0, spins=False), Box(0.5, 0.3), Start(x=jitter(0.5), vx=jitter(0.05)))
+    cart = arena.spawn(
+        "cart", Body(mass=1.0, spins=False), Box(0.5, 0.3), Start(x=jitter(0.5), vx=jitter(0.05)), Look("blue")
+    )
     pole = arena.spawn(
         "pole",
         Body(mass=0.1),
         Rod(1.0),
         Start(angle=between(np.pi - 0.3, np.pi + 0.3), spin=jitter(0.5)),
+        Look("orange"),
     )
     arena.join(
         Groove(arena.ground, cart, start=(-5.0, 0.0), end=(5.0, 0.0)),

@@ -4,6 +4,7 @@ from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.chance import Spread, between, jitter
 from ecs_rl.scene.effects import Choice, Effect, Levers, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
+from ecs_rl.scene.look import Look
 from ecs_rl.scene.parts import Body, Box, Disc, Polygon, Rod, Start
 from ecs_rl.scene.roles import Draw, Role
 from ecs_rl.scene.rules import Lasting, Progress, above, below, beyond
@@ -38,6 +39,7 @@ __all__ = [
     "Heading",
     "Lasting",
     "Levers",
+    "Look",
     "Motor",
     "Pivot",
     "Polygon",

@@ -14,6 +14,7 @@ from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point, finite, named, not_negative, plain, point
 from ecs_rl.scene.effects import Choice, Levers
 from ecs_rl.scene.joints import Joint, Pivot
+from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Body, Disc, Part, Polygon, Shape, Start, moment_of
 from ecs_rl.scene.roles import Draw, Role
 from ecs_rl.scene.rules import Remembering
@@ -65,6 +66,8 @@ class AgentPlan:
 class Arena:
     """What a scene's `build` receives: spawn roles, join them, give them an agent."""
 
+    file: str = ""
+    """The scene's, next to which its sprites lie; empty for a scene that was not read from one."""
     roles: list[Role] = field(default_factory=list)
     joints: list[Joint] = field(default_factory=list)
     walls: list[Wall] = field(default_factory=list)
@@ -78,21 +81,27 @@ class Arena:
     ground: Role = field(default_factory=lambda: Role("ground", -1, None, (), Start()))
 
     def spawn(self, name: str, *parts: Part) -> Role:
-        """Add a role made of one Body, at least one shape, and a Start."""
+        """Add a role made of one Body, at least one shape, a Start and a Look."""
         named("a role", name)
         if any(role.name == name for role in self.roles) or name == "ground":
             raise SceneError(f"there is a role '{name}' already: give this one another name")
         if len(self.roles) == MOST_ROLES:
             raise SceneError(f"an arena holds at most {MOST_ROLES} roles")
         for part in parts:
-            if not isinstance(part, (Body, Disc, Polygon, Start)):
-                raise SceneError(f"'{name}' is made of a Body, shapes and a Start, not of {part!r}")
+            if not isinstance(part, (Body, Disc, Polygon, Start, Look)):
+                raise SceneError(f"'{name}' is made of a Body, shapes, a Start and a Look, not of {part!r}")
         bodies = [part for part in parts if isinstance(part, Body)] or [Body()]
         starts = [part for part in parts if isinstance(part, Start)] or [Start()]
+        looks = [part for part in parts if isinstance(part, Look)]
         shapes: tuple[Shape, ...] = tuple(part for part in parts if isinstance(part, (Disc, Polygon)))
         if len(bodies) > 1 or len(starts) > 1 or not shapes:
             raise SceneError(f"'{name}' needs one Body, one Start and at least one shape such as Box or Disc")
-        role = Role(name, len(self.roles), bodies[0], shapes, starts[0], moment_of(bodies[0], shapes))
+        if len(looks) > 1:
+            raise SceneError(f"'{name}' has {len(looks)} looks: say all of it in one Look")
+        look = looks[0] if looks else None
+        if look and self.file:
+            sprite_file(look, self)  # refused here, in the line that spawns, if there is no such file
+        role = Role(name, len(self.roles), bodies[0], shapes, starts[0], moment_of(bodies[0], shapes), look)
         self.start_slots[name] = {
             key: self._draw(1) for key, value in vars(starts[0]).items() if isinstance(value, Spread)
         }
@@ -331,7 +340,7 @@ class Scene:
 
     def describe(self) -> Arena:
         """Return a new description of one arena, with handles of its own."""
-        arena = Arena()
+        arena = Arena(self.file)
         self.build(arena)
         arena.finish()
         return arena

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point, finite, not_negative, point, positive
+from ecs_rl.scene.look import Look
 
 Chosen = float | Spread
 """A fixed number, or one drawn for each episode."""
@@ -118,7 +119,7 @@ class Start:
                 finite(f"a start's {name}", value)
 
 
-Part = Body | Shape | Start
+Part = Body | Shape | Start | Look
 
 
 def moment_of(body: Body, shapes: tuple[Shape, ...]) -> float:

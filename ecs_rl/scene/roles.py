@@ -11,6 +11,7 @@ from ecs_rl.components import Chance, Force, Motion, Pose
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point
+from ecs_rl.scene.look import Colour, Look, rgb
 from ecs_rl.scene.parts import Body, Shape, Start
 
 
@@ -30,6 +31,8 @@ class Role:
     shapes: tuple[Shape, ...]
     start: Start
     moment: float = 0.0
+    look: Look | None = None
+    """None leaves the look to the window."""
     _stamp: bytes = field(default=b"", repr=False)
     _heading: F64 = field(default_factory=lambda: np.zeros((2, 0)), repr=False)
     _pose: Pose | None = field(default=None, repr=False)
@@ -39,6 +42,11 @@ class Role:
     def bind(self, pose: Pose, motion: Motion, force: Force) -> None:
         """Give the handle its columns."""
         self._pose, self._motion, self._force = pose, motion, force
+
+    @property
+    def colour(self) -> Colour | None:
+        """The colour that the scene gives it."""
+        return rgb(self.look.colour) if self.look and self.look.colour else None
 
     @property
     def pose(self) -> Pose:

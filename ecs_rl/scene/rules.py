@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,68 @@ from ecs_rl.scene.checks import RuleError, finite, given, ruling
 from ecs_rl.scene.sensors import Column, Rule
 
 
-def beyond(rule: Rule, limit: float) -> Rule:
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A rule that is true where the number of another lies past a limit; others may read both, as the window does."""
+
+    rule: Rule
+    limit: float
+
+    def __post_init__(self) -> None:
+        ruling("what is compared with a limit", self.rule), finite("a limit", self.limit)
+
+    def __call__(self) -> Column:
+        """Return where the number lies past the limit."""
+        value = self.rule()
+        try:
+            return self.past(value)
+        except (TypeError, ValueError):
+            form = getattr(value, "shape", type(value).__name__)
+            told = f"what is compared with {self.limit:g} must be one number per arena, not {form}"
+            raise RuleError(told, self) from None
+
+    def past(self, value: Column) -> Column:
+        """Return where a value lies past the limit."""
+        raise TypeError(f"{type(self).__name__} does not say what lies past its limit")
+
+
+class Beyond(Compared):
+    """True where a number is further from zero than the limit."""
+
+    def past(self, value: Column) -> Column:
+        """Return where a value lies past the limit."""
+        return np.abs(value) > self.limit
+
+
+class Below(Compared):
+    """True where a number is below the limit."""
+
+    def past(self, value: Column) -> Column:
+        """Return where a value lies past the limit."""
+        return np.asarray(value) < self.limit
+
+
+class Above(Compared):
+    """True where a number is above the limit."""
+
+    def past(self, value: Column) -> Column:
+        """Return where a value lies past the limit."""
+        return np.asarray(value) > self.limit
+
+
+def beyond(rule: Rule, limit: float) -> Beyond:
     """Return a rule that is true where a number is further from zero than the limit."""
-    ruling("what is compared with a limit", rule), finite("a limit", limit)
-    return lambda: np.abs(rule()) > limit
+    return Beyond(rule, limit)
 
 
-def below(rule: Rule, limit: float) -> Rule:
+def below(rule: Rule, limit: float) -> Below:
     """Return a rule that is true where a number is below the limit."""
-    ruling("what is compared with a limit", rule), finite("a limit", limit)
-    return lambda: np.asarray(rule()) < limit
+    return Below(rule, limit)
 
 
-def above(rule: Rule, limit: float) -> Rule:
+def above(rule: Rule, limit: float) -> Above:
     """Return a rule that is true where a number is above the limit."""
-    ruling("what is compared with a limit", rule), finite("a limit", limit)
-    return lambda: np.asarray(rule()) > limit
+    return Above(rule, limit)
 
 
 class Remembering:

@@ -6,15 +6,13 @@ signs, words or shapes say it too.
 
 from __future__ import annotations
 
+from ecs_rl.scene.look import COLOURS
+
 Colour = tuple[int, int, int]
 
-ORANGE: Colour = (236, 166, 42)
-SKY: Colour = (92, 184, 236)
-GREEN: Colour = (34, 176, 132)
-YELLOW: Colour = (242, 230, 90)
-BLUE: Colour = (48, 132, 204)
-VERMILION: Colour = (228, 110, 46)
-PURPLE: Colour = (210, 134, 176)
+SKY, ORANGE, GREEN = COLOURS["sky"], COLOURS["orange"], COLOURS["green"]
+YELLOW, BLUE = COLOURS["yellow"], COLOURS["blue"]
+VERMILION, PURPLE = COLOURS["vermilion"], COLOURS["purple"]
 
 NIGHT: Colour = (13, 17, 25)
 """Behind everything, and the top of the sky."""

@@ -1,0 +1,79 @@
+"""How a role looks in a window. It has no effect on the physics, and training never reads a picture."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ecs_rl.errors import SceneError, nearest
+from ecs_rl.scene.checks import Point, named, point, positive
+
+Colour = tuple[int, int, int]
+"""Red, green and blue, 0 to 255."""
+COLOURS: dict[str, Colour] = {
+    "sky": (92, 184, 236),
+    "orange": (236, 166, 42),
+    "green": (34, 176, 132),
+    "yellow": (242, 230, 90),
+    "blue": (48, 132, 204),
+    "vermilion": (228, 110, 46),
+    "purple": (210, 134, 176),
+}
+"""The hues of Okabe and Ito, which the colour-blind tell apart too; the window's own are made of them."""
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A role's colour, a name or `#rrggbb`, and the picture that stands for its shapes."""
+
+    colour: str | None = None
+    sprite: str | None = None
+    """A PNG file, by its path from the scene's file or from `assets/`."""
+    width: float | None = None
+    """Metres; the height keeps the picture's proportion. None: as wide as the shapes."""
+    at: Point = (0.0, 0.0)
+    """Where the picture's middle is, in the body's own axes, metres."""
+
+    def __post_init__(self) -> None:
+        if self.colour is not None:
+            rgb(self.colour)
+        if self.sprite is not None and not named("a sprite", self.sprite).lower().endswith(".png"):
+            raise SceneError(f"a sprite must be a PNG file, not {self.sprite!r}")
+        if self.width is not None:
+            positive("a sprite's width", self.width)
+        placed = point("a sprite's place", self.at) != (0.0, 0.0)
+        if self.sprite is None and (placed or self.width is not None):
+            raise SceneError("a look's width and at are those of its sprite: name that too, as in sprite='cart.png'")
+
+
+class FromFile(Protocol):
+    """What knows its scene's file: a Scene, and an Arena too; '' is a scene that was not read from one."""
+
+    @property
+    def file(self) -> str:
+        """The scene's file."""
+
+
+def rgb(colour: str) -> Colour:
+    """Return red, green and blue of a colour given by name or as `#rrggbb`, or refuse what is neither."""
+    if isinstance(colour, str) and colour in COLOURS:
+        return COLOURS[colour]
+    if not isinstance(colour, str) or not re.fullmatch("#[0-9a-fA-F]{6}", colour):
+        raise SceneError(f"a colour must be a name or '#rrggbb', not {colour!r}: {nearest(str(colour), COLOURS)}")
+    red, green, blue = bytes.fromhex(colour[1:])
+    return red, green, blue
+
+
+def sprite_file(look: Look, scene: FromFile) -> Path | None:
+    """Return the file of a look's sprite, None if it has none; SceneError where there is no such file."""
+    if look.sprite is None:
+        return None
+    folders = [Path(scene.file).parent, ASSETS] if scene.file else [ASSETS]
+    for folder in folders:
+        if (folder / look.sprite).is_file():
+            return folder / look.sprite
+    places = " nor in ".join(str(folder) for folder in folders)
+    raise SceneError(f"there is no sprite '{look.sprite}' in {places}: check the path")
