@@ -29,6 +29,17 @@ if TYPE_CHECKING:
 
 LASTING = (Pose, Motion, Touch, Ground, Clock, Chance, Memory, Episodes, Explosion, Observation)
 """What a tick finds as the last one left it; all else is made anew in every tick, or never changes."""
+_ROWS: tuple[tuple[type, str], ...] = (
+    (Touch, "pairs"),
+    (Ground, "segments"),
+    (Clock, "tick"),
+    (Clock, "episode"),
+    (Chance, "key"),
+    (Chance, "uniform"),
+)
+"""Fields of the world's own with a row for each arena."""
+_COLUMNS: tuple[tuple[type, str], ...] = ((Memory, "value"), (Memory, "now"), (Episodes, "terms"))
+"""Those that have a column for each arena instead."""
 
 
 def columns_of(world: World) -> Columns:
@@ -50,6 +61,22 @@ def put_columns(world: World, columns: Columns) -> None:
             setattr(component, field, type(now)(saved))  # a truth stays one
         else:
             now[...] = saved
+
+
+def copy_arena(source: World, one: int, target: World, other: int) -> None:
+    """Let an arena of one world stand where one of another world of the same scene stands, episode and all.
+
+    The target's physics must be made anew before its next tick.
+    """
+    target.physics.state[:, :, other] = source.physics.state[:, :, one]
+    for kind, name in _ROWS:
+        getattr(target.one(kind), name)[other] = getattr(source.one(kind), name)[one]
+    for kind, name in _COLUMNS:
+        getattr(target.one(kind), name)[:, other] = getattr(source.one(kind), name)[:, one]
+    for crew, mine in zip(source.crews, target.crews, strict=True):
+        seen, shown = source.of(crew.entity, Observation), target.of(mine.entity, Observation)
+        for there, here in zip(crew.seats, mine.seats, strict=True):
+            shown.value[here.rows.start + other] = seen.value[there.rows.start + one]
 
 
 def _fields(world: World) -> Iterator[tuple[str, object, str]]:

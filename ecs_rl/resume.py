@@ -61,11 +61,14 @@ def go_on(training: Training, manifest: Manifest, tensors: State) -> None:
     training.world.return_to({name: _array(t) for name, t in section(tensors, "world").items()}, actions)
     for name in EXAM:
         setattr(training.exam, name, facts["exam"][name])
-    training.journal.written_at = facts["written_at"]
+    training.journal.written_at, training.journal.examined_at = facts["written_at"], training.exam.taken_at
     training.journal.began = perf_counter() - facts["seconds"]
     training.seconds = facts["seconds"]
     for name, seconds in facts["seconds_in"].items():
-        training.world.stages[name].seconds = seconds
+        if name in training.world.stages:  # clips may be asked for in one life of a run and not in another
+            training.world.stages[name].seconds = seconds
+    if training.films is not None:
+        training.films.shot_at = training.session.total_steps
 
 
 def _tensor(column: NDArray[Any]) -> torch.Tensor:

@@ -12,9 +12,11 @@ from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
-from ecs_rl.components import Exam, Journal, Session, Trail
+from ecs_rl.components import Exam, Films, Journal, Session, Trail
 from ecs_rl.components.mind import ChooseAction
 from ecs_rl.evaluation import SEED, play_slices
+from ecs_rl.filming import film_the_end, milestones, shoot
+from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.resume import surroundings
 from ecs_rl.scene.arena import Scene
 from ecs_rl.schedule import TRAINING
@@ -59,14 +61,18 @@ class Training:
     exam: Exam
     journal: Journal
     until_solved: bool = False
+    films: Films | None = None
     stop: str = ""
     """Why to stop after the present tick; empty goes on."""
     seconds: float = field(default=0.0, init=False)
     """From the first tick to the last, evaluation and writing included."""
+    _finished: bool = field(default=False, init=False)
 
     def write_to(self, run: TrainingRun) -> None:
         """Write this training to a run from now on."""
         self.session.with_run(run).with_surroundings(partial(surroundings, self))
+        if self.films is not None:
+            self.films.shoot = lambda steps: shoot(self, run.path, steps)
         self.world.anchor()
 
     def tick(self) -> None:
@@ -100,10 +106,40 @@ class Training:
             return "solved"
         return "finished" if self.session.is_done else "interrupted"
 
+    @property
+    def steps_total(self) -> int:
+        """Steps after which the training is done."""
+        return self.session.max_steps or 0
+
+    def leave_out(self, seconds: float) -> None:
+        """Let a pause not count as training."""
+        if self.journal.began:
+            self.journal.began += seconds
+            self.session.leave_out(seconds)
+
+    def examine(self) -> Iterator[None]:
+        """Hold an evaluation now, in slices; between two ticks only, and not twice at the same step."""
+        evaluate = self.world.stages["evaluate"]
+        assert isinstance(evaluate, Evaluate)
+        if self.session.total_steps > self.exam.taken_at:
+            yield from evaluate.timed(evaluate.hold())
+
+    def finishing(self, status: str | None = None) -> Iterator[None]:
+        """Save what there is, once, in slices; a training that came to a good end is filmed once more."""
+        if self._finished:
+            return
+        self._finished = True
+        try:
+            if status not in ("diverged", "failed"):
+                yield from film_the_end(self)
+        finally:
+            self.session.close(status or self.status)
+
     def close(self, status: str | None = None) -> None:
         """Save what there is and give everything back."""
         try:
-            self.session.close(status or self.status)
+            for _ in self.finishing(status):
+                pass
         finally:
             self.world.close()
 
@@ -123,6 +159,7 @@ def prepare(
     checkpoint_every: int | None = None,
     keep: int = 3,
     until_solved: bool = False,
+    record_every: int = 0,
     run: TrainingRun | None = None,
     debug: bool = False,
 ) -> Training:
@@ -137,18 +174,19 @@ def prepare(
     play = partial(play_slices, scene, choosers(agents, ActMode.GREEDY))
     exam = Exam(eval_every, seeds, play, scene.solved_at)
     journal = Journal(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
+    films = Films(record_every, milestones(steps)) if record_every else None
     world = World(
         scene,
         arenas=arenas,
         seed=seed,
         threads=threads,
         policies=choosers(agents, ActMode.EXPLORE),
-        stages=TRAINING,
+        stages=TRAINING if films is None else (*TRAINING, "film"),
         session=Session(session),
-        resources=(exam, journal, Trail({})),
+        resources=(exam, journal, Trail({}), films),
         debug=debug,
     )
-    training = Training(world, session, agents, exam, journal, until_solved)
+    training = Training(world, session, agents, exam, journal, until_solved, films)
     if run is not None:
         training.write_to(run)
     return training

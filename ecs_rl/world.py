@@ -47,7 +47,6 @@ from ecs_rl.watchdog import Watchdog
 
 C = TypeVar("C")
 _serial = count()
-_DONE = object()
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,8 @@ class World:
         n = self.arenas
         numbers = np.zeros(n, np.int64) if seeds is not None else np.arange(1, n + 1)
         named = np.full(n, seed, np.int64) if seeds is None else np.asarray(seeds, np.int64)
-        plans = self.arena.agents
+        # In the order of the crews, in which judge writes: agents that share a policy come one after the other.
+        plans = [plan for policy in self.specs for plan in self.arena.agents if plan.policy == policy]
         several = len(plans) > 1
         terms = tuple(f"{plan.name}/{name}" if several else name for plan in plans for name in plan.earns)
         reasons = tuple(f"{plan.name}/{name}" if several else name for plan in plans for name in plan.ends)
@@ -190,11 +190,8 @@ class World:
 
     def _start(self) -> None:
         """Begin the first episodes and try every rule once, so that a rule that cannot work is refused now."""
-        respawn = self.stages.get("respawn")
-        assert isinstance(respawn, Respawn)
+        self.start_over()
         with blaming(self.scene.file):
-            respawn.begin_all()
-            self.physics.rebuild()
             for plan in self.arena.agents:
                 for kind, rules in (("reward", plan.earns), ("end", plan.ends)):
                     for name, rule in rules.items():
@@ -216,17 +213,23 @@ class World:
                 self.watchdog.tick()
         self.ticks += 1
 
+    def start_over(self) -> None:
+        """Begin everyone's present episode again, with physics that remembers nothing of what was before."""
+        self.enter()
+        respawn = self.stages["respawn"]
+        assert isinstance(respawn, Respawn)
+        with blaming(self.scene.file):
+            respawn.begin_all()
+            self.physics.rebuild()
+
     def slices(self) -> Iterator[None]:
         """Run one tick in slices; between two of them other worlds may run."""
-        for stage in self.stages.values():
-            self.enter()
-            work = stage.slices()
-            while True:
-                with blaming(self.scene.file):
-                    if next(work, _DONE) is _DONE:
-                        break
-                yield
-                self.enter()
+        self.enter()
+        with blaming(self.scene.file):
+            for stage in self.stages.values():
+                for _ in stage.slices():
+                    yield
+                    self.enter()
         self.ticks += 1
 
     def anchor(self) -> None:

@@ -20,7 +20,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A run's name and version; they become folders, so nothing in them can lead out of the runs folder."""
 
 _AT_LEAST_ONE = frozenset({"steps", "arenas", "checkpoint_every", "eval_every", "eval_episodes", "episodes"})
-_NOT_NEGATIVE = frozenset({"schedule_steps", "seed", "keep", "threads"})
+_NOT_NEGATIVE = frozenset({"schedule_steps", "seed", "keep", "threads", "record_every"})
 _MOST = {"episodes": 100_000, "eval_episodes": 100_000, "arenas": 100_000}
 """Every episode that is played back has an arena of its own, all at the same time."""
 _ABOVE_ZERO = frozenset({"speed"})

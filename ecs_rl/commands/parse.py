@@ -51,7 +51,9 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     return replace(
         settings,
         checkpoint=_checkpoint("--checkpoint", settings.checkpoint),
-        compare=tuple(_checkpoint("--compare", each) for each in settings.compare),
+        compare=tuple(
+            each if each.endswith(".safetensors") else _checkpoint("--compare", each) for each in settings.compare
+        ),
     )
 
 

@@ -17,7 +17,6 @@ from ecs_rl.errors import CheckpointError, CommandError, EcsRlError
 
 if TYPE_CHECKING:
     from ecs_rl.runs import RunEntry
-    from ecs_rl.session import EvalReport
 
 _DROPPED = ("run", "when", "version", "agent", "scene", "best")
 """Columns of the list that a narrow terminal does without, the first one first."""
@@ -25,6 +24,7 @@ _DROPPED = ("run", "when", "version", "agent", "scene", "best")
 
 def main(argv: Sequence[str]) -> int:
     """Run `play.py` with these arguments and return its exit code."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         return run(parse_play(argv))
     except EcsRlError as error:
@@ -33,54 +33,22 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         tell("play.py: interrupted", sys.stderr)
         return 128 + signal.SIGINT
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Let SIGTERM do what Ctrl-C does: half a film must not stay behind."""
+    raise KeyboardInterrupt
 
 
 def run(settings: PlaySettings) -> int:
     """Carry out the command."""
     if settings.list:
         return list_all(settings)
-    if not settings.headless or settings.record is not None or settings.compare:
-        raise CommandError("the window and films are not there yet: play with --headless")
-    path = checkpoint_meant(settings)
-    from ecs_rl.agents.base import ActMode
-    from ecs_rl.playback import Player
-    from ecs_rl.session import EvalReport
+    from ecs_rl.commands.playing import play
 
-    player = Player.load(path, settings.seed)
-    mode = ActMode.SAMPLE if settings.stochastic else ActMode.GREEDY
-    records = player.play(settings.episodes, settings.seed, mode)
-    report = EvalReport.of(records, player.manifest.step)
-    if settings.json:
-        tell(json.dumps(as_json(path, report, [record.total_reward for record in records])))
-        return 0
-    for i, record in enumerate(records):
-        terms = "  ".join(f"{name} {value:.1f}" for name, value in record.extras.items() if not name.startswith("end/"))
-        ended = (
-            ", ".join(name.removeprefix("end/") for name in record.extras if name.startswith("end/")) or "time is up"
-        )
-        tell(f"seed {settings.seed + i}: {record.total_reward:8.1f} in {record.length} ticks ({ended})  {terms}")
-    tell(
-        f"{player.scene.name}, step {report.total_steps_at_eval:,}: mean {report.mean_return:.1f} "
-        f"± {report.std_return:.1f} over {report.episodes} episodes"
-    )
-    return 0
-
-
-def as_json(path: Path, report: EvalReport, returns: list[float]) -> dict[str, Any]:
-    """Return the JSON object of `--json`."""
-    inside = path.parent.name == "checkpoints"
-    return {
-        "run": str(path.parent.parent) if inside else None,
-        "checkpoint": str(path),
-        "step": report.total_steps_at_eval,
-        "episodes": report.episodes,
-        "mean_return": report.mean_return,
-        "std_return": report.std_return,
-        "min_return": report.min_return,
-        "max_return": report.max_return,
-        "mean_length": report.mean_length,
-        "returns": returns,
-    }
+    return play(settings)
 
 
 def checkpoint_meant(settings: PlaySettings) -> Path:
@@ -103,7 +71,8 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
     path = found.path / CHECKPOINTS / f"{stem}.safetensors"
     if not path.is_file():
         there = sorted(each.stem.removeprefix("step_") for each in path.parent.glob("*.safetensors"))
-        raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}")
+        hint = f"use --checkpoint {there[0]}" if there else "train it further"
+        raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
     return path
 
 

@@ -84,6 +84,7 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
 def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
     from ecs_rl.playback import check_same
     from ecs_rl.resume import go_on, source_sha256
+    from ecs_rl.runs.films import cut_clips
 
     run, scene = record.path, training.world.scene
     manifest, tensors = newest_checkpoint(run)
@@ -99,6 +100,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     go_on(training, manifest, tensors)
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(manifest.resume["logs"])
+    cut_clips(run, manifest.step)
     record.write_config(_config_of(record, settings))
 
 

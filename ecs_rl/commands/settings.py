@@ -102,6 +102,8 @@ class TrainSettings:
     """Steps between two evaluations."""
     eval_episodes: int = 20
     """Episodes in one evaluation, all greedy and with fixed seeds."""
+    record_every: int = 0
+    """Steps between two clips of the policy in the run's folder films, 0 for none (pip install 'ecs-rl[video]')."""
     config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
     """Read settings from this file: the names of the flags, and tables [ppo] and [dqn]."""
     threads: int = 0

@@ -21,6 +21,7 @@ from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedEr
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training import Training
+    from ecs_rl.viewer.live.watch import Front
 
 
 def main(argv: Sequence[str]) -> int:
@@ -53,17 +54,44 @@ def run(settings: TrainSettings) -> int:
         from ecs_rl.commands.check import check_scene
 
         return check_scene(load_scene(settings.scene), settings)
-    from ecs_rl.runs import TrainingRun
     from ecs_rl.runs.board import require_tensorboard
 
     if settings.tb:
         require_tensorboard()
+    if settings.record_every:
+        from ecs_rl.viewer.film import require_encoder
+
+        require_encoder("--record-every")
     training = prepared(settings)
+    if not settings.watch:
+        return train(training, recorded(training, settings), settings)
+    front = opened(training)
+    try:
+        return train(training, recorded(training, settings), settings, front)
+    finally:
+        front.close()
+
+
+def opened(training: Training) -> Front:
+    """Return the window of `--watch`."""
+    from ecs_rl.viewer.live.display import NoDisplay
+    from ecs_rl.viewer.live.watch import Front
+
+    try:
+        return Front.open(training)
+    except NoDisplay as none:
+        raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
+
+
+def recorded(training: Training, settings: TrainSettings) -> TrainingRun:
+    """Return the run that the training writes from now on: a new one, or the one to go on with."""
+    from ecs_rl.runs import TrainingRun
+
     if settings.resume is not None:
         record = resume(training, settings)
         if settings.tb:
             record.open_board()
-        return train(training, record, settings)
+        return record
     if settings.init_from is not None:
         start_from(training, settings.init_from)
     # Only now is everything known to work: a refused command leaves no run directory behind.
@@ -75,7 +103,7 @@ def run(settings: TrainSettings) -> int:
     if settings.tb:
         record.open_board()
     training.write_to(record)
-    return train(training, record, settings)
+    return record
 
 
 def prepared(settings: TrainSettings) -> Training:
@@ -97,13 +125,12 @@ def prepared(settings: TrainSettings) -> Training:
         checkpoint_every=settings.checkpoint_every,
         keep=settings.keep,
         until_solved=settings.until_solved,
+        record_every=settings.record_every,
     )
 
 
 def refuse_what_is_not_built(settings: TrainSettings) -> None:
     """Say clearly what this version cannot do yet."""
-    if settings.watch:
-        raise CommandError("--watch is not there yet: train without it")
     if settings.agent == "sac":
         raise CommandError("--agent sac is not there yet: use ppo, which learns continuous actions too")
 
@@ -123,16 +150,21 @@ def start_from(training: Training, checkpoint: Path) -> None:
     agent.load_policy_state(section(tensors, "policy"))
 
 
-def train(training: Training, record: TrainingRun, settings: TrainSettings) -> int:
-    """Tick until the training is done, then save, and report."""
+def train(training: Training, record: TrainingRun, settings: TrainSettings, front: Front | None = None) -> int:
+    """Tick until the training is done, in a window if there is one, then save, and report."""
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
     with stopping(training):
         with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
+            shown = partial(progress.update, partial(snapshot, training, settings))
             try:
+                if front is not None:
+                    from ecs_rl.viewer.live.watch import watch_training
+
+                    watch_training(front, training, record.path, after_tick=shown, attended=not settings.json)
                 while not training.done:
                     training.tick()
-                    progress.update(partial(snapshot, training, settings))
+                    shown()
             except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
                 problem = error
                 close_broken(training, error, "diverged")
@@ -143,8 +175,13 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings) -> i
             training.close()
         else:
             tell(f"train.py: training diverged: {problem}", sys.stderr)
+        no_films = training.films.problem if training.films is not None else ""
+        if no_films:
+            tell(f"train.py: filming was given up, training was not: {no_films}", sys.stderr)
         say_how_it_went(training, record, settings, stream)
-    return 0 if problem is None else DivergedError.exit_code
+    if problem is not None:
+        return DivergedError.exit_code
+    return StorageError.exit_code if no_films else 0
 
 
 def close_broken(training: Training, problem: BaseException, status: str) -> None:
@@ -187,6 +224,8 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
     stats = session.stats_summary()
     metrics = session.agent.metrics()
     done = "solved" if training.solved else "training"
+    if training.films is not None and training.films.problem:
+        done += ", filming was given up"
     return ProgressSnapshot(
         steps=session.total_steps,
         total_steps=settings.steps,
@@ -244,4 +283,4 @@ def how_to_play(record: TrainingRun) -> str:
     if record.best_checkpoint() is None and record.latest_checkpoint() is None:
         return "there is no checkpoint to play back"
     which = "" if record.best_checkpoint() else " --checkpoint latest"
-    return f"play it back: python play.py {record.path} --headless{which}"
+    return f"play it back: python play.py {record.path}{which}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,22 @@ class Exam:
 
 
 @dataclass(slots=True)
+class Films:
+    """When the policy is filmed. Written by film."""
+
+    every: int
+    """Steps between two clips."""
+    milestones: tuple[int, ...]
+    """Steps at which there is a clip in any case, the last one at the end: one film of all learning is made of them."""
+    shoot: Callable[[int], Iterator[None]] | None = None
+    """Films a greedy episode of the policy of this step, a picture at a time; None while there is no run."""
+    shot_at: int = -1
+    """Steps at the last clip, -1 before the first."""
+    problem: str = ""
+    """Why no more clips are made; the training goes on without them."""
+
+
+@dataclass(slots=True)
 class Journal:
     """When numbers go into the run's metrics. Written by write."""
 
@@ -46,3 +62,5 @@ class Journal:
     began: float
     """Clock reading at the first tick."""
     written_at: int = 0
+    examined_at: int = 0
+    """Steps at the last evaluation that has its row."""

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ecs_rl.world import World
 
 
+A_MOMENT = 0.001
+"""Seconds; a stage that takes less than this goes on to the next one without a pause."""
+
+
 class Stage(esper.Processor):
     """A stage of the tick. Columns never move while a world lives, so each stage gathers its own when it is made."""
 
@@ -26,9 +30,11 @@ class Stage(esper.Processor):
         self.seconds += perf_counter() - began
 
     def slices(self) -> Iterator[None]:
-        """Do the same in slices, so that a window can draw in between; most stages are a single one."""
+        """Do the same in slices, so that a window can draw in between; most stages are a part of one."""
+        before = self.seconds
         self.process()
-        yield
+        if self.seconds - before > A_MOMENT:
+            yield
 
     def timed(self, work: Iterator[None]) -> Iterator[None]:
         """Pass on the slices of some work, counting the time that is spent in them."""

@@ -30,22 +30,19 @@ class Evaluate(Stage):
         return self.timed(self.examine())
 
     def examine(self) -> Iterator[None]:
-        """Hold an exam if one is due, and note whether the scene is solved."""
+        """Hold an exam if one is due."""
         exam, training = self.exam, self.session.training
         steps = training.total_steps
         due = steps // exam.every > exam.taken_at // exam.every
-        if not due and not (training.is_done and exam.taken_at < steps):
-            return
-        trained = perf_counter() - self.journal.began - self.seconds
-        yield from self.hold()
-        reached = exam.solved_at is not None and exam.last is not None and exam.last >= exam.solved_at
-        if reached and exam.solved_step is None:
-            exam.solved_step, exam.solved_second = steps, trained
+        if due or (training.is_done and exam.taken_at < steps):
+            yield from self.hold()
 
     def hold(self) -> Iterator[None]:
-        """Play the episodes and tell the session."""
+        """Play the episodes, tell the session, and note whether the scene is solved."""
         exam, training = self.exam, self.session.training
-        exam.taken_at = training.total_steps
+        steps = exam.taken_at = training.total_steps
+        film = self.world.stages.get("film")
+        trained = perf_counter() - self.journal.began - self.seconds - (film.seconds if film else 0.0)
         records = yield from exam.play(exam.seeds)
         for seed, record in zip(exam.seeds, records, strict=True):
             training.on_eval_episode(record.total_reward, record.length, record.status, record.extras, seed)
@@ -53,3 +50,5 @@ class Evaluate(Stage):
         assert report is not None
         exam.last = report.mean_return
         training.maybe_save_best()
+        if exam.solved_at is not None and exam.last >= exam.solved_at and exam.solved_step is None:
+            exam.solved_step, exam.solved_second = steps, trained

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_rl.arrays import F32, I64
-from ecs_rl.components import Chance, Clock, Ending, Episodes, NextObservation, Observation
+from ecs_rl.components import Chance, Clock, Ending, Episodes, Memory, NextObservation, Observation
 from ecs_rl.processors.base import Stage
 from ecs_rl.processors.sense import look
 
@@ -21,7 +21,7 @@ class Respawn(Stage):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.clock, self.chance, self.ending = world.one(Clock), world.one(Chance), world.one(Ending)
-        self.episodes = world.one(Episodes)
+        self.episodes, self.memory = world.one(Episodes), world.one(Memory)
         self.crews = [
             (crew, world.of(crew.entity, Observation), world.of(crew.entity, NextObservation)) for crew in world.crews
         ]
@@ -41,6 +41,7 @@ class Respawn(Stage):
         """Begin the current episode of these arenas."""
         self.clock.tick[rows] = 0
         self.episodes.terms[:, rows] = 0.0
+        self.memory.now[:, rows] = 0.0
         self.world.physics.place(rows, self.chance, self.clock)
         for memory in self.world.memories:
             memory.begin(rows)

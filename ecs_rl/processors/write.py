@@ -32,9 +32,9 @@ class Write(Stage):
         if training.run is None:
             return
         steps = training.total_steps
-        examined = self.exam.taken_at == steps and journal.written_at < steps
+        examined = self.exam.taken_at > journal.examined_at and journal.written_at < steps
         if examined or training.is_done or steps // journal.every > journal.written_at // journal.every:
-            journal.written_at = steps
+            journal.written_at, journal.examined_at = steps, self.exam.taken_at
             now = perf_counter()
             training.run.log_metrics(steps, now - journal.began, self.metrics(examined))
             if now - self.flushed > FLUSH_EVERY:

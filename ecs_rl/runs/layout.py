@@ -12,10 +12,12 @@ from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.runs.files import writing
 
 CHECKPOINTS = "checkpoints"
+FILMS = "films"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 START = re.compile(r"[0-9]{8}_[0-9]{6}(_[0-9]+)?")
 """How the directory of one run is called: its start, and a number if others started in the same second."""
 _STEP = re.compile(r"step_([0-9]+)\.safetensors")
+_CLIP = re.compile(r"step_([0-9]+)\.mp4")
 
 
 def check_name(kind: str, name: str) -> str:
@@ -59,6 +61,12 @@ def step_checkpoints(run: Path) -> dict[int, Path]:
     """Return the periodic checkpoints of a run by step."""
     found = ((_STEP.fullmatch(path.name), path) for path in subpaths(run / CHECKPOINTS))
     return {int(match[1]): path for match, path in found if match}
+
+
+def clips(run: Path) -> dict[int, Path]:
+    """Return the clips of a run's policy by step."""
+    found = ((_CLIP.fullmatch(path.name), path) for path in subpaths(run / FILMS))
+    return {int(match[1]): path for match, path in sorted(found, key=lambda each: each[1]) if match}
 
 
 def subpaths(folder: Path) -> list[Path]:

@@ -113,7 +113,7 @@ def _rail(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> None:
 def _limit(surface: pygame.Surface, x: float, kit: Kit) -> None:
     if math.isfinite(x) and -10 < x < surface.get_width() + 10:
         dash = kit.px(7)
-        for y in range(0, surface.get_height(), 2 * dash):
+        for y in range(kit.px(32), surface.get_height() - kit.px(32), 2 * dash):  # words are above and below
             surface.fill(mix(NIGHT, FAINT, 0.65), (round(x), y, kit.px(1), dash))
 
 

@@ -10,7 +10,7 @@ import pygame
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.draw import Tile, arrow, glow, line
 from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.palette import DIM, DUSK, FAINT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
+from ecs_rl.viewer.palette import DIM, DUSK, FAINT, NIGHT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
 from ecs_rl.viewer.text import SMALL, Anchor
 from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView, RoleView
 
@@ -109,7 +109,12 @@ def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: 
     gap = max(14 * kit.scale, body + 14 * kit.scale - abs(dx))
     at = (end[0] + (-gap if leftward else gap), end[1])
     side: Anchor = "right" if leftward else "left"
-    kit.text.draw(surface, f"{speed:.1f} m/s", at, size=SMALL, colour=DIM, face="numbers", anchor=side)
+    told = f"{speed:.1f} m/s"
+    for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1)):  # an edge, so that it can be read over a leg or a flame
+        kit.text.draw(
+            surface, told, (at[0] + across, at[1] + down), size=SMALL, colour=NIGHT, face="numbers", anchor=side
+        )
+    kit.text.draw(surface, told, at, size=SMALL, colour=DIM, face="numbers", anchor=side)
 
 
 def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pygame
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.grid import Grid
+from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.layout import Layout, arrange
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panels import (
+    STRIP,
     both_fit,
     draw_help,
+    draw_hints,
     draw_inspector,
     draw_learning,
     draw_mind,
@@ -20,9 +24,11 @@ from ecs_rl.viewer.panels import (
     draw_profile,
     draw_status,
     draw_toasts,
+    hints_width,
     modes_width,
 )
-from ecs_rl.viewer.stage import draw_stage, fitting
+from ecs_rl.viewer.panes import corner_of, draw_panes, pane_camera, pane_places, stage_of
+from ecs_rl.viewer.stage import draw_stage, fitting, scale_bar_end
 from ecs_rl.viewer.view import View
 
 
@@ -42,36 +48,88 @@ class Painter:
         return layout
 
     def home(self, view: View, layout: Layout) -> Camera | None:
-        """Return the camera that shows the whole arena; it counts pixels from the stage's upper left corner."""
+        """Return the camera that shows the whole arena; it counts pixels from the corner that `stage_at` gives."""
+        if view.panes:
+            return pane_camera(self._arena_area(view, layout), view.panes, self.kit)
         return None if view.stage is None else fitting(view.stage, layout.stage, self.kit)
+
+    def cell_at(self, view: View, layout: Layout, pixel: tuple[float, float]) -> int | None:
+        """Return which arena of the grid, or which pane, is under a pixel of the window."""
+        area = self._arena_area(view, layout)
+        if view.grid is not None:
+            (x0, y0), (x1, y1) = view.grid.bounds
+            arenas, shape = len(view.grid.returns), max(x1 - x0, 1e-6) / max(y1 - y0, 1e-6)
+            at = (pixel[0] - area.x, pixel[1] - area.y)
+            return cells(area.size, arenas, shape, self.kit).arena_at(at, arenas)
+        places = pane_places(area, view.panes, self.kit) if view.panes else []
+        return next((i for i, place in enumerate(places) if place.collidepoint(pixel)), None)
+
+    def stage_at(self, view: View, layout: Layout, pane: int = 0) -> pygame.Rect:
+        """Return where the stage is in the window, or the stage of one of the panes."""
+        return stage_of(self._arena_area(view, layout), view.panes, pane, self.kit) if view.panes else layout.stage
 
     def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
         """Draw a frame over the whole surface; without a camera the whole arena is shown."""
+        layout = _without_mind(view, layout)
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._arena(surface, view, layout, camera)
             self._panels(surface, view, layout)
             self._floating(surface, view, layout)
 
+    # --- what there is ----------------------------------------------------------------------------------------------
+
+    def _arena_area(self, view: View, layout: Layout) -> pygame.Rect:
+        """Return the room of stage, grid or panes; cells of the latter two stay clear of the hints."""
+        area = _without_mind(view, layout).stage.copy()
+        if view.hints and (view.grid is not None or view.panes):
+            area.h = max(1, area.h - self.kit.px(STRIP))
+        return area
+
     def _arena(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None) -> None:
-        kit = self.kit
+        kit, area = self.kit, self._arena_area(view, layout)
         if view.grid is not None:
             surface.fill(NIGHT, layout.stage)
-            self.grid.draw(surface, layout.stage, view.grid, kit)
-        elif view.stage is not None:
-            shown = camera or fitting(view.stage, layout.stage, kit)
-            draw_stage(surface, layout.stage, view.stage, shown, kit, taken=modes_width(view.modes, kit))
-        else:
+            self.grid.draw(surface, area, view.grid, kit)
+        elif view.panes:
             surface.fill(NIGHT, layout.stage)
+            taken = modes_width(view.modes, pane_places(area, view.panes, kit)[0].w, kit)
+            draw_panes(surface, area, view.panes, kit, camera, taken=taken)
+        elif view.stage is not None:
+            shown = camera or fitting(view.stage, area, kit)
+            draw_stage(surface, area, view.stage, shown, kit, taken=modes_width(view.modes, area.w, kit))
+        else:
+            surface.fill(NIGHT, area)
+        self._modes_and_hints(surface, view, layout, camera)
+
+    def _modes_and_hints(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None) -> None:
+        kit, stage = self.kit, layout.stage
+        strip = pygame.Rect(0, 0, stage.w - kit.px(28), kit.px(STRIP))
+        strip.bottomleft = (stage.x + kit.px(14), stage.bottom - kit.px(1))
+        if view.grid is not None:
+            if view.hints:  # there is no room elsewhere: chips would lie over arenas
+                draw_modes(surface, stage, view.modes, kit, strip.centery)
+                strip.w -= modes_width(view.modes, stage.w, kit)
+                free = strip.w - hints_width(view.hints, kit) - kit.px(20)
+                draw_legend(surface, pygame.Rect(strip.x, strip.y, free, strip.h), view.grid, kit)
+        elif view.panes:
+            places = pane_places(self._arena_area(view, layout), view.panes, kit)
+            corner = corner_of(places)
+            draw_modes(surface, self.stage_at(view, layout, corner), view.modes, kit)
+        else:
+            draw_modes(surface, stage, view.modes, kit)
+        if view.grid is None and not view.panes and view.stage is not None:
+            left = scale_bar_end(camera or fitting(view.stage, stage, kit), kit)
+            strip.w, strip.x = strip.w - left, strip.x + left
+        draw_hints(surface, strip.clip(surface.get_rect()), view.hints, kit)
 
     def _floating(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
-        kit = self.kit
-        if view.grid is None:
-            draw_modes(surface, layout.stage, view.modes, kit)
-        if view.profile is not None and (view.inspector is None or both_fit(layout.stage, kit)):
-            draw_profile(surface, layout.stage, view.profile, kit)
+        kit, area = self.kit, layout.stage
+        if view.profile is not None and (view.inspector is None or both_fit(area, kit)):
+            draw_profile(surface, area, view.profile, kit)
         if view.inspector is not None:
-            draw_inspector(surface, layout.stage, view.inspector, kit)
-        draw_toasts(surface, layout.stage, view.toasts, kit)
+            draw_inspector(surface, area, view.inspector, kit)
+        above = pygame.Rect(area.x, area.y, area.w, area.h - (kit.px(STRIP) - kit.px(8) if view.hints else 0))
+        draw_toasts(surface, above, view.toasts, kit)
         if view.help is not None:
             draw_help(surface, view.help, kit)
 
@@ -84,3 +142,15 @@ class Painter:
             draw_mind(surface, layout.mind, view.mind, self.kit)
         if layout.learning is not None and view.learning is not None:
             draw_learning(surface, layout.learning, view.learning, self.kit)
+
+
+def _without_mind(view: View, layout: Layout) -> Layout:
+    """Return the layout; a grid, or panes, whose agents nobody looks into take the room of the mind too."""
+    if layout.mind is None or view.mind is not None or not (view.panes or view.grid is not None):
+        return layout
+    wide = layout.mind.w
+    stage, learning = layout.stage.copy(), layout.learning and layout.learning.copy()
+    stage.w += wide
+    if learning:
+        learning.w += wide
+    return replace(layout, stage=stage, learning=learning, mind=None)

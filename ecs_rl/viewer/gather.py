@@ -13,8 +13,10 @@ from ecs_rl.arrays import F64
 from ecs_rl.components import Clock, Episodes, Ground, Observation, Touch
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring
+from ecs_rl.scene.rules import Beyond
 from ecs_rl.scene.sensors import Rays, Sensor
 from ecs_rl.viewer.shapes import exit_of, near_ground, place, role_looks, size_of
+from ecs_rl.viewer.sprites import load_sprite
 from ecs_rl.viewer.view import (
     NO_POINTS,
     ContactView,
@@ -31,8 +33,12 @@ from ecs_rl.viewer.view import (
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
     from ecs_rl.scene.roles import Role
-    from ecs_rl.world import Seat, World
+    from ecs_rl.world import World
 
+EASE = 0.4
+"""The share of the way that a shown force goes in a tick: fifty changes a second would flicker."""
+FAINTEST = 0.04
+"""Strength below which a force that fades is not shown any more."""
 TRAIL = 100
 """Ticks that a trail is long."""
 Poses = list[tuple[float, float, float]]
@@ -47,7 +53,10 @@ class Reader:
         self.episodes = world.one(Episodes)
         self.seats = [(seat, world.of(crew.entity, Observation)) for crew in world.crews for seat in crew.seats]
         self.parents = {j.b.name: j for j in self.arena.joints if isinstance(j, Pivot) and j.a.body is not None}
-        self.looks = role_looks(self.arena.roles, frozenset(self.parents))
+        self.looks = role_looks(self.arena, frozenset(self.parents))
+        for look in self.looks:
+            if look.sprite is not None:
+                load_sprite(look.sprite.path)  # one that is no picture is refused before anything is shown
         weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
         self.weight = weight or 1.0
         self.bounds = bounds_of(self.arena, self.ground.segments)
@@ -55,6 +64,8 @@ class Reader:
         self._followed = (-1, -1)
         self._before: Poses = []
         self._now: Poses = []
+        self.effects = [(seat, i, effect) for seat, _ in self.seats for i, effect in enumerate(seat.plan.does.effects)]
+        self._eased = [0.0] * len(self.effects)
         self._still = GroundView()
         self._still_bytes = b""
 
@@ -66,6 +77,9 @@ class Reader:
             self._followed, self._before = episode, self._now
             for trail in self._trails:
                 trail.clear()
+            self._eased = [0.0] * len(self.effects)
+        strength = zip(self._eased, self._amounts(arena), strict=True)
+        self._eased = [e + EASE * (a - e) if math.isfinite(a) else a for e, a in strength]
         for role, trail, (x, y, angle) in zip(self.arena.roles, self._trails, self._now, strict=True):
             at = self._trailing(role)
             if at is not None:
@@ -73,8 +87,9 @@ class Reader:
 
     def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: str | None = None) -> StageView:
         """Return an arena as it is, or between the last two ticks of the followed one: `blend` is the share since."""
-        poses = self._poses(arena)
+        poses, amounts = self._poses(arena), self._amounts(arena)
         if self._followed[0] == arena and len(self._before) == len(self._now) and blend < 1.0:
+            amounts = [a if abs(a) >= FAINTEST else 0.0 for a in self._eased]
             pairs = zip(self._before, self._now, strict=True)
             poses = [tuple(a + (b - a) * blend for a, b in zip(p, q, strict=True)) for p, q in pairs]  # type: ignore[misc]
         roles = tuple(self._role(arena, number, pose) for number, pose in enumerate(poses))
@@ -83,7 +98,7 @@ class Reader:
             ground=self._ground(arena),
             springs=tuple(self._springs(poses)),
             hinges=tuple(self._hinges(poses)),
-            forces=tuple(self._forces(arena, poses)),
+            forces=tuple(self._forces(amounts, poses)),
             contacts=tuple(self._contacts(arena, poses)),
             rays=tuple(self._rays(arena, poses)),
             selected=selected,
@@ -162,16 +177,31 @@ class Reader:
 
     # --- what happens -----------------------------------------------------------------------------------------------
 
-    def _forces(self, arena: int, poses: Poses) -> list[ForceView]:
-        found = [self._force(effect, float(seat.amounts[i, arena]), poses) for seat, i, effect in self._effects()]
-        return [force for force in found if force is not None]
+    def _amounts(self, arena: int) -> list[float]:
+        return [float(seat.amounts[i, arena]) for seat, i, _ in self.effects]
 
-    def _effects(self) -> list[tuple[Seat, int, Effect]]:
-        return [(seat, i, effect) for seat, _ in self.seats for i, effect in enumerate(seat.plan.does.effects)]
+    def _forces(self, amounts: list[float], poses: Poses) -> list[ForceView]:
+        """Return what the effects do; all that push one body are one arrow."""
+        found: list[ForceView] = []
+        pushes: dict[int, list[tuple[Push, float]]] = {}
+        for (_, _, effect), amount in zip(self.effects, amounts, strict=True):
+            if not amount or not math.isfinite(amount) or effect.role.body is None:
+                continue
+            if isinstance(effect, Push):
+                pushes.setdefault(effect.role.number, []).append((effect, amount))
+            else:
+                found += self._force(effect, amount, poses)
+        return [*found, *(self._push(each, poses) for each in pushes.values())]
 
-    def _force(self, effect: Effect, amount: float, poses: Poses) -> ForceView | None:
-        if not amount or not math.isfinite(amount) or effect.role.body is None:
-            return None
+    def _push(self, pushes: list[tuple[Push, float]], poses: Poses) -> ForceView:
+        role = pushes[0][0].role
+        x, y, angle = poses[role.number]
+        push = sum(p.x * amount for p, amount in pushes), sum(p.y * amount for p, amount in pushes)
+        edge = place((x, y), angle, exit_of(role, (0.0, 0.0), place((0.0, 0.0), -angle, push)))
+        strength = math.hypot(*push) / max(1e-12, *(math.hypot(p.x, p.y) for p, _ in pushes))
+        return ForceView("push", edge, push, strength, 1.6 * size_of(role))
+
+    def _force(self, effect: Effect, amount: float, poses: Poses) -> list[ForceView]:
         role, size = effect.role, size_of(effect.role)
         x, y, angle = poses[role.number]
         if isinstance(effect, Thrust):
@@ -179,16 +209,11 @@ class Reader:
             nozzle = exit_of(role, effect.at, (-push[0], -push[1]))
             long = 1.2 * size * math.sqrt(math.hypot(effect.x, effect.y) / self.weight)
             turned = place((0.0, 0.0), angle, push)
-            return ForceView("thrust", place((x, y), angle, nozzle), turned, amount, long)
-        if isinstance(effect, Push):
-            push = (effect.x * amount, effect.y * amount)
-            turned = place((0.0, 0.0), -angle, push)
-            edge = place((x, y), angle, exit_of(role, (0.0, 0.0), turned))
-            return ForceView("push", edge, push, amount, 1.6 * size)
+            return [ForceView("thrust", place((x, y), angle, nozzle), turned, amount, long)]
         if isinstance(effect, (Twist, Motor)):
             torque = effect.torque if isinstance(effect, Twist) else effect.strength * math.copysign(1, effect.speed)
-            return ForceView("twist", (x, y), (0.0, 0.0), amount, 0.8 * size, torque * amount)
-        return None
+            return [ForceView("twist", (x, y), (0.0, 0.0), amount, 0.8 * size, torque * amount)]
+        return []
 
     def _contacts(self, arena: int, poses: Poses) -> list[ContactView]:
         pairs = self.touch.pairs[arena]
@@ -248,12 +273,10 @@ def ground_of(arena: Arena, segments: F64) -> GroundView:
 
 def limits_of(arena: Arena) -> tuple[float, ...]:
     """Return how far left and right an episode goes on, where a rule says so in a way that can be read."""
-    for plan in arena.agents:
-        for rule in plan.ends.values():
-            sensor, limit = getattr(rule, "rule", None), getattr(rule, "limit", None)
-            if isinstance(sensor, Sensor) and sensor.names[0].endswith(" x") and isinstance(limit, (int, float)):
-                return (-float(limit), float(limit))
-    return ()
+    places = {f"{role.name} x" for role in arena.roles}
+    rules = [rule for plan in arena.agents for rule in plan.ends.values() if isinstance(rule, Beyond)]
+    limits = [float(r.limit) for r in rules if isinstance(r.rule, Sensor) and r.rule.names[0] in places and r.limit > 0]
+    return (-min(limits), min(limits)) if limits else ()
 
 
 def bounds_of(arena: Arena, segments: F64) -> tuple[Point, Point]:

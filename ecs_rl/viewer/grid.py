@@ -10,8 +10,9 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.draw import bar
 from ecs_rl.viewer.kit import Kit, part_of
-from ecs_rl.viewer.numbers import short
+from ecs_rl.viewer.numbers import short, signed
 from ecs_rl.viewer.palette import (
     DIM,
     DUSK,
@@ -19,8 +20,10 @@ from ecs_rl.viewer.palette import (
     EARTH_EDGE,
     FAINT,
     NIGHT,
+    ORANGE,
     PANEL,
     RAISED,
+    SKY,
     TEXT,
     YELLOW,
     Colour,
@@ -28,11 +31,14 @@ from ecs_rl.viewer.palette import (
     role_colour,
 )
 from ecs_rl.viewer.text import SMALL
-from ecs_rl.viewer.view import GridRole, GridView
+from ecs_rl.viewer.view import GridRole, GridView, Point
 
 GAP = 4
-STRIP = 3
+STRIP = 4
 """Height of the line under each arena that tells its return."""
+LEAST, MOST_GROWTH = 0.28, 1.8
+"""Share of a cell's height that the largest body should have, and how much larger than it is it may be drawn."""
+GOOD_BAR, BAD_BAR = mix(PANEL, SKY, 0.75), mix(PANEL, ORANGE, 0.75)
 
 
 @dataclass(frozen=True)
@@ -100,8 +106,9 @@ class Grid:
         camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - kit.px(STRIP))), margin=1)
         self._keep(area.size, view, places, camera)
         surface.blit(self._still, area)
-        for number, role in enumerate(view.roles):
-            _draw_role(target, role, role.colour or role_colour(number), places, camera)
+        grown = _grown([_placed(role) for role in view.roles], view, camera.zoom, places.height)
+        for number, (role, placed) in enumerate(zip(view.roles, grown, strict=True)):
+            _draw_role(target, placed, role.colour or role_colour(number), places, camera)
         _tell(target, view, places, kit)
 
     def _keep(self, size: tuple[int, int], view: GridView, places: Cells, camera: Camera) -> None:
@@ -137,49 +144,133 @@ def _paint_cell(cell: pygame.Surface, view: GridView, ground: F64, camera: Camer
         pygame.draw.aaline(cell, EARTH_EDGE, start, end)
 
 
-def _draw_role(surface: pygame.Surface, role: GridRole, colour: Colour, places: Cells, camera: Camera) -> None:
-    """Draw one role in all arenas; its corners are worked out for all of them at once."""
-    arenas = len(role.angle)
-    number = np.arange(arenas)
+@dataclass
+class _Placed:
+    """Where one role is in all arenas, metres."""
+
+    outlines: list[F64]
+    """Each (arenas, corners, 2)."""
+    discs: list[tuple[F64, float]]
+    """Middles (arenas, 2), and a radius."""
+    middle: F64
+    """(arenas, 2)"""
+
+
+def _placed(role: GridRole) -> _Placed:
+    """Return a role's corners, worked out for all arenas at once."""
+    cos, sin = np.cos(role.angle), np.sin(role.angle)
+    turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=1)
+    outlines = [np.einsum("kc,acd->akd", outline, turn) + role.position[:, None] for outline in role.outlines]
+    discs = [(np.einsum("c,acd->ad", np.array(disc.at), turn) + role.position, disc.radius) for disc in role.discs]
+    return _Placed(outlines, discs, role.position)
+
+
+def _grown(placed: list[_Placed], view: GridView, zoom: float, height: int) -> list[_Placed]:
+    """Return bodies that would be specks larger than they are, standing on the same spot; on rails nothing grows."""
+    sizes = [float(np.ptp(o, axis=0).max()) for role in view.roles for o in role.outlines if len(o)]
+    sizes += [2 * disc.radius for role in view.roles for disc in role.discs]
+    grow = min(LEAST * height / max(max(sizes, default=0.0) * zoom, 1e-9), MOST_GROWTH)
+    if grow <= 1.0 or view.rails:
+        return placed
+    foot, head = _ends(placed)
+    top = view.bounds[1][1]
+    over = np.where(head[:, 1] <= top, np.maximum(0.0, foot[:, 1] + (head - foot)[:, 1] * grow - top), 0.0)
+    sunk = np.stack((np.zeros_like(over), over), axis=1)
+
+    def away(points: F64) -> F64:
+        base, down = (foot, sunk) if points.ndim == 2 else (foot[:, None], sunk[:, None])
+        return np.asarray(base + (points - base) * grow - down)
+
+    return [
+        _Placed([away(o) for o in p.outlines], [(away(m), r * grow) for m, r in p.discs], away(p.middle))
+        for p in placed
+    ]
+
+
+def _ends(placed: list[_Placed]) -> tuple[F64, F64]:
+    """Return (arenas, 2) below and above the first body, where the lowest and the highest of all bodies are."""
+    y = [outline[..., 1] for role in placed for outline in role.outlines]
+    y += [middle[:, 1:] + (-radius, radius) for role in placed for middle, radius in role.discs]
+    heights = np.concatenate(y, axis=1)
+    x = placed[0].middle[:, 0]
+    return np.stack((x, heights.min(axis=1)), axis=1), np.stack((x, heights.max(axis=1)), axis=1)
+
+
+def _draw_role(surface: pygame.Surface, role: _Placed, colour: Colour, places: Cells, camera: Camera) -> None:
+    """Draw one role in all arenas."""
+    number = np.arange(len(role.middle))
     left = places.left + number % places.columns * (places.width + places.gap)
     top = places.top + number // places.columns * (places.height + places.gap)
     corner = np.stack((left, top), axis=1)
-    cos, sin = np.cos(role.angle), np.sin(role.angle)
-    turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=1)
-    middle = camera.pixels(role.position)
+    middle = camera.pixels(role.middle)
     inside = ((middle > 2) & (middle < (places.width - 2, places.height - 2 - STRIP))).all(axis=1)
-    shown = np.flatnonzero(inside & np.isfinite(role.angle))
     polygon, edges = pygame.draw.polygon, pygame.draw.aalines
     fill = mix(PANEL, colour, 0.8)
     for outline in role.outlines:
-        points = camera.pixels(np.einsum("kc,acd->akd", outline, turn) + role.position[:, None]) + corner[:, None]
-        for corners in points[shown].tolist():
+        points = camera.pixels(outline) + corner[:, None]
+        for corners in points[inside & np.isfinite(points).all(axis=(1, 2))].tolist():
             polygon(surface, fill, corners)
             edges(surface, colour, True, corners)
-    for disc in role.discs:
-        points = camera.pixels(np.einsum("c,acd->ad", np.array(disc.at), turn) + role.position) + corner
-        radius = max(1.0, disc.radius * camera.zoom)
-        for centre in points[shown].tolist():
+    for at, metres in role.discs:
+        points = camera.pixels(at) + corner
+        radius = max(1.0, metres * camera.zoom)
+        for centre in points[inside & np.isfinite(points).all(axis=1)].tolist():
             pygame.draw.aacircle(surface, colour, centre, radius)
+
+
+# --- returns ----------------------------------------------------------------------------------------------------------
+
+
+def scale_of(view: GridView) -> Point:
+    """Return the returns at both ends of the lines under the arenas."""
+    if view.scale is not None:
+        return view.scale
+    shown = view.returns[np.isfinite(view.returns)]
+    low, high = min(0.0, float(shown.min(initial=0.0))), max(0.0, float(shown.max(initial=0.0)))
+    return low, max(high, low + 1e-9)
+
+
+def _bar(surface: pygame.Surface, track: pygame.Rect, value: float, scale: Point) -> None:
+    """Draw a return as a line from nothing: to the right what is good, to the left what is bad."""
+    low, high = scale
+    zero, here = -low / (high - low), (value - low) / (high - low)
+    surface.fill(RAISED, track)
+    bar(surface, track, zero, here, GOOD_BAR if value >= 0 else BAD_BAR)
+    if 0 < zero < 1:
+        surface.fill(FAINT, (track.x + round(zero * track.w), track.y, 1, track.h))
 
 
 def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: Kit) -> None:
     """Draw each arena's return as a line under it, brighten those that have just ended, frame the selected one."""
-    returns = np.where(np.isfinite(view.returns), view.returns, 0.0)
-    most = max(float(np.abs(returns).max()), 1e-9)
-    tall = kit.px(STRIP)
-    for arena, (value, ended) in enumerate(zip((returns / most).tolist(), view.ended.tolist(), strict=True)):
+    bars = view.returns if view.bars is None else view.bars
+    scale, tall = scale_of(view), kit.px(STRIP)
+    for arena, (value, ended) in enumerate(zip(bars.tolist(), view.ended.tolist(), strict=True)):
         rect = places.rect(arena)
-        wide = round(abs(value) * rect.w)
-        surface.fill(RAISED, (rect.x, rect.bottom - tall, rect.w, tall))
-        # Better is to the right and brighter, worse grows from the right: seen without colour too.
-        x = rect.x if value >= 0 else rect.right - wide
-        surface.fill(DIM if value >= 0 else FAINT, (x, rect.bottom - tall, wide, tall))
+        _bar(surface, pygame.Rect(rect.x, rect.bottom - tall, rect.w, tall), value, scale)
         if ended > 0.02:
-            pygame.draw.rect(surface, mix(NIGHT, TEXT, ended), rect, kit.px(1))
-    if view.selected is not None and 0 <= view.selected < len(returns):
+            pygame.draw.rect(surface, mix(PANEL, TEXT, ended), rect, kit.px(1))
+    if view.selected is not None and 0 <= view.selected < len(bars):
         rect = places.rect(view.selected)
         pygame.draw.rect(surface, YELLOW, rect.inflate(2, 2), kit.px(2), border_radius=2)
-        text = f"{view.selected}  {short(float(returns[view.selected]))}"
-        if rect.w > kit.px(110):
-            kit.text.draw(surface, text, (rect.x + kit.px(5), rect.y + kit.px(9)), size=SMALL, face="numbers")
+        at = (rect.x + kit.px(6), rect.y + kit.px(10))
+        text = f"{view.selected}  {signed(float(bars[view.selected]))}"
+        if rect.w > kit.px(90):
+            kit.text.draw(surface, text, at, size=SMALL - 0.5, face="numbers", width=rect.w - kit.px(10))
+
+
+def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: Kit) -> None:
+    """Say what line and frame of an arena mean, as far as there is room."""
+    low, high = scale_of(view)
+    reach = f"return so far, {short(low)} to {short(high)}" if low < 0 else f"return so far, full at {short(high)}"
+    x, y = area.x, area.centery
+    for kind, text in (("line", reach), ("frame", "episode has just ended")):
+        mark = pygame.Rect(x, 0, kit.px(30 if kind == "line" else 16), kit.px(4 if kind == "line" else 11))
+        mark.centery = y
+        if mark.right + kit.px(6) + kit.text.width(text, SMALL) > area.right:
+            return
+        if kind == "line":
+            _bar(surface, mark, low + (high - low) * 0.8, (low, high))
+        else:
+            pygame.draw.rect(surface, DIM, mark, kit.px(1))
+        at = (mark.right + kit.px(6), y)
+        x = kit.text.draw(surface, text, at, size=SMALL, colour=FAINT).right + kit.px(18)

@@ -25,13 +25,17 @@ class Layers:
         self.painted = 0
         """How many pictures had to be painted so far."""
 
-    def get(self, name: str, size: tuple[int, int], shows: object, paint: Paint) -> pygame.Surface:
-        """Return the picture; `shows` is all that it depends on besides its size."""
+    def get(
+        self, name: str, size: tuple[int, int], shows: object, paint: Paint, *, clear: bool = False
+    ) -> pygame.Surface:
+        """Return the picture; `shows` is all that it depends on besides its size. A clear one begins transparent."""
         found = self._kept.get(name)
         if found is not None and found[1].get_size() == size and found[0] == shows:
             return found[1]
         again = found is not None and found[1].get_size() == size
-        picture = found[1] if found is not None and again else pygame.Surface(size)
+        picture = found[1] if found is not None and again else pygame.Surface(size, pygame.SRCALPHA if clear else 0)
+        if clear:
+            picture.fill((0, 0, 0, 0))
         self.painted += 1
         paint(picture)
         self._kept[name] = (shows, picture)

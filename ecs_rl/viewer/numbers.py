@@ -19,6 +19,16 @@ def count(value: float | None) -> str:
     return f"{value:.0f}"
 
 
+def steady(value: float | None) -> str:
+    """Return a count that is as long a moment later, so that a line of them does not dance: `41.0k`, `1.50M`."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    for size, letter, places in ((1e9, "G", 2), (1e6, "M", 2), (1e3, "k", 1)):
+        if abs(value) >= size:
+            return f"{value / size:.{places}f}{letter}"
+    return f"{value:.0f}"
+
+
 def short(value: float | None, digits: int = 3) -> str:
     """Return a number with about so many digits: `0.012`, `-3.40`, `218`, `1.2e-05`."""
     if value is None or not math.isfinite(value):
@@ -38,7 +48,12 @@ def fixed(value: float | None, places: int = 2) -> str:
         return NOTHING
     if abs(value) >= 10_000:
         return count(value)
-    return f"{value: .{places if abs(value) < 100 else max(0, places - 1)}f}"
+    return f"{value: z.{places if abs(value) < 100 else max(0, places - 1)}f}"  # z: never a minus before nothing
+
+
+def signed(value: float) -> str:
+    """Return a score with its sign: `+205.2`, `-38.1`."""
+    return f"{value:+z.1f}" if math.isfinite(value) else NOTHING
 
 
 def duration(seconds: float | None) -> str:

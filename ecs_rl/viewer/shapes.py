@@ -3,34 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.scene.look import sprite_file
 from ecs_rl.scene.parts import Disc, Polygon
 from ecs_rl.scene.roles import Role
 from ecs_rl.viewer.palette import role_colour
-from ecs_rl.viewer.view import DiscView, Point, RoleView
+from ecs_rl.viewer.view import DiscView, Point, RoleView, SpriteView
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.arena import Arena
 
 NEAR = 0.08
 """Metres from the ground within which a corner counts as touching it."""
 
 
-def role_looks(roles: Sequence[Role], hanging: frozenset[str]) -> tuple[RoleView, ...]:
-    """Return every role's shapes and colour; they stand nowhere yet. Limbs of the same shape have the same colour."""
+def role_looks(arena: Arena, hanging: frozenset[str]) -> tuple[RoleView, ...]:
+    """Return every role's shapes, colour and sprite; they stand nowhere yet. Limbs of one shape have one colour."""
     first: dict[object, int] = {}
     looks = []
-    for role in roles:
+    for role in arena.roles:
         kind = (role.body, role.shapes) if role.name in hanging else role.name
-        looks.append(_look(role, first.setdefault(kind, len(first))))
+        looks.append(_look(role, first.setdefault(kind, len(first)), arena))
     return tuple(looks)
 
 
-def _look(role: Role, number: int) -> RoleView:
+def _look(role: Role, number: int, arena: Arena) -> RoleView:
     outlines = tuple(np.array(shape.points) for shape in role.shapes if isinstance(shape, Polygon))
     discs = tuple(DiscView(shape.at, shape.radius) for shape in role.shapes if isinstance(shape, Disc))
-    return RoleView(role.name, (0.0, 0.0), 0.0, outlines, discs, getattr(role, "colour", None) or role_colour(number))
+    colour = role.colour or role_colour(number)
+    return RoleView(role.name, (0.0, 0.0), 0.0, outlines, discs, colour, sprite=_sprite(role, arena))
+
+
+def _sprite(role: Role, arena: Arena) -> SpriteView | None:
+    file = None if role.look is None else sprite_file(role.look, arena)
+    if role.look is None or file is None:
+        return None
+    return SpriteView(str(file), role.look.width or _width(role), role.look.at)
+
+
+def _width(role: Role) -> float:
+    spans = []
+    for shape in role.shapes:
+        if isinstance(shape, Disc):
+            spans += [shape.at[0] - shape.radius, shape.at[0] + shape.radius]
+        else:
+            spans += [x for x, _ in shape.points]
+    return max(spans) - min(spans)
 
 
 def size_of(role: Role) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.backdrop import paint_backdrop
+from ecs_rl.viewer.backdrop import paint_backdrop, round_length
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.draw import Tile, rounded
 from ecs_rl.viewer.effects import (
@@ -20,12 +20,15 @@ from ecs_rl.viewer.effects import (
     draw_velocity,
 )
 from ecs_rl.viewer.kit import Kit, part_of
-from ecs_rl.viewer.palette import BAD, DIM, GOOD, NIGHT, PANEL, TEXT, WARN, YELLOW, Colour, mix, role_colour
+from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, TEXT, WARN, YELLOW, Colour, mix, role_colour
+from ecs_rl.viewer.sprites import draw_sprite
 from ecs_rl.viewer.text import LARGE, SMALL
 from ecs_rl.viewer.view import DiscView, Point, RoleView, StageView, Tone
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
 WHITE: Colour = (255, 255, 255)
+PARTED = "  ·  "
+"""Stands between the parts of a caption."""
 
 
 def fitting(stage: StageView, area: pygame.Rect, kit: Kit) -> Camera:
@@ -68,7 +71,7 @@ def draw_stage(
         draw_hinge(target, camera.pixel(hinge), camera, kit)
     if stage.overlays:
         _over(target, stage, camera, kit)
-    _captions(target, stage, kit, taken)
+    _captions(target, stage, camera, kit, taken)
 
 
 def _under(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit) -> None:
@@ -94,6 +97,11 @@ def _over(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit) -
         draw_grip(surface, stage.grip, camera, kit)
 
 
+def scale_bar_end(camera: Camera, kit: Kit) -> int:
+    """Return how many pixels from the left the scale in the lower corner takes."""
+    return kit.px(14 + 7 + 56) + round(round_length(60 * kit.scale / camera.zoom) * camera.zoom)
+
+
 def turned(points: F64, position: Point, angle: float) -> F64:
     """Return (points, 2) of a body's own axes where they are in the arena."""
     cos, sin = math.cos(angle), math.sin(angle)
@@ -103,16 +111,21 @@ def turned(points: F64, position: Point, angle: float) -> F64:
 def draw_role(
     surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera, kit: Kit, *, chosen: bool = False
 ) -> None:
-    """Draw the shapes of a body, filled, with an edge; one with numbers that are not finite is left out."""
+    """Draw a body's sprite, or its shapes filled with an edge; one with numbers that are not finite is left out."""
     if not all(map(math.isfinite, (*role.position, role.angle))):
         return
     edge = YELLOW if chosen else mix(colour, WHITE, 0.12)
-    fill = mix(PANEL, colour, 0.5)
+    fill: Colour | None = mix(PANEL, colour, 0.5)
+    if draw_sprite(surface, role, camera):
+        if not chosen:
+            return
+        fill = None
     width = min(max(1.6 * kit.scale, camera.zoom * 0.022), 4.0 * kit.scale) * (1.5 if chosen else 1.0)
     for outline in role.outlines:
         points: list[Point] = [tuple(p) for p in camera.pixels(turned(outline, role.position, role.angle)).tolist()]
         tile = Tile(points, width + 1, edge, surface.get_clip())
-        tile.polygon(points, fill)
+        if fill is not None:
+            tile.polygon(points, fill)
         tile.stroke(points, edge, width, closed=True)
         tile.put(surface)
     for disc in role.discs:
@@ -120,7 +133,7 @@ def draw_role(
 
 
 def _draw_disc(
-    surface: pygame.Surface, role: RoleView, disc: DiscView, look: tuple[Colour, Colour, float], camera: Camera
+    surface: pygame.Surface, role: RoleView, disc: DiscView, look: tuple[Colour | None, Colour, float], camera: Camera
 ) -> None:
     fill, edge, width = look
     middle, rim = turned(np.array((disc.at, (disc.at[0] + disc.radius, disc.at[1]))), role.position, role.angle)
@@ -128,9 +141,14 @@ def _draw_disc(
     radius = disc.radius * camera.zoom
     corners = ((centre[0] - radius, centre[1] - radius), (centre[0] + radius, centre[1] + radius))
     tile = Tile(corners, width + 1, edge, surface.get_clip())
-    tile.disc(centre, radius + width / 2, edge)
-    tile.disc(centre, max(0.0, radius - width / 2), fill)
-    tile.stroke((centre, spoke), edge, width * 0.8)
+    if fill is None:
+        turns = np.linspace(0, 2 * np.pi, 33)[:-1]
+        rim_at = np.stack((np.cos(turns), np.sin(turns)), axis=1) * radius + centre
+        tile.stroke([(x, y) for x, y in rim_at.tolist()], edge, width, closed=True)
+    else:
+        tile.disc(centre, radius + width / 2, edge)
+        tile.disc(centre, max(0.0, radius - width / 2), fill)
+        tile.stroke((centre, spoke), edge, width * 0.8)
     tile.put(surface)
 
 
@@ -160,16 +178,52 @@ def draw_spring(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> 
     tile.put(surface)
 
 
-def _captions(surface: pygame.Surface, stage: StageView, kit: Kit, taken: int) -> None:
+def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit, taken: int) -> None:
     w, h = surface.get_size()
-    at = (kit.px(14), kit.px(19))
-    kit.text.draw(surface, stage.caption, at, size=SMALL + 1, colour=DIM, width=max(0, w - kit.px(28) - taken))
+    x, end = float(kit.px(14)), w - kit.px(14) - taken
+    for number, part in enumerate(stage.caption.split(PARTED)):
+        at = (x, kit.px(19))
+        if number:
+            x = kit.text.draw(surface, "·", (x + kit.px(8), at[1]), size=SMALL + 1, colour=FAINT).right + kit.px(8)
+            at = (x, at[1])
+        kit.text.draw(surface, part, at, size=SMALL + 1, colour=DIM, width=max(0, round(end - x)))
+        changes = "." in part  # times and returns do so in every frame
+        x += kit.text.slot(part, SMALL + 1) if changes else kit.text.width(part, SMALL + 1)
+        if x + kit.px(40) > end:
+            break
     if not stage.ending:
         return
     colour = TONES[stage.ending_tone]
     text = kit.text.cut(stage.ending, w - kit.px(60), LARGE + 1)
     wide = kit.text.width(text, LARGE + 1)
-    box = pygame.Rect(0, 0, wide + kit.px(40), kit.px(38))
-    box.center = (w // 2, round(h * 0.22) + kit.px(16))
+    box = _clear_place((wide + kit.px(40), kit.px(38)), (w, h), stage, camera, kit)
     rounded(surface, box, PANEL, radius=kit.px(8), edge=mix(PANEL, colour, 0.6), alpha=235)
     kit.text.draw(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")
+
+
+def _clear_place(
+    size: tuple[int, int], room: tuple[int, int], stage: StageView, camera: Camera, kit: Kit
+) -> pygame.Rect:
+    """Return where a sign hides no body: in the upper third if that is free, else higher or lower."""
+    box = pygame.Rect((0, 0), size)
+    bodies = [body for role in stage.roles if (body := _around(role, camera, kit)) is not None]
+    heights = (0.22, 0.36, 0.62, 0.5, 0.74)
+    for share in (*heights, heights[0]):
+        box.center = (room[0] // 2, round(room[1] * share) + kit.px(16))
+        if box.collidelist(bodies) < 0:
+            break
+    return box
+
+
+def _around(role: RoleView, camera: Camera, kit: Kit) -> pygame.Rect | None:
+    """Return the rectangle of pixels around a body."""
+    corners = [turned(outline, role.position, role.angle) for outline in role.outlines]
+    corners += [turned(np.array((disc.at,)), role.position, role.angle) for disc in role.discs]
+    if not corners:
+        return None
+    at = camera.pixels(np.concatenate(corners))
+    if not np.isfinite(at).all() or np.abs(at).max() > 1e6:
+        return None
+    reach = max((disc.radius for disc in role.discs), default=0.0) * camera.zoom + kit.px(6)
+    low, high = at.min(axis=0) - reach, at.max(axis=0) + reach
+    return pygame.Rect(round(low[0]), round(low[1]), round(high[0] - low[0]), round(high[1] - low[1]))

@@ -16,11 +16,13 @@ Face = Literal["words", "numbers"]
 FILES: dict[Face, str] = {"words": "Inter-Medium.otf", "numbers": "JetBrainsMono-Medium.ttf"}
 KEPT = 1500
 """Strings; a full window has about 200, and some of them change in every frame."""
-SMALL, NORMAL, LARGE, HUGE = 11.0, 12.5, 15.0, 30.0
+SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
 """Sizes before the scale of the screen."""
 FARTHEST = 100_000
 """Pixels; what stands further away than this is left out."""
 Anchor = Literal["left", "middle", "right"]
+WIDEST = str.maketrans("123456789", "000000000")
+"""No digit is wider than a nought."""
 
 
 @lru_cache(maxsize=64)
@@ -37,6 +39,7 @@ class Text:
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
         self._kept: OrderedDict[tuple[str, float, Colour, Face], pygame.Surface] = OrderedDict()
+        self._widths: dict[tuple[str, float, Face], int] = {}
         self._cut: dict[tuple[str, int, float, Face], str] = {}
         self.rendered = 0
         """How many strings had to be rendered so far."""
@@ -85,7 +88,17 @@ class Text:
 
     def width(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
         """Return how many pixels a string takes."""
-        return self.font(size, face).size(_clean(text))[0]
+        key = (text, size, face)
+        found = self._widths.get(key)
+        if found is None:
+            if len(self._widths) > KEPT:
+                self._widths.clear()
+            found = self._widths[key] = self.font(size, face).size(_clean(text))[0]
+        return found
+
+    def slot(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
+        """Return how many pixels to keep for a string whose digits change, so that what follows stands still."""
+        return self.width(text.translate(WIDEST), size, face)
 
     def height(self, size: float = NORMAL) -> int:
         """Return how many pixels a line takes."""

@@ -26,8 +26,8 @@ class Modes:
     paused: bool = False
     training_paused: bool = False
     turbo: bool = False
-    sampled: bool = False
-    """Actions are drawn at random from the policy; otherwise it does what it thinks best."""
+    sampled: bool | None = False
+    """Actions are drawn at random from the policy; otherwise it does what it thinks best. None: nobody plays."""
     recording: bool = False
 
 
@@ -39,7 +39,7 @@ class StatusView:
     run: str = ""
     state: str = "training"
     tone: Tone = "plain"
-    steps: int = 0
+    steps: int | None = 0
     steps_total: int | None = None
     seconds_left: float | None = None
     steps_per_second: float | None = None
@@ -50,6 +50,7 @@ class StatusView:
     """Mean return of the best evaluation, and the step it was at."""
     best_at: int | None = None
     hint: str = "F1 help"
+    """Several are told apart by ` · `; where there is no room the first stays longest."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,17 @@ class DiscView:
 
     at: Point
     radius: float
+
+
+@dataclass(frozen=True)
+class SpriteView:
+    """A picture that stands for a body's shapes."""
+
+    path: str
+    width: float
+    """Metres; its height follows."""
+    at: Point = (0.0, 0.0)
+    """Where its middle is, in the body's own axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +90,7 @@ class RoleView:
     """It moves freely, not hung on a body or a rail: only such a one gets an arrow for its velocity."""
     trail: F64 = field(default_factory=lambda: NO_POINTS)
     """(points, 2) Where it was, oldest first."""
+    sprite: SpriteView | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +167,18 @@ class StageView:
 
 
 @dataclass(frozen=True, eq=False)
+class PaneView:
+    """One of several stages side by side: who plays there, and how well."""
+
+    title: str
+    """Such as the step of a checkpoint."""
+    stage: StageView
+    note: str = ""
+    """Such as the return so far and those of the episodes before."""
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, eq=False)
 class GridRole:
     """One role in all arenas."""
 
@@ -180,6 +205,10 @@ class GridView:
     bounds: tuple[Point, Point]
     rails: tuple[tuple[Point, Point], ...] = ()
     selected: int | None = None
+    bars: F64 | None = None
+    """(arenas,) What the lines under the arenas show; None shows the returns."""
+    scale: Point | None = None
+    """The return at the left and at the right end of those lines; None fits them to what they show."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +255,8 @@ class MindView:
     came: F64 = field(default_factory=lambda: np.zeros(0))
     """(ticks,) What it really earned from there on; NaN while that is not known."""
     earned: tuple[Term, ...] = ()
+    begins: tuple[int, ...] = ()
+    """The ticks of these at which another episode began: what came before does not lead there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,3 +345,7 @@ class View:
     inspector: InspectorView | None = None
     help: tuple[HelpGroup, ...] | None = None
     toasts: tuple[Toast, ...] = ()
+    hints: tuple[tuple[str, str], ...] = ()
+    """The most important keys, and what each does, in a strip at the lower edge of the stage."""
+    panes: tuple[PaneView, ...] = ()
+    """Two to six stages side by side, in place of the one."""

@@ -12,7 +12,7 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pygame
-from viewer_views import GROUND, HELP, INSPECTOR, a_grid, a_learning, a_view
+from viewer_views import GROUND, HELP, INSPECTOR, a_comparison, a_grid, a_learning, a_stage, a_view
 
 from ecs_rl.viewer.backdrop import paint_backdrop
 from ecs_rl.viewer.frame import Painter
@@ -47,6 +47,13 @@ def parts() -> dict[str, tuple[float, float]]:
     assert layout.learning is not None
     kit, mind, below = painter.kit, layout.mind, layout.learning
     grids = [replace(views[0], grid=replace(a_grid(), roles=a_grid().roles)) for _ in range(4)]
+    compared = a_comparison(3)
+    near = painter.home(compared, layout)
+
+    def panes(t: int) -> None:
+        moving = tuple(replace(pane, stage=a_stage(t / 50, t)) for pane in compared.panes)
+        painter.draw(surface, replace(compared, panes=moving), layout, near)
+
     back = pygame.Surface(layout.stage.size)
     newer = [a_learning(10_000) for _ in range(24)]
 
@@ -74,6 +81,7 @@ def parts() -> dict[str, tuple[float, float]]:
         "frame with help and inspector": median(
             lambda t: painter.draw(surface, replace(views[t], help=HELP, inspector=INSPECTOR), layout, camera)
         ),
+        "frame with three panes": median(panes),
         "frame with a grid of 128": median(lambda t: painter.draw(surface, grids[t % 4], layout)),
     }
 

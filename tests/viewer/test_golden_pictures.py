@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HELP, INSPECTOR, a_grid, a_stage, a_view
+from viewer_views import HELP, INSPECTOR, a_comparison, a_grid, a_stage, a_view
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.frame import Painter
@@ -53,6 +53,18 @@ def help_over_all(size: tuple[int, int]) -> pygame.Surface:
     return surface
 
 
+def window(size: tuple[int, int]) -> pygame.Surface:
+    surface, painter = pygame.Surface(size), Painter()
+    painter.draw(surface, replace(a_view(), profile=None), painter.layout(size))
+    return surface
+
+
+def panes(size: tuple[int, int]) -> pygame.Surface:
+    surface, painter = pygame.Surface(size), Painter()
+    painter.draw(surface, a_comparison(), painter.layout(size, learning=False))
+    return surface
+
+
 PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int, int]]] = {
     "stage-large": (stage, (960, 500)),
     "stage-small": (stage, (440, 260)),
@@ -60,6 +72,8 @@ PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int
     "grid-small": (grid, (440, 260)),
     "panels-large": (panels, (1280, 720)),
     "panels-small": (panels, (900, 600)),
+    "window-small": (window, (640, 400)),
+    "panes": (panes, (760, 420)),
     "help": (help_over_all, (900, 600)),
 }
 
@@ -97,7 +111,7 @@ def test_drawing_twice_gives_the_same_picture() -> None:
 
 
 def test_goldens_stay_small() -> None:
-    assert sum(path.stat().st_size for path in GOLDENS.glob("*.png")) < 600_000
+    assert sum(path.stat().st_size for path in GOLDENS.glob("*.png")) < 700_000
 
 
 if __name__ == "__main__":

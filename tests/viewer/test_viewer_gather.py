@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ecs_rl.columns import columns_of
-from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Motor, Pivot, Push, Rays, Scene, Start, Twist, X
+from ecs_rl.scene import (
+    Arena,
+    Body,
+    Box,
+    Disc,
+    Feel,
+    Levers,
+    Motor,
+    Pivot,
+    Push,
+    Rays,
+    Role,
+    Scene,
+    Start,
+    Twist,
+    Vx,
+    X,
+    Y,
+    above,
+    below,
+    beyond,
+)
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.viewer.gather import TRAIL, Reader
+from ecs_rl.scene.sensors import Rule
+from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
 from ecs_rl.viewer.shapes import exit_of
 from ecs_rl.world import World
 
@@ -161,6 +184,30 @@ def test_rays_twists_and_motors_are_shown() -> None:
     assert stage.ground.walls == (((-3.0, 0.0), (3.0, 0.0)),)
 
 
+@pytest.mark.parametrize(
+    ("ends", "limits"),
+    [
+        (lambda disc: [], ()),
+        (lambda disc: [beyond(X(disc), 2.5)], (-2.5, 2.5)),
+        (lambda disc: [beyond(X(disc), 3), beyond(X(disc), 2)], (-2.0, 2.0)),
+        (lambda disc: [beyond(Vx(disc), 2.5), beyond(Y(disc), 2.5)], ()),
+        (lambda disc: [above(X(disc), 2.5), below(X(disc), 2.5)], ()),
+        (lambda disc: [beyond(Feel("wind x", lambda: disc.x), 2.5), beyond(lambda: disc.x, 2.5)], ()),
+        (lambda disc: [beyond(X(disc), 0.0), beyond(X(disc), -1.0)], ()),
+    ],
+)
+def test_limits_are_those_that_a_rule_tells(ends: Callable[[Role], list[Rule]], limits: tuple[float, ...]) -> None:
+    arena = Arena()
+    disc = arena.spawn("disc", Body(), Disc(0.5))
+    told = {str(i): rule for i, rule in enumerate(ends(disc))}
+    arena.agent(sees=[X(disc)], does=Levers(push=Push(disc)), earns={"alive": 1.0}, ends=told)
+    assert limits_of(arena) == limits
+
+
+def test_the_limits_of_balance_are_where_its_cart_runs_off() -> None:
+    assert limits_of(load_scene("balance").describe()) == (-2.4, 2.4)
+
+
 def test_a_line_leaves_a_body_at_its_far_side() -> None:
     arena = Arena()
     box = arena.spawn("box", Body(), Box(2.0, 1.0))
@@ -169,3 +216,33 @@ def test_a_line_leaves_a_body_at_its_far_side() -> None:
     assert exit_of(box, (0.0, 2.0), (0.0, 1.0)) == pytest.approx((0.0, 0.5))
     assert exit_of(disc, (1.0, 0.0), (0.0, -1.0)) == pytest.approx((1.0, -0.5))
     assert exit_of(box, (0.0, 0.0), (0.0, 0.0)) == (0.0, 0.0)
+
+
+def test_a_force_that_changes_sides_in_every_tick_does_not_flicker() -> None:
+    sides = [0]
+
+    def zigzag(seen: object) -> np.ndarray[Any, Any]:
+        sides[0] = 1 - sides[0]
+        return np.full(1, sides[0])
+
+    world = World(load_scene("balance"), arenas=1, seed=0, policies={"policy": zigzag})
+    reader, shown, exact = Reader(world), [], []
+    for _ in range(20):
+        world.tick()
+        reader.follow(0)
+        shown.append(sum(force.force[0] for force in reader.stage(0, blend=0.5).forces))
+        exact.append(sum(force.force[0] for force in reader.stage(0).forces))
+    world.close()
+    assert {abs(force) for force in exact} == {10.0}, "a stage that stands still tells what really pushes"
+    assert max(map(abs, shown[10:])) < 4.0
+
+
+def test_a_force_that_stays_is_soon_shown_whole(lander: World) -> None:
+    lander.drive("policy", lambda seen: np.full(len(seen), 2))
+    reader = Reader(lander)
+    for _ in range(10):
+        lander.tick()
+        reader.follow(0)
+    exact, shown = reader.stage(0).forces, reader.stage(0, blend=0.5).forces
+    assert [force.kind for force in shown] == [force.kind for force in exact]
+    assert shown[0].strength == pytest.approx(exact[0].strength, abs=0.02)

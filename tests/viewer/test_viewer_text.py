@@ -74,3 +74,22 @@ def test_counts_are_short(value: float, shown: str) -> None:
 def test_speeds_and_times_read_like_speeds_and_times() -> None:
     assert [numbers.speed(s) for s in (1 / 16, 1, 12.34, math.inf)] == ["1/16x", "1x", "12.3x", "max"]
     assert [numbers.duration(s) for s in (40, 3729)] == ["0:40", "1:02:09"]
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, -1e-300, -0.0049, 0.0049])
+def test_what_rounds_to_nothing_has_no_minus(value: float) -> None:
+    assert (numbers.fixed(value), numbers.signed(value)) == (" 0.00", "+0.0")
+    assert (numbers.fixed(-0.006), numbers.signed(-0.06)) == ("-0.01", "-0.1")
+
+
+def test_steps_keep_their_length_while_they_are_counted() -> None:
+    assert [numbers.steady(value) for value in (950.0, 41_000.0, 41_049.0, 204_800.0, 1_500_000.0)] == [
+        "950", "41.0k", "41.0k", "204.8k", "1.50M"
+    ]  # fmt: skip
+    assert numbers.steady(math.nan) == numbers.steady(None) == "-"
+
+
+def test_a_slot_is_wide_enough_for_all_digits() -> None:
+    text = Text()
+    widest = max(text.width(f"{digit}.{digit} s") for digit in range(10))
+    assert text.slot("1.1 s") == text.slot("7.3 s") >= widest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
@@ -22,6 +23,7 @@ from ecs_rl.viewer.view import (
     MindView,
     Modes,
     Option,
+    PaneView,
     ProfileRow,
     ProfileView,
     RayView,
@@ -136,8 +138,36 @@ HELP = (
     HelpGroup("Mouse", (("Drag", "pull a body"), ("Right-drag", "move the camera"))),
 )
 MODES = Modes(paused=True, recording=True)
+HINTS = (
+    ("Space", "pause"),
+    ("- =", "speed"),
+    ("Backspace", "new episode"),
+    ("G", "grid"),
+    ("D", "greedy or sampled"),
+    ("P", "poke"),
+    ("F1", "all keys"),
+)
 TOASTS = (Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed 4x"))
 
 
 def a_view(tick: int = 0) -> View:
-    return View(STATUS, MODES, a_stage(tick / 50, tick), None, a_mind(tick), a_learning(), PROFILE, toasts=TOASTS)
+    stage = a_stage(tick / 50, tick)
+    return View(STATUS, MODES, stage, None, a_mind(tick), a_learning(), PROFILE, toasts=TOASTS, hints=HINTS)
+
+
+def some_panes(count: int = 3) -> tuple[PaneView, ...]:
+    notes = ("-31.4   -112.0 ± 40.2", "+205.2   +231.9 ± 12.0", "+98.3   +120.4 ± 88.1")
+    return tuple(
+        PaneView(
+            f"step {10_000 * 5**i:,}",
+            replace(a_stage(0.4 - i, 42 + i), ending="", caption="episode 3 · 0.84 s"),
+            notes[i % 3],
+            "good" if i == 1 else "plain",
+        )
+        for i in range(count)
+    )
+
+
+def a_comparison(count: int = 3) -> View:
+    status = StatusView("lander", "v1/20261118_102922", "playing", steps=None, speed_asked=1.0, hint="F1 help · G grid")
+    return View(status, Modes(paused=True), hints=HINTS, panes=some_panes(count))

@@ -22,7 +22,14 @@ def depend(first: Entry, second: Entry) -> bool:
 
 
 NEIGHBOURS = [(a.name, b.name) for a, b in pairwise(SCHEDULE) if depend(a, b)]
-FURTHER = [("sense", "respawn"), ("simulate", "sense"), ("judge", "respawn"), ("guard", "judge"), ("record", "learn")]
+FURTHER = [
+    ("sense", "respawn"),
+    ("simulate", "sense"),
+    ("judge", "respawn"),
+    ("guard", "judge"),
+    ("record", "learn"),
+    ("record", "respawn"),
+]
 
 
 def swapped(one: str, other: str) -> list[Entry]:
@@ -47,7 +54,7 @@ def test_swapping_two_stages_that_depend_on_each_other_is_refused(one: str, othe
 
 
 def test_nearly_all_neighbours_depend_on_each_other() -> None:
-    assert {("decide", "actuate"), ("judge", "record"), ("record", "respawn"), ("sense", "judge")} <= set(NEIGHBOURS)
+    assert {("decide", "actuate"), ("judge", "record"), ("render", "respawn"), ("sense", "judge")} <= set(NEIGHBOURS)
     assert len(NEIGHBOURS) >= 8
 
 

@@ -43,9 +43,8 @@ def test_an_update_and_an_exam_stop_often_enough_to_draw() -> None:
     counts = []
     while not run.done:
         counts.append(sum(1 for _ in run.slices()))
-    stages = len(run.world.stages)
-    assert min(counts) == stages - 2  # no update, no exam: nothing to do for these two
-    assert max(counts) > stages + 50  # an exam: a slice for each tick of it
+    assert sorted(counts)[len(counts) // 2] == 0  # no update, no exam: over in a moment
+    assert max(counts) > 50  # an exam: a slice for each tick of it
 
 
 def test_time_in_slices_is_counted_by_stage() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from two_agents_scene import NAMES, OWN_POLICIES, SAME_POLICY
-from world_helpers import SMALL_DQN, SMALL_PPO, always, random_world, role_of
+from world_helpers import SMALL_DQN, SMALL_PPO, always, random_world, role_of, scene_of
 
 from ecs_rl.agents.base import ActMode
 from ecs_rl.agents.config import AgentConfig
@@ -13,7 +13,7 @@ from ecs_rl.agents.team import Team
 from ecs_rl.components import Ending, Episodes, Observation, Policy, Reward, RowEnds
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
-from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Vx, X
+from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, Vx, X, Y, above
 from ecs_rl.scene.arena import Scene
 from ecs_rl.training import Training, prepare
 from ecs_rl.world import World
@@ -171,3 +171,23 @@ def test_agents_that_share_a_policy_must_see_and_do_alike() -> None:
 
     with pytest.raises(SceneError, match="both must see and do alike"):
         Scene(about="", max_ticks=5, build=build).describe()
+
+
+def test_terms_and_ends_keep_their_names_where_agents_of_two_policies_take_turns() -> None:
+    def build(arena: Arena) -> None:
+        for i, (name, policy) in enumerate((("a", "p"), ("b", "q"), ("c", "p"))):
+            disc = arena.spawn(name, Body(), Disc(0.1), Start(y=5.0 * i))
+            does = Choice(left=Push(disc, -1.0), right=Push(disc, 1.0))
+            ends = {"late": above(Y(disc), 5.0 * i - 1.0 if name == "b" else 99.0)}
+            arena.agent(name=name, policy=policy, sees=[X(disc)], does=does, earns={f"of {name}": i + 1.0}, ends=ends)
+
+    still = {policy: lambda seen: np.zeros(len(seen), int) for policy in "pq"}
+    world = World(scene_of(build, gravity=(0.0, 0.0)), arenas=2, policies=still)
+    world.tick()
+    (record, _) = records_of(world.one(Episodes))
+    terms = {name: value for name, value in record.extras.items() if not name.startswith("end/")}
+    assert terms == {"a/of a": 1.0, "b/of b": 2.0, "c/of c": 3.0}
+    assert [name for name in record.extras if name.startswith("end/") and record.extras[name]] == ["end/b/late"]
+    for crew in world.crews:
+        earned = [float(world.of(crew.entity, Reward).value[seat.rows][0]) for seat in crew.seats]
+        assert earned == ([1.0, 3.0] if crew.name == "p" else [2.0])

@@ -1,10 +1,11 @@
 """The panels of the HUD: status line, mind, learning, and what floats over the stage."""
 
+from ecs_rl.viewer.panels.help import draw_help
+from ecs_rl.viewer.panels.hints import STRIP, draw_hints, hints_width
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind import draw_mind
 from ecs_rl.viewer.panels.overlays import (
     both_fit,
-    draw_help,
     draw_inspector,
     draw_modes,
     draw_profile,
@@ -14,8 +15,10 @@ from ecs_rl.viewer.panels.overlays import (
 from ecs_rl.viewer.panels.status import draw_status
 
 __all__ = [
+    "STRIP",
     "both_fit",
     "draw_help",
+    "draw_hints",
     "draw_inspector",
     "draw_learning",
     "draw_mind",
@@ -23,5 +26,6 @@ __all__ = [
     "draw_profile",
     "draw_status",
     "draw_toasts",
+    "hints_width",
     "modes_width",
 ]

@@ -21,12 +21,16 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
+from ecs_rl.viewer.panels.hints import draw_head_key
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_nothing, draw_points, draw_whiskers, reach
 from ecs_rl.viewer.text import SMALL
 from ecs_rl.viewer.view import LearningView, Series
 
+BEST = "best"
 LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
 EDGE, HEAD = 14, 24
+KEY, KEY_ROOM = "M", 22
+"""Hides and shows the drawer; it takes a little room to the right where there is some."""
 
 
 def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: LearningView, kit: Kit) -> None:
@@ -40,7 +44,8 @@ def places(size: tuple[int, int], others: int, kit: Kit) -> tuple[pygame.Rect, l
     """Return the rectangle of the large plot, and as many small ones as there is room for, in two rows."""
     w, h = size
     edge, gap = kit.px(EDGE), kit.px(18)
-    inner = pygame.Rect(edge, kit.px(4), w - 2 * edge, h - kit.px(8))
+    key = kit.px(KEY_ROOM) if _has_key(w, kit) else 0
+    inner = pygame.Rect(edge, kit.px(4), w - 2 * edge - key, h - kit.px(8))
     rows = 2 if h >= kit.px(150) else 1
     wide = max(kit.px(132), round(inner.w * 0.235))
     columns = min(-(-others // rows), int(inner.w * 0.62) // (wide + gap))
@@ -55,9 +60,15 @@ def places(size: tuple[int, int], others: int, kit: Kit) -> tuple[pygame.Rect, l
     return large, small
 
 
+def _has_key(width: int, kit: Kit) -> bool:
+    return width >= kit.px(420)
+
+
 def _paint(surface: pygame.Surface, learning: LearningView, kit: Kit) -> None:
     surface.fill(PANEL)
     surface.fill(NIGHT, (0, 0, surface.get_width(), kit.px(1)))
+    if _has_key(surface.get_width(), kit):
+        draw_head_key(surface, KEY, surface.get_width() - kit.px(7), kit.px(4 + HEAD / 2), kit)
     large, small = places(surface.get_size(), len(learning.others), kit)
     x = _x_reach(learning)
     _paint_returns(surface, large, learning, x, kit)
@@ -83,17 +94,18 @@ def _paint_returns(
     area = _area(rect, kit, below=True)
     returns, exams = learning.returns, learning.evaluations
     heads = [("Return", TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
-    _head(surface, rect, [*heads, *([("best", YELLOW)] if learning.best else [])], _newest(exams, returns), kit)
+    _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _newest(exams, returns), kit)
     seen = [returns.y, exams.y]
     goal = learning.solved_at if learning.solved_at is not None and math.isfinite(learning.solved_at) else None
     if goal is not None and any(np.isfinite(part).any() for part in seen):
         seen.append(np.array([goal]))
-    axes = Axes(area, x, reach(seen))
-    y_most = max(2, area.h // kit.px(30))
-    draw_axes(surface, kit, axes, x_most=max(2, area.w // kit.px(80)), y_most=y_most, x_unit=" steps")
     if not any(np.isfinite(part).any() for part in seen):
         draw_nothing(surface, kit, area, "no episode has ended yet")
         return
+    band = [] if returns.spread is None else [returns.y - returns.spread, returns.y + returns.spread]
+    axes = Axes(area, x, reach([*seen, *band]))
+    y_most = max(2, area.h // kit.px(30))
+    draw_axes(surface, kit, axes, x_most=max(2, area.w // kit.px(80)), y_most=y_most, x_unit=" steps")
     if goal is not None:
         _solved(surface, axes, goal, kit)
     draw_band(surface, axes, returns, MAIN_LINE)
@@ -112,8 +124,8 @@ def _solved(surface: pygame.Surface, axes: Axes, value: float, kit: Kit) -> None
     dash = kit.px(5)
     for left in range(axes.area.left, axes.area.right, 2 * dash):
         surface.fill(mix(PANEL, GOOD, 0.75), (left, y, min(dash, axes.area.right - left), kit.px(1)))
-    below = y - axes.area.top < kit.px(16)
-    at = (axes.area.left + kit.px(5), y + (kit.px(8) if below else -kit.px(7)))
+    above = axes.area.bottom - y < kit.px(16)  # else below: curves that get there come from below, and do so late
+    at = (axes.area.left + kit.px(5), y + (-kit.px(7) if above else kit.px(8)))
     kit.text.draw(surface, f"solved at {short(value)}", at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
 
 
@@ -135,10 +147,11 @@ def _paint_small(
     else:
         heads, newest = [(line.name, LINES[i % len(LINES)]) for i, line in enumerate(lines)], ""
     _head(surface, rect, heads, newest, kit)
-    axes = Axes(area, x, reach([line.y for line in lines]))
-    draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
     if not any(np.isfinite(line.y).any() for line in lines):
         draw_nothing(surface, kit, area, "nothing yet")
+        return
+    axes = Axes(area, x, reach([line.y for line in lines]))
+    draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
     for i, line in enumerate(lines):
         draw_band(surface, axes, line, LINES[i % len(LINES)])
         draw_line(surface, axes, line, LINES[i % len(LINES)], kit.px(1))
@@ -150,8 +163,11 @@ def _head(surface: pygame.Surface, rect: pygame.Rect, heads: list[tuple[str, Col
     shown = kit.text.draw(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
     x, end = rect.x, shown.left - kit.px(8)
     for i, (name, colour) in enumerate(heads):
-        if x >= end or (i and kit.text.width(name, SMALL) > end - x):
+        if x >= end or (i and kit.text.width(name, SMALL) + kit.px(13 if name == BEST else 0) > end - x):
             break
+        if name == BEST:
+            _star(surface, (x + 5 * kit.scale, y), 5.0 * kit.scale)
+            x += kit.px(13)
         x += kit.text.draw(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + kit.px(10)
 
 

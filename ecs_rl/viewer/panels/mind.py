@@ -10,7 +10,7 @@ import pygame
 
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.kit import Kit, part_of
-from ecs_rl.viewer.numbers import fixed, short
+from ecs_rl.viewer.numbers import fixed
 from ecs_rl.viewer.palette import (
     DIM,
     FAINT,
@@ -24,6 +24,7 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
+from ecs_rl.viewer.panels.hints import draw_head_key
 from ecs_rl.viewer.plots import Axes, decimate, reach, runs
 from ecs_rl.viewer.text import NORMAL, SMALL
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
@@ -31,6 +32,8 @@ from ecs_rl.viewer.view import MindView, Option, Seen, Term
 EDGE = 14
 HEAD, ROW, PLOT, GAP = 26, 19, 74, 10
 """Heights: a section's head, a row, the plot, the space after a section."""
+KEY = "Tab"
+"""Hides and shows the panel."""
 KINDS = {"probabilities": "probability", "values": "value", "levers": "lever"}
 
 
@@ -79,21 +82,25 @@ def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: K
         mind.kind,
         sizes,
     )
-    still = kit.layers.get("mind", area.size, names, lambda layer: _Sheet(layer, sizes, kit).names(mind))
+    barred = (*names[0], *names[1])
+    still = kit.layers.get("mind", area.size, names, lambda layer: _Sheet(layer, sizes, kit, barred).names(mind))
     surface.blit(still, area)
-    _Sheet(target, sizes, kit).numbers(mind)
+    _Sheet(target, sizes, kit, barred).numbers(mind)
 
 
 class _Sheet:
     """The panel's columns and where its sections begin."""
 
-    def __init__(self, surface: pygame.Surface, sizes: Plan, kit: Kit) -> None:
+    def __init__(self, surface: pygame.Surface, sizes: Plan, kit: Kit, names: tuple[str, ...]) -> None:
         self.surface, self.sizes, self.kit = surface, sizes, kit
         w = surface.get_width()
         self.left, self.right = kit.px(EDGE), w - kit.px(EDGE)
         inner = self.right - self.left
         digits = kit.text.width("-0.00", NORMAL, "numbers")
-        self.name_width = round((inner - digits) * 0.52) - kit.px(8)
+        room = inner - digits
+        longest = max((kit.text.width(name, NORMAL - 0.5) for name in names), default=0) + kit.px(2)
+        self.name_width = min(max(longest, round(room * 0.4)), round(room * 0.6) - kit.px(8))
+        self.term_width = inner - 2 * (kit.text.width("-000.0", NORMAL - 0.5, "numbers") + kit.px(10))
         start = self.left + self.name_width + kit.px(8)
         self.track = (start, self.right - digits - kit.px(8) - start)
         head, gap = kit.px(HEAD), kit.px(GAP)
@@ -115,33 +122,45 @@ class _Sheet:
         self.surface.fill(PANEL)
         self.surface.fill(NIGHT, (0, 0, self.kit.px(1), self.surface.get_height()))
         s = self.sizes
-        self._head("Sees", self.sees_at, _rest(len(mind.sees), s.sees))
+        self._head("Sees", self.sees_at, _rest(len(mind.sees), s.sees), KEY)
         self._rows(self.sees_at, [seen.name for seen in mind.sees[: s.sees]], 5)
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
         self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
         self._head("Expects", self.plot_at, "")
         if s.plot:
-            rounded(self.surface, self._plot_area(), NIGHT, radius=self.kit.px(4))
+            self._plot_names()
         self._head("Earned", self.earned_at, _rest(len(mind.earned), s.earned) or "tick    episode")
         self._rows(self.earned_at, [term.name for term in mind.earned[: s.earned]], 0)
         y = self.earned_at + s.earned * s.row
         self.surface.fill(RULE, (self.left, y + self.kit.px(1), self.right - self.left, 1))
         self._text("total", (self.left, y + s.row // 2 + self.kit.px(2)), TEXT)
 
-    def _head(self, title: str, below: int, note: str) -> None:
+    def _plot_names(self) -> None:
+        """Paint the plot's ground, and what its numbers are where there is room for words."""
+        area = self._plot_area()
+        rounded(self.surface, area, NIGHT, radius=self.kit.px(4))
+        if area.h >= self.kit.px(PLOT):
+            at = (area.left + self.kit.px(7), area.bottom - self.kit.px(9))
+            told = "reward to come; later counts less"
+            self.kit.text.draw(
+                self.surface, told, at, size=SMALL - 1.5, colour=mix(NIGHT, FAINT, 0.8), width=area.w - self.kit.px(14)
+            )
+
+    def _head(self, title: str, below: int, note: str, key: str = "") -> None:
         y = below - self.kit.px(HEAD) // 2
         rect = self.kit.text.draw(
             self.surface, title.upper(), (self.left, y), size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3)
         )
-        room = self.right - rect.right - self.kit.px(10)
-        self.kit.text.draw(
-            self.surface, note, (self.right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room
-        )
+        right = self.right
+        if key:
+            right = draw_head_key(self.surface, key, right, y, self.kit) - self.kit.px(8)
+        room = right - rect.right - self.kit.px(10)
+        self.kit.text.draw(self.surface, note, (right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room)
 
     def _rows(self, top: int, names: list[str], tall: int) -> None:
         for i, name in enumerate(names):
             middle = top + i * self.sizes.row + self.sizes.row // 2
-            self._text(name, (self.left, middle), DIM, width=self.name_width)
+            self._text(name, (self.left, middle), DIM, width=self.name_width if tall else self.term_width)
             if tall:
                 rect = self.rail(top, i, tall)
                 rounded(self.surface, rect, RAISED, radius=self.kit.px(2))
@@ -171,9 +190,12 @@ class _Sheet:
 
     def _seen(self, number: int, seen: Seen) -> None:
         rect = self.rail(self.sees_at, number, 5)
-        width = seen.high - seen.low
+        low, high = seen.low, seen.high
+        if low < 0 < high:  # nothing stands in the middle, where it stays as the range grows
+            low, high = min(low, -high), max(high, -low)
+        width = high - low
         if width > 0 and math.isfinite(width):
-            zero, here = -seen.low / width, (seen.value - seen.low) / width
+            zero, here = -low / width, (seen.value - low) / width
             bar(self.surface, rect, zero, here, MAIN_LINE)
             if 0 < zero < 1:
                 x = rect.x + round(zero * rect.w)
@@ -213,28 +235,42 @@ class _Sheet:
         return pygame.Rect(self.left, self.plot_at, self.right - self.left, self.sizes.plot)
 
     def _expects(self, mind: MindView) -> None:
-        y = self.plot_at - self.kit.px(HEAD) // 2
-        x = self.right
-        for name, values, colour in (("expected", mind.expected, MAIN_LINE), ("came", mind.came, SECOND_LINE)):
-            good = values[np.isfinite(values)]
-            text = f"{name} {short(float(good[-1]))}" if name == "expected" and len(good) else name
-            if x - self.kit.text.width(text, SMALL - 0.5) < self.left + self.kit.px(58):
-                continue
-            rect = self.kit.text.draw(self.surface, text, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
-            x = rect.left - self.kit.px(12)
+        self._legend(mind)
         if not self.sizes.plot:
             return
         area = self._plot_area().inflate(-self.kit.px(12), -self.kit.px(12))
+        if self.sizes.plot >= self.kit.px(PLOT):
+            area.h -= self.kit.px(10)  # the words below
         length = max(len(mind.expected), len(mind.came), 2)
         axes = Axes(area, (0.0, length - 1.0), reach((mind.expected, mind.came)))
         if axes.y[0] < 0 < axes.y[1]:
             zero = round(axes.at(np.array(0.0), np.array(0.0))[1])
             self.surface.fill(RULE, (area.left, zero, area.w, 1))
+        begins = [i for i in mind.begins if 0 < i < length]
+        for i in begins:
+            x = round(axes.at(np.array(i - 0.5), np.array(axes.y[0]))[0])
+            self.surface.fill(mix(RULE, FAINT, 0.3), (x, area.top, 1, area.h))
         for values, colour in ((mind.came, SECOND_LINE), (mind.expected, MAIN_LINE)):
             at = np.arange(length - len(values), length, dtype=np.float64)
-            for part in runs(*decimate(at, values, area.w // 2)):
+            cuts = [i - (length - len(values)) for i in begins if i > length - len(values)]
+            at, told = (np.insert(numbers, cuts, np.nan) for numbers in (at, values))
+            for part in runs(*decimate(at, told, area.w // 2)):
                 if len(part[0]) > 1:
                     pygame.draw.aalines(self.surface, colour, False, axes.at(*part).tolist())
+
+    def _legend(self, mind: MindView) -> None:
+        """Draw what the newest tick expects, in a place that does not move, and the names of the two lines."""
+        text, y = self.kit.text, self.plot_at - self.kit.px(HEAD) // 2
+        good = mind.expected[np.isfinite(mind.expected)]
+        newest = fixed(float(good[-1]), 1).strip() if len(good) else ""
+        text.draw(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=MAIN_LINE, anchor="right")
+        x = self.right - text.width("-000.0", SMALL, "numbers") - self.kit.px(6)
+        came = ("really came",) if np.isfinite(mind.came).any() else ("really came: not known yet", "really came")
+        for names, colour in ((("expected",), MAIN_LINE), ((*came, "came"), SECOND_LINE)):
+            room = x - self.left - self.kit.px(58)
+            name = next((name for name in names if text.width(name, SMALL - 0.5) <= room), "")
+            rect = text.draw(self.surface, name, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
+            x = rect.left - self.kit.px(12)
 
     def _term(self, number: int, term: Term) -> None:
         y = self.earned_at + number * self.sizes.row + self.sizes.row // 2

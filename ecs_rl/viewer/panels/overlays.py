@@ -1,8 +1,9 @@
-"""What floats over the stage: mode chips, profiler, inspector, help and messages."""
+"""What floats over the stage: mode chips, profiler, inspector and messages."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import pygame
 
@@ -16,7 +17,6 @@ from ecs_rl.viewer.palette import (
     FAINT,
     GOOD,
     MAIN_LINE,
-    NIGHT,
     ORANGE,
     PANEL,
     PURPLE,
@@ -30,9 +30,10 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
+from ecs_rl.viewer.panels.hints import cap_width, draw_head_key
 from ecs_rl.viewer.stage import TONES
-from ecs_rl.viewer.text import LARGE, NORMAL, SMALL
-from ecs_rl.viewer.view import HelpGroup, InspectorView, Modes, ProfileRow, ProfileView, Toast
+from ecs_rl.viewer.text import NORMAL, SMALL
+from ecs_rl.viewer.view import InspectorView, Modes, ProfileRow, ProfileView, Toast
 
 PARTS: tuple[Colour, ...] = (SKY, ORANGE, PURPLE, GOOD, YELLOW, VERMILION, BLUE)
 HEAD, ROW, PAD = 30, 18, 12
@@ -40,39 +41,83 @@ PROFILE, INSPECTOR = 310, 290
 """Widths."""
 
 
-def _chips(modes: Modes) -> list[tuple[str, Colour]]:
-    chips: list[tuple[str, Colour]] = [("sampled" if modes.sampled else "greedy", DIM)]
-    chips += [("turbo", WARN)] if modes.turbo else []
-    chips += [("training paused", WARN)] if modes.training_paused else []
-    chips += [("paused", WARN)] if modes.paused else []
-    chips += [("recording", BAD)] if modes.recording else []
-    return chips
+@dataclass(frozen=True)
+class Chip:
+    """A mode that is on, and the key that leaves it."""
+
+    name: str
+    key: str
+    colour: Colour
+
+    @property
+    def dot(self) -> bool:
+        """Whether a red dot stands before it."""
+        return self.colour == BAD
+
+    def width(self, kit: Kit, *, keyed: bool) -> int:
+        """Return how many pixels it takes."""
+        key = cap_width(self.key, kit, SMALL - 1) + kit.px(2) if keyed else 0
+        return kit.text.width(self.name, SMALL - 0.5) + key + kit.px(18) + (kit.px(11) if self.dot else 0)
 
 
-def _chip_width(name: str, kit: Kit) -> int:
-    return kit.text.width(name, SMALL) + kit.px(16) + (kit.px(11) if name == "recording" else 0)
+def _chips(modes: Modes) -> list[Chip]:
+    """Return a chip for everything that is not as usual, the most surprising one first."""
+    chips = [Chip("PAUSED", "Space", WARN)] if modes.paused else []
+    chips += [Chip("TRAINING PAUSED", "T", WARN)] if modes.training_paused else []
+    chips += [Chip("RECORDING", "V", BAD)] if modes.recording else []
+    chips += [Chip("TURBO", "U", WARN)] if modes.turbo else []
+    if modes.sampled is None:
+        return chips
+    return [*chips, Chip("SAMPLED ACTIONS" if modes.sampled else "BEST ACTIONS", "D", DIM)]
 
 
-def modes_width(modes: Modes, kit: Kit) -> int:
-    """Return how many pixels the chips take."""
-    return kit.px(12) + sum(_chip_width(name, kit) + kit.px(6) for name, _ in _chips(modes))
+def _shown(modes: Modes, room: int, kit: Kit) -> tuple[list[Chip], bool]:
+    """Return the chips that fit, and whether their keys do too: first the keys go, then the last chips."""
+    chips = _chips(modes)
+    for keyed in (True, False):
+        if _width(chips, keyed, kit) <= room * (0.75 if keyed else 1.0):
+            return chips, keyed
+    while chips and _width(chips, False, kit) > room:
+        chips = chips[:-1]
+    return chips, False
 
 
-def draw_modes(surface: pygame.Surface, area: pygame.Rect, modes: Modes, kit: Kit) -> None:
-    """Draw a chip for everything that is not as usual, from the right."""
-    right, y = area.right - kit.px(12), area.y + kit.px(19)
-    for name, colour in _chips(modes):
-        dot = kit.px(11) if name == "recording" else 0
-        rect = pygame.Rect(0, 0, _chip_width(name, kit), kit.px(20))
-        if right - rect.w < area.x + kit.px(4):
-            return
-        rect.midright = (right, y)
-        rounded(surface, rect, mix(PANEL, colour, 0.16), radius=rect.h // 2, edge=mix(PANEL, colour, 0.45), alpha=230)
-        at = (rect.centerx + dot // 2, rect.centery)
-        kit.text.draw(surface, name, at, size=SMALL, colour=mix(colour, TEXT, 0.3), anchor="middle")
-        if dot:
-            pygame.draw.aacircle(surface, BAD, (rect.x + kit.px(11), rect.centery), kit.px(3.5))
-        right = rect.x - kit.px(6)
+def _width(chips: list[Chip], keyed: bool, kit: Kit) -> int:
+    return kit.px(12) + sum(chip.width(kit, keyed=keyed) + kit.px(6) for chip in chips)
+
+
+def modes_width(modes: Modes, room: int, kit: Kit) -> int:
+    """Return how many of so many pixels the chips take."""
+    return _width(*_shown(modes, room, kit), kit)
+
+
+def draw_modes(surface: pygame.Surface, area: pygame.Rect, modes: Modes, kit: Kit, middle: int | None = None) -> None:
+    """Draw a chip for everything that is not as usual, to the right, at the top unless told at which height."""
+    row = pygame.Rect(area.x, 0, area.w, kit.px(22))
+    row.centery = area.y + kit.px(19) if middle is None else middle
+    if row.w > 0:
+        shows = (modes, row.size)
+        layer = kit.layers.get("modes", row.size, shows, lambda strip: _paint_modes(strip, modes, kit), clear=True)
+        surface.blit(layer, row)
+
+
+def _paint_modes(surface: pygame.Surface, modes: Modes, kit: Kit) -> None:
+    chips, keyed = _shown(modes, surface.get_width(), kit)
+    left, y = surface.get_width() - _width(chips, keyed, kit) + kit.px(6), surface.get_height() // 2
+    for chip in chips:
+        rect = pygame.Rect(left, 0, chip.width(kit, keyed=keyed), kit.px(20))
+        rect.centery = y
+        tint = mix(PANEL, chip.colour, 0.16)
+        rounded(surface, rect, tint, radius=rect.h // 2, edge=mix(PANEL, chip.colour, 0.45), alpha=230)
+        x = rect.x + kit.px(9)
+        if chip.dot:
+            pygame.draw.aacircle(surface, BAD, (x + kit.px(2), rect.centery), kit.px(3.5))
+            x += kit.px(11)
+        colour = mix(chip.colour, TEXT, 0.3)
+        kit.text.draw(surface, chip.name, (x, y), size=SMALL - 0.5, colour=colour)
+        if keyed:
+            draw_head_key(surface, chip.key, rect.right - kit.px(4), y, kit)
+        left = rect.right + kit.px(6)
 
 
 def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast, ...], kit: Kit) -> None:
@@ -94,23 +139,21 @@ def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast,
 
 
 def _floating(
-    surface: pygame.Surface, name: str, size: tuple[int, int], title: str, kit: Kit
+    surface: pygame.Surface, key: str, size: tuple[int, int], title: str, kit: Kit
 ) -> tuple[pygame.Surface, int]:
-    """Fill a floating panel and draw its title; return it and where its first row begins."""
+    """Fill a floating panel, draw its title and the key that closes it; return it and where its first row begins."""
     surface.fill(PANEL)
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
     at = (kit.px(PAD), kit.px(HEAD) / 2 + kit.px(1))
-    kit.text.draw(surface, title, at, size=NORMAL, width=size[0] - 2 * kit.px(PAD) - kit.px(30))
-    kit.text.draw(
-        surface, name, (size[0] - kit.px(PAD), at[1]), size=SMALL, colour=FAINT, anchor="right"
-    )  # the key that closes it
+    left = draw_head_key(surface, key, size[0] - kit.px(PAD), round(at[1]), kit)
+    kit.text.draw(surface, title, at, size=NORMAL, width=left - kit.px(PAD) - kit.px(8))
     return surface, kit.px(HEAD)
 
 
 def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileView, kit: Kit) -> pygame.Rect:
     """Draw the profiler into the upper left corner of the stage; return what it covers."""
-    rows = max(1, min(len(profile.rows), (area.h - kit.px(HEAD + ROW + 10 + 62 + 118)) // kit.px(ROW)))
-    tall = kit.px(HEAD + ROW + 10) + rows * kit.px(ROW) + (kit.px(62) if profile.frame else 0)
+    rows = max(1, min(len(profile.rows), (area.h - kit.px(HEAD + ROW + 10 + 53 + 118)) // kit.px(ROW)))
+    tall = kit.px(HEAD + ROW + 10) + rows * kit.px(ROW) + (kit.px(53) if profile.frame else 0)
     size = min(kit.px(PROFILE), area.w - kit.px(24)), min(tall, area.h - kit.px(50))
     rect = pygame.Rect((area.x + kit.px(12), area.y + kit.px(38)), size)
     if rect.w > kit.px(120) and rect.h > kit.px(60):
@@ -121,7 +164,7 @@ def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileVie
 
 def _paint_profile(surface: pygame.Surface, profile: ProfileView, rows: int, kit: Kit) -> None:
     w, _ = surface.get_size()
-    _, y = _floating(surface, "F3", surface.get_size(), "Milliseconds per stage", kit)
+    _, y = _floating(surface, "F3", surface.get_size(), "Milliseconds per frame, by stage", kit)
     right, digits = w - kit.px(PAD), kit.px(58)
     columns = (right - digits - kit.px(70), right - kit.px(70))
     middle = y + kit.px(ROW) // 2 - kit.px(3)
@@ -169,6 +212,8 @@ def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: Kit
         if ms > 0:
             bar(surface, track, start / most, (start + ms) / most, colour)
             start += ms
+        if ms < 0.05:
+            continue
         label = f"{name} {ms:.1f}"
         if x + kit.text.width(label, SMALL - 0.5) > w - kit.px(PAD):
             continue
@@ -196,7 +241,7 @@ def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: Inspec
 def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: Kit) -> None:
     w, h = surface.get_size()
     _, y = _floating(surface, "Esc", (w, h), inspector.title, kit)
-    unit = kit.px(46)
+    unit = kit.px(53)
     for name, value, of in inspector.rows:
         middle = y + kit.px(ROW) // 2
         if middle + kit.px(ROW) // 2 > h:
@@ -207,83 +252,3 @@ def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: Kit
         kit.text.draw(surface, value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", width=room)
         kit.text.draw(surface, of, (right + kit.px(6), middle), size=SMALL, colour=FAINT, width=unit - kit.px(6))
         y += kit.px(ROW)
-
-
-def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], kit: Kit) -> None:
-    """Darken the whole window and show every key."""
-    w, h = surface.get_size()
-    columns = _help_columns(groups, (w, h), kit)
-    wide = kit.px(300)
-    tall = max((sum(_help_height(group, kit) for group in column) for column in columns), default=0)
-    card = pygame.Rect(0, 0, len(columns) * wide + kit.px(32), tall + kit.px(66))
-    card.center = (w // 2, h // 2)
-    card.clamp_ip(surface.get_rect()) if card.w <= w and card.h <= h else None
-    shade = kit.layers.get("shade", (w, h), "shade", _paint_shade)
-    shade.set_alpha(170)
-    surface.blit(shade, (0, 0))
-    layer = kit.layers.get("help", card.size, (groups, card.size), lambda picture: _paint_help(picture, columns, kit))
-    surface.blit(layer, card)
-
-
-def _paint_shade(surface: pygame.Surface) -> None:
-    surface.fill(NIGHT)
-
-
-def _help_height(group: HelpGroup, kit: Kit) -> int:
-    return kit.px(32) + len(group.keys) * kit.px(24)
-
-
-def _help_columns(groups: tuple[HelpGroup, ...], size: tuple[int, int], kit: Kit) -> list[list[HelpGroup]]:
-    """Share the groups out, in order, over as few columns as fit the height."""
-    most = max(1, (size[0] - kit.px(40)) // kit.px(300))
-    for count in range(1, most + 1):
-        room = max(size[1] - kit.px(90), -(-sum(_help_height(group, kit) for group in groups) // count))
-        columns = _filled(groups, room if count == most else size[1] - kit.px(90), kit)
-        if len(columns) <= count:
-            total = sum(_help_height(group, kit) for group in groups)
-            even = range(-(-total // len(columns)), room + kit.px(400), kit.px(12))  # no column longer than needed
-            return next((c for c in (_filled(groups, r, kit) for r in even) if len(c) <= len(columns)), columns)
-    return _filled(groups, 10**9, kit)
-
-
-def _filled(groups: tuple[HelpGroup, ...], room: int, kit: Kit) -> list[list[HelpGroup]]:
-    columns: list[list[HelpGroup]] = [[]]
-    used = 0
-    for group in groups:
-        if columns[-1] and used + _help_height(group, kit) > room:
-            columns.append([])
-            used = 0
-        columns[-1].append(group)
-        used += _help_height(group, kit)
-    return columns
-
-
-def _paint_help(surface: pygame.Surface, columns: list[list[HelpGroup]], kit: Kit) -> None:
-    w, _ = surface.get_size()
-    surface.fill(PANEL)
-    pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
-    kit.text.draw(surface, "Keys and mouse", (kit.px(24), kit.px(28)), size=LARGE + 1)
-    told = "F1 or Esc closes this"
-    kit.text.draw(surface, told, (w - kit.px(24), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
-    for i, column in enumerate(columns):
-        x, y = kit.px(24) + i * kit.px(300), kit.px(50)
-        for group in column:
-            at = (x, y + kit.px(18))
-            kit.text.draw(surface, group.title.upper(), at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))
-            y += kit.px(32)
-            for keys, does in group.keys:
-                _paint_key(surface, (x, y + kit.px(12)), keys, does, kit)
-                y += kit.px(24)
-
-
-def _paint_key(surface: pygame.Surface, at: tuple[int, int], keys: str, does: str, kit: Kit) -> None:
-    x, y = at
-    for key in keys.split(" "):
-        cap = pygame.Rect(0, 0, max(kit.px(20), kit.text.width(key, SMALL) + kit.px(10)), kit.px(18))
-        cap.midleft = (x, y)
-        rounded(surface, cap, RAISED, radius=kit.px(4), edge=mix(RULE, FAINT, 0.4))
-        kit.text.draw(surface, key, cap.center, size=SMALL, anchor="middle")
-        x = cap.right + kit.px(4)
-    left = max(x + kit.px(6), at[0] + kit.px(96))
-    room = at[0] + kit.px(284) - left
-    kit.text.draw(surface, does, (left, y), size=NORMAL - 0.5, colour=DIM, width=room)

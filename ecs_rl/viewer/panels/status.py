@@ -8,7 +8,7 @@ import pygame
 
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.numbers import count, duration, short, speed
+from ecs_rl.viewer.numbers import count, duration, short, speed, steady
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, Colour, mix
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.text import LARGE, NORMAL, SMALL, Face
@@ -74,25 +74,28 @@ def _title(surface: pygame.Surface, status: StatusView, kit: Kit, at: tuple[floa
 def _words(status: StatusView) -> list[Word]:
     number: Face = "numbers"
     total = f"/{count(status.steps_total)}" if status.steps_total else ""
-    words = [Word(count(status.steps) + total, 1, face=number, gap=0), Word("steps", 1, DIM)]
+    words = []
+    if status.steps is not None:
+        words += [Word(steady(status.steps) + total, 1, face=number, gap=0), Word("steps", 1, DIM)]
     if status.steps_per_second is not None:
-        words += [Word(count(status.steps_per_second), 5, face=number, gap=18), Word("steps/s", 5, DIM)]
+        words += [Word(f"{steady(status.steps_per_second):>6}", 5, face=number, gap=18), Word("steps/s", 5, DIM)]
     if status.seconds_left is not None:
         words += [Word(duration(status.seconds_left), 4, face=number, gap=18), Word("left", 4, DIM)]
     if status.best is not None:
         at = f"at {count(status.best_at)}" if status.best_at is not None else ""
         words += [Word("best", 2, DIM, gap=18), Word(short(status.best), 2, face=number), Word(at, 6, DIM)]
-    words += [Word("speed", 3, DIM, gap=18), Word(speed(status.speed_asked), 3, face=number, gap=7)]
+    words += [Word("stage speed", 3, DIM, gap=18), Word(speed(status.speed_asked), 3, face=number, gap=7)]
     reached = status.speed_reached
-    if reached is not None and not 0.95 < reached / max(status.speed_asked, 1e-9) < 1.05:
-        words.append(Word(f"({speed(reached)} reached)", 5, DIM, number))
-    return [*words, Word(status.hint, 0, MAIN_LINE, gap=20)]
+    if reached is not None and not 0.9 < reached / max(status.speed_asked, 1e-9) < 1.1:
+        words.append(Word(f"(reaches {speed(reached)})".rjust(15), 5, DIM, number))
+    hints = [hint for hint in status.hint.split(" · ") if hint]
+    return [*words, *(Word(hint, 10 * i, MAIN_LINE, gap=16 if i else 20) for i, hint in enumerate(hints))]
 
 
 def _progress(surface: pygame.Surface, status: StatusView, kit: Kit) -> None:
     w, h = surface.get_size()
     tall = kit.px(2)
     surface.fill(RAISED if status.steps_total else RULE, (0, h - tall, w, tall))
-    if status.steps_total:
+    if status.steps_total and status.steps is not None:
         share = min(max(status.steps / status.steps_total, 0.0), 1.0)
         surface.fill(MAIN_LINE, (0, h - tall, round(w * share), tall))

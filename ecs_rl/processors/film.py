@@ -1,0 +1,49 @@
+"""film: Session, Policy -> clips of the policy as it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ecs_rl.components import Films, Session
+from ecs_rl.errors import EcsRlError
+from ecs_rl.processors.base import Stage
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+
+class Film(Stage):
+    """Film how the policy plays now, in a world of its own; taking the stage away changes no result."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.session, self.films = world.one(Session), world.one(Films)
+
+    def run(self) -> None:
+        """Shoot a clip at the first tick at or past each multiple of `every` and each milestone."""
+        for _ in self.shoot_if_due():
+            pass
+
+    def slices(self) -> Iterator[None]:
+        """Stop after each picture of a clip."""
+        return self.timed(self.shoot_if_due())
+
+    def shoot_if_due(self) -> Iterator[None]:
+        """Shoot a clip if one is due."""
+        films, steps = self.films, self.session.training.total_steps
+        if steps // films.every > films.shot_at // films.every or any(
+            films.shot_at < milestone <= steps for milestone in films.milestones
+        ):
+            yield from self.shoot()
+
+    def shoot(self) -> Iterator[None]:
+        """Shoot a clip of the policy as it is, unless there is one."""
+        films, steps = self.films, self.session.training.total_steps
+        if films.shoot is None or films.problem or films.shot_at >= steps:
+            return
+        try:
+            yield from films.shoot(steps)
+        except EcsRlError as error:  # such as a full disk: a film is not worth a training
+            films.problem = str(error)
+        films.shot_at = steps

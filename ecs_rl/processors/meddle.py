@@ -1,0 +1,86 @@
+"""meddle: Hand -> Force."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_rl.components import Hand
+from ecs_rl.processors.base import Stage
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.roles import Role
+    from ecs_rl.world import World
+
+STIFFNESS = 2.0 * math.pi * 7.5
+"""Angular frequency of the spring between hand and body, radians per second; it is critically damped."""
+MOST_WEIGHTS = 6.0
+"""The spring pulls no harder than so many times the body's weight."""
+BRAKING = 0.7
+"""The share of that which a body may need to stop at the hand; the rest is for its weight and what hangs on it."""
+
+CALMING = 3.0
+"""Per second, how fast a body that is held stops turning about the hand: without this it would swing for ever."""
+
+
+class Meddle(Stage):
+    """Pull at a body by a soft spring, or kick it: what a person's hand does on the window's stage."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.hand, self.dt = world.one(Hand), world.scene.dt
+        self.lead = world.scene.dt / world.scene.substeps
+        self.falls = self.dt * np.array(world.scene.gravity)
+        """By how much a tick of gravity changes a velocity."""
+        self.gravity = math.hypot(*world.scene.gravity) or 9.81
+
+    def run(self) -> None:
+        """Add the hand's forces to those of the agents."""
+        hand = self.hand
+        if hand.role is not None:
+            self._pull(self.world.arena.roles[hand.role])
+        if hand.kicked is not None:
+            self._kick(self.world.arena.roles[hand.kicked])
+            hand.kicked = None
+
+    def _pull(self, role: Role) -> None:
+        """Add the force that a stiff spring has at the end of the tick: taken at its beginning, it would swing up."""
+        hand, h = self.hand, self.dt
+        arena, mass = hand.arena, _mass(role)
+        # The physics moves bodies before it looks at forces: what counts is where they are then.
+        angle = role.angle[arena] + self.lead * role.spin[arena]
+        cos, sin = math.cos(angle), math.sin(angle)
+        arm = np.array((cos * hand.at[0] - sin * hand.at[1], sin * hand.at[0] + cos * hand.at[1]))
+        turned = np.array((-arm[1], arm[0]))  # by how much the point moves when the body turns
+        off = role.position[arena] + self.lead * role.velocity[arena] + arm - hand.to
+        inverse = _inverse(role.moment)
+        calmed = role.spin[arena] * min(0.5, CALMING * h * (1.0 + mass * (arm @ arm) * inverse))
+        speed = role.velocity[arena] + (role.spin[arena] - calmed) * turned + self.falls
+        most = MOST_WEIGHTS * mass * self.gravity
+        # From afar the spring is softer: a body that it made faster than its limit can brake would swing past the hand.
+        rate = min(STIFFNESS / 2.0, math.sqrt(2.0 * BRAKING * most / mass / max(math.hypot(*off), 1e-12)))
+        c = 2.0 * mass * STIFFNESS
+        k = c * rate
+        yields = np.eye(2) / mass + np.outer(turned, turned) * inverse
+        force = np.linalg.solve(np.eye(2) + (c * h + k * h * h) * yields, -(k * off + (c + h * k) * speed))
+        force *= min(1.0, most / max(math.hypot(*force), 1e-12))
+        role.force.force[arena] += force
+        role.force.torque[arena] += arm[0] * force[1] - arm[1] * force[0]
+        role.force.torque[arena] -= calmed / h / inverse if inverse else 0.0
+
+    def _kick(self, role: Role) -> None:
+        vx, vy, spin = self.hand.kick
+        arena, share = self.hand.arena, _mass(role) / self.dt
+        role.force.force[arena] += (vx * share, vy * share)
+        if math.isfinite(role.moment):
+            role.force.torque[arena] += spin * role.moment / self.dt
+
+
+def _mass(role: Role) -> float:
+    return role.body.mass if role.body is not None else 1.0
+
+
+def _inverse(moment: float) -> float:
+    return 1.0 / moment if math.isfinite(moment) and moment > 0 else 0.0

@@ -1,0 +1,310 @@
+"""Films: pictures go through a pipe to ffmpeg one by one, and a film gets its name only when it is whole.
+
+Until then it is a hidden file beside its target. Nothing here depends on how long anything takes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pygame
+
+from ecs_rl.errors import CommandError, StorageError
+
+KINDS = (".mp4", ".gif")
+SMALLEST = 16
+"""Pixels; encoders refuse less."""
+# One set of parameters for every film, so that clips can be joined without encoding them again. Players take untagged
+# pictures for either of two standards, with other colours in each: so the standard is named.
+COLOURS = (
+    "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,"
+    "setparams=colorspace=bt709:color_primaries=bt709:color_trc=bt709"
+)
+H264 = (
+    *("-vf", COLOURS),
+    *("-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-pix_fmt", "yuv420p", "-threads", "1"),
+    *("-bf", "0"),  # pictures in the order they are seen: clips of any length follow each other without a gap
+)
+MP4 = ("-video_track_timescale", "90000", "-movflags", "+faststart", "-f", "mp4")
+LOSSLESS = ("-c:v", "libx264rgb", "-preset", "ultrafast", "-qp", "0", "-threads", "1", "-f", "matroska")
+PNG = ("-c:v", "png", "-f", "image2", "-update", "1")
+SLICE = 0.005
+"""Seconds to wait at a time."""
+LAST_WORDS = 5
+"""Lines of ffmpeg's that an error repeats."""
+
+
+def require_encoder(what: str = "a film") -> str:
+    """Return where ffmpeg is; refuse with CommandError if the package `imageio-ffmpeg` is not installed."""
+    try:
+        import imageio_ffmpeg
+    except ImportError as error:
+        raise CommandError(f"{what} needs an encoder: pip install 'ecs-rl[video]'") from error
+    try:
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
+    except RuntimeError as error:  # a platform for which the package brings none
+        raise CommandError(f"{what} needs ffmpeg: install it, or name it in IMAGEIO_FFMPEG_EXE") from error
+
+
+def check_film(path: Path) -> None:
+    """Refuse with CommandError a path that no film can have, and everything if there is no encoder."""
+    if path.suffix.lower() not in KINDS:
+        raise CommandError(f"{path} is no name for a film: it must end in {' or '.join(KINDS)}")
+    if not path.parent.is_dir():
+        raise CommandError(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder: choose another name for the film")
+    require_encoder()
+
+
+class Film:
+    """Encodes pictures into an mp4 or a gif as they come; as a context it is thrown away on an exception.
+
+    A picture of another size than the film's is fitted in. Without a single picture no file is left.
+    """
+
+    def __init__(self, path: Path, size: tuple[int, int], fps: float, *, colours: int = 128) -> None:
+        check_film(path)
+        self.path, self.fps = path, fps
+        self.size = max(SMALLEST, size[0] // 2 * 2), max(SMALLEST, size[1] // 2 * 2)
+        self.frames = 0
+        self._colours = colours
+        self._is_gif = path.suffix.lower() == ".gif"
+        self._made, self._pictures, self._palette = (_hidden(path, part) for part in ("", ".pictures", ".palette"))
+        self._open = True
+        first, how = (self._pictures, LOSSLESS) if self._is_gif else (self._made, (*H264, *MP4))
+        raw = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{self.size[0]}x{self.size[1]}", "-r", f"{fps:g}")
+        _make_empty(path, first)
+        try:
+            self._encoder = _Encoder(path, *raw, "-i", "pipe:0", "-an", *how, _url(first))
+        except BaseException:
+            self._clear()
+            raise
+
+    @property
+    def seconds(self) -> float:
+        """How long the film is so far."""
+        return self.frames / self.fps
+
+    def add(self, surface: pygame.Surface) -> None:
+        """Add one picture."""
+        if not self._open:
+            raise ValueError(f"{self.path} is closed")
+        if surface.get_size() != self.size:
+            surface = fitted(surface, self.size)
+        try:
+            self._encoder.write(pygame.image.tobytes(surface, "RGB"))
+        except StorageError:
+            self.abandon()
+            raise
+        self.frames += 1
+
+    def close(self) -> None:
+        """Finish the film and give it its name; a second call does nothing."""
+        for _ in self.finishing():
+            pass
+
+    def finishing(self) -> Iterator[None]:
+        """Do the same in slices, so that a window can draw while the encoder catches up."""
+        if not self._open:
+            return
+        if not self.frames:
+            self.abandon()
+            return
+        try:
+            yield from self._encoder.ending()
+            self._encoder.finish()
+            if self._is_gif:
+                yield from self._encode_gif()
+            _put_in_place(self._made, self.path)
+        except BaseException:
+            self.abandon()
+            raise
+        self._open = False
+        self._clear()
+
+    def abandon(self) -> None:
+        """Throw the film away; one of this name from before stays."""
+        self._open = False
+        self._encoder.kill()
+        self._clear()
+
+    def _encode_gif(self) -> Iterator[None]:
+        # Two passes over a file, so that not even a long film is ever in memory.
+        source = ("-i", _url(self._pictures))
+        palette = f"palettegen=max_colors={self._colours}:stats_mode=diff:reserve_transparent=1"
+        yield from _running(self.path, *source, "-vf", palette, "-frames:v", "1", *PNG, _url(self._palette))
+        use = "paletteuse=dither=none:diff_mode=rectangle"
+        both = (*source, "-f", "png_pipe", "-i", _url(self._palette))
+        yield from _running(self.path, *both, "-lavfi", use, "-loop", "0", "-f", "gif", _url(self._made))
+
+    def _clear(self) -> None:
+        for path in (self._made, self._pictures, self._palette):
+            with suppress(OSError):  # what cannot be removed is hidden, and does no harm
+                path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
+
+
+def join_films(clips: Sequence[Path], out: Path) -> None:
+    """Join clips that `Film` made with one size and rate, without encoding anything again."""
+    for _ in joining(clips, out):
+        pass
+
+
+def joining(clips: Sequence[Path], out: Path) -> Iterator[None]:
+    """Do the same in slices."""
+    check_film(out)
+    made = _hidden(out)
+    _make_empty(out, made)
+    try:
+        # The list comes through the pipe; within its quotes only the quote itself means something.
+        names = (str(clip.absolute()).replace("'", "'\\''") for clip in clips)
+        listed = "".join(f"file 'file:{name}'\n" for name in names)
+        source = ("-f", "concat", "-safe", "0", "-protocol_whitelist", "file,pipe,fd", "-i", "pipe:0")
+        yield from _running(out, *source, "-c", "copy", *MP4, _url(made), told=listed.encode())
+        _put_in_place(made, out)
+    except BaseException:
+        with suppress(OSError):
+            made.unlink(missing_ok=True)
+        raise
+
+
+def fitted(surface: pygame.Surface, size: tuple[int, int]) -> pygame.Surface:
+    """Return a picture of another size in the middle of one of this size; a last odd row or column is cut off."""
+    w, h = surface.get_size()
+    if 0 <= w - size[0] <= 1 and 0 <= h - size[1] <= 1:
+        return surface.subsurface((0, 0, *size))
+    share = min(size[0] / w, size[1] / h)
+    inside = max(1, round(w * share)), max(1, round(h * share))
+    whole = pygame.Surface(size)
+    picture = pygame.transform.smoothscale(surface, inside)
+    whole.blit(picture, ((size[0] - inside[0]) // 2, (size[1] - inside[1]) // 2))
+    return whole
+
+
+class _Encoder:
+    """One ffmpeg; what it says goes into a file, which never fills up as a pipe does that nobody reads."""
+
+    def __init__(self, path: Path, *args: str) -> None:
+        self._path = path
+        with _refusing(path):
+            self._said = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `_end`
+        # -xerror: a clip that cannot be read would otherwise be left out, and all would seem well.
+        command = [require_encoder(), "-hide_banner", "-loglevel", "error", "-nostats", "-xerror", "-y", *args]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=self._said,
+                # Ctrl-C in a terminal reaches every process of its group: it ends the training, not the film.
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        except OSError as error:
+            self._said.close()
+            raise CommandError(f"cannot start {command[0]}: {error.strerror}; reinstall imageio-ffmpeg") from error
+        assert self._process.stdin is not None
+        self._stdin = self._process.stdin
+
+    def write(self, data: bytes) -> None:
+        """Hand on some bytes, at the pace of the encoder; StorageError if it has died."""
+        try:
+            self._stdin.write(data)
+        except OSError:
+            self.finish()
+            raise self._error("it ended too early") from None
+
+    def finish(self) -> None:
+        """Let the encoder come to its end; StorageError with its last words if that is not a good one."""
+        code = self._end()
+        if code:
+            raise self._error(f"it ended with {code}")
+
+    def ending(self) -> Iterator[None]:
+        """Tell the encoder that this was all, and give it slices of time until it is done."""
+        with suppress(OSError):  # what could not be handed on: `finish` tells
+            self._stdin.close()
+        while self._process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(SLICE)
+            yield
+
+    def kill(self) -> None:
+        """End the encoder at once."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._end()
+
+    def _end(self) -> int:
+        with suppress(OSError):  # what could not be handed on any more: the exit code tells
+            self._stdin.close()
+        code = self._process.wait()
+        if not self._said.closed:
+            self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - 4000))
+            words = self._said.read().decode(errors="replace").splitlines()
+            self._words = "; ".join(line.strip() for line in words[-LAST_WORDS:])
+            self._said.close()
+        return code
+
+    def _error(self, otherwise: str) -> StorageError:
+        said = self._words or otherwise
+        return StorageError(f"cannot write {self._path}: ffmpeg said: {said}; free some space or choose another folder")
+
+
+def _running(path: Path, *args: str, told: bytes = b"") -> Iterator[None]:
+    encoder = _Encoder(path, *args)
+    try:
+        if told:
+            encoder.write(told)
+        yield from encoder.ending()
+        encoder.finish()
+    except BaseException:
+        encoder.kill()
+        raise
+
+
+def _hidden(path: Path, part: str = "") -> Path:
+    return path.with_name(f".{path.name}{part}.tmp")  # as all unfinished files of a run are called
+
+
+def _url(path: Path) -> str:
+    return f"file:{path}"  # a name with a colon or a percent sign is nothing but a name
+
+
+def _make_empty(path: Path, hidden: Path) -> None:
+    """Find out now whether the folder takes a new file, not after the first pictures."""
+    with _refusing(path):
+        hidden.unlink(missing_ok=True)
+        hidden.open("xb").close()
+
+
+def _put_in_place(made: Path, path: Path) -> None:
+    with _refusing(path):
+        with made.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(made, path)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"cannot write {path}: {reason}; free some space or choose another folder") from error

@@ -1,0 +1,156 @@
+"""The display: opened with clear words, and lost without taking the program along."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import ctypes.util
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pygame
+
+from ecs_rl.errors import CommandError
+from ecs_rl.viewer.layout import DESIGNED
+from ecs_rl.viewer.palette import NIGHT, ORANGE, SKY, TEXT
+
+UNSEEN = ("dummy", "offscreen")
+"""Drivers without a screen: nobody sees the window, nobody can close it."""
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+"""What names a screen on Linux."""
+ORDINARY_HEIGHT = 1080
+"""Screens with more lines than this get a larger window with larger letters."""
+
+
+class NoDisplay(CommandError):
+    """There is no screen to open a window on."""
+
+
+class DisplayLost(Exception):
+    """The window is gone: the screen went away, or the window system refuses to draw."""
+
+
+class Display:
+    """The one window of the program."""
+
+    def __init__(self, title: str, size: tuple[int, int] | None = None) -> None:
+        os.environ.setdefault("SDL_WINDOWS_DPI_AWARENESS", "permonitorv2")
+        os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # ours save the run; SDL would make an event of SIGTERM
+        if sys.platform.startswith("linux") and not any(map(os.environ.get, SCREENS)):
+            raise NoDisplay("there is no display to open a window on")  # SDL's libraries complain before they say so
+        try:
+            pygame.display.init()
+            pygame.font.init()
+        except pygame.error as error:
+            raise NoDisplay(f"there is no display to open a window on ({error})") from None
+        self.driver = pygame.display.get_driver()
+        if self.driver == "offscreen" and os.environ.get("SDL_VIDEODRIVER") != "offscreen":
+            pygame.display.quit()  # SDL's way to say that it found nothing
+            raise NoDisplay("there is no display to open a window on")
+        desktop = (pygame.display.get_desktop_sizes() or [DESIGNED])[0]
+        self.dpi_scale = max(1.0, round(desktop[1] / ORDINARY_HEIGHT * 4) / 4) if self.seen else 1.0
+        self.size = size or (_fitting(desktop, self.dpi_scale) if self.seen else DESIGNED)
+        self.is_full = False
+        self.is_minimised = False
+        try:
+            pygame.display.set_icon(_icon())
+            self.surface = pygame.display.set_mode(self.size, pygame.RESIZABLE)
+        except pygame.error as error:
+            pygame.display.quit()
+            raise NoDisplay(f"the display refuses a window ({error})") from None
+        pygame.display.set_caption(title)
+        self._guard = _X11Guard() if self.driver == "x11" else None
+
+    @property
+    def seen(self) -> bool:
+        """Whether anybody can see the window."""
+        return self.driver not in UNSEEN
+
+    def events(self) -> list[pygame.event.Event]:
+        """Return what happened since the last look."""
+        found = self._try(pygame.event.get)
+        for event in found:
+            if event.type in (pygame.WINDOWMINIMIZED, pygame.WINDOWHIDDEN):
+                self.is_minimised = True
+            elif event.type in (pygame.WINDOWRESTORED, pygame.WINDOWSHOWN, pygame.WINDOWEXPOSED):
+                self.is_minimised = False
+        self.surface = pygame.display.get_surface() or self.surface
+        return list(found)
+
+    def flip(self) -> None:
+        """Show what was drawn."""
+        self._try(pygame.display.flip)
+
+    def toggle_full_screen(self) -> None:
+        """Fill the screen, or go back to the size from before."""
+        if not self.is_full:
+            self.size = self.surface.get_size()
+        self.is_full = not self.is_full
+        size, flags = ((0, 0), pygame.FULLSCREEN) if self.is_full else (self.size, pygame.RESIZABLE)
+        self.surface = self._try(lambda: pygame.display.set_mode(size, flags))
+
+    def _try(self, what: Callable[[], Any]) -> Any:
+        try:
+            done = what()
+        except pygame.error as error:
+            raise DisplayLost(str(error)) from None
+        if self._guard is not None and self._guard.is_lost:
+            raise DisplayLost("the connection to the screen broke")
+        return done
+
+    def close(self) -> None:
+        """Take the window away; one whose screen is gone cannot be given back, and asking for it would wait forever."""
+        if self._guard is not None:
+            with suppress(DisplayLost):
+                self._try(pygame.event.pump)  # so that a screen which went just now is known to be gone
+            atexit.unregister(pygame.quit)
+            if self._guard.is_lost:
+                return
+        pygame.display.quit()
+
+
+class _X11Guard:
+    """Keeps the program alive when the X server goes away; Xlib would end the process, and with it the training."""
+
+    def __init__(self) -> None:
+        self.is_lost = False
+        name = ctypes.util.find_library("X11")
+        x11 = ctypes.CDLL(name) if name else None
+        if x11 is None or not hasattr(x11, "XSetIOErrorExitHandler"):  # before libX11 1.7 there is no way
+            print("this window takes the program along should the screen go away", file=sys.stderr)
+            return
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        screen = get(pygame.display.get_wm_info()["display"], b"display")
+        # Both must outlive this object: X11 calls them.
+        self._error = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self._lose)
+        self._exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda screen, data: None)
+        _KEPT.append((self._error, self._exit))
+        x11.XSetIOErrorHandler(self._error)
+        x11.XSetIOErrorExitHandler(ctypes.c_void_p(screen), self._exit, None)
+
+    def _lose(self, screen: int | None) -> int:
+        self.is_lost = True
+        return 0
+
+
+_KEPT: list[Any] = []
+
+
+def _fitting(desktop: tuple[int, int], scale: float) -> tuple[int, int]:
+    """Return the designed size at this scale, no larger than nine tenths of the screen."""
+    share = min(scale, 0.9 * desktop[0] / DESIGNED[0], 0.9 * desktop[1] / DESIGNED[1])
+    return max(640, round(DESIGNED[0] * share)), max(360, round(DESIGNED[1] * share))
+
+
+def _icon() -> pygame.Surface:
+    """Return the program's picture: a pole on a cart."""
+    icon = pygame.Surface((64, 64))
+    icon.fill(NIGHT)
+    pygame.draw.rect(icon, SKY, (12, 42, 40, 14), border_radius=3)
+    pygame.draw.line(icon, ORANGE, (32, 44), (42, 8), 7)
+    pygame.draw.circle(icon, TEXT, (32, 46), 4)
+    return icon

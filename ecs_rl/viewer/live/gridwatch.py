@@ -1,0 +1,78 @@
+"""The grid: the training arenas themselves, read between two slices of the training."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ecs_rl.arrays import F64
+from ecs_rl.viewer.gather import Reader
+from ecs_rl.viewer.view import GridView
+from ecs_rl.world import World
+
+FADE = 0.5
+"""Seconds for which an arena shows that its episode has just ended."""
+CALM = 0.5
+"""Endings per second and arena that may flash brightly; more flash as much more faintly, or all would flicker."""
+MEMORY = 1.5
+"""Seconds over which endings are counted."""
+BRIGHTEST = 0.75
+SLOWEST = 0.4
+"""Seconds that a line takes to follow its return when episodes last less than that; then it shows their usual one."""
+
+
+class GridWatch:
+    """Looks at all arenas of a world, and at one of them in particular."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.arenas, self.selected = world, world.arenas, 0
+        self._reader = Reader(world)
+        self._episode = self._reader.clock.episode.copy()
+        self._ended: F64 = np.zeros(world.arenas)
+        self._rate: float | None = None
+        """Endings per second and arena; None before the second look."""
+        self._bars: F64 | None = None
+        self._low = self._high = 0.0
+
+    def pick(self, arena: int) -> None:
+        """Choose an arena."""
+        self.selected = arena
+
+    def view(self, seconds: float) -> GridView:
+        """Return all arenas now, so many seconds after the last look."""
+        view = self._reader.grid(selected=self.selected, ended=self._flashes(seconds))
+        return replace(view, bars=self._followed(view.returns, seconds), scale=self._scale(view.returns))
+
+    def _flashes(self, seconds: float) -> F64:
+        """Return how brightly each arena shows that its episode has just ended, calmer the more of them end."""
+        now = self._reader.clock.episode
+        ended = now != self._episode
+        if seconds > 0:
+            rate = float(np.maximum(0, now - self._episode).sum()) / self.arenas / seconds
+            share = 1.0 if self._rate is None else 1.0 - math.exp(-seconds / MEMORY)
+            self._rate = rate if self._rate is None else self._rate + (rate - self._rate) * share
+        self._episode = now.copy()
+        strength = BRIGHTEST * min(1.0, CALM / max(self._rate or 0.0, 1e-9))
+        self._ended = np.where(ended, strength, np.maximum(0.0, self._ended - seconds / FADE * strength))
+        return self._ended
+
+    def _followed(self, returns: F64, seconds: float) -> F64:
+        """Return the returns, smoothed where episodes are too short to be followed by eye."""
+        slow = SLOWEST * min(1.0, (self._rate or 0.0) * SLOWEST)
+        share = 1.0 - math.exp(-seconds / slow) if slow > 0 else 1.0
+        good = np.where(np.isfinite(returns), returns, 0.0)
+        before = good if self._bars is None else self._bars
+        self._bars = before + (good - before) * share
+        return self._bars
+
+    def _scale(self, returns: F64) -> tuple[float, float]:
+        """Return the returns at both ends of the lines: full is solved, or the most that was seen."""
+        good = returns[np.isfinite(returns)]
+        self._low = min(self._low, float(good.min(initial=0.0)))
+        self._high = max(self._high, float(good.max(initial=0.0)))
+        goal = self.world.scene.solved_at
+        if goal is not None and goal > 0:
+            return (-goal if self._low < -0.02 * goal else 0.0), float(goal)
+        return self._low, max(self._high, self._low + 1e-9)

@@ -1,0 +1,299 @@
+"""The window: what is shown and what the user has switched on. Commands change it; `hud` tells what it looks like."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+import pygame
+
+from ecs_rl.commands.pipes import tell
+from ecs_rl.errors import EcsRlError, SceneError
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.history import History
+from ecs_rl.viewer.inspector import pick
+from ecs_rl.viewer.layout import Layout
+from ecs_rl.viewer.live import hud
+from ecs_rl.viewer.live.commands import Command, NewEpisode, Pixel, Quit
+from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.live.gridwatch import GridWatch
+from ecs_rl.viewer.live.keys import command_for
+from ecs_rl.viewer.live.mouse import Mouse
+from ecs_rl.viewer.live.programme import Programme
+from ecs_rl.viewer.live.recorder import Recorder
+from ecs_rl.viewer.live.shelf import Shelf
+from ecs_rl.viewer.live.work import Work
+from ecs_rl.viewer.profiler import Profiler
+from ecs_rl.viewer.show import Show
+from ecs_rl.viewer.view import Point, Tone, View
+
+REACH = 10
+"""Pixels from a body within which the mouse still takes hold of it."""
+SPOKEN = 3.5
+"""Seconds for which a message stays."""
+
+
+@dataclass
+class Message:
+    """Something the window says for a while."""
+
+    text: str
+    tone: Tone
+    until: float
+
+
+class Window:
+    """One or several shows, the panels around them, and the training behind them if there is one."""
+
+    def __init__(
+        self,
+        display: Display,
+        shows: Sequence[Show],
+        *,
+        folder: Path,
+        run: str = "",
+        work: Work | None = None,
+        shelf: Shelf | None = None,
+        history: History | None = None,
+        programme: Programme | None = None,
+    ) -> None:
+        self.display, self.shows, self.run = display, list(shows), run
+        self.work, self.shelf, self.history, self.programme = work, shelf, history, programme
+        self.painter = Painter(display.dpi_scale)
+        self.profiler, self.recorder, self.mouse = Profiler(), Recorder(folder), Mouse()
+        self.panels = {"mind", "learning"} if history is not None else {"mind"}
+        self.grid: GridWatch | None = None
+        self.camera: Camera | None = None
+        self.selected: str | None = None
+        self.turbo = self.closing = False
+        self.messages: list[Message] = []
+        self.held = 0
+        """The number of the show whose body the mouse holds."""
+        self.touched_at = perf_counter()
+        """When the user last did something."""
+        self.stale = True
+        """Something has changed that should be seen at once."""
+        self.rates = hud.Rates()
+        self.seen: View = View(hud.status(self))
+        self.layout: Layout = self.painter.layout(display.surface.get_size())
+
+    @property
+    def show(self) -> Show:
+        """The first show."""
+        return self.shows[0]
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    def answer(self) -> None:
+        """Carry out what the user has asked for since the last time."""
+        for event in self.display.events():
+            for command in self.commands(event):
+                self.do(command)
+
+    def commands(self, event: pygame.event.Event) -> list[Command]:
+        """Return what an event asks for."""
+        if event.type == pygame.QUIT:
+            return [Quit()]
+        if event.type == pygame.KEYDOWN:
+            found = command_for(event, trains=self.work is not None)
+            self.touched_at = perf_counter()
+            return [found] if found is not None else []
+        if event.type in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEWHEEL):
+            self.touched_at = perf_counter()
+        if event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
+            self.stale = True
+        return list(self.mouse.commands(event))
+
+    def do(self, command: Command) -> None:
+        """Carry out a command; what it cannot do it says on the screen."""
+        try:
+            command.do(self)
+        except EcsRlError as error:
+            self.say(str(error), "bad")
+        self.stale = True
+
+    def say(self, text: str, tone: Tone = "plain", *, aloud: bool = False) -> None:
+        """Show a message for a while; what must not be missed goes to the terminal too."""
+        if aloud or tone == "bad":
+            tell(text, sys.stderr)
+        self.messages = [*self.messages[-3:], Message(text, tone, perf_counter() + SPOKEN)]
+
+    # --- time and episodes ------------------------------------------------------------------------------------------
+
+    @property
+    def speed(self) -> float:
+        """Times real time."""
+        return self.show.speed
+
+    def set_speed(self, speed: float) -> None:
+        """Play every show at this speed."""
+        for show in self.shows:
+            show.speed = speed
+
+    def pause_stage(self, rest: bool) -> None:
+        """Stop every show, or let it go on."""
+        for show in self.shows:
+            show.paused = rest
+
+    def advance(self, seconds: float, budget: float) -> None:
+        """Let time pass on every show."""
+        try:
+            for show in self.shows if self.grid is None else ():  # nobody sees the stage behind the grid
+                show.advance(seconds, budget / len(self.shows))
+        except SceneError as error:  # such as a rule that fails where only a kick can bring a body
+            self.say(str(error), "bad")
+            NewEpisode().do(self)
+        if self.programme is not None:
+            self.programme.look(self.shows)
+        else:
+            for show in self.shows:
+                show.ended.clear()
+
+    def turn_checkpoint(self, by: int) -> None:
+        """Let an earlier or a later policy play."""
+        if self.shelf is None or len(self.shows) > 1:
+            self.say("there is nothing else to choose from here", "warn")
+            return
+        label = self.shelf.turn(by, self.shows)
+        self.say(f"on the stage: {label}" if label else "there is no checkpoint yet", "plain" if label else "warn")
+
+    def toggle_grid(self) -> None:
+        """Look at all training arenas, or back at the stage."""
+        assert self.work is not None
+        self.grid = GridWatch(self.work.training.world) if self.grid is None else None
+
+    def show_chosen_arena(self) -> None:
+        """Bring the arena that is chosen in the grid to the stage."""
+        if self.grid is None:
+            return
+        assert self.work is not None
+        chosen = self.grid.selected
+        self.show.adopt(self.work.training.world, chosen, f"training arena {chosen}")
+        self.grid, self.selected = None, None
+
+    # --- training ---------------------------------------------------------------------------------------------------
+
+    def training_is_open(self) -> bool:
+        """Return whether the training goes on; says so if it does not."""
+        if self.work is None or self.work.is_saved:
+            self.say("training is over", "warn")
+            return False
+        return True
+
+    def save_checkpoint(self) -> None:
+        """Write a checkpoint as soon as the tick is complete."""
+        if self.training_is_open():
+            assert self.work is not None
+            self.work.save(self.say)
+
+    def evaluate(self) -> None:
+        """Hold an evaluation as soon as the tick is complete."""
+        if self.training_is_open():
+            assert self.work is not None
+            self.work.evaluate(self.say)
+
+    # --- mouse ------------------------------------------------------------------------------------------------------
+
+    def show_at(self, pixel: Pixel) -> int | None:
+        """Return the number of the show under a pixel."""
+        if self.grid is not None:
+            return None
+        number = self.painter.cell_at(self.seen, self.layout, pixel) if self.seen.panes else 0
+        inside = number is not None and self._area(number).collidepoint(pixel)
+        return number if inside else None
+
+    def _area(self, number: int) -> pygame.Rect:
+        return self.painter.stage_at(self.seen, self.layout, number)
+
+    def metres(self, pixel: Pixel, number: int) -> Point:
+        """Return the point of an arena that a pixel shows."""
+        x, y = self._area(number).topleft
+        return self._camera().metres((pixel[0] - x, pixel[1] - y))
+
+    def _camera(self) -> Camera:
+        camera = self.camera or self.painter.home(self.seen, self.layout)
+        return camera or Camera((0.0, 0.0), 50.0, (0.0, 0.0))
+
+    def body_at(self, pixel: Pixel) -> tuple[int, str | None]:
+        """Return the show and the body under a pixel."""
+        number = self.show_at(pixel)
+        if number is None:
+            return 0, None
+        stage = self.seen.panes[number].stage if self.seen.panes else self.seen.stage
+        reach = REACH * self.layout.scale / self._camera().zoom
+        return number, pick(stage, self.metres(pixel, number), reach) if stage is not None else None
+
+    def grab(self, pixel: Pixel) -> None:
+        """Take hold of the body under a pixel."""
+        self.held, role = self.body_at(pixel)
+        if role is not None:
+            self.shows[self.held].grab(role, self.metres(pixel, self.held))
+
+    def drag(self, pixel: Pixel) -> None:
+        """Move the hand."""
+        self.shows[self.held].drag(self.metres(pixel, self.held))
+
+    def let_go(self) -> None:
+        """Hold nothing."""
+        for show in self.shows:
+            show.let_go()
+
+    def click(self, pixel: Pixel) -> None:
+        """Choose what is under a pixel."""
+        if self.grid is None:
+            if self.show_at(pixel) is not None:
+                self.selected = self.body_at(pixel)[1]
+            return
+        arena = self.painter.cell_at(self.seen, self.layout, pixel)
+        if arena is not None:
+            self.grid.pick(arena)
+            self.show_chosen_arena()
+
+    def zoom(self, factor: float, pixel: Pixel) -> None:
+        """Show everything larger, what is under the pixel stays there."""
+        number = self.show_at(pixel)
+        if number is not None:
+            x, y = self._area(number).topleft
+            self.camera = self._camera().zoomed(factor, (pixel[0] - x, pixel[1] - y))
+
+    def pan(self, by: Point) -> None:
+        """Move the picture by so many pixels."""
+        if self.grid is None:
+            self.camera = self._camera().panned(*by)
+
+    # --- modes and pictures -----------------------------------------------------------------------------------------
+
+    def leave_mode(self) -> None:
+        """Leave what lies over everything first, then what changes the picture."""
+        for panel in ("help", "profile"):
+            if panel in self.panels:
+                self.panels -= {panel}
+                return
+        if self.selected is not None:
+            self.selected = None
+        elif self.grid is not None:
+            self.grid = None
+        elif self.turbo:
+            self.turbo = False
+        elif self.display.is_full:
+            self.display.toggle_full_screen()
+        elif self.camera is not None:
+            self.camera = None
+
+    def draw(self, seconds: float) -> None:
+        """Draw a frame, so many seconds after the last one."""
+        surface = self.display.surface
+        layout = self.painter.layout(
+            surface.get_size(), mind="mind" in self.panels, learning="learning" in self.panels and bool(self.history)
+        )
+        self.seen = hud.view(self, seconds)
+        if self.camera is not None and layout != self.layout:
+            home = self.painter.home(self.seen, layout)
+            self.camera = replace(self.camera, middle=home.middle) if home is not None else None
+        self.layout = layout
+        self.painter.draw(surface, self.seen, layout, self.camera)
+        self.stale = False

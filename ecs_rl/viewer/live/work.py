@@ -1,0 +1,112 @@
+"""The training as the window runs it: a slice at a time between two frames, to the same bits as without a window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+
+from ecs_rl.training import Training
+from ecs_rl.viewer.view import Tone
+
+Say = Callable[[str, Tone], None]
+_OVER = object()
+
+
+class Work:
+    """Runs a training in slices; what somebody asks for in between waits for the end of the tick."""
+
+    def __init__(self, training: Training, after: Callable[[], None]) -> None:
+        self.training, self._after = training, after
+        self.is_saved = False
+        """The training is over, and all of it is on disk."""
+        self._slices: Iterator[None] | None = None
+        self._asked: list[Iterator[None]] = []
+        self._paused_at: float | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether it rests."""
+        return self._paused_at is not None
+
+    def pause(self, rest: bool) -> None:
+        """Rest, or go on; the time in between does not count as training."""
+        if rest and self._paused_at is None:
+            self._paused_at = perf_counter()
+        elif not rest and self._paused_at is not None:
+            self.training.leave_out(perf_counter() - self._paused_at)
+            self._paused_at = None
+
+    def save(self, say: Say) -> None:
+        """Write a checkpoint once the present tick is complete."""
+        self._asked.append(self._aside(self._save(say)))
+
+    def evaluate(self, say: Say) -> None:
+        """Hold an evaluation once the present tick is complete."""
+        self._asked.append(self._aside(self._evaluate(say)))
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self._asked) or not (self.paused or self.is_saved)
+
+    def run(self, until: float) -> None:
+        """Work until the clock shows this moment, or there is nothing to do."""
+        while self.busy and perf_counter() < until:
+            self._slice()
+
+    def finish_tick(self) -> None:
+        """Bring the present tick, or what else is under way, to its end."""
+        self._asked.clear()
+        self.pause(False)
+        while self._slices is not None:
+            self._slice()
+
+    def save_all(self) -> None:
+        """End the training after the present tick, and bring all of it to disk."""
+        self.finish_tick()
+        for _ in self._end():
+            pass
+
+    def _slice(self) -> None:
+        if self._slices is None:
+            self._slices = self._next()
+        if next(self._slices, _OVER) is _OVER:
+            self._slices = None
+
+    def _next(self) -> Iterator[None]:
+        if self._asked:
+            return self._asked.pop(0)
+        return self._end() if self.training.done else self._tick()
+
+    def _tick(self) -> Iterator[None]:
+        yield from self.training.slices()
+        self._after()
+
+    def _end(self) -> Iterator[None]:
+        yield from self.training.finishing()
+        self.is_saved = True
+
+    def _aside(self, job: Iterator[None]) -> Iterator[None]:
+        """Do what was asked for, also in the middle of a pause, which then goes on."""
+        rests = self.paused
+        self.pause(False)
+        yield from job
+        if rests:
+            self.pause(True)
+
+    def _save(self, say: Say) -> Iterator[None]:
+        session = self.training.session
+        path = session.save_checkpoint()
+        kept = f"{path.name} is written: the newest {session.keep_checkpoints} stay" if path else ""
+        say(kept or "there is no run to write to", "good" if path else "warn")
+        yield
+
+    def _evaluate(self, say: Say) -> Iterator[None]:
+        session, exam = self.training.session, self.training.exam
+        if exam.taken_at == session.total_steps:
+            say("this very step is evaluated already", "warn")
+            return
+        best = session.best_eval
+        yield from self.training.examine()
+        if exam.last is not None:
+            say(f"evaluation: {exam.last:.1f}{', the best so far' if session.best_eval != best else ''}", "good")

@@ -1,0 +1,214 @@
+"""The mind's log: what the watched agent saw, did, expected and earned, and what really came of it."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.agents.base import Insight, insight_of
+from ecs_rl.arrays import F32, F64
+from ecs_rl.components import Action, Clock, Ending, Episodes, Explosion, NextObservation, Observation, Reward
+from ecs_rl.processors.judge import Judge
+from ecs_rl.viewer.view import MindView, Option, Seen, Term
+
+if TYPE_CHECKING:
+    from ecs_rl.agents.base import Agent
+    from ecs_rl.world import Seat, World
+
+WINDOW = 300
+"""Ticks that the plot goes back, over the ends of episodes."""
+KNOWN = 0.05
+"""Once what is still to come counts less than this, a return is as good as known."""
+
+
+class Fate(Enum):
+    """How an episode went on after a tick."""
+
+    RUNNING = "running"
+    TERMINATED = "terminated"
+    TRUNCATED = "truncated"
+    CUT = "cut"
+    """By hand, by an explosion, or because somebody looked elsewhere: what would have come is never known."""
+
+
+@dataclass(slots=True)
+class Moment:
+    """One tick of the watched agent."""
+
+    seen: F32
+    """(numbers,) What it decided on."""
+    did: NDArray[Any]
+    reward: float
+    fate: Fate
+    after: F32 | None = None
+    """(numbers,) The last sight of an episode that time cut."""
+    worth: float = math.nan
+    worth_after: float = math.nan
+
+
+class MindLog:
+    """Notes each tick of one agent of a world (`saw`) and tells them as the mind's view, once per frame.
+
+    `plan` is the agent's place among the arena's agents. The agent is asked what it thinks in one batch per frame.
+    """
+
+    def __init__(self, world: World, agents: Mapping[str, Agent], plan: int = 0) -> None:
+        self.plan = world.arena.agents[plan]
+        crew, self._seat, self._terms = _place(world, plan)
+        self._seen, self._after = world.of(crew, Observation), world.of(crew, NextObservation)
+        self._did, self._reward = world.of(crew, Action), world.of(crew, Reward)
+        self._clock, self._ending, self._explosion = world.one(Clock), world.one(Ending), world.one(Explosion)
+        self._episodes = world.one(Episodes)
+        judge = world.stages["judge"]
+        assert isinstance(judge, Judge)
+        self._judge = judge
+        self._moments: deque[Moment] = deque(maxlen=WINDOW)
+        self._fresh = 0
+        """How many of the newest moments nobody has asked the agent about."""
+        self._next = (-1, -1, -1)
+        names = self.plan.observation_names
+        self._low, self._high = -np.ones(len(names)), np.ones(len(names))
+        self._earned: tuple[F64, F64] = (np.full(len(self.plan.earns), math.nan),) * 2
+        self._thought: Insight | None = None
+        self._view: MindView | None = None
+        self.use(agents)
+
+    def use(self, agents: Mapping[str, Agent]) -> None:
+        """Ask other agents from now on, about the newest moment too; what was noted and expected before stays."""
+        self._agent = agents.get(self.plan.policy)
+        self._fresh = max(self._fresh, min(1, len(self._moments)))
+        self._view = None
+
+    def forget(self) -> None:
+        """The arena or its episode was changed by hand: nobody will know what the running episode would have earned."""
+        if self._moments and self._moments[-1].fate is Fate.RUNNING:
+            self._moments[-1].fate = Fate.CUT
+            self._view = None
+
+    # --- once per tick ----------------------------------------------------------------------------------------------
+
+    def saw(self, arena: int) -> None:
+        """Note the tick that has just been judged, before the arena starts again; only copies are made."""
+        row, tick = self._seat.rows.start + arena, int(self._clock.tick[arena])
+        here = (arena, int(self._clock.episode[arena]), tick)
+        if here != self._next:
+            self.forget()
+        self._next = (*here[:2], tick + 1)
+        fate = self._fate(arena)
+        after = self._after.value[row].copy() if fate is Fate.TRUNCATED else None
+        did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
+        self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after))
+        self._earned = self._judge.terms[self._terms, arena].copy(), self._episodes.terms[self._terms, arena].copy()
+        self._fresh += 1
+        self._view = None
+
+    def _fate(self, arena: int) -> Fate:
+        if not self._ending.ended[arena]:
+            return Fate.RUNNING
+        if self._explosion.now[arena]:
+            return Fate.CUT
+        return Fate.TERMINATED if self._ending.terminated[arena] else Fate.TRUNCATED
+
+    # --- once per frame ---------------------------------------------------------------------------------------------
+
+    def view(self) -> MindView:
+        """Return the mind as it is now; the same object while nothing has happened."""
+        if self._view is None:
+            self._ask()
+            self._view = self._told()
+        return self._view
+
+    def _ask(self) -> None:
+        """Let the agent think about all moments that are new to it, and about the ends that time cut, in one call."""
+        count = min(self._fresh, len(self._moments))
+        fresh = list(islice(reversed(self._moments), count))
+        self._fresh = 0
+        if not fresh:
+            return
+        seen = np.stack([moment.seen for moment in fresh])
+        self._low = np.minimum(self._low, seen.min(axis=0))
+        self._high = np.maximum(self._high, seen.max(axis=0))
+        cut = [moment for moment in fresh if moment.after is not None]
+        asked = np.concatenate((seen, *(moment.after[None] for moment in cut if moment.after is not None)))
+        self._thought = None if self._agent is None else insight_of(self._agent, asked)
+        worth = [math.nan] * len(asked) if self._thought is None else self._thought.worth.tolist()
+        for moment, value in zip(fresh, worth, strict=False):
+            moment.worth = value
+        for moment, value in zip(cut, worth[count:], strict=True):
+            moment.worth_after = value
+
+    def _told(self) -> MindView:
+        names, terms = self.plan.observation_names, tuple(self.plan.earns)
+        last = self._moments[-1].seen.tolist() if self._moments else [math.nan] * len(names)
+        numbers = zip(names, last, self._low.tolist(), self._high.tolist(), strict=True)
+        earned = zip(terms, self._earned[0].tolist(), self._earned[1].tolist(), strict=True)
+        kind = "probabilities" if self._thought is None else self._thought.kind
+        discount = float(getattr(self._agent, "discount", 1.0))
+        return MindView(
+            sees=tuple(Seen(name, value, low, high) for name, value, low, high in numbers),
+            kind=kind,
+            does=self._options(),
+            expected=np.array([moment.worth for moment in self._moments]),
+            came=came(list(self._moments), discount),
+            begins=tuple(i + 1 for i, m in enumerate(self._moments) if m.fate is not Fate.RUNNING),
+            earned=tuple(Term(name, now + 0.0, total + 0.0) for name, now, total in earned),  # no -0.0
+        )
+
+    def _options(self) -> tuple[Option, ...]:
+        thought, names = self._thought, self.plan.does.names
+        if thought is None or not self._moments:
+            return ()
+        values, did = thought.does[0].tolist(), self._moments[-1].did
+        named = list(zip(names, values, strict=True))
+        if thought.kind != "levers":
+            return tuple(Option(name, value, i == int(did)) for i, (name, value) in enumerate(named))
+        spread = [None] * len(names) if thought.spread is None else thought.spread.tolist()
+        taken = np.clip(did, -1.0, 1.0).tolist()  # as the world clips it
+        return tuple(
+            Option(*each, taken=set_to, spread=wide) for each, set_to, wide in zip(named, taken, spread, strict=True)
+        )
+
+
+def came(moments: list[Moment], discount: float) -> F64:
+    """Return (ticks,) the discounted return that followed each moment; NaN while too much of it is unknown.
+
+    An episode that time cut would have gone on: what the agent expected of its last sight stands for that.
+    """
+    found = np.full(len(moments), math.nan)
+    value, left, sure = 0.0, 1.0, False
+    for i in range(len(moments) - 1, -1, -1):
+        moment = moments[i]
+        if moment.fate is not Fate.RUNNING or i == len(moments) - 1:
+            value, left, sure = _beyond(moment)
+        value = moment.reward + discount * value
+        left *= discount
+        if sure or left < KNOWN:
+            found[i] = value
+    return found
+
+
+def _beyond(last: Moment) -> tuple[float, float, bool]:
+    """Return what comes after the last moment of an episode, how much is unknown, and whether that is all of it."""
+    if last.fate is Fate.TRUNCATED and math.isfinite(last.worth_after):
+        return last.worth_after, 1.0, True
+    return 0.0, 1.0, last.fate is Fate.TERMINATED
+
+
+def _place(world: World, plan: int) -> tuple[int, Seat, slice]:
+    """Return the crew's entity, the agent's seat, and its rows among all reward terms, which go by crews and seats."""
+    first = 0
+    for crew in world.crews:
+        for seat in crew.seats:
+            last = first + len(seat.plan.earns)
+            if seat.plan is world.arena.agents[plan]:
+                return crew.entity, seat, slice(first, last)
+            first = last
+    raise LookupError(f"no crew has a seat for agent {plan}")

@@ -1,0 +1,125 @@
+"""The help: every key, in as many columns as let the letters stay largest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pygame
+
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RULE, mix
+from ecs_rl.viewer.panels.hints import cap_width, draw_cap
+from ecs_rl.viewer.text import LARGE, NORMAL, SMALL
+from ecs_rl.viewer.view import HelpGroup
+
+EDGE, TOP, BETWEEN = 24, 50, 30
+"""Space beside the columns, above them, and from one to the next."""
+TITLE, ROW = 32, 24
+MARGIN = 8
+"""Pixels that the window shows around the help, at least."""
+SHRINKS = tuple(1.0 - 0.04 * i for i in range(14))
+MOST_COLUMNS = 4
+Columns = tuple[tuple[HelpGroup, ...], ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The columns, how wide each is, where the words begin in it, and the tools that draw it."""
+
+    columns: Columns
+    widths: tuple[int, ...]
+    words_at: tuple[int, ...]
+    size: tuple[int, int]
+    kit: Kit
+
+
+def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], kit: Kit) -> None:
+    """Darken the whole window and show every key."""
+    size = surface.get_size()
+    sheet = sheet_for(groups, size, kit.scale)
+    card = pygame.Rect((0, 0), sheet.size)
+    card.center = (size[0] // 2, size[1] // 2)
+    shade = kit.layers.get("shade", size, "shade", _paint_shade)
+    shade.set_alpha(170)
+    surface.blit(shade, (0, 0))
+    layer = kit.layers.get("help", card.size, (groups, size), lambda picture: _paint(picture, sheet))
+    surface.blit(layer, card)
+
+
+def _paint_shade(surface: pygame.Surface) -> None:
+    surface.fill(NIGHT)
+
+
+@lru_cache(maxsize=8)
+def sheet_for(groups: tuple[HelpGroup, ...], size: tuple[int, int], scale: float) -> Sheet:
+    """Return the sheet with the largest letters that fits a window; among those the one with the fewest columns."""
+    room = size[0] - 2 * MARGIN, size[1] - 2 * MARGIN
+    sheet = None
+    for shrink in SHRINKS:
+        kit = Kit(scale * shrink)
+        for count in range(1, min(MOST_COLUMNS, max(1, len(groups))) + 1):
+            sheet = _sheet(_shared_out(groups, count), kit)
+            if sheet.size[0] <= room[0] and sheet.size[1] <= room[1]:
+                return sheet
+    assert sheet is not None
+    return sheet
+
+
+def _sheet(columns: Columns, kit: Kit) -> Sheet:
+    caps = [max((_caps(keys, kit) for group in column for keys, _ in group.keys), default=0) for column in columns]
+    words_at = [wide + kit.px(10) for wide in caps]
+    words = [
+        max((kit.text.width(does, NORMAL - 0.5) for group in column for _, does in group.keys), default=0)
+        for column in columns
+    ]
+    widths = [at + wide + kit.px(2) for at, wide in zip(words_at, words, strict=True)]
+    least = kit.text.width("Keys and mouse", LARGE + 1) + kit.text.width("F1 or Esc closes this", SMALL) + kit.px(20)
+    inner = max(sum(widths) + (len(columns) - 1) * kit.px(BETWEEN), least)
+    tall = max((_height(column) for column in columns), default=0)
+    size = inner + 2 * kit.px(EDGE), kit.px(TOP) + round(tall * kit.scale) + kit.px(14)
+    return Sheet(columns, tuple(widths), tuple(words_at), size, kit)
+
+
+def _caps(keys: str, kit: Kit) -> int:
+    return sum(cap_width(key, kit) + kit.px(4) for key in keys.split(" ")) - kit.px(4)
+
+
+def _height(column: Sequence[HelpGroup]) -> int:
+    return sum(TITLE + len(group.keys) * ROW for group in column)
+
+
+def _shared_out(groups: tuple[HelpGroup, ...], count: int) -> Columns:
+    """Return the groups, in order, in so many columns of which the longest is as short as can be."""
+    if count <= 1 or len(groups) <= 1:
+        return (groups,)
+    ways = [(groups[:i], *_shared_out(groups[i:], count - 1)) for i in range(1, len(groups))]
+    return min(ways, key=lambda columns: max(map(_height, columns)))
+
+
+def _paint(surface: pygame.Surface, sheet: Sheet) -> None:
+    kit, (w, _) = sheet.kit, surface.get_size()
+    surface.fill(PANEL)
+    pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
+    kit.text.draw(surface, "Keys and mouse", (kit.px(EDGE), kit.px(28)), size=LARGE + 1)
+    told = "F1 or Esc closes this"
+    kit.text.draw(surface, told, (w - kit.px(EDGE), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
+    left = kit.px(EDGE)
+    for column, wide, words_at in zip(sheet.columns, sheet.widths, sheet.words_at, strict=True):
+        y = float(kit.px(TOP))
+        for group in column:
+            _paint_group(surface, group, (left, y), words_at, kit)
+            y += _height((group,)) * kit.scale
+        left += wide + kit.px(BETWEEN)
+
+
+def _paint_group(surface: pygame.Surface, group: HelpGroup, at: tuple[int, float], words_at: int, kit: Kit) -> None:
+    left, top = at
+    title_at = (left, top + 18 * kit.scale)
+    kit.text.draw(surface, group.title.upper(), title_at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))
+    for row, (keys, does) in enumerate(group.keys):
+        x, y = float(left), top + (TITLE + ROW * (row + 0.5)) * kit.scale
+        for key in keys.split(" "):
+            x = draw_cap(surface, key, x, y, kit) + kit.px(4)
+        kit.text.draw(surface, does, (left + words_at, y), size=NORMAL - 0.5, colour=DIM)

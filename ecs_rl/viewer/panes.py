@@ -1,0 +1,112 @@
+"""Panes: two to six stages side by side, all at one scale, so that checkpoints can be compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pygame
+
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, RULE
+from ecs_rl.viewer.stage import TONES, draw_stage
+from ecs_rl.viewer.text import NORMAL
+from ecs_rl.viewer.view import PaneView, Point
+
+GAP, HEAD = 6, 28
+"""Pixels between panes, and the height of a pane's head."""
+
+
+def pane_places(area: pygame.Rect, panes: Sequence[PaneView], kit: Kit) -> list[pygame.Rect]:
+    """Return where each pane is, its head included: equal rectangles in rows, as large as can be, the last centred."""
+    count, gap, head = len(panes), kit.px(GAP), kit.px(HEAD)
+    (x0, y0), (x1, y1) = _bounds(panes)
+    shape = max(x1 - x0, 1e-6) / max(y1 - y0, 1e-6)
+
+    def size(columns: int) -> tuple[int, int]:
+        rows = math.ceil(count / columns)
+        return (area.w + gap) // columns - gap, (area.h + gap) // rows - gap
+
+    def zoom(columns: int) -> float:
+        w, h = size(columns)
+        return min(w / shape, float(h - head))
+
+    columns = max(range(1, count + 1), key=zoom)
+    w, h = (max(1, length) for length in size(columns))
+    spare = -count % columns * (w + gap) // 2
+    first = count - count % columns
+    return [
+        pygame.Rect(
+            area.x + (i % columns) * (w + gap) + (spare if i >= first else 0), area.y + (i // columns) * (h + gap), w, h
+        )
+        for i in range(count)
+    ]
+
+
+def _bounds(panes: Sequence[PaneView]) -> tuple[Point, Point]:
+    """Return what shows the arenas of all panes."""
+    low, high = zip(*(pane.stage.bounds for pane in panes), strict=True)
+    return (min(x for x, _ in low), min(y for _, y in low)), (max(x for x, _ in high), max(y for _, y in high))
+
+
+def pane_camera(area: pygame.Rect, panes: Sequence[PaneView], kit: Kit) -> Camera:
+    """Return the camera of all panes; it counts pixels from the upper left corner of a pane's stage."""
+    w, h = _below_head(pane_places(area, panes, kit)[0], kit).size
+    top = kit.px(24)  # the caption is there
+    return Camera.fit(_bounds(panes), (0, top, w, max(1, h - top)), margin=min(kit.px(6), w // 8))
+
+
+def stage_of(area: pygame.Rect, panes: Sequence[PaneView], number: int, kit: Kit) -> pygame.Rect:
+    """Return where a pane's stage is, below its head."""
+    return _below_head(pane_places(area, panes, kit)[number], kit)
+
+
+def _below_head(place: pygame.Rect, kit: Kit) -> pygame.Rect:
+    head = min(kit.px(HEAD), place.h - 1)
+    return pygame.Rect(place.x, place.y + head, place.w, place.h - head)
+
+
+def draw_panes(
+    surface: pygame.Surface,
+    area: pygame.Rect,
+    panes: Sequence[PaneView],
+    kit: Kit,
+    camera: Camera | None = None,
+    *,
+    taken: int = 0,
+) -> None:
+    """Draw all panes; `taken` pixels to the right of the upper right one's caption are not free."""
+    surface.fill(NIGHT, area)
+    shown = camera or pane_camera(area, panes, kit)
+    places = pane_places(area, panes, kit)
+    corner = corner_of(places)
+    for number, (pane, place) in enumerate(zip(panes, places, strict=True)):
+        _draw_head(surface, place, pane, number, kit)
+        stage = _below_head(place, kit)
+        used = taken if number == corner else 0
+        draw_stage(surface, stage, pane.stage, shown, kit, name=f"pane {number}", taken=used)
+
+
+def corner_of(places: Sequence[pygame.Rect]) -> int:
+    """Return the number of the pane at the upper right."""
+    return max(range(len(places)), key=lambda i: (places[i].x - places[i].y * 10_000, i))
+
+
+def _draw_head(surface: pygame.Surface, place: pygame.Rect, pane: PaneView, number: int, kit: Kit) -> None:
+    size = (place.w, min(kit.px(HEAD), place.h))
+    told = (pane.title, pane.note, pane.tone)
+    layer = kit.layers.get(f"pane {number} head", size, told, lambda picture: _paint_head(picture, pane, kit))
+    surface.blit(layer, place.topleft)
+
+
+def _paint_head(surface: pygame.Surface, pane: PaneView, kit: Kit) -> None:
+    w, h = surface.get_size()
+    surface.fill(PANEL)
+    surface.fill(RULE, (0, h - kit.px(1), w, kit.px(1)))
+    edge, y = kit.px(12), h / 2
+    title = kit.text.draw(surface, pane.title, (edge, y), size=NORMAL, width=w - 2 * edge)
+    colour = DIM if pane.tone == "plain" else TONES[pane.tone]
+    room = w - edge - title.right - kit.px(14)
+    at = (w - edge, y)
+    kit.text.draw(surface, pane.note, at, size=NORMAL, colour=colour, face="numbers", anchor="right", width=room)

@@ -1,0 +1,82 @@
+"""The profiler: where the time of ticks and frames goes, averaged so that it can be read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+from ecs_rl.viewer.view import ProfileRow, ProfileView
+
+MEAN = 1.0
+"""Seconds that means go back."""
+RENEW = 0.25
+"""Seconds for which shown numbers stay as they are: faster than this nobody can read them."""
+MINUTE = 60.0
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """How evenly frames came during the last minute, seconds."""
+
+    frames: int = 0
+    longest: float = 0.0
+    p99: float = 0.0
+
+
+class Profiler:
+    """Is told of each frame, and tells what it cost."""
+
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
+        self._before: dict[str, float] = {}
+        self._total: dict[str, float] = {}
+        self._frames: deque[tuple[float, dict[str, float], dict[str, float]]] = deque()
+        """When, seconds of each stage, seconds of each part: the last second's frames, at least one."""
+        self._gaps: deque[tuple[float, float]] = deque()
+        self._last = clock()
+        self._view = ProfileView(())
+        self._viewed = -RENEW
+
+    def frame(self, seconds_in: Mapping[str, float], parts: Mapping[str, float]) -> None:
+        """Note a frame: the seconds that each stage has taken so far, and those of this frame's own parts."""
+        now = self._clock()
+        self._gaps.append((now, now - self._last))
+        self._last = now
+        spent = {name: seconds - self._before.get(name, seconds) for name, seconds in seconds_in.items()}
+        spent = {name: max(0.0, seconds) for name, seconds in spent.items()}  # another world begins at nothing
+        self._before = dict(seconds_in)
+        for name, seconds in spent.items():
+            self._total[name] = self._total.get(name, 0.0) + seconds
+        self._frames.append((now, spent, dict(parts)))
+        while len(self._frames) > 1 and self._frames[0][0] <= now - MEAN:
+            self._frames.popleft()
+        while self._gaps[0][0] <= now - MINUTE:
+            self._gaps.popleft()
+
+    def view(self) -> ProfileView:
+        """Return what to show; the same object for a quarter of a second."""
+        if self._frames and self._last - self._viewed >= RENEW:
+            self._viewed = self._last
+            self._view = self._measured()
+        return self._view
+
+    def _measured(self) -> ProfileView:
+        _, spent, parts = self._frames[-1]
+        count = len(self._frames)
+        total = sum(self._total.values()) or 1.0
+        rows = []
+        for name, seconds in spent.items():
+            mean = sum(each.get(name, 0.0) for _, each, _ in self._frames) / count
+            rows.append(ProfileRow(name, seconds * 1e3, mean * 1e3, self._total[name] / total))
+        means = {name: sum(each.get(name, 0.0) for _, _, each in self._frames) / count for name in parts}
+        return ProfileView(tuple(rows), tuple((name, mean * 1e3) for name, mean in means.items()))
+
+    @property
+    def gaps(self) -> Gaps:
+        """The time from one frame to the next, over the last minute."""
+        lengths = sorted(gap for _, gap in self._gaps)
+        if not lengths:
+            return Gaps()
+        return Gaps(len(lengths), lengths[-1], lengths[min(len(lengths) - 1, int(len(lengths) * 0.99))])

@@ -1,0 +1,346 @@
+"""The show: one arena played in real time in a world of its own, for a window or a film. It never feeds the learner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+
+from ecs_rl.agents.base import ActMode, Agent
+from ecs_rl.columns import copy_arena
+from ecs_rl.components import Chance, Clock, Ending, Episodes, Explosion, Hand, Onlooker
+from ecs_rl.processors.judge import Judge
+from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.roles import Role
+from ecs_rl.schedule import ON_STAGE
+from ecs_rl.training import choosers
+from ecs_rl.viewer.gather import Reader
+from ecs_rl.viewer.mind import MindLog
+from ecs_rl.viewer.numbers import signed
+from ecs_rl.viewer.shapes import place
+from ecs_rl.viewer.view import Point, StageView, Tone
+from ecs_rl.world import World
+
+REST = 1.0
+"""Seconds for which the picture of an ending stays: real ones, or the stage's where those pass faster."""
+MEASURE = 0.5
+"""Seconds over which the reached speed is measured."""
+KICK = 2.0
+"""Metres per second that a kick adds, about."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One episode that was watched to its end."""
+
+    arena: int
+    seed: int
+    total: float
+    length: int
+    reasons: tuple[str, ...]
+    """The names of the rules that ended it; none if time was up."""
+    terms: Mapping[str, float]
+    """What each named reward added up to."""
+    terminated: bool
+    tone: Tone
+    counts: bool
+    """Nobody pulled or kicked, and all of it was played by the policy that the show began with, in its mode."""
+
+
+class Show:
+    """Plays the episodes that `seeds` name, each in an arena of its own, and watches one of them."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        agents: Mapping[str, Agent],
+        *,
+        seeds: Sequence[int],
+        arena: int = 0,
+        sampled: bool = False,
+        label: str = "",
+        stays: bool = False,
+    ) -> None:
+        self.scene, self.seeds, self.arena = scene, tuple(seeds), arena
+        self.names = [f"seed {seed}" for seed in seeds]
+        self.sampled, self.stays = sampled, stays
+        self.paused, self.speed, self.reached = False, 1.0, 1.0
+        self.touched = False
+        self.note = ""
+        """What else the caption says."""
+        self.ended: list[Ended] = []
+        """Episodes since somebody last looked, who clears it."""
+        self.outcome: Ended | None = None
+        """How the episode ended whose last picture still stands."""
+        self.hand = Hand(arena)
+        self.world = World(
+            scene,
+            arenas=len(self.seeds),
+            seeds=self.seeds,
+            policies=choosers(agents, self.mode),
+            stages=ON_STAGE,
+            resources=(self.hand, Onlooker(self._look)),
+        )
+        self.clock, self.episodes = self.world.one(Clock), self.world.one(Episodes)
+        self._keys = self.world.one(Chance).key.copy()
+        self.reader, self.mind = Reader(self.world), MindLog(self.world, agents)
+        self.use(agents, label)
+        self._billed = (label, sampled)
+        self._fair = True
+        """The running episode was played by one policy in one mode."""
+        self._chance = np.random.default_rng(self.seeds[0] & 0xFFFFFFFF)
+        self._held: StageView | None = None
+        self._rest = 0.0
+        self._owed = 0.0
+        """Ticks that are due, the broken part of one included."""
+        self._measured = [0.0, 0.0]
+        self.reader.follow(arena)
+
+    # --- who plays --------------------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> ActMode:
+        """Whether actions are sampled or the best ones."""
+        return ActMode.SAMPLE if self.sampled else ActMode.GREEDY
+
+    def use(self, agents: Mapping[str, Agent], label: str) -> None:
+        """Let other agents play from the next tick on."""
+        self.agents, self.label, self._fair = agents, label, False
+        self.mind.use(agents)
+        for policy, choose in choosers(agents, self.mode).items():
+            self.world.drive(policy, choose)
+
+    def sample(self, sampled: bool) -> None:
+        """Draw the actions as training does, or take the best ones."""
+        self.sampled = sampled
+        self.use(self.agents, self.label)
+
+    # --- which episode ----------------------------------------------------------------------------------------------
+
+    @property
+    def episode(self) -> int:
+        """Which episode of the arena is to be seen; while its ending stands, the arena itself is in the next."""
+        return int(self.clock.episode[self.arena]) - int(self.resting)
+
+    def go_to(self, arena: int, episode: int = 0) -> None:
+        """Watch this arena's episode from its beginning, exactly as an evaluation plays it."""
+        self.world.one(Chance).key[:] = self._keys
+        self.names = [f"seed {seed}" for seed in self.seeds]
+        self._start(arena % len(self.seeds), episode)
+
+    def _start(self, arena: int, episode: int) -> None:
+        self.arena = arena
+        self.clock.episode[:] = episode
+        self.hand.arena, self.hand.role, self.hand.kicked = self.arena, None, None
+        self.world.start_over()
+        self._begin()
+
+    def restart(self) -> None:
+        """Begin the same episode again."""
+        self._start(self.arena, self.episode)
+
+    def new_episode(self) -> None:
+        """Begin the next episode of the arena."""
+        self._start(self.arena, self.episode + 1)
+
+    def adopt(self, source: World, arena: int, name: str) -> None:
+        """Go on here from where an arena of another world of the same scene stands, until somebody goes elsewhere."""
+        copy_arena(source, arena, self.world, self.arena)
+        self.names[self.arena] = name
+        self.world.physics.rebuild()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._owed = 0.0
+        self._open()
+        self.mind.forget()
+        self.reader.follow(-1)
+        self.reader.follow(self.arena)
+
+    # --- time -------------------------------------------------------------------------------------------------------
+
+    def advance(self, seconds: float, budget: float = math.inf) -> None:
+        """Let so many seconds of real time pass: run the ticks that are due, as far as the budget of seconds goes."""
+        if self.paused or seconds <= 0:
+            return
+        until = perf_counter() + budget
+        passed = seconds * self.speed
+        if self._held is not None:
+            self._rest -= max(passed, seconds)
+            if self._rest > 0 or self.stays:
+                return
+            self._go_on()
+        owed, done = self._owed + passed / self.scene.dt, 0
+        while owed >= 1.0 and perf_counter() < until:
+            self.world.tick()
+            owed, done = owed - 1.0, done + 1
+            if self._held is not None:
+                if math.isfinite(self.speed) or math.isinf(budget) or self.stays:
+                    break
+                self._go_on()  # nobody could see it
+        # What the budget left out stays out: the stage falls behind, it never catches up in a rush.
+        self._owed = owed % 1.0 if math.isfinite(owed) else 0.0
+        self._measure(seconds, done)
+
+    def tick(self) -> None:
+        """Run exactly one tick; the picture of an ending first gives way to the next beginning."""
+        if self._held is not None:
+            self._rest = 0.0
+            if not self.stays:
+                self._go_on()
+            return
+        self.world.tick()
+        self._owed = 0.0
+
+    def _go_on(self) -> None:
+        """Leave the picture of an ending; who kicked it kicked nothing."""
+        self.hand.kicked = None
+        self._open()
+        self.reader.follow(self.arena)
+
+    def _open(self) -> None:
+        """Let an episode begin that nobody has touched."""
+        self._held, self.outcome, self._rest, self.touched, self._fair = None, None, 0.0, False, True
+
+    def _measure(self, seconds: float, ticks: int) -> None:
+        self._measured[0] += seconds
+        self._measured[1] += ticks * self.scene.dt
+        if self._measured[0] >= MEASURE:
+            self.reached = self._measured[1] / self._measured[0]
+            self._measured = [0.0, 0.0]
+
+    # --- hands ------------------------------------------------------------------------------------------------------
+
+    def grab(self, role: str, at: Point) -> None:
+        """Hold a body where it is at this point of the arena."""
+        if self.resting:
+            return
+        found = self._role(role)
+        x, y = found.position[self.arena]
+        angle = -float(found.angle[self.arena])
+        self.hand.arena, self.hand.role, self.hand.to = self.arena, found.number, at
+        self.hand.at = place((0.0, 0.0), angle, (at[0] - float(x), at[1] - float(y)))
+        self.touched = True
+
+    def drag(self, to: Point) -> None:
+        """Move the hand that holds a body."""
+        self.hand.to = to
+
+    def let_go(self) -> None:
+        """Hold nothing."""
+        self.hand.role = None
+
+    def poke(self, role: str | None = None) -> str:
+        """Kick a body, any one unless told, in a random direction; return its name, empty where all is over."""
+        if self.resting:
+            return ""
+        roles = self.world.arena.roles
+        found = roles[int(self._chance.integers(len(roles)))] if role is None else self._role(role)
+        angle, spin = self._chance.uniform(-math.pi, math.pi), self._chance.normal(0.0, 2.0)
+        self.hand.arena, self.hand.kicked = self.arena, found.number
+        self.hand.kick = (KICK * math.cos(angle), KICK * math.sin(angle), float(spin))
+        self.touched = True
+        return found.name
+
+    def _role(self, name: str) -> Role:
+        return next(role for role in self.world.arena.roles if role.name == name)
+
+    # --- pictures ---------------------------------------------------------------------------------------------------
+
+    def stage(self, *, caption: str | None = None, selected: str | None = None) -> StageView:
+        """Return the picture of this moment."""
+        if self._held is not None:
+            return self._held
+        blend = 1.0 if self.paused or self.hand.role is not None else min(1.0, self._owed)
+        view = self.reader.stage(self.arena, blend=blend, caption=caption or self.caption, selected=selected)
+        return replace(view, grip=self._grip())
+
+    @property
+    def resting(self) -> bool:
+        """Whether an episode has ended and its last picture still stands."""
+        return self._held is not None
+
+    @property
+    def rested(self) -> bool:
+        """Whether that picture has stood long enough; a show that `stays` then waits to be sent on."""
+        return self._held is not None and self._rest <= 0
+
+    @property
+    def total(self) -> float:
+        """What the episode that is to be seen has earned so far."""
+        return self.outcome.total if self.outcome is not None else float(self.episodes.terms[:, self.arena].sum())
+
+    @property
+    def caption(self) -> str:
+        """Who plays which episode, since when, and what it earned so far."""
+        who = f"{self.label}, {'sampled' if self.sampled else 'greedy'}".removeprefix(", ")
+        return "  ·  ".join(
+            part for part in (who, self.short_caption, f"return {signed(self.total)}", self.note) if part
+        )
+
+    @property
+    def short_caption(self) -> str:
+        """Which episode it is, and since when it runs."""
+        tick = self.outcome.length if self.outcome is not None else int(self.clock.tick[self.arena])
+        which = self.names[self.arena] + (f", episode {self.episode}" if self.episode else "")
+        return f"{which}  ·  {tick * self.scene.dt:.1f} s"
+
+    def _grip(self) -> tuple[Point, Point] | None:
+        if self.hand.role is None:
+            return None
+        role = self.world.arena.roles[self.hand.role]
+        x, y = role.position[self.arena].tolist()
+        return place((x, y), float(role.angle[self.arena]), self.hand.at), self.hand.to
+
+    # --- what the world's render stage calls --------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        self.reader.follow(self.arena)
+        self.mind.saw(self.arena)
+        if self.world.one(Ending).ended[self.arena]:
+            self._end()
+
+    def _end(self) -> None:
+        arena, ending = self.arena, self.world.one(Ending)
+        exploded = bool(self.world.one(Explosion).now[arena])
+        total, length = self.total, int(self.clock.tick[arena])
+        done = self.episodes.finished
+        reasons = []
+        if done is not None and not exploded:
+            row = int(np.flatnonzero(done.arena == arena)[0])
+            reasons = [n for n, fired in zip(self.episodes.reason_names, done.reasons[:, row], strict=True) if fired]
+        if exploded:
+            reasons = ["exploded"]
+        reason = ", ".join(reasons) or "time is up"
+        terminated = bool(ending.terminated[arena])
+        tone = self._tone(total, reasons)
+        counts = self._fair and not self.touched and (self.label, self.sampled) == self._billed
+        terms = dict(zip(self.episodes.term_names, self.episodes.terms[:, arena].tolist(), strict=True))
+        seed = self.seeds[arena]
+        ended = Ended(arena, seed, total, length, tuple(reasons), terms, terminated, tone, counts)
+        self.ended.append(ended)
+        mark = "  touched" if self.touched else ""
+        picture = self.reader.stage(arena, caption=self.caption)
+        self._held = replace(picture, ending=f"{reason}  {signed(total)}{mark}", ending_tone=tone, grip=self._grip())
+        self._rest, self.hand.role, self.outcome = REST, None, ended
+
+    def _tone(self, total: float, reasons: Sequence[str]) -> Tone:
+        """Return whether the ending was a good one: paid or fined under its own name, else solved or cut short."""
+        if "exploded" in reasons:
+            return "warn"
+        judge = self.world.stages["judge"]
+        assert isinstance(judge, Judge)
+        paid = dict(zip(self.episodes.term_names, judge.terms[:, self.arena].tolist(), strict=True))
+        named = sum(paid.get(reason, 0.0) for reason in reasons)
+        if named:
+            return "good" if named > 0 else "bad"
+        if self.scene.solved_at is not None and total >= self.scene.solved_at:
+            return "good"
+        return "bad" if reasons else "plain"
+
+    def close(self) -> None:
+        """Give the world back."""
+        self.world.close()

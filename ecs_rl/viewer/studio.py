@@ -1,0 +1,181 @@
+"""The studio: films of a show, picture by picture at a fixed rate: it needs no display, and no clock has a say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pygame
+
+from ecs_rl.agents.base import Agent
+from ecs_rl.scene.arena import Scene
+from ecs_rl.viewer.film import Film, check_film
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.kit import Kit, part_of
+from ecs_rl.viewer.numbers import signed
+from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
+from ecs_rl.viewer.show import Ended, Show
+from ecs_rl.viewer.stage import TONES, draw_stage, fitting
+from ecs_rl.viewer.text import LARGE
+from ecs_rl.viewer.view import PaneView, StageView, StatusView, View
+
+ENDING = 1.2
+"""Seconds that the picture of an ending stays."""
+CLIP_SIZE, CLIP_FPS = (960, 540), 30.0
+"""Of every clip, so that clips can be joined."""
+MP4_SIZE, MP4_FPS = (1280, 720), 30.0
+GIF_SIZE, GIF_FPS = (800, 450), 20.0
+"""A gif counts hundredths of a second: 20 pictures a second are exact, and it must stay small."""
+
+Draw = Callable[[pygame.Surface], None]
+
+
+def record_play(
+    shows: Sequence[Show],
+    path: Path,
+    *,
+    speed: float = 1.0,
+    size: tuple[int, int] | None = None,
+    fps: float | None = None,
+    view: Callable[[Sequence[Show]], View] | None = None,
+) -> Iterator[list[Ended]]:
+    """Film all episodes of these shows, side by side if there are several, and yield how each one ended on each.
+
+    Without a size or a rate it takes what suits an mp4 or a gif. A film that is not played to its end is thrown away.
+    """
+    check_film(path)
+    is_gif = path.suffix.lower() == ".gif"
+    size, fps = size or (GIF_SIZE if is_gif else MP4_SIZE), fps or (GIF_FPS if is_gif else MP4_FPS)
+    painter, view = Painter(), view or plain_view
+    with Film(path, size, fps) as film:
+
+        def draw(picture: pygame.Surface) -> None:
+            shown = view(shows)
+            layout = painter.layout(
+                picture.get_size(), mind=shown.mind is not None, learning=shown.learning is not None
+            )
+            painter.draw(picture, shown, layout)
+
+        for arena in range(len(shows[0].seeds)):
+            for show in shows:
+                show.go_to(arena)
+                show.stays, show.paused, show.speed = True, False, speed
+            for _ in film_episode(shows, film, draw):
+                pass
+            for _ in film_still(film, draw, ENDING):
+                pass
+            yield [show.ended[0] for show in shows]
+
+
+def plain_view(shows: Sequence[Show]) -> View:
+    """Return what a film shows unless told: the stage and the mind, or several stages, nothing of a window."""
+    show = shows[0]
+    status = StatusView(show.scene.name, state="playing", steps=None, speed_asked=show.speed, hint="")
+    if len(shows) > 1:
+        return View(status, panes=tuple(pane_of(each) for each in shows))
+    return View(status, stage=show.stage(), mind=show.mind.view())
+
+
+def pane_of(show: Show) -> PaneView:
+    """Return a show as one of several side by side."""
+    tone = show.outcome.tone if show.outcome is not None else "plain"
+    stage = show.stage(caption=show.short_caption)
+    return PaneView(
+        show.label, replace(stage, caption=show.short_caption), f"{signed(show.total)}  {show.note}".strip(), tone
+    )
+
+
+def shoot_clip(
+    scene: Scene,
+    agents: Mapping[str, Agent],
+    seeds: Sequence[int],
+    path: Path,
+    *,
+    text: str,
+    share: float,
+    longest: Callable[[], float],
+) -> Iterator[None]:
+    """Film the first of these episodes, played greedily in a world of its own, a picture at a time.
+
+    `text` and a bar of `share` tell how far training is. `longest` says, ever again, how many seconds it may take.
+    """
+    show = Show(scene, agents, seeds=seeds)
+    try:
+        yield
+        with Film(path, CLIP_SIZE, CLIP_FPS) as film:
+            yield
+            title = Title(scene.name, text, share)
+            yield from film_episode([show], film, lambda picture: title.draw(picture, show), longest)
+            title.stopped_after = None if show.ended else film.seconds
+            rest = longest() + ENDING - film.seconds  # nothing is left of it when all of a sudden there is no time
+            yield from film_still(film, lambda picture: title.draw(picture, show), min(ENDING, rest))
+            yield from film.finishing()
+    finally:
+        show.close()
+
+
+def film_episode(
+    shows: Sequence[Show], film: Film, draw: Draw, longest: Callable[[], float] = lambda: math.inf
+) -> Iterator[None]:
+    """Film the episode that the shows are at until all have ended it, or the film is this long."""
+    picture = pygame.Surface(film.size)
+    for show in shows:
+        show.ended.clear()
+    while not all(show.ended for show in shows) and film.seconds < longest():
+        draw(picture)
+        film.add(picture)
+        yield
+        for show in shows:
+            show.advance(1 / film.fps)
+
+
+def film_still(film: Film, draw: Draw, seconds: float) -> Iterator[None]:
+    """Film one picture for a while."""
+    picture = pygame.Surface(film.size)
+    draw(picture)
+    for _ in range(max(1, round(seconds * film.fps))):
+        film.add(picture)
+        yield
+
+
+class Title:
+    """Draws one arena with a line above it: the scene, how far training is, and the return as it grows."""
+
+    def __init__(self, scene: str, text: str, share: float) -> None:
+        self.scene, self.text, self.share = scene, text, share
+        self.stopped_after: float | None = None
+        """Seconds after which the film stops in the middle of the episode."""
+        self.kit = Kit(1.25)
+
+    def draw(self, surface: pygame.Surface, show: Show) -> None:
+        """Draw the show's picture of this moment."""
+        total = show.ended[0].total if show.ended else show.total
+        tone = show.ended[0].tone if show.ended else "plain"
+        stage = replace(show.stage(), caption="")
+        w, h = surface.get_size()
+        bar = self.kit.px(42)
+        area = pygame.Rect(0, bar, w, h - bar)
+        self._stage(surface, area, stage)
+        surface.fill(PANEL, (0, 0, w, bar))
+        edge, thin = self.kit.px(16), self.kit.px(3)
+        middle = (bar - thin) / 2
+        x = edge + self.kit.text.draw(surface, self.scene, (edge, middle), size=LARGE + 2).w + edge
+        self.kit.text.draw(surface, self.text, (x, middle), size=LARGE, colour=DIM)
+        colour = TONES[tone] if show.ended else TEXT
+        number = self.kit.text.draw(
+            surface, signed(total), (w - edge, middle), size=LARGE + 1, colour=colour, face="numbers", anchor="right"
+        )
+        self.kit.text.draw(
+            surface, self._label(), (number.x - self.kit.px(8), middle), size=LARGE, colour=DIM, anchor="right"
+        )
+        surface.fill(RAISED, (0, bar - thin, w, thin))
+        surface.fill(MAIN_LINE, (0, bar - thin, round(w * self.share), thin))
+
+    def _label(self) -> str:
+        return "return" if self.stopped_after is None else f"return after {self.stopped_after:.0f} s"
+
+    def _stage(self, surface: pygame.Surface, area: pygame.Rect, stage: StageView) -> None:
+        if part_of(surface, area) is not None:
+            draw_stage(surface, area, stage, fitting(stage, area, self.kit), self.kit)

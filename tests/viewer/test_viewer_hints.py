@@ -1,0 +1,104 @@
+"""Keys are named on the screen, where there is room and never over anything else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pygame
+import pytest
+from viewer_views import HINTS, STATUS, a_grid, a_view
+
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.panels import draw_status, modes_width
+from ecs_rl.viewer.panels.hints import fitting_hints, hints_width
+from ecs_rl.viewer.panels.status import _words
+from ecs_rl.viewer.view import Modes, View
+
+
+def frame(view: View, size: tuple[int, int] = (1280, 720)) -> np.ndarray:
+    surface, painter = pygame.Surface(size), Painter()
+    painter.draw(surface, view, painter.layout(size))
+    return pygame.surfarray.array3d(surface)
+
+
+def changed(one: np.ndarray, other: np.ndarray) -> pygame.Rect:
+    """The rectangle in which two pictures differ."""
+    xs, ys = np.nonzero((one != other).any(axis=2))
+    if not len(xs):
+        return pygame.Rect(0, 0, 0, 0)
+    left, top, right, bottom = (int(edge) for edge in (xs.min(), ys.min(), xs.max(), ys.max()))
+    return pygame.Rect(left, top, right - left + 1, bottom - top + 1)
+
+
+@pytest.mark.parametrize("size", [(640, 400), (900, 600), (1280, 720), (1920, 1080)])
+def test_hints_lie_at_the_lower_edge_of_the_stage_beside_the_scale(size: tuple[int, int]) -> None:
+    view = replace(a_view(), toasts=(), profile=None)
+    where = changed(frame(replace(view, hints=()), size), frame(view, size))
+    stage = Painter().layout(size).stage
+    assert where.w > 0
+    assert stage.contains(where)
+    assert where.y > stage.bottom - 60
+    assert where.x > stage.x + 100, "the scale is there"
+
+
+def test_as_many_hints_are_shown_as_fit() -> None:
+    kit = Kit()
+    assert fitting_hints(HINTS, 2000, kit) == HINTS
+    assert fitting_hints(HINTS, 0, kit) == ()
+    some = fitting_hints(HINTS, 300, kit)
+    assert 0 < len(some) < len(HINTS)
+    assert hints_width(some, kit) <= 300 < hints_width(HINTS[: len(some) + 1], kit)
+
+
+def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
+    painter = Painter()
+    layout = painter.layout((1280, 720))
+    view = replace(a_view(), toasts=(), profile=None, grid=a_grid())
+    where = changed(frame(replace(view, modes=Modes())), frame(view))
+    arenas = [
+        y for y in range(layout.stage.y, layout.stage.bottom) if painter.cell_at(view, layout, (60, y)) is not None
+    ]
+    assert max(arenas) < where.y
+
+
+def test_mode_chips_name_their_key_where_there_is_room() -> None:
+    kit, modes = Kit(), Modes(True, True, True, True, True)
+    roomy, tight = modes_width(modes, 1200, kit), modes_width(modes, 420, kit)
+    assert tight < roomy
+    for room in (0, 40, 150, 420, 900):
+        assert modes_width(modes, room, kit) <= max(room, kit.px(12))
+
+
+def test_play_mode_has_no_numbers_of_training() -> None:
+    playing = replace(
+        STATUS, state="playing", steps=None, steps_total=None, seconds_left=None, steps_per_second=None, best=None,
+        hint="F1 help · F3 profiler · Tab mind",
+    )  # fmt: skip
+    words = [word.text for word in _words(playing)]
+    assert words[:2] == ["stage speed", "16x"]
+    assert words[-3:] == ["F1 help", "F3 profiler", "Tab mind"]
+    assert "steps" not in words
+    for width in (320, 640, 1280):
+        surface = pygame.Surface((width, 34))
+        draw_status(surface, surface.get_rect(), playing, Kit())
+
+
+def test_the_first_hint_of_the_status_line_stays_longest() -> None:
+    surface, kit = pygame.Surface((330, 34)), Kit()
+    crowded = replace(STATUS, hint="F1 help · F3 profiler · Tab mind", run="")
+    draw_status(surface, surface.get_rect(), crowded, kit)
+    alone = pygame.Surface((330, 34))
+    draw_status(alone, alone.get_rect(), replace(crowded, hint="F1 help"), Kit())
+    assert (pygame.surfarray.array3d(surface) == pygame.surfarray.array3d(alone)).all()
+
+
+def test_the_heads_of_the_panels_show_the_keys_that_hide_them() -> None:
+    surface, painter = pygame.Surface((1280, 720)), Painter()
+    layout = painter.layout((1280, 720))
+    painter.draw(surface, a_view(), layout)
+    assert layout.mind is not None
+    assert layout.learning is not None
+    told = {key[0] for key in painter.kit.text._kept}
+    assert {"Tab", "M"} <= told

@@ -1,0 +1,98 @@
+"""A click finds the body that is meant, and the inspector tells what its components hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from viewer_views import HULL, LEG
+
+from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Touching, X, between
+from ecs_rl.viewer.gather import Reader
+from ecs_rl.viewer.inspector import inspect, pick
+from ecs_rl.viewer.view import DiscView, RoleView, StageView
+from ecs_rl.world import World
+
+STAGE = StageView(
+    roles=(
+        RoleView("hull", (0.0, 3.0), 0.0, (HULL,)),
+        RoleView("leg", (0.4, 2.9), math.pi / 2, (LEG,)),
+        RoleView("ball", (4.0, 1.0), 0.3, discs=(DiscView((0.0, 0.5), 0.5),)),
+        RoleView("lost", (math.nan, 0.0), 0.0, (HULL,)),
+    )
+)
+
+
+def test_a_point_inside_a_body_finds_it() -> None:
+    assert pick(STAGE, (-0.3, 3.1), 0.0) == "hull"
+    assert pick(STAGE, (4.0 - 0.5 * math.sin(0.3), 1.0 + 0.5 * math.cos(0.3)), 0.0) == "ball"
+
+
+def test_of_two_bodies_the_smaller_one_wins() -> None:
+    assert pick(STAGE, (0.2, 2.9), 0.1) == "leg", "it lies across, inside the hull"
+
+
+def test_outside_the_nearest_within_reach_is_found() -> None:
+    assert pick(STAGE, (0.0, 3.62), 0.2) == "hull"
+    assert pick(STAGE, (0.0, 3.62), 0.05) is None
+    assert pick(STAGE, (3.1, 1.2), 0.9) == "ball"
+    assert pick(StageView(), (0.0, 0.0), 9.0) is None
+
+
+def _scene(arena: Arena) -> None:
+    wind = arena.random("wind", between(2.0, 2.0))
+    body = arena.spawn("body", Body(mass=2.0), Box(1.0, 1.0), Start(x=1.5, y=0.5, angle=0.0))
+    arena.spawn("ghost", Body(spins=False), Disc(0.5), Start(x=-3.0, y=4.0, vx=3.0, vy=4.0))
+    arena.wall((-9, 0), (9, 0))
+    arena.agent(
+        sees=[X(body), Touching(body, arena.ground)],
+        does=Levers(push=Push(body, 4.0)),
+        earns={"wind": lambda: wind.value},
+    )
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    scene = Scene(about="inspected", max_ticks=50, dt=0.02).named("inspected", "", "inspected", _scene)
+    made = World(scene, arenas=2, policies={"policy": lambda seen: np.ones((2, 1), np.float32)})
+    for _ in range(5):
+        made.tick()
+    yield made
+    made.close()
+
+
+def test_every_component_of_a_role_is_told_with_its_unit(world: World) -> None:
+    view = inspect(world, 1, "body")
+    rows = {name: (value, unit) for name, value, unit in view.rows}
+    assert view.title == "body"
+    assert rows["Pose position"][1] == "m"
+    assert rows["Force force"] == (" 4.00   0.00", "N")
+    assert rows["mass"] == ("2.00", "kg")
+    assert rows["Touch"] == ("ground", "")
+    assert rows["Clock tick"] == ("5 of 50", "")
+    assert rows["Clock time"] == ("0.10", "s")
+    assert rows["Chance wind"] == (" 2.00", "")
+
+
+def test_rows_keep_their_places_whatever_happens(world: World) -> None:
+    before = [(name, unit) for name, _, unit in inspect(world, 0, "body").rows]
+    for _ in range(10):
+        world.tick()
+    assert [(name, unit) for name, _, unit in inspect(world, 0, "body").rows] == before
+
+
+def test_a_body_that_never_spins_and_one_that_is_lost_are_told_too(world: World) -> None:
+    rows = {name: value for name, value, _ in inspect(world, 0, "ghost").rows}
+    assert rows["inertia"] == "never spins"
+    assert rows["Touch"] == "nothing"
+    world.arena.roles[1].position[0] = math.nan
+    world.arena.roles[1].angle[0] = math.nan
+    rows = {name: value for name, value, _ in inspect(world, 0, "ghost").rows}
+    assert rows["Pose position"] == "-  -"
+
+
+def test_a_body_is_found_where_its_picture_is(world: World) -> None:
+    stage = Reader(world).stage(0)
+    assert pick(stage, (stage.roles[0].position[0], 0.9), 0.0) == "body"

@@ -1,0 +1,91 @@
+"""Panes lie side by side at one scale, and whoever clicks into one finds it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pygame
+import pytest
+from viewer_views import BOUNDS, a_comparison, a_grid, a_mind, a_stage, some_panes
+
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.panes import pane_camera, pane_places, stage_of
+from ecs_rl.viewer.view import PaneView
+
+SIZES = [(640, 400), (1280, 720), (700, 1200), (1920, 600)]
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+@pytest.mark.parametrize("size", SIZES)
+def test_panes_stay_apart_inside_and_of_one_size(count: int, size: tuple[int, int]) -> None:
+    area = pygame.Rect((0, 34), size)
+    places = pane_places(area, some_panes(count), Kit())
+    assert len(places) == count
+    assert len({place.size for place in places}) == 1
+    assert all(area.contains(place) for place in places)
+    for one, other in itertools.combinations(places, 2):
+        assert not one.colliderect(other)
+    assert sum(place.w * place.h for place in places) > 0.5 * area.w * area.h
+
+
+def test_a_wide_window_puts_a_tall_arena_s_panes_in_one_row() -> None:
+    tall = tuple(replace(pane, stage=replace(pane.stage, bounds=((-2, 0), (2, 9)))) for pane in some_panes(4))
+    places = pane_places(pygame.Rect(0, 0, 1280, 600), tall, Kit())
+    assert len({place.y for place in places}) == 1
+    wide = tuple(replace(pane, stage=replace(pane.stage, bounds=((-20, 0), (20, 2)))) for pane in some_panes(4))
+    assert len({place.x for place in pane_places(pygame.Rect(0, 0, 1280, 600), wide, Kit())}) == 1
+
+
+def test_one_camera_shows_the_whole_arena_of_every_pane() -> None:
+    area, kit = pygame.Rect(0, 34, 1280, 600), Kit()
+    larger = replace(a_stage(), bounds=((-9.6, -4.0), (12.0, 7.5)))
+    panes = (*some_panes(2), PaneView("other", larger))
+    camera = pane_camera(area, panes, kit)
+    stage = stage_of(area, panes, 0, kit)
+    room = pygame.Rect((0, 0), stage.size)
+    for corner in (*BOUNDS, *larger.bounds):
+        assert room.inflate(2, 2).collidepoint(camera.pixel(corner))
+
+
+def test_the_pane_under_the_mouse_is_found_and_so_is_the_arena_of_the_grid() -> None:
+    painter, view = Painter(), a_comparison(5)
+    layout = painter.layout((1280, 720))
+    for number in range(5):
+        assert painter.cell_at(view, layout, painter.stage_at(view, layout, number).center) == number
+    assert painter.cell_at(view, layout, (5, 5)) is None
+    grid = replace(view, panes=(), grid=a_grid(2))
+    found = {painter.cell_at(grid, layout, (x, y)) for x in range(0, 1280, 20) for y in range(0, 720, 20)}
+    assert found == {None, 0, 1}
+    assert painter.cell_at(replace(grid, grid=None, stage=a_stage()), layout, layout.stage.center) is None
+
+
+def test_panes_take_the_room_of_a_mind_that_nobody_looks_into() -> None:
+    painter, view = Painter(), a_comparison(2)
+    layout = painter.layout((1280, 720))
+    assert painter.stage_at(view, layout, 1).right == 1280
+    assert layout.mind is not None
+    assert painter.stage_at(replace(view, mind=a_mind()), layout, 1).right <= layout.mind.x
+    surface = pygame.Surface((1280, 720))
+    painter.draw(surface, view, layout)
+    painter.draw(surface, replace(view, mind=a_mind()), layout)
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_only_what_moves_is_painted_again(count: int) -> None:
+    surface, painter, view = pygame.Surface((900, 600)), Painter(), a_comparison(count)
+    layout = painter.layout((900, 600))
+    camera = painter.home(view, layout)
+    assert camera is not None
+    painter.draw(surface, view, layout, camera)
+    painted = painter.kit.layers.painted
+    moved = tuple(replace(pane, stage=replace(a_stage(0.1), caption="")) for pane in view.panes)
+    painter.draw(surface, replace(view, panes=moved), layout, camera)
+    assert painter.kit.layers.painted == painted
+
+
+@pytest.mark.parametrize("size", [(1, 1), (120, 90), (320, 200), (640, 400)])
+def test_small_windows_with_panes_are_drawn(size: tuple[int, int]) -> None:
+    surface, painter = pygame.Surface(size), Painter()
+    painter.draw(surface, a_comparison(6), painter.layout(size))

@@ -1,0 +1,89 @@
+"""The profiler's numbers are right, and calm enough to be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from ecs_rl.viewer.profiler import Profiler
+
+
+class Watch:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def run(profiler: Profiler, watch: Watch, frames: int, gap: float = 0.02) -> None:
+    for _ in range(frames):
+        watch.now += gap
+        spent = {"simulate": watch.now * 0.1, "learn": watch.now * 0.3}
+        profiler.frame(spent, {"train": gap * 0.4, "idle": gap * 0.6})
+
+
+def test_stages_cost_what_their_seconds_grew_by() -> None:
+    watch = Watch()
+    profiler = Profiler(watch)
+    run(profiler, watch, 100)
+    view = profiler.view()
+    simulate, learn = view.rows
+    assert (simulate.name, learn.name) == ("simulate", "learn")
+    assert simulate.now == pytest.approx(2.0)
+    assert learn.mean == pytest.approx(6.0)
+    assert (simulate.share, learn.share) == pytest.approx((0.25, 0.75))
+    assert dict(view.frame) == pytest.approx({"train": 8.0, "idle": 12.0})
+
+
+def test_the_mean_goes_back_one_second_and_the_share_to_the_beginning() -> None:
+    watch = Watch()
+    profiler = Profiler(watch)
+    profiler.frame({"simulate": 0.0, "learn": 0.0}, {})
+    watch.now += 0.1
+    profiler.frame({"simulate": 3.0, "learn": 0.0}, {})
+    for i in range(20):
+        watch.now += 0.1
+        profiler.frame({"simulate": 3.0, "learn": 0.05 * (i + 1)}, {})
+    simulate, learn = profiler.view().rows
+    assert simulate.mean == 0.0
+    assert learn.mean == pytest.approx(50.0)
+    assert (simulate.share, learn.share) == pytest.approx((0.75, 0.25))
+
+
+def test_numbers_change_at_most_four_times_a_second() -> None:
+    watch = Watch()
+    profiler = Profiler(watch)
+    shown = set()
+    for _ in range(100):
+        run(profiler, watch, 1)
+        shown.add(id(profiler.view()))
+        kept = profiler.view()
+        assert kept is profiler.view()
+    assert 6 <= len(shown) <= 9, "two seconds have passed"
+
+
+def test_the_longest_gap_of_the_last_minute_is_kept_and_then_forgotten() -> None:
+    watch = Watch()
+    profiler = Profiler(watch)
+    assert profiler.gaps.frames == 0
+    run(profiler, watch, 500)
+    run(profiler, watch, 1, gap=0.3)
+    run(profiler, watch, 500)
+    assert profiler.gaps.longest == pytest.approx(0.3)
+    assert profiler.gaps.p99 == pytest.approx(0.02)
+    run(profiler, watch, 3001)
+    assert profiler.gaps.longest == pytest.approx(0.02)
+    assert profiler.gaps.frames == pytest.approx(3000, abs=1)
+
+
+def test_before_the_first_frame_and_with_another_world_nothing_is_odd() -> None:
+    watch = Watch()
+    profiler = Profiler(watch)
+    assert profiler.view().rows == ()
+    run(profiler, watch, 3)
+    watch.now += 1
+    profiler.frame({"simulate": 0.0, "judge": 0.5}, {"idle": 0.1})
+    rows = profiler.view().rows
+    assert [(row.name, row.now, row.mean >= 0) for row in rows] == [("simulate", 0.0, True), ("judge", 0.0, True)]
