@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 
-from ecs_rl.components import Episodes
+from ecs_rl.components import Clock, Episodes
 from ecs_rl.components.mind import ChooseAction
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
@@ -32,19 +32,50 @@ def play_slices(
     scene: Scene, policies: Mapping[str, ChooseAction], seeds: Sequence[int]
 ) -> Generator[None, None, list[EpisodeRecord]]:
     """Do the same a tick at a time."""
-    world = World(scene, arenas=len(seeds), seeds=seeds, policies=policies)
+    examiner = Examiner(scene, policies)
     try:
-        episodes = world.one(Episodes)
+        return (yield from examiner.play(seeds))
+    finally:
+        examiner.close()
+
+
+class Examiner:
+    """Plays the same episodes again whenever it is asked, in one world that each time starts as a new one would."""
+
+    def __init__(self, scene: Scene, policies: Mapping[str, ChooseAction]) -> None:
+        self.scene, self.policies = scene, policies
+        self._world: World | None = None
+        self._seeds: tuple[int, ...] = ()
+
+    def play(self, seeds: Sequence[int]) -> Generator[None, None, list[EpisodeRecord]]:
+        """Play one episode for each seed, a tick at a time; return them in the seeds' order."""
+        world = self._ready(tuple(seeds))
+        episodes, began = world.one(Episodes), world.ticks
+        yield
         records: dict[int, EpisodeRecord] = {}
         while len(records) < len(seeds):
-            if world.ticks > scene.max_ticks * MOST_EXPLOSIONS:
-                check = f"train.py {scene.reference or scene.name} --check"
-                raise SceneError(f"{scene.name}: an arena explodes in every episode; see `{check}`")
+            if world.ticks - began > self.scene.max_ticks * MOST_EXPLOSIONS:
+                check = f"train.py {self.scene.reference or self.scene.name} --check"
+                raise SceneError(f"{self.scene.name}: an arena explodes in every episode; see `{check}`")
             world.tick()
             if episodes.finished is not None:
                 for arena, record in zip(episodes.finished.arena.tolist(), records_of(episodes), strict=True):
                     records.setdefault(arena, record)  # the arena's first; the ones after it do not count
             yield
         return [records[arena] for arena in range(len(seeds))]
-    finally:
-        world.close()
+
+    def _ready(self, seeds: tuple[int, ...]) -> World:
+        """Return the world at the beginning of these episodes."""
+        if self._world is None or seeds != self._seeds:
+            self.close()
+            self._world, self._seeds = World(self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies), seeds
+        else:
+            self._world.one(Clock).episode[:] = 0
+            self._world.start_over()
+        return self._world
+
+    def close(self) -> None:
+        """Give the world back."""
+        if self._world is not None:
+            self._world.close()
+            self._world = None

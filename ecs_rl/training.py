@@ -14,7 +14,7 @@ from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.components import Exam, Films, Journal, Session, Trail
 from ecs_rl.components.mind import ChooseAction
-from ecs_rl.evaluation import SEED, play_slices
+from ecs_rl.evaluation import SEED, Examiner
 from ecs_rl.filming import film_the_end, milestones, shoot
 from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.resume import surroundings
@@ -60,6 +60,7 @@ class Training:
     agents: dict[str, Agent]
     exam: Exam
     journal: Journal
+    examiner: Examiner
     until_solved: bool = False
     films: Films | None = None
     stop: str = ""
@@ -141,6 +142,7 @@ class Training:
             for _ in self.finishing(status):
                 pass
         finally:
+            self.examiner.close()
             self.world.close()
 
 
@@ -171,8 +173,8 @@ def prepare(
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
-    play = partial(play_slices, scene, choosers(agents, ActMode.GREEDY))
-    exam = Exam(eval_every, seeds, play, scene.solved_at)
+    examiner = Examiner(scene, choosers(agents, ActMode.GREEDY))
+    exam = Exam(eval_every, seeds, examiner.play, scene.solved_at)
     journal = Journal(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = World(
@@ -186,7 +188,7 @@ def prepare(
         resources=(exam, journal, Trail({}), films),
         debug=debug,
     )
-    training = Training(world, session, agents, exam, journal, until_solved, films)
+    training = Training(world, session, agents, exam, journal, examiner, until_solved, films)
     if run is not None:
         training.write_to(run)
     return training

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.commands import play as play_command
+from ecs_rl.commands import playing
 from ecs_rl.commands.play import main, table
 from ecs_rl.commands.train import main as train
 
@@ -29,8 +29,9 @@ def refusal(capsys: pytest.CaptureFixture[str], args: list[str], code: int) -> s
 
 @pytest.mark.parametrize("more", [[], ["--json"], ["--runs", "elsewhere"]], ids=["plain", "json", "elsewhere"])
 def test_without_any_run_it_says_so_with_3(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no run that can be used in " in (said := refusal(capsys, ["--headless", *more], 3))
-    assert "train one first" in said
+    for how in (["--headless"], ["--record", "film.mp4"], []):
+        assert "no run that can be used in " in (said := refusal(capsys, [*how, *more], 3))
+        assert "train one first" in said
 
 
 @pytest.mark.parametrize(
@@ -41,10 +42,9 @@ def test_without_any_run_it_says_so_with_3(more: list[str], capsys: pytest.Captu
         (["--headles"], "unknown flag '--headles': did you mean '--headless'?"),
         (["--headless", "--checkpoint", "bset"], "there is no checkpoint 'bset': name best, latest or a step"),
         (["--headless", "--episodes", "0"], "--episodes must be at least 1"),
-        ([], "play with --headless"),
-        (["--headless", "--record", "film.mp4"], "films are not there yet"),
         (["--headless", "--record", "film.txt"], "--record must end in .mp4 or .gif"),
-        (["balance", "--headless", "--compare", "best", "1000"], "not there yet"),
+        (["balance", "--compare", *"1234567"], "--compare shows at most 6 checkpoints, not 7: name fewer"),
+        (["balance", "--compare", "bset"], "there is no checkpoint 'bset': name best, latest or a step"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -84,7 +84,7 @@ def test_an_interruption_is_one_line_and_exits_with_130(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(play_command, "checkpoint_meant", interrupted)
+    monkeypatch.setattr(playing, "checkpoint_meant", interrupted)
     assert refusal(capsys, ["--headless"], 130) == "play.py: interrupted\n"
 
 

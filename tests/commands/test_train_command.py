@@ -61,7 +61,6 @@ def test_a_bad_command_is_refused_with_2_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["balance", "--watch"], "--watch is not there yet"),
         (["balance", "--agent", "sac"], "--agent sac is not there yet"),
         (["gym:CartPole-v1"], "'gym:CartPole-v1': Gymnasium environments cannot be trained yet"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import make_pictures
 import pytest
 
 from ecs_rl.commands.check import check_scene
@@ -13,6 +14,7 @@ from ecs_rl.commands.settings import PlaySettings, TrainSettings
 from ecs_rl.commands.train import main, recipes_of
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import tick_table
+from ecs_rl.viewer.live.keys import keys_table
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,6 +46,24 @@ def test_the_tick_table_is_made_from_the_schedule() -> None:
     found = re.search(r"<!-- tick table: [^>]*-->\n(.*?)\n<!-- end of tick table -->", README, re.S)
     assert found is not None
     assert found[1] == tick_table()
+
+
+def test_the_table_of_keys_is_made_from_the_bindings() -> None:
+    found = re.search(r"<!-- keys: [^>]*-->\n(.*?)\n<!-- end of keys -->", README, re.S)
+    assert found is not None
+    assert found[1] == keys_table()
+
+
+def test_the_pictures_are_there_and_small_enough_to_load() -> None:
+    shown = re.findall(r"\]\((assets/pictures/[\w.]+)\)", README)
+    assert len(shown) >= 2
+    for name in shown:
+        assert 20_000 < (ROOT / name).stat().st_size <= make_pictures.MOST_BYTES, name
+
+
+def test_the_command_for_the_pictures_makes_them(tmp_path: Path) -> None:
+    make_pictures.make(tmp_path, make_pictures.Plan(scene="balance", steps="6k", gif=(0.0, 1.0), still=1.0, clip=0.3))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["grid.png", "learning.gif", "window.png"]
 
 
 def test_ci_runs_the_readmes_test_command() -> None:

@@ -89,4 +89,4 @@ def test_a_step_into_the_infinite_leaves_the_policy_from_before_it(tmp_path: Pat
     earlier = train(*args, "--checkpoint-every", 8)
     _, tensors = read_checkpoint(earlier.run / "checkpoints" / "latest.safetensors")
     assert_finite_policy(tensors)
-    assert f"play.py {earlier.run} --headless --checkpoint latest" in earlier.err
+    assert f"play.py {earlier.run} --checkpoint latest" in earlier.err

@@ -66,8 +66,8 @@ class Loop:
         window = self.window
         window.answer()
         self._mark("events")
-        interval = TURBO_FRAME if window.turbo else FRAME
-        if not window.display.is_minimised and (window.stale or self._marked - self.drawn_at >= interval * 0.9):
+        due = window.stale or not window.turbo or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
+        if due and not window.display.is_minimised:
             self._draw()
 
     def _draw(self) -> None:

@@ -21,20 +21,24 @@ class Work:
         """The training is over, and all of it is on disk."""
         self._slices: Iterator[None] | None = None
         self._asked: list[Iterator[None]] = []
-        self._paused_at: float | None = None
-
-    @property
-    def paused(self) -> bool:
-        """Whether it rests."""
-        return self._paused_at is not None
+        self.paused = False
+        """Whether it rests, but for what somebody asks for."""
+        self._is_aside = False
+        """Something that somebody asked for is under way."""
+        self._idle_since: float | None = None
 
     def pause(self, rest: bool) -> None:
         """Rest, or go on; the time in between does not count as training."""
-        if rest and self._paused_at is None:
-            self._paused_at = perf_counter()
-        elif not rest and self._paused_at is not None:
-            self.training.leave_out(perf_counter() - self._paused_at)
-            self._paused_at = None
+        self.paused = rest
+        if not self._is_aside:
+            self._idle(rest)
+
+    def _idle(self, idle: bool) -> None:
+        if idle and self._idle_since is None:
+            self._idle_since = perf_counter()
+        elif not idle and self._idle_since is not None:
+            self.training.leave_out(perf_counter() - self._idle_since)
+            self._idle_since = None
 
     def save(self, say: Say) -> None:
         """Write a checkpoint once the present tick is complete."""
@@ -47,7 +51,7 @@ class Work:
     @property
     def busy(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self._asked) or not (self.paused or self.is_saved)
+        return bool(self._asked) or self._is_aside or not (self.paused or self.is_saved)
 
     def run(self, until: float) -> None:
         """Work until the clock shows this moment, or there is nothing to do."""
@@ -87,12 +91,12 @@ class Work:
         self.is_saved = True
 
     def _aside(self, job: Iterator[None]) -> Iterator[None]:
-        """Do what was asked for, also in the middle of a pause, which then goes on."""
-        rests = self.paused
-        self.pause(False)
+        """Do what was asked for, also in the middle of a pause, which then goes on unless somebody ended it."""
+        self._is_aside = True
+        self._idle(False)
         yield from job
-        if rests:
-            self.pause(True)
+        self._is_aside = False
+        self._idle(self.paused)
 
     def _save(self, say: Say) -> Iterator[None]:
         session = self.training.session

@@ -1,0 +1,110 @@
+"""What the window costs: `python tests/bench/bench_window.py [--scene lander] [--seconds 4] [--rounds 6]`.
+
+One training runs in turns without a window, with it, and in turbo, so that every rate is measured on the same machine
+in the same minute and on policies of the same age; the ratios are of the medians over the rounds. Without DISPLAY it
+draws for SDL's dummy driver, which shows nothing: `xvfb-run -s '-screen 0 1600x900x24'` makes it a real window.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import tempfile
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+if not os.environ.get("DISPLAY"):
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+from ecs_rl.agents.config import PPOConfig
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.resume import earlier_settings
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.commands.train import prepared, recipes_of, recorded
+from ecs_rl.training import Training
+from ecs_rl.viewer.live.loop import Loop
+from ecs_rl.viewer.live.watch import Front
+from ecs_rl.viewer.live.window import Window
+
+SIZE = (1280, 720)
+
+
+def rate(training: Training, seconds: float, go_on: Callable[[], None]) -> float:
+    """Return steps per second while something goes on for so long."""
+    steps, began = training.session.total_steps, perf_counter()
+    while perf_counter() < began + seconds and not training.done:
+        go_on()
+    return (training.session.total_steps - steps) / (perf_counter() - began)
+
+
+def settings_for(scene: str, folder: str) -> TrainSettings:
+    """Return the scene's own recipe with so many steps that it does not end."""
+    return parse_train([scene, "--runs", folder, "--steps", "100M"], recipes_of, earlier_settings)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--scene", default="lander")
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--rounds", type=int, default=6)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = settings_for(chosen.scene, folder)
+        assert isinstance(settings.ppo, PPOConfig)
+        training = prepared(settings)
+        run = recorded(training, settings)
+        front = Front.open(training, SIZE)
+        window = front.window(training, run.path, lambda: None)
+        loop = Loop(window)
+        gc.collect()
+        gc.freeze()
+        for _ in range(30):  # fonts, layers, and whatever else is made but once
+            loop.frame()
+        rates, gaps = measure(training, loop, window, chosen.seconds, chosen.rounds)
+        report(chosen.scene, window, rates, gaps)
+        training.stop = "measured"
+        training.close()
+        front.close()
+
+
+def measure(
+    training: Training, loop: Loop, window: Window, seconds: float, rounds: int
+) -> tuple[dict[str, list[float]], list[float]]:
+    """Return the rates of each way to run, one for each round, and the seconds between frames while watching."""
+    rates: dict[str, list[float]] = {"headless": [], "watching": [], "turbo": []}
+    gaps: list[float] = []
+
+    def watched_frame() -> None:
+        before = loop.drawn_at
+        loop.frame()
+        if loop.drawn_at > before:
+            gaps.append(loop.drawn_at - before)
+
+    for _ in range(rounds):
+        assert window.work is not None
+        window.work.finish_tick()
+        rates["headless"].append(rate(training, seconds, training.tick))
+        window.turbo = False
+        loop.frame()  # the pause before it is no gap between two frames
+        rates["watching"].append(rate(training, seconds, watched_frame))
+        window.turbo = True
+        rates["turbo"].append(rate(training, seconds, loop.frame))
+    return rates, sorted(gaps)
+
+
+def report(scene: str, window: Window, rates: dict[str, list[float]], gaps: list[float]) -> None:
+    """Print the rates, their ratios, and how evenly the frames came while watching."""
+    headless = median(rates["headless"])
+    print(f"{scene}, {window.display.driver} driver, {SIZE[0]}x{SIZE[1]}, all panels")
+    for name, values in rates.items():
+        print(f"  {name:10} {median(values):10,.0f} steps/s   ratio {median(values) / headless:.2f}")
+    p99, longest = gaps[int(len(gaps) * 0.99)], gaps[-1]
+    over = f"99th percentile {p99 * 1e3:.1f} ms, longest {longest * 1e3:.1f} ms"
+    print(f"  from frame to frame, {len(gaps)} of them: median {median(gaps) * 1e3:.1f} ms, {over}")
+
+
+if __name__ == "__main__":
+    main()

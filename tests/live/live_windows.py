@@ -1,0 +1,313 @@
+"""Windows as tests open them: without a screen, driven by real events, one step at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+import pygame
+import pytest
+
+from ecs_rl.columns import columns_of
+from ecs_rl.commands import playing
+from ecs_rl.commands.parse import parse_play, parse_train
+from ecs_rl.commands.resume import earlier_settings
+from ecs_rl.commands.train import prepared, recipes_of, recorded
+from ecs_rl.components.trail import Columns
+from ecs_rl.processors import base
+from ecs_rl.training import Training
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.history import History
+from ecs_rl.viewer.live import loop as loop_module
+from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.live.loop import Loop
+from ecs_rl.viewer.live.programme import Programme
+from ecs_rl.viewer.live.shelf import NEWEST, Shelf
+from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.live.work import Work
+from ecs_rl.viewer.show import Ended, Show
+
+SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3", "--checkpoint-every", "1000")
+PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
+TINY = (*SMALL, *PPO)
+SLICES = 41
+"""Slices of training between two frames, about three ticks, where a test wants the same frames on any machine."""
+
+
+class Clock:
+    """A clock that stands still unless somebody sleeps or a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def hold(self, patch: pytest.MonkeyPatch, *modules: object) -> None:
+        """Let these modules read this clock."""
+        for module in modules:
+            patch.setattr(module, "perf_counter", self)
+            if module is loop_module:
+                patch.setattr(module, "time", SimpleNamespace(sleep=self.sleep))
+
+
+@dataclass
+class Live:
+    """An open window, and the training behind it if there is one."""
+
+    window: Window
+    loop: Loop
+    training: Training | None = None
+
+    @property
+    def show(self) -> Show:
+        return self.window.show
+
+    @property
+    def trains(self) -> Training:
+        assert self.training is not None
+        return self.training
+
+    @property
+    def work(self) -> Work:
+        assert self.window.work is not None
+        return self.window.work
+
+    def frames(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.loop.frame()
+
+    def answer(self, *events: pygame.event.Event) -> None:
+        """Let the window find these events in its queue."""
+        post(*events)
+        self.window.answer()
+
+    def hit(self, *keys: str) -> None:
+        for key in keys:
+            self.answer(pressed(key))
+
+    def draw(self, seconds: float = 1 / 60) -> None:
+        self.window.draw(seconds)
+
+    def slices(self, count: int = 1) -> None:
+        for _ in range(count):
+            if self.work.busy:
+                self.work._slice()
+
+    def finish_what_was_asked(self) -> None:
+        """Let the training come to the end of all that somebody has asked for."""
+        for _ in range(10_000):
+            if not self.work._asked and self.work._slices is None:
+                return
+            self.work._slice()
+        raise AssertionError("it never came to an end")
+
+    def said(self) -> str:
+        return " | ".join(message.text for message in self.window.messages)
+
+    def state(self) -> Columns:
+        """Return all that the stage's world is right now."""
+        return columns_of(self.show.world)
+
+    def pixel(self, role: str, show: int = 0) -> tuple[int, int]:
+        """Return where a body was drawn, and no smaller one over it."""
+        stage = self.window.seen.panes[show].stage if self.window.seen.panes else self.window.seen.stage
+        assert stage is not None
+        (found,) = [each for each in stage.roles if each.name == role]
+        x, y = found.position
+        return self.pixel_of((x - 0.18 if role == "cart" else x, y), show)
+
+    def pixel_of(self, point: tuple[float, float], show: int = 0) -> tuple[int, int]:
+        x, y = self.camera().pixel(point)
+        corner = self.window.painter.stage_at(self.window.seen, self.window.layout, show)
+        return round(x + corner.x), round(y + corner.y)
+
+    def camera(self) -> Camera:
+        home = self.window.painter.home(self.window.seen, self.window.layout)
+        assert home is not None
+        return self.window.camera or home
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+CODES = {
+    **{name: getattr(pygame, f"K_{name.upper()}") for name in ("Space", "Right", "Backspace", "Tab", "Home")},
+    **{name: getattr(pygame, f"K_{name}") for name in ("F1", "F3", "F11")},
+    **{name: getattr(pygame, f"K_{name.lower()}") for name in "RDPGTUMV"},
+    **{"Enter": pygame.K_RETURN, "Esc": pygame.K_ESCAPE, "-": pygame.K_MINUS, "=": pygame.K_EQUALS, "0": pygame.K_0},
+    **{"[": pygame.K_LEFTBRACKET, "]": pygame.K_RIGHTBRACKET, ",": pygame.K_COMMA, ".": pygame.K_PERIOD},
+    **{f"Ctrl+{name}": getattr(pygame, f"K_{name.lower()}") for name in "SEPQ"},
+}
+
+
+def pressed(key: str) -> pygame.event.Event:
+    """Return the event that a keyboard sends for a key."""
+    ctrl = key.startswith("Ctrl+")
+    text = "" if ctrl or len(key) > 1 else key.lower()
+    return key_event(CODES[key], text, pygame.KMOD_LCTRL if ctrl else 0)
+
+
+def key_event(code: int, text: str = "", mod: int = 0) -> pygame.event.Event:
+    return pygame.event.Event(pygame.KEYDOWN, key=code, mod=mod, unicode=text, scancode=0)
+
+
+def post(*events: pygame.event.Event) -> None:
+    for event in events:
+        pygame.event.post(event)
+
+
+def down(at: tuple[int, int], button: int = 1) -> pygame.event.Event:
+    return pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=at, button=button)
+
+
+def up(at: tuple[int, int], button: int = 1) -> pygame.event.Event:
+    return pygame.event.Event(pygame.MOUSEBUTTONUP, pos=at, button=button)
+
+
+def moved(to: tuple[int, int], by: tuple[int, int] = (0, 0)) -> pygame.event.Event:
+    return pygame.event.Event(pygame.MOUSEMOTION, pos=to, rel=by, buttons=(0, 0, 0))
+
+
+def wheel(notches: int) -> pygame.event.Event:
+    return pygame.event.Event(pygame.MOUSEWHEEL, x=0, y=notches, precise_x=0.0, precise_y=float(notches))
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def watching(runs: Path, *args: str) -> Iterator[Live]:
+    """Open the window of `train.py ... --watch`."""
+    settings = parse_train(
+        [*(args or ("balance", *TINY)), "--watch", "--runs", str(runs)], recipes_of, earlier_settings
+    )
+    training = prepared(settings)
+    run = recorded(training, settings).path
+    display = Display("test")
+    pygame.event.clear()
+    show = Show(training.world.scene, training.agents, seeds=training.exam.seeds, label=NEWEST)
+    window = Window(
+        display,
+        [show],
+        folder=run,
+        run="/".join(run.parts[-2:]),
+        work=Work(training, lambda: None),
+        shelf=Shelf(run, training.agents),
+        history=History(run, solved_at=training.exam.solved_at, steps_total=training.steps_total),
+    )
+    live = Live(window, Loop(window), training)
+    try:
+        live.draw()
+        yield live
+    finally:
+        window.recorder.end(window)
+        training.stop = training.stop or "the test is over"
+        live.work.finish_tick()
+        show.close()
+        training.close()
+        display.close()
+
+
+@contextmanager
+def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, ended: None) -> Iterator[Live]:
+    """Open the window of `play.py`."""
+    settings = parse_play([str(arg) for arg in args])
+    found = playing.candidates(settings)
+    display = Display("test")
+    pygame.event.clear()
+    shows = playing.shows_of(found, settings)
+    run = playing.run_of(found[0].path)
+    assert run is not None
+    shelf, history = Shelf(run, now=found[0].path), History(run)
+    window = Window(display, shows, folder=run, shelf=shelf, history=history, programme=Programme(shows, report))
+    try:
+        live = Live(window, Loop(window))
+        live.draw()
+        yield live
+    finally:
+        window.recorder.end(window)
+        for show in shows:
+            show.close()
+        display.close()
+
+
+# --- windows that a command opens -------------------------------------------------------------------------------------
+
+Script = Callable[[Window], Iterator[None]]
+
+
+class Scripted:
+    """Lets a script drive the window that a command opens; each `yield` of it is a frame.
+
+    The training gets a fixed number of slices between two frames, so that the script meets it at the same places on
+    any machine; when the script is over it gets many.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch, script: Script, slices: int = SLICES) -> None:
+        self.is_done = False
+        self.frames = 0
+        self._running: Iterator[None] | None = None
+        self._answer = Window.answer
+        patch.setattr(Window, "answer", lambda window: self._frame(window, script))
+        patch.setattr(loop_module, "FRAME", 1e-4)
+        patch.setattr(base, "A_MOMENT", -1.0)  # every stage is a slice: frames fall into the middle of ticks
+
+        def run(work: Work, until: float) -> None:
+            for _ in range(5000 if self.is_done else slices):
+                if work.busy:
+                    work._slice()
+
+        patch.setattr(Work, "run", run)
+
+    def _frame(self, window: Window, script: Script) -> None:
+        self.frames += 1
+        assert self.frames < 5000, "this window never comes to an end"
+        if self._running is None:
+            self._running = script(window)
+        self.is_done = next(self._running, self) is self
+        self._answer(window)
+
+
+def keys(*names: str) -> Script:
+    """Return a script that presses keys, one in each frame."""
+
+    def script(window: Window) -> Iterator[None]:
+        for name in names:
+            post(pressed(name))
+            yield
+
+    return script
+
+
+def in_order(*scripts: Script) -> Script:
+    def script(window: Window) -> Iterator[None]:
+        for each in scripts:
+            yield from each(window)
+
+    return script
+
+
+def wait(frames: int) -> Script:
+    def script(window: Window) -> Iterator[None]:
+        for _ in range(frames):
+            yield
+
+    return script
+
+
+def same(ours: Columns, theirs: Columns) -> bool:
+    """Return whether two worlds are in the same state, bit for bit."""
+    return ours.keys() == theirs.keys() and all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)
+
+
+def runs_in(folder: Path) -> Sequence[Path]:
+    return [path for path in folder.rglob("*") if path.name == "metadata.json"]

@@ -1,0 +1,480 @@
+"""Every key through a real event: what it does to the window, the stage and the training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pygame
+import pytest
+from live_windows import CODES, Live, key_event, pressed, same, watching
+
+from ecs_rl.columns import columns_of
+from ecs_rl.runs import read_checkpoint
+from ecs_rl.viewer.live.commands import SPEEDS
+from ecs_rl.viewer.live.keys import BINDINGS, HELP, Binding, command_for, help_groups, hints
+from ecs_rl.viewer.live.shelf import NEWEST
+
+Hit = Callable[[], None]
+WANTED = (
+    *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
+    *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter"),
+)
+"""The keys that window.md names."""
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    with watching(tmp_path) as opened:
+        opened.slices(40)
+        yield opened
+
+
+# --- the stage's time -------------------------------------------------------------------------------------------------
+
+
+def space(live: Live, hit: Hit) -> None:
+    hit()
+    assert live.show.paused
+    before, steps = live.state(), live.trains.session.total_steps
+    live.window.advance(1.0, math.inf)
+    assert same(live.state(), before)
+    live.slices(40)
+    assert live.trains.session.total_steps > steps, "only the stage is paused"
+    live.draw()
+    assert live.window.seen.modes.paused
+    hit()
+    live.window.advance(0.1, math.inf)
+    assert not live.show.paused
+    assert not same(live.state(), before)
+
+
+def right(live: Live, hit: Hit) -> None:
+    ticks = live.show.world.ticks
+    for done in (1, 2, 3):
+        hit()
+        assert (live.show.world.ticks, live.show.paused) == (ticks + done, True)
+        live.window.advance(0.5, math.inf)  # a frame adds nothing to it
+    assert live.show.world.ticks == ticks + 3
+
+
+def slower(live: Live, hit: Hit) -> None:
+    live.window.set_speed(math.inf)
+    seen = []
+    for _ in range(len(SPEEDS) + 1):
+        hit()
+        seen.append(live.window.speed)
+    assert seen == [*reversed(SPEEDS[:-1]), SPEEDS[0], SPEEDS[0]]
+    assert "speed 1/16x" in live.said()
+
+
+def faster(live: Live, hit: Hit) -> None:
+    live.window.set_speed(SPEEDS[0])
+    seen = []
+    for _ in range(len(SPEEDS) + 1):
+        hit()
+        seen.append(live.window.speed)
+    assert seen == [*SPEEDS[1:], math.inf, math.inf]
+    assert (seen[0], seen[-4]) == (1 / 8, 64.0)
+    assert "speed max" in live.said()
+
+
+def real_time(live: Live, hit: Hit) -> None:
+    for speed in (math.inf, 1 / 16, 1.0):
+        live.window.set_speed(speed)
+        hit()
+        assert live.window.speed == 1.0
+
+
+# --- the stage's episode ----------------------------------------------------------------------------------------------
+
+
+def backspace(live: Live, hit: Hit) -> None:
+    start, episode = live.state(), int(live.show.clock.episode[0])
+    hit()
+    assert int(live.show.clock.episode[0]) == episode + 1
+    assert int(live.show.clock.tick[0]) == 0
+    assert not same(live.state(), start)
+
+
+def same_seed(live: Live, hit: Hit) -> None:
+    def states() -> list[dict[str, bytes]]:
+        hit()
+        assert int(live.show.clock.tick[0]) == 0
+        found = []
+        for _ in range(12):
+            live.show.tick()
+            found.append({name: column.tobytes() for name, column in live.state().items()})
+        return found
+
+    first = states()
+    live.show.poke("pole")
+    live.show.tick()
+    assert states() == first
+    live.hit("Backspace")
+    second = states()
+    assert second != first
+    assert states() == second
+    assert "seed 10000 again" in live.said()
+
+
+def arena_before(live: Live, hit: Hit) -> None:
+    assert len(live.show.seeds) == 3
+    seen = []
+    for _ in range(3):
+        hit()
+        seen.append(live.show.arena)
+        assert int(live.show.clock.tick[live.show.arena]) == 0
+    assert seen == [2, 1, 0]
+    live.hit("G")
+    hit()
+    assert live.window.grid is not None
+    assert (live.window.grid.selected, live.show.arena) == (7, 0)
+
+
+def arena_after(live: Live, hit: Hit) -> None:
+    seen = []
+    for _ in range(3):
+        hit()
+        seen.append(live.show.arena)
+    assert seen == [1, 2, 0]
+    live.hit("G")
+    for _ in range(9):
+        hit()
+    assert live.window.grid is not None
+    assert (live.window.grid.selected, live.show.arena) == (1, 0)
+    live.draw()
+    assert live.window.seen.grid is not None
+    assert live.window.seen.grid.selected == 1
+
+
+# --- who plays --------------------------------------------------------------------------------------------------------
+
+
+def checkpoint_before(live: Live, hit: Hit) -> None:
+    hit()
+    assert live.show.label == NEWEST
+    assert "on the stage: newest policy" in live.said(), "no checkpoint yet, and the newest stays"
+    live.trains.session.save_checkpoint()
+    step = live.trains.session.total_steps
+    hit()
+    assert live.show.label == f"step {step:,}"
+    assert live.show.agents["policy"] is not live.trains.agents["policy"]
+
+
+def checkpoint_after(live: Live, hit: Hit) -> None:
+    live.trains.session.save_checkpoint()
+    live.hit(",")
+    assert live.show.label != NEWEST
+    hit()
+    assert live.show.label == NEWEST
+    assert live.show.agents is live.trains.agents
+    hit()
+    assert live.show.label == NEWEST
+
+
+def sampled(live: Live, hit: Hit) -> None:
+    hit()
+    assert live.show.sampled
+    live.draw()
+    assert live.window.seen.modes.sampled
+    assert "sampled" in live.show.caption
+    hit()
+    assert not live.show.sampled
+    assert "greedy" in live.show.caption
+
+
+def poke(live: Live, hit: Hit) -> None:
+    stage, before = live.show.hand, columns_of(live.trains.world)
+    hit()
+    assert stage.kicked is not None
+    assert live.show.touched
+    assert "kicked" in live.said()
+    live.show.tick()
+    assert stage.kicked is None
+    assert same(columns_of(live.trains.world), before), "only the stage's world changes"
+    live.window.selected = "pole"
+    hit()
+    assert live.said().endswith("kicked pole")
+
+
+# --- the training -----------------------------------------------------------------------------------------------------
+
+
+def grid(live: Live, hit: Hit) -> None:
+    hit()
+    live.draw()
+    seen = live.window.seen
+    assert seen.stage is None
+    assert seen.grid is not None
+    assert len(seen.grid.returns) == 8
+    hit()
+    live.draw()
+    assert live.window.seen.grid is None
+    assert live.window.seen.stage is not None
+
+
+def enter(live: Live, hit: Hit) -> None:
+    hit()
+    assert "training arena" not in live.show.caption, "without the grid nothing is chosen"
+    live.hit("G", "]", "]")
+    hit()
+    assert live.window.grid is None
+    assert "training arena 2" in live.show.caption
+    for role in ("cart", "pole"):
+        there, here = (world.arena.roles for world in (live.trains.world, live.show.world))
+        (theirs,), (ours,) = ([each for each in roles if each.name == role] for roles in (there, here))
+        assert ours.position[0].tolist() == theirs.position[2].tolist()
+    live.show.tick()
+
+
+def pause_training(live: Live, hit: Hit) -> None:
+    live.finish_what_was_asked()
+    hit()
+    steps, ticks = live.trains.session.total_steps, live.show.world.ticks
+    live.frames(3)
+    assert live.trains.session.total_steps == steps
+    live.show.tick()
+    assert live.show.world.ticks > ticks, "the stage goes on"
+    live.draw()
+    assert live.window.seen.modes.training_paused
+    assert live.window.seen.status.state == "training paused"
+    hit()
+    live.slices(40)
+    assert live.trains.session.total_steps > steps
+
+
+def turbo(live: Live, hit: Hit) -> None:
+    hit()
+    assert live.window.turbo
+    live.draw()
+    assert live.window.seen.modes.turbo
+    hit()
+    assert not live.window.turbo
+
+
+def save(live: Live, hit: Hit) -> None:
+    folder = live.trains.session.run.path / "checkpoints"  # type: ignore[union-attr]
+    assert not list(folder.iterdir())
+    hit()
+    live.finish_what_was_asked()
+    step = live.trains.session.total_steps
+    manifest, tensors = read_checkpoint(folder / f"step_{step}.safetensors")
+    assert (manifest.step, manifest.scene) == (step, "balance")
+    assert tensors
+    assert f"step_{step}.safetensors is written" in live.said()
+
+
+def evaluate(live: Live, hit: Hit) -> None:
+    assert live.trains.exam.last is None
+    hit()
+    live.finish_what_was_asked()
+    run = live.trains.session.run
+    assert run is not None
+    run.flush()
+    assert len((run.path / "eval_episodes.jsonl").read_text().splitlines()) == 3
+    assert f"evaluation: {live.trains.exam.last:.1f}, the best so far" in live.said()
+    hit()
+    live.finish_what_was_asked()
+    run.flush()
+    assert len((run.path / "eval_episodes.jsonl").read_text().splitlines()) == 3, "not twice at one step"
+
+
+# --- the window -------------------------------------------------------------------------------------------------------
+
+
+def panel(field: str, shown: bool) -> Callable[[Live, Hit], None]:
+    def case(live: Live, hit: Hit) -> None:
+        pictures = set()
+        for want in (not shown, shown):
+            hit()
+            live.draw()
+            assert (getattr(live.window.seen, field) is not None) == want
+            pictures.add(pygame.image.tobytes(live.window.display.surface, "RGB"))
+        assert len(pictures) == 2
+
+    return case
+
+
+def full_screen(live: Live, hit: Hit) -> None:
+    display = live.window.display
+    size = display.surface.get_size()
+    hit()
+    assert display.is_full
+    assert display.surface.get_size() == pygame.display.get_desktop_sizes()[0]
+    live.draw()
+    hit()
+    assert not display.is_full
+    assert display.surface.get_size() == size
+
+
+def record(live: Live, hit: Hit) -> None:
+    hit()
+    live.frames(3)
+    assert live.window.seen.modes.recording
+    hit()
+    (film,) = (live.window.recorder.folder / "films").iterdir()
+    assert "film written" in live.said()
+    assert film.name in live.said()
+    assert film.stat().st_size > 1000
+
+
+def picture(live: Live, hit: Hit) -> None:
+    live.draw()
+    seen = pygame.image.tobytes(live.window.display.surface, "RGB")
+    hit()
+    (path,) = (live.window.recorder.folder / "pictures").iterdir()
+    assert pygame.image.tobytes(pygame.image.load(path), "RGB") == seen
+    assert "picture written" in live.said()
+    assert path.name in live.said()
+    assert not live.show.touched, "P alone pokes"
+
+
+def home(live: Live, hit: Hit) -> None:
+    live.window.zoom(3.0, (400, 300))
+    assert live.window.camera is not None
+    hit()
+    assert live.window.camera is None
+
+
+def leave(live: Live, hit: Hit) -> None:
+    live.window.zoom(3.0, (400, 300))
+    live.hit("F11", "U", "G")
+    live.window.selected = "pole"
+    live.hit("F3", "F1")
+    window = live.window
+
+    def open_now() -> list[str]:
+        there = {
+            "help": "help" in window.panels,
+            "profile": "profile" in window.panels,
+            "inspector": window.selected is not None,
+            "grid": window.grid is not None,
+            "turbo": window.turbo,
+            "full screen": window.display.is_full,
+            "camera": window.camera is not None,
+        }
+        return [name for name, is_open in there.items() if is_open]
+
+    modes = ["help", "profile", "inspector", "grid", "turbo", "full screen", "camera"]
+    for left in range(len(modes)):
+        assert open_now() == modes[left:]
+        hit()
+    for _ in range(3):
+        assert open_now() == []
+        hit()
+    assert not window.closing, "Esc never quits"
+
+
+def leave_at_once(live: Live, hit: Hit) -> None:
+    hit()
+    assert live.window.closing
+
+
+CASES: dict[str, Callable[[Live, Hit], None]] = {
+    "Space": space,
+    "Right": right,
+    "-": slower,
+    "=": faster,
+    "0": real_time,
+    "Backspace": backspace,
+    "R": same_seed,
+    "[": arena_before,
+    "]": arena_after,
+    ",": checkpoint_before,
+    ".": checkpoint_after,
+    "D": sampled,
+    "P": poke,
+    "G": grid,
+    "Enter": enter,
+    "T": pause_training,
+    "U": turbo,
+    "Ctrl+S": save,
+    "Ctrl+E": evaluate,
+    "Tab": panel("mind", shown=True),
+    "M": panel("learning", shown=True),
+    "F1": panel("help", shown=False),
+    "F3": panel("profile", shown=False),
+    "F11": full_screen,
+    "V": record,
+    "Ctrl+P": picture,
+    "Home": home,
+    "Esc": leave,
+    "Ctrl+Q": leave_at_once,
+}
+
+
+@pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.label)
+def test_every_key_does_what_the_help_says(binding: Binding, live: Live) -> None:
+    assert binding.label in CASES, f"nobody has tried what {binding.label} does"
+    CASES[binding.label](live, lambda: live.hit(binding.label))
+
+
+def test_every_key_of_the_specification_is_bound_and_stands_in_the_help() -> None:
+    labels = [binding.label for binding in BINDINGS]
+    assert sorted(labels) == sorted(WANTED)
+    told = [part for _, rows in HELP for key, _ in rows for part in (key.split(" ") if key[0] in "-[," else [key])]
+    assert set(labels) <= set(told)
+    assert set(told) - set(labels) == {"Left-drag", "Click", "Wheel", "Right-drag"}
+    assert len(told) == len(set(told))
+
+
+@pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.label)
+def test_every_way_to_type_a_key_gives_the_same_command(binding: Binding) -> None:
+    mod = pygame.KMOD_RCTRL if binding.ctrl else 0
+    for code in binding.codes:
+        assert command_for(key_event(code, mod=mod), trains=True) == binding.command
+    for character in binding.characters:
+        assert command_for(key_event(0, character), trains=True) == binding.command
+        shifted = key_event(0, character, pygame.KMOD_LSHIFT)
+        assert command_for(shifted, trains=True) == binding.command
+        alt_gr = key_event(0, character, pygame.KMOD_RALT | pygame.KMOD_LCTRL)
+        assert command_for(alt_gr, trains=True) == binding.command
+    assert command_for(pressed(binding.label), trains=True) == binding.command
+
+
+@pytest.mark.parametrize("key", ["S", "E", "Q"])
+def test_a_letter_that_wants_ctrl_does_nothing_alone(key: str) -> None:
+    assert command_for(key_event(CODES[f"Ctrl+{key}"], key.lower()), trains=True) is None
+
+
+def test_with_ctrl_a_key_that_wants_none_does_nothing() -> None:
+    for binding in BINDINGS:
+        if not binding.ctrl and binding.label != "P":
+            for code in set(binding.codes) - {pygame.K_KP_MINUS, pygame.K_KP_PLUS, pygame.K_KP0}:
+                assert command_for(key_event(code, mod=pygame.KMOD_LCTRL), trains=True) is None, binding.label
+
+
+def test_without_a_training_its_keys_do_nothing_and_nobody_is_told_of_them() -> None:
+    told = [key for group in help_groups(trains=False) for key, _ in group.keys]
+    for binding in BINDINGS:
+        found = command_for(pressed(binding.label), trains=False)
+        assert (found is None) == binding.trains
+        assert not (binding.trains and binding.label in told)
+    all_told = [row for group in help_groups(trains=True) for row in group.keys]
+    assert all_told == [row for _, rows in HELP for row in rows]
+
+
+@pytest.mark.parametrize("trains", [True, False])
+@pytest.mark.parametrize("in_grid", [True, False])
+@pytest.mark.parametrize("paused", [True, False])
+@pytest.mark.parametrize("choice", [True, False])
+def test_the_hint_names_keys_that_the_help_explains_and_always_the_help_itself(
+    trains: bool, in_grid: bool, paused: bool, choice: bool
+) -> None:
+    if in_grid and not trains:
+        return
+    told = {key for group in help_groups(trains=trains) for key, _ in group.keys}
+    shown = [key for key, _ in hints(trains=trains, grid=in_grid, paused=paused, choice=choice)]
+    assert "F1" in shown
+    assert set(shown) - {"Drag"} <= told
+
+
+def test_an_unknown_key_does_nothing_but_tell_that_somebody_is_there(live: Live) -> None:
+    live.window.touched_at = 0.0
+    before = live.state(), set(live.window.panels)
+    live.answer(key_event(pygame.K_F8), key_event(pygame.K_q, "q"), key_event(pygame.K_a, "ä"))
+    assert (same(live.state(), before[0]), live.window.panels) == (True, before[1])
+    assert not live.window.closing
+    assert live.window.touched_at > 0.0

@@ -1,0 +1,356 @@
+"""What lasts longer than a key: turbo, pauses, films, checkpoints that come and go, a minimised window."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import imageio_ffmpeg
+import pygame
+import pytest
+from live_windows import TINY, Clock, Live, same, watching
+
+from ecs_rl import resume as resume_module
+from ecs_rl import training as training_module
+from ecs_rl.processors import write as write_module
+from ecs_rl.runs import read_checkpoint
+from ecs_rl.runs.layout import step_checkpoints
+from ecs_rl.session import session as session_module
+from ecs_rl.viewer.live import hud, recorder, work
+from ecs_rl.viewer.live import loop as loop_module
+from ecs_rl.viewer.live import window as window_module
+from ecs_rl.viewer.live.shelf import NEWEST
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    with watching(tmp_path) as opened:
+        opened.slices(40)
+        yield opened
+
+
+def finished(live: Live) -> Path:
+    while not live.work.is_saved:
+        live.slices(20)
+    run = live.trains.session.run
+    assert run is not None
+    return run.path
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    held = Clock()
+    held.hold(monkeypatch, loop_module, hud, window_module, recorder)
+    return held
+
+
+def test_sixty_frames_a_second_and_four_in_turbo(live: Live, clock: Clock) -> None:
+    live.finish_what_was_asked()
+    live.hit("T")
+    live.loop = loop_module.Loop(live.window)
+
+    def frames(seconds: float) -> int:
+        before, end = live.loop.frames, clock.now + seconds
+        while clock.now < end:
+            live.frames()
+        return live.loop.frames - before
+
+    assert frames(1.0) in (59, 60, 61)
+    live.window.turbo = True
+    assert frames(2.0) in (7, 8, 9)
+    drawn = live.loop.frames
+    live.hit("M")
+    live.frames()
+    assert live.loop.frames == drawn + 1, "a key is seen at once, in turbo too"
+
+
+def test_a_screen_that_is_too_slow_still_leaves_time_for_the_training(live: Live, clock: Clock) -> None:
+    until: list[float] = []
+
+    class Busy:
+        busy, paused, is_saved, training = True, False, False, live.trains
+
+        def run(self, moment: float) -> None:
+            until.append(moment - clock.now)
+            clock.now = max(clock.now, moment)
+
+    draw = live.window.draw
+
+    def slow(seconds: float) -> None:
+        draw(seconds)
+        clock.now += 0.05
+
+    kept = live.window.work
+    live.window.work, live.window.draw = Busy(), slow  # type: ignore[assignment,method-assign]
+    live.loop = loop_module.Loop(live.window)
+    try:
+        live.frames(10)
+    finally:
+        live.window.work = kept
+    assert min(until[1:]) > 0.002, "however slow the screen is, the training goes on"
+
+
+def test_a_pause_of_the_training_is_not_counted_as_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    clock.hold(monkeypatch, training_module, write_module, resume_module, work)
+    monkeypatch.setattr(session_module, "time", SimpleNamespace(perf_counter=clock))
+    with watching(tmp_path) as live:
+        for key in ("T", "T", ""):
+            for _ in range(40):
+                clock.now += 0.001
+                live.slices()
+            if key:
+                live.hit(key)
+            clock.now += 5000.0 if live.work.paused else 0.0
+            if live.work.paused:
+                live.hit("Ctrl+S")  # what is saved in a pause must not count it either
+                live.finish_what_was_asked()
+                clock.now += 5000.0
+        assert live.trains.seconds < 1.0
+        saved = live.trains.session.run
+        assert saved is not None
+        (path,) = step_checkpoints(saved.path).values()
+        facts = read_checkpoint(path)[0]
+        run = finished(live)
+    assert 0 < facts.resume["seconds"] < 1.0
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert 0 < max(row["seconds"] for row in rows) < 1.0
+    assert rows[-1]["time/steps_per_second"] > 1000
+
+
+def test_speed_is_ticks_for_each_second_and_never_another_step(live: Live) -> None:
+    dt = live.show.scene.dt
+    for speed, seconds in ((0.25, 2.0), (1.0, 0.5), (4.0, 0.1)):
+        live.hit("R")
+        live.window.set_speed(speed)
+        before = live.show.world.ticks
+        for _ in range(round(seconds * 60)):
+            if not live.show.resting:
+                live.window.advance(1 / 60, 1e9)
+        done = live.show.world.ticks - before
+        assert done == pytest.approx(speed * seconds / dt, abs=1) or live.show.outcome is not None
+    assert live.show.scene.dt == dt
+
+
+# --- minimised --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gone", "back"),
+    [(pygame.WINDOWMINIMIZED, pygame.WINDOWRESTORED), (pygame.WINDOWHIDDEN, pygame.WINDOWSHOWN)],
+    ids=["minimised", "hidden"],
+)
+def test_a_minimised_window_draws_nothing_and_the_training_goes_on(tmp_path: Path, gone: int, back: int) -> None:
+    with watching(tmp_path, "balance", *TINY, "--steps", "1M") as live:
+        live.frames()
+        live.answer(pygame.event.Event(gone))
+        drawn, steps = live.loop.frames, live.trains.session.total_steps
+        live.frames(6)
+        assert live.loop.frames == drawn
+        assert live.trains.session.total_steps > steps
+        live.answer(pygame.event.Event(back))
+        time.sleep(0.02)
+        live.frames()
+        assert live.loop.frames == drawn + 1
+
+
+# --- checkpoints ------------------------------------------------------------------------------------------------------
+
+
+def test_the_checkpoints_of_a_run_stand_on_a_shelf_with_two_ends(live: Live) -> None:
+    run = finished(live)
+    steps = sorted(int(path.stem[5:]) for path in (run / "checkpoints").glob("step_*"))
+    assert len(steps) == 3
+    labels = []
+    for _ in range(6):
+        live.hit(",")
+        labels.append(live.show.label)
+        live.show.tick()
+    best = f"best, step {live.trains.session.best_step:,}"
+    wanted = [f"step {step:,}" for step in steps]
+    wanted.insert(steps.index(live.trains.session.best_step or 0) + 1, best)
+    assert labels == [*reversed(wanted), wanted[0], wanted[0]]
+    for label in [*wanted[1:], NEWEST, NEWEST]:
+        live.hit(".")
+        assert live.show.label == label
+        assert label in live.show.caption
+        assert f"on the stage: {label}" in live.said()
+    live.frames(2)
+
+
+def test_a_checkpoint_on_the_stage_plays_as_it_did_in_its_evaluation(live: Live) -> None:
+    run = finished(live)
+    while live.show.label != "step 1,000":
+        live.hit(",")
+    live.show.go_to(1)
+    live.show.ended.clear()
+    while not live.show.ended:
+        live.show.tick()
+    rows = [json.loads(line) for line in (run / "eval_episodes.jsonl").read_text().splitlines()]
+    wanted = [row["total_reward"] for row in rows if row["total_steps_at_eval"] == 1000]
+    assert live.show.ended[0].total == wanted[1]
+
+
+def test_a_checkpoint_that_vanished_or_broke_says_so_and_the_next_one_can_be_had(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished(live)
+    live.hit(",", ",")
+    label, agents = live.show.label, live.show.agents
+    choices = live.window.shelf.choices()  # type: ignore[union-attr]
+    at = [choice.label for choice in choices].index(label)
+    earlier = choices[at - 1].path
+    assert earlier is not None
+    content = earlier.read_bytes()
+    earlier.write_bytes(content[:-40])
+    live.hit(",")
+    assert live.window.messages[-1].tone == "bad"
+    assert "damaged" in live.said()
+    assert (live.show.label, live.show.agents) == (label, agents)
+    live.hit(",")
+    assert live.show.label == choices[at - 2].label, "it is passed by, not stuck at"
+    live.hit(".", ".")
+    assert live.show.label == label
+
+    monkeypatch.setattr(live.window.shelf, "choices", lambda: choices)
+    earlier.unlink()  # since the shelf was looked at
+    live.hit(",")
+    assert live.window.messages[-1].tone == "bad"
+    assert earlier.name in live.said()
+    assert live.show.label == label
+    live.frames(2)
+    live.hit(",")
+    assert live.show.label == choices[at - 2].label
+    live.show.tick()
+
+
+def test_the_checkpoint_on_the_stage_may_be_deleted_behind_its_back(live: Live) -> None:
+    run = finished(live)
+    live.hit(",", ",")
+    for path in (run / "checkpoints").iterdir():
+        path.unlink()
+    live.show.tick()
+    live.frames()
+    live.hit(",")
+    assert live.show.label == NEWEST
+    live.hit(".", ",")
+    assert live.show.label == NEWEST
+
+
+def test_a_damaged_best_does_not_keep_the_others_from_the_stage(live: Live) -> None:
+    run = finished(live)
+    (run / "checkpoints" / "best.safetensors").write_bytes(b"nothing")
+    live.hit(",")
+    assert "damaged" in live.said()
+    live.hit(",")
+    assert live.show.label == "step 3,000"
+    live.hit(",")
+    assert live.show.label == "step 2,000"
+
+
+# --- films and pictures -----------------------------------------------------------------------------------------------
+
+
+def test_a_film_of_the_window_can_be_read_back(live: Live, clock: Clock) -> None:
+    live.finish_what_was_asked()
+    live.hit("T")
+    live.loop = loop_module.Loop(live.window)
+    live.hit("V")
+    began = clock.now
+    while clock.now < began + 1.0:
+        live.frames()
+    live.hit("V")
+    (film,) = (live.window.recorder.folder / "films").iterdir()
+    reader = imageio_ffmpeg.read_frames(str(film))
+    facts = next(reader)
+    assert facts["size"] == (1280, 720)
+    assert facts["fps"] == 30.0
+    assert len(list(reader)) in (29, 30, 31, 32)
+
+
+def test_without_the_encoder_v_says_what_to_install(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    live.hit("V")
+    assert "pip install 'ecs-rl[video]'" in live.said()
+    assert live.window.recorder.film is None
+    live.frames(2)
+    assert not live.window.seen.modes.recording
+
+
+def test_a_film_ends_by_itself_when_the_window_changes_its_size(live: Live) -> None:
+    live.hit("V")
+    live.frames(2)
+    pygame.display.set_mode((800, 600), pygame.RESIZABLE)
+    live.answer(pygame.event.Event(pygame.WINDOWRESIZED, x=800, y=600, window=None))
+    live.frames(2)
+    assert live.window.recorder.film is None
+    assert "film written" in live.said()
+    assert len(list((live.window.recorder.folder / "films").iterdir())) == 1
+
+
+def test_a_disk_that_is_full_takes_the_film_and_not_the_window(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    live.hit("V")
+    film = live.window.recorder.film
+    assert film is not None
+    film._encoder._process.kill()
+    film._encoder._process.wait()
+    monkeypatch.setattr(film, "frames", -100)  # it owes many pictures
+    live.frames(3)
+    assert live.window.recorder.film is None
+    assert "the film is lost" in live.said()
+    assert list((live.window.recorder.folder / "films").iterdir()) == []
+
+
+def test_a_picture_that_cannot_be_written_is_a_message(live: Live) -> None:
+    (live.window.recorder.folder / "pictures").write_text("in the way")
+    live.hit("Ctrl+P")
+    assert "no picture could be written" in live.said()
+    live.frames()
+
+
+# --- what the training's keys say when it is over ---------------------------------------------------------------------
+
+
+def test_when_training_is_over_its_keys_say_so_and_the_stage_plays_on(live: Live) -> None:
+    finished(live)
+    for key in ("T", "U", "Ctrl+S", "Ctrl+E"):
+        live.window.messages = []
+        live.hit(key)
+        assert live.said() == "training is over"
+    before = live.state()
+    live.window.advance(0.2, 1e9)
+    assert not same(live.state(), before)
+    live.hit("G", "]", "Enter")
+    live.frames(3)
+    assert live.window.seen.status.state in ("finished", "solved")
+
+
+def test_messages_fade_and_go(live: Live, clock: Clock) -> None:
+    live.hit("D")
+    live.draw()
+    (toast,) = live.window.seen.toasts
+    assert toast.strength == 1.0
+    clock.now += 3.2
+    live.draw()
+    assert 0.0 < live.window.seen.toasts[0].strength < 1.0
+    clock.now += 1.0
+    live.draw()
+    assert live.window.seen.toasts == ()
+
+
+def test_a_resumed_run_shows_its_whole_history(tmp_path: Path) -> None:
+    with watching(tmp_path, "balance", *TINY) as live:
+        run = finished(live)
+    with watching(tmp_path, "balance", "--resume", str(run), "--steps", "6k") as live:
+        learning = live.window.seen.learning
+        assert learning is not None
+        assert learning.evaluations.x.tolist() == [1000.0, 2000.0, 3000.0]
+        assert len(learning.returns.x) > 3
+        assert live.window.seen.status.steps == 3000

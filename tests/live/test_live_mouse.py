@@ -1,0 +1,282 @@
+"""The mouse through real events, and the picture in windows of any size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pygame
+import pytest
+from live_windows import Live, down, moved, same, seeing, up, watching, wheel
+
+from ecs_rl.columns import columns_of
+from ecs_rl.viewer.live.commands import Click, Drag, Grab, LetGo, Pan, Zoom
+from ecs_rl.viewer.live.mouse import NOTCH, STEADY, Mouse
+
+SIZES = [(640, 400), (300, 200), (1920, 1080), (2560, 1440), (1281, 723)]
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    with watching(tmp_path) as opened:
+        opened.slices(40)
+        yield opened
+
+
+def place(live: Live, role: str) -> tuple[float, float]:
+    (found,) = [each for each in live.show.world.arena.roles if each.name == role]
+    x, y = found.position[live.show.arena].tolist()
+    return x, y
+
+
+# --- hands ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
+    at = live.pixel("cart")
+    to = at[0] + 60, at[1]
+    training = columns_of(live.trains.world)
+    live.answer(down(at), moved(to, (60, 0)))
+    hand = live.show.hand
+    assert hand.role is not None
+    assert live.show.world.arena.roles[hand.role].name == "cart"
+    metres = 60 / live.camera().zoom
+    held = live.window.metres(at, 0)
+    assert (hand.to[0] - held[0], hand.to[1] - held[1]) == pytest.approx((metres, 0.0), abs=1e-9)
+    before = place(live, "cart")[0]
+    follows: list[float] = []
+    live.show.tick()
+    live.draw()
+    assert live.window.seen.stage is not None
+    assert live.window.seen.stage.grip is not None, "the spring is drawn"
+    while not live.show.resting and len(follows) < 20:
+        live.show.tick()
+        follows.append(next(role.position[0] for role in live.show.stage().roles if role.name == "cart"))
+    assert max(follows) > before + 0.15
+    live.answer(up(to))
+    assert hand.role is None
+    assert live.window.selected is None, "a drag never selects"
+    assert live.show.touched or live.show.outcome is not None
+    assert same(columns_of(live.trains.world), training)
+
+
+def test_a_click_selects_and_never_grabs(live: Live) -> None:
+    at = live.pixel("pole")
+    live.answer(down(at), moved((at[0] + STEADY - 1, at[1])), up((at[0] + STEADY - 1, at[1])))
+    assert live.window.selected == "pole"
+    assert not live.show.touched
+    live.draw()
+    seen = live.window.seen
+    assert seen.inspector is not None
+    assert seen.inspector.title == "pole"
+    assert seen.stage is not None
+    assert seen.stage.selected == "pole"
+    assert any(name == "Motion spin" for name, _, _ in seen.inspector.rows)
+    live.answer(down((60, 120)), up((60, 120)))
+    assert live.window.selected is None, "a click beside everything selects nothing"
+
+
+def test_a_click_on_a_panel_leaves_what_is_selected(live: Live) -> None:
+    live.window.selected = "pole"
+    live.answer(down((1200, 400)), up((1200, 400)))
+    assert live.window.selected == "pole"
+    live.answer(down((1200, 400)), moved((700, 400)), up((700, 400)))
+    assert live.show.hand.role is None, "what began on a panel takes hold of nothing"
+
+
+def test_a_drag_beside_every_body_moves_nothing(live: Live) -> None:
+    live.answer(down((60, 120)), moved((160, 120)), up((160, 120)))
+    assert live.show.hand.role is None
+    assert not live.show.touched
+
+
+def test_a_window_that_loses_the_keyboard_lets_go(live: Live) -> None:
+    at = live.pixel("cart")
+    live.answer(down(at), moved((at[0] + 30, at[1])))
+    assert live.show.hand.role is not None
+    live.answer(pygame.event.Event(pygame.WINDOWFOCUSLOST))
+    assert live.show.hand.role is None
+    live.answer(moved((at[0] + 60, at[1])), up((at[0] + 60, at[1])))
+    assert live.show.hand.role is None
+    assert live.window.selected is None
+
+
+def test_an_episode_that_ends_takes_the_body_out_of_the_hand(live: Live) -> None:
+    at = live.pixel("cart")
+    live.answer(down(at), moved((at[0] + 30, at[1])))
+    while not live.show.resting:
+        live.answer(moved((at[0] + 600, at[1])))
+        live.show.tick()
+    assert live.show.hand.role is None
+    live.answer(moved((at[0] - 600, at[1])), up((at[0] - 600, at[1])))
+    live.draw()
+    assert live.window.seen.stage is not None
+    assert live.window.seen.stage.ending.endswith("touched")
+    live.show.tick()
+    assert not live.show.touched
+
+
+# --- the camera -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("notches", [1, 5, -3])
+def test_the_wheel_zooms_and_the_point_at_the_cursor_stays(live: Live, notches: int) -> None:
+    cursor = (300, 240)
+    before, zoom = live.window.metres(cursor, 0), live.camera().zoom
+    live.answer(moved(cursor), wheel(notches))
+    live.draw()
+    assert live.window.metres(cursor, 0) == pytest.approx(before, abs=1e-9)
+    assert live.camera().zoom == pytest.approx(zoom * NOTCH**notches)
+    live.hit("Home")
+    live.draw()
+    assert live.camera().zoom == pytest.approx(zoom)
+
+
+def test_the_wheel_over_a_panel_leaves_the_stage(live: Live) -> None:
+    live.answer(moved((1200, 300)), wheel(2))
+    assert live.window.camera is None
+
+
+def test_a_right_drag_moves_the_picture_with_the_mouse(live: Live) -> None:
+    before = live.pixel("cart")
+    live.answer(down((300, 200), 3), moved((340, 170), (40, -30)))
+    live.draw(0.0)
+    assert live.pixel("cart") == (before[0] + 40, before[1] - 30)
+    live.answer(up((340, 170), 3), moved((400, 170), (60, 0)))
+    live.draw(0.0)
+    assert live.pixel("cart") == (before[0] + 40, before[1] - 30), "the button is up"
+    assert live.window.selected is None
+    assert live.show.hand.role is None
+
+
+def test_what_was_zoomed_can_be_picked_where_it_is_drawn(live: Live) -> None:
+    live.answer(moved(live.pixel("pole")), wheel(6))
+    live.draw()
+    at = live.pixel("pole")
+    live.answer(down(at), up(at))
+    assert live.window.selected == "pole"
+
+
+# --- the grid ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_click_in_the_grid_brings_that_training_arena_to_the_stage(live: Live) -> None:
+    live.hit("G")
+    live.draw()
+    window = live.window
+    arenas = [window.painter.cell_at(window.seen, window.layout, (x, 200)) for x in range(0, 900, 10)]
+    at = next((x * 10, 200) for x, arena in enumerate(arenas) if arena == 1)
+    theirs = columns_of(live.trains.world)
+    live.answer(down(at), up(at))
+    assert window.grid is None
+    assert "training arena 1" in live.show.caption
+    ours = live.state()
+    assert ours["Pose/0/position"][0].tobytes() == theirs["Pose/0/position"][1].tobytes()
+    live.draw()
+    live.show.tick()
+    assert same(columns_of(live.trains.world), theirs)
+
+
+def test_in_the_grid_nothing_is_grabbed_and_nothing_zooms(live: Live) -> None:
+    live.hit("G")
+    live.draw()
+    live.answer(down((300, 200)), moved((360, 200), (60, 0)), up((360, 200)), wheel(2))
+    live.answer(down((300, 200), 3), moved((360, 200), (60, 0)), up((360, 200), 3))
+    assert live.show.hand.role is None
+    assert not live.show.touched
+    assert live.window.camera is None
+    assert live.window.grid is not None
+
+
+# --- several panes ----------------------------------------------------------------------------------------------------
+
+
+def test_with_several_shows_the_mouse_takes_the_body_of_the_pane_it_is_in(tmp_path: Path) -> None:
+    with watching(tmp_path) as trained:
+        while not trained.trains.done:
+            trained.slices(20)
+        trained.finish_what_was_asked()
+        run = trained.trains.session.run
+    assert run is not None
+    with seeing(run.path, "--compare", "1000", "3000") as live:
+        at = live.pixel("cart", show=1)
+        live.answer(down(at), moved((at[0] + 20, at[1])))
+        assert [show.hand.role for show in live.window.shows] == [None, 0]
+        live.answer(up((at[0] + 20, at[1])))
+        assert [show.touched for show in live.window.shows] == [False, True]
+        assert [show.hand.role for show in live.window.shows] == [None, None]
+        point = live.window.metres(at, 1)
+        live.answer(moved(at), wheel(3))
+        live.draw()
+        assert live.window.metres(at, 1) == pytest.approx(point, abs=1e-9)
+        live.hit("P", "[", "D", "R", ",")
+        assert "nothing else to choose" in live.said()
+        live.frames(3)
+
+
+# --- any size ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, size: tuple[int, int]) -> None:
+    live.hit("F1", "F3")
+    for event in (pygame.WINDOWSIZECHANGED, pygame.WINDOWRESIZED):
+        pygame.display.set_mode(size, pygame.RESIZABLE)
+        live.answer(pygame.event.Event(event, x=size[0], y=size[1], window=None))
+    assert live.window.stale
+    live.frames(2)
+    assert live.window.display.surface.get_size() == size
+    live.hit("F1", "F3", "G")
+    live.frames(2)
+    live.hit("G")
+    live.frames(2)
+    for point in ((0.0, 0.0), (1.3, 0.4), (-2.0, 1.0)):
+        x, y = live.camera().pixel(point)
+        corner = live.window.painter.stage_at(live.window.seen, live.window.layout)
+        found = live.window.metres((x + corner.x, y + corner.y), 0)
+        assert found == pytest.approx(point, abs=1e-9)
+    area = live.window.layout.stage
+    assert area.collidepoint(live.pixel("cart"))
+
+
+def test_a_zoomed_picture_stays_in_the_middle_when_the_window_changes_its_size(live: Live) -> None:
+    live.answer(moved(live.pixel("cart")), wheel(4))
+    live.draw(0.0)
+    camera = live.window.camera
+    assert camera is not None
+    pygame.display.set_mode((900, 700), pygame.RESIZABLE)
+    live.answer(pygame.event.Event(pygame.WINDOWRESIZED, x=900, y=700, window=None))
+    live.draw(0.0)
+    assert live.window.camera is not None
+    assert (live.window.camera.centre, live.window.camera.zoom) == (camera.centre, camera.zoom)
+    assert math.dist(live.window.camera.middle, camera.middle) > 10
+
+
+# --- the mouse alone --------------------------------------------------------------------------------------------------
+
+
+def commands(mouse: Mouse, *events: pygame.event.Event) -> list[object]:
+    return [command for event in events for command in mouse.commands(event)]
+
+
+def test_a_press_that_hardly_moves_is_a_click_and_one_that_moves_is_a_drag() -> None:
+    assert commands(Mouse(), down((10, 10)), moved((10 + STEADY, 10)), up((14, 10))) == [Click((10, 10))]
+    far = (11 + STEADY, 10)
+    assert commands(Mouse(), down((10, 10)), moved(far), moved((40, 10)), up((40, 10))) == [
+        *(Grab((10, 10)), Drag(far), Drag((40, 10)), LetGo()),
+    ]
+
+
+def test_both_buttons_do_their_own_thing() -> None:
+    mouse = Mouse()
+    both = (down((10, 10), 3), down((10, 10)), moved((30, 10), (20, 0)), up((30, 10), 3), moved((50, 10), (20, 0)))
+    assert commands(mouse, *both) == [Pan((20, 0)), Grab((10, 10)), Drag((30, 10)), Drag((50, 10))]
+    assert commands(mouse, up((50, 10))) == [LetGo()]
+    assert commands(mouse, moved((60, 10)), up((60, 10)), down((1, 1), 2), up((1, 1), 2)) == []
+
+
+def test_the_wheel_zooms_where_the_mouse_was_last() -> None:
+    mouse = Mouse()
+    assert commands(mouse, moved((33, 44)), wheel(1), wheel(0)) == [Zoom(NOTCH, (33, 44))]
+    assert commands(mouse, wheel(-2)) == [Zoom(NOTCH**-2, (33, 44))]

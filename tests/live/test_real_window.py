@@ -1,0 +1,111 @@
+"""A real window on a real X server, which nobody sees: skipped where Xvfb is not installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from live_commands import Said, finish, play, start, train, until
+from live_windows import PPO
+
+pytestmark = pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed: apt install xvfb")
+
+ARGS = ("balance", "--arenas", "8", "--steps", "20k", "--eval-every", "10k", "--eval-episodes", "2", *PPO, "--json")
+
+
+@dataclass
+class Screen:
+    """An X server of our own."""
+
+    process: subprocess.Popen[bytes]
+    name: str
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"DISPLAY": self.name, "SDL_VIDEODRIVER": "x11"}
+
+    def windows(self, process: subprocess.Popen[str]) -> list[str]:
+        """Return the windows of a process."""
+        return self._do("search", "--pid", str(process.pid)).split()
+
+    def press(self, window: str, *keys: str) -> None:
+        for key in keys:
+            self._do("windowfocus", window, "key", key)
+
+    def _do(self, *command: str) -> str:
+        env = {**os.environ, **self.env}
+        done = subprocess.run(["xdotool", *command], env=env, capture_output=True, text=True, timeout=20, check=False)
+        return done.stdout
+
+
+@pytest.fixture
+def screen() -> Iterator[Screen]:
+    """Start an X server on the first number that is free."""
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
+    process = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        number = pipe.readline().strip()
+    if not number:
+        process.wait()
+        pytest.skip("Xvfb is installed and does not start here")
+    yield Screen(process, f":{number}")
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Said:
+    return train(*ARGS, "--runs", tmp_path_factory.mktemp("alone"))
+
+
+def test_a_real_window_trains_to_the_same_end(screen: Screen, alone: Said, tmp_path: Path) -> None:
+    told = finish(start("train.py", *ARGS, "--watch", "--runs", tmp_path, screen=screen.env))
+    assert told.code == 0, told.err
+    assert (told.json["status"], told.sha) == ("finished", alone.sha)
+    assert "the window is gone" not in told.err
+
+
+@pytest.mark.skipif(shutil.which("xdotool") is None, reason="xdotool is not installed: no keys can be pressed")
+def test_keys_reach_a_real_window_and_closing_it_saves(screen: Screen, tmp_path: Path) -> None:
+    process = start("train.py", *ARGS, "--steps", "5M", "--watch", "--runs", tmp_path, screen=screen.env)
+    until(lambda: screen.windows(process), process)
+    until(lambda: any(path.stat().st_size for path in tmp_path.rglob("metrics.jsonl")), process)
+    window = screen.windows(process)[-1]
+    screen.press(window, "space", "Right", "g", "bracketright", "Return", "p", "F1", "ctrl+p")
+    until(lambda: list(tmp_path.rglob("window_*.png")), process)
+    screen.press(window, "ctrl+s")
+    until(lambda: list(tmp_path.rglob("step_*.safetensors")), process)
+    screen.press(window, "ctrl+q")
+    told = finish(process)
+    assert told.code == 0, told.err
+    assert told.json["status"] == "interrupted"
+    assert f"--resume {told.run}" in told.err
+
+
+def test_when_the_x_server_is_killed_training_goes_on_and_the_process_ends(
+    screen: Screen, alone: Said, tmp_path: Path
+) -> None:
+    process = start("train.py", *ARGS, "--watch", "--runs", tmp_path, screen=screen.env)
+    until(lambda: any(path.stat().st_size for path in tmp_path.rglob("metrics.jsonl")), process)
+    screen.process.kill()
+    screen.process.wait()
+    told = finish(process)  # it must not hang at its exit
+    assert told.code == 0, told.err
+    assert told.err.count("the window is gone") == 1
+    assert "training goes on without it" in told.err
+    assert "Traceback" not in told.err
+    assert (told.json["status"], told.sha) == ("finished", alone.sha)
+
+
+@pytest.mark.slow
+def test_play_in_a_real_window_tells_the_same_episodes(screen: Screen, alone: Said) -> None:
+    headless = play(alone.run, "--headless", "--episodes", 2, "--json")
+    told = finish(start("play.py", alone.run, "--episodes", 2, "--speed", 64, "--json", screen=screen.env))
+    assert told == Said(0, headless.out, "")
