@@ -49,6 +49,7 @@ class Evaluate(Stage):
         report = training.eval_report()
         assert report is not None
         exam.last = report.mean_return
+        yield  # the disk takes a slice of its own
         training.maybe_save_best()
         if exam.solved_at is not None and exam.last >= exam.solved_at and exam.solved_step is None:
             exam.solved_step, exam.solved_second = steps, trained

@@ -18,6 +18,8 @@ from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live.work import Work
 from ecs_rl.viewer.show import Show
 
+EPISODES = 8
+"""How many of the evaluation's episodes the stage has at hand: all of them are played, and only one is seen."""
 PATIENCE = 30.0
 """Seconds after which a window whose work is done closes, unless somebody is there."""
 
@@ -57,7 +59,7 @@ class Front:
         scene = training.world.scene
         display = Display(f"{scene.name} - ecs_rl", size)
         try:
-            return cls(display, Show(scene, training.agents, seeds=training.exam.seeds, label=NEWEST))
+            return cls(display, Show(scene, training.agents, seeds=training.exam.seeds[:EPISODES], label=NEWEST))
         except BaseException:
             display.close()
             raise
