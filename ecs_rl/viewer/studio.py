@@ -19,7 +19,7 @@ from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
 from ecs_rl.viewer.show import Ended, Show
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting
 from ecs_rl.viewer.text import LARGE
-from ecs_rl.viewer.view import PaneView, StageView, StatusView, View
+from ecs_rl.viewer.view import Modes, PaneView, StageView, StatusView, View
 
 ENDING = 1.2
 """Seconds that the picture of an ending stays."""
@@ -73,9 +73,10 @@ def plain_view(shows: Sequence[Show]) -> View:
     """Return what a film shows unless told: the stage and the mind, or several stages, nothing of a window."""
     show = shows[0]
     status = StatusView(show.scene.name, state="playing", steps=None, speed_asked=show.speed, hint="")
+    modes = Modes(sampled=None)  # a chip names a key, and a film has none
     if len(shows) > 1:
-        return View(status, panes=tuple(pane_of(each) for each in shows))
-    return View(status, stage=show.stage(), mind=show.mind.view())
+        return View(status, modes, panes=tuple(pane_of(each) for each in shows))
+    return View(status, modes, stage=show.stage(), mind=show.mind.view())
 
 
 def pane_of(show: Show) -> PaneView:
