@@ -49,7 +49,7 @@ def test_the_first_signal_saves_says_how_to_play_and_exits_with_0(number: signal
     assert f"stopping ({number.name})" in told.err
     # The command that it names really plays the run back.
     command = next(line for line in told.err.splitlines() if "python play.py" in line).partition("play.py ")[2]
-    played = play(*command.split(), "--json", "--episodes", 2)
+    played = play(*command.split(), "--headless", "--json", "--episodes", 2)
     assert (played.code, played.json["run"]) == (0, str(told.run))
     assert play(told.run, "--headless", "--json", "--checkpoint", "latest").json["step"] == found["steps"]
 
