@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +43,8 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
 
 
 def source_sha256(scene: Scene) -> str:
-    """Return the SHA-256 of a scene's file, to tell whether it is still the one that was trained."""
-    return hashlib.sha256(Path(scene.file).read_bytes()).hexdigest() if scene.file else ""
+    """Return the SHA-256 of a scene's files as they were read, to tell whether it is still the one that was trained."""
+    return scene.sha256
 
 
 def go_on(training: Training, manifest: Manifest, tensors: State) -> None:

@@ -315,6 +315,8 @@ class Scene:
     file: str = ""
     reference: str = ""
     """How to find the scene again: its name, or its path for one that does not come with the project."""
+    sha256: str = ""
+    """Of its file and of what that imports from its folder, to tell whether it is still the one that was trained."""
     build: Callable[[Arena], None] = lambda arena: None
 
     def __post_init__(self) -> None:
@@ -345,6 +347,6 @@ class Scene:
         arena.finish()
         return arena
 
-    def named(self, name: str, file: str, reference: str, build: Callable[[Arena], None]) -> Scene:
+    def named(self, name: str, file: str, reference: str, build: Callable[[Arena], None], sha256: str = "") -> Scene:
         """Return the scene with what its file adds."""
-        return replace(self, name=name, file=file, reference=reference, build=build)
+        return replace(self, name=name, file=file, reference=reference, build=build, sha256=sha256)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
 import ecs_rl.scene as offered
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
 from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.checks import RuleError
+from ecs_rl.scene.sources import Sources, read_sources
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 
@@ -103,8 +101,21 @@ def _line_of(file: str, rule: object, depth: int = 8) -> int | None:
 def load_scene(scene: str) -> Scene:
     """Return the scene named on a command line."""
     path = scene_path(scene)
+    if path.suffix != ".py":
+        raise CommandError(f"{path} cannot be read as a Python file")
     with blaming(str(path)):
-        module = _run_file(path)
+        try:
+            sources = read_sources(path)
+        except OSError as error:
+            raise CommandError(f"{error.filename} cannot be read: {error.strerror}") from error
+    return scene_of(sources)
+
+
+def scene_of(sources: Sources) -> Scene:
+    """Return the scene that these files make; they are run as they were read."""
+    path = sources.scene.file
+    with blaming(str(path)):
+        module = sources.run(blaming)
         found, build = getattr(module, "SCENE", None), getattr(module, "build", None)
     if not isinstance(found, Scene):
         raise SceneError(f"{path}: has no `SCENE = Scene(...)`")
@@ -115,7 +126,8 @@ def load_scene(scene: str) -> Scene:
         with blaming(str(path)):
             build(arena)
 
-    loaded = found.named(_name_of(path), str(path), path.stem if path.parent == SCENES else str(path), build_blamed)
+    reference = path.stem if path.parent == SCENES else str(path)
+    loaded = found.named(_name_of(path), str(path), reference, build_blamed, sources.sha256)
     try:
         loaded.describe()
     except SceneError as error:
@@ -134,14 +146,3 @@ def _takes_one(build: Callable[..., object]) -> bool:
 def _name_of(path: Path) -> str:
     """Return the file's stem, made fit to name a run directory."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", path.stem).lstrip("._-")[:64] or "scene"
-
-
-def _run_file(path: Path) -> ModuleType:
-    name = f"ecs_rl_scene_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise CommandError(f"{path} cannot be read as a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses in the file look their module up
-    spec.loader.exec_module(module)
-    return module
