@@ -95,9 +95,15 @@ def recorded(training: Training, settings: TrainSettings) -> TrainingRun:
     if settings.init_from is not None:
         start_from(training, settings.init_from)
     # Only now is everything known to work: a refused command leaves no run directory behind.
-    scene = training.world.scene.reference
+    scene = training.world.scene
     record = TrainingRun.create(
-        settings.name, settings.version, settings.runs, scene=scene, agent=settings.agent, seed=settings.seed
+        settings.name,
+        settings.version,
+        settings.runs,
+        scene=scene.reference,
+        scene_sha256=scene.sha256,
+        agent=settings.agent,
+        seed=settings.seed,
     )
     record.write_config(settings_as_dict(settings))
     if settings.tb:

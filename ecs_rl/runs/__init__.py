@@ -3,7 +3,7 @@
 from ecs_rl.runs.checkpoint import join_sections, read_checkpoint, read_manifest, section, write_checkpoint
 from ecs_rl.runs.find import FoundRun, RunEntry, find_run, list_runs
 from ecs_rl.runs.manifest import Evaluation, Manifest, PolicyEntry, policy_entries
-from ecs_rl.runs.metadata import Metadata, read_metadata
+from ecs_rl.runs.metadata import Metadata, read_metadata, versions_here
 from ecs_rl.runs.rows import EvalEpisode, TrainEpisode
 from ecs_rl.runs.run import TrainingRun, read_config
 
@@ -26,5 +26,6 @@ __all__ = [
     "read_manifest",
     "read_metadata",
     "section",
+    "versions_here",
     "write_checkpoint",
 ]

@@ -52,6 +52,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str = UNSEALED
     """SHA-256 of the whole file with this field all zeros; filled in by `write_checkpoint`."""
     scene: str
+    scene_sha256: str = ""
+    """Of the scene's file and what that imports from its folder; '' in a checkpoint from before this was noted here."""
+    versions: dict[str, str] = {}
+    """Of python, the libraries and the machine that wrote the checkpoint."""
     agent: str
     step: int
     episodes: int = 0
@@ -67,6 +71,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """True if the tensors are enough to continue training exactly, not only to act."""
     resume: dict[str, Any] = {}
     """What continuing takes besides tensors: counters, statistics, where the logs ended."""
+
+    @property
+    def source_sha256(self) -> str:
+        """The SHA-256 of the scene that was trained, '' if unknown; older checkpoints may have it in `resume`."""
+        return self.scene_sha256 or str(self.resume.get("scene_sha256", ""))
 
 
 def policy_entries(specs: Iterable[PolicySpec]) -> tuple[PolicyEntry, ...]:

@@ -6,6 +6,7 @@ import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,8 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     """`<name>/<version>/<start>`: also the run's place below the runs folder."""
     scene: str
+    scene_sha256: str = ""
+    """Of the scene's file and what that imports from its folder, '' if it is not known."""
     agent: str
     seed: int
     total_steps: int = 0
@@ -35,6 +38,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     status: str = "running"
     """`running`, then `finished`, `solved`, `interrupted`, `diverged` or `failed`."""
     versions: dict[str, str]
+    """Of python, the libraries and the machine, as of the last start or resume."""
 
 
 def now() -> datetime:
@@ -47,9 +51,22 @@ def iso(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def library_versions() -> dict[str, str]:
-    """Return the versions of python and of each library that is installed, without importing any."""
-    versions = {"python": platform.python_version()}
+def versions_here() -> dict[str, str]:
+    """Return all that decides the last bits of a result: versions of python and the libraries, and the machine.
+
+    `numpy_cpu` and `torch_cpu` name the processor's instructions that these two use here.
+    """
+    import numpy as np
+    import torch
+
+    simd: Any = np.show_config(mode="dicts")
+    versions = {
+        "python": platform.python_version(),
+        "system": " ".join((platform.system(), *platform.libc_ver())).strip(),
+        "machine": platform.machine(),
+        "numpy_cpu": " ".join(simd["SIMD Extensions"].get("found", [])),
+        "torch_cpu": torch.backends.cpu.get_cpu_capability(),
+    }
     for name in _LIBRARIES:
         try:
             versions[name] = version(name)

@@ -28,7 +28,7 @@ from ecs_rl.runs.header import UNREADABLE
 from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints, undo_run_directory
 from ecs_rl.runs.lock import RunLock
 from ecs_rl.runs.manifest import Manifest
-from ecs_rl.runs.metadata import Metadata, iso, library_versions, now, read_metadata
+from ecs_rl.runs.metadata import Metadata, iso, now, read_metadata, versions_here
 from ecs_rl.runs.reading import read_small
 from ecs_rl.runs.rows import EvalEpisode, JsonLines, Status, TrainEpisode, metrics_row
 
@@ -63,6 +63,7 @@ class TrainingRun:
         runs_dir: str | Path = "runs",
         *,
         scene: str = "",
+        scene_sha256: str = "",
         agent: str = "",
         seed: int = 0,
     ) -> TrainingRun:
@@ -74,11 +75,12 @@ class TrainingRun:
             version=version,
             run_id=f"{name}/{version}/{path.name}",
             scene=scene,
+            scene_sha256=scene_sha256,
             agent=agent,
             seed=seed,
             started_at=iso(started),
             last_updated=iso(started),
-            versions=library_versions(),
+            versions=versions_here(),
         )
         lock = None
         try:

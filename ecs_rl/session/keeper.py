@@ -126,6 +126,8 @@ class Keeper:
         metadata = self.run.metadata
         return Manifest(
             scene=metadata.scene,
+            scene_sha256=metadata.scene_sha256,
+            versions=metadata.versions,
             agent=self._agent.name,
             step=step,
             episodes=total_episodes,

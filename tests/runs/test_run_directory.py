@@ -42,7 +42,7 @@ def test_sixty_four_simultaneous_starts_get_sixty_four_directories(tmp_path: Pat
 
 @pytest.mark.usefixtures("frozen_clock")
 def test_a_new_run_has_every_file_of_the_contract(tmp_path: Path) -> None:
-    run = TrainingRun.create("cart", "v2", tmp_path, scene="cartpole", agent="ppo", seed=3)
+    run = TrainingRun.create("cart", "v2", tmp_path, scene="cartpole", scene_sha256="5a", agent="ppo", seed=3)
     run.write_config({"ppo": {"lr": 3e-4}})
     assert run.path == tmp_path / "cart" / "v2" / "20260101_000000"
     assert sorted(path.name for path in run.path.iterdir()) == [
@@ -62,6 +62,7 @@ def test_a_new_run_has_every_file_of_the_contract(tmp_path: Path) -> None:
         "version": "v2",
         "run_id": "cart/v2/20260101_000000",
         "scene": "cartpole",
+        "scene_sha256": "5a",
         "agent": "ppo",
         "seed": 3,
         "total_steps": 0,
