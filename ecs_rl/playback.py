@@ -16,9 +16,9 @@ from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.evaluation import play_episodes
 from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.arena import Scene
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training import choosers
+from ecs_rl.trust import trusted_scene
 from ecs_rl.world import policy_specs
 
 
@@ -31,13 +31,13 @@ class Player:
     manifest: Manifest
 
     @classmethod
-    def load(cls, path: Path, seed: int = 0) -> Player:
-        """Return the player of a checkpoint file; `seed` is for sampled actions."""
+    def load(cls, path: Path, seed: int = 0, *, scene: Scene | None = None, runs: Path | None = None) -> Player:
+        """Return the player of a checkpoint file; `seed` is for sampled actions.
+
+        Without a `scene` it is the one that the checkpoint names, if that may be trusted; `runs` is the folder of runs.
+        """
         manifest, tensors = read_checkpoint(path)
-        try:
-            scene = load_scene(manifest.scene)
-        except CommandError as error:
-            raise CheckpointError(f"{path} was made with the scene '{manifest.scene}': {error}") from None
+        scene = scene or trusted_scene(path, manifest, runs)
         specs = policy_specs(scene.describe())
         check_same(path, manifest, specs, scene.name)
         config = config_of(path, manifest)

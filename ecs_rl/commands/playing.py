@@ -52,7 +52,7 @@ def candidates(settings: PlaySettings) -> list[Candidate]:
     if not 1 <= len(names) <= MOST_PANES:
         raise CommandError(f"--compare shows at most {MOST_PANES} checkpoints, not {len(names)}: name fewer")
     found = [candidate(settings, name) for name in names]
-    scenes = {each.player.manifest.scene for each in found}
+    scenes = {each.player.scene.reference for each in found}
     if len(scenes) > 1:
         raise CommandError(f"--compare needs checkpoints of one scene, not of {' and '.join(sorted(scenes))}")
     return found
@@ -61,6 +61,7 @@ def candidates(settings: PlaySettings) -> list[Candidate]:
 def candidate(settings: PlaySettings, name: str) -> Candidate:
     """Return the checkpoint with this name in the run, or in a file of its own."""
     from ecs_rl.playback import Player
+    from ecs_rl.scene.loader import load_scene
 
     if name.endswith(".safetensors"):
         path = checkpoint_meant(replace(settings, target=name))
@@ -68,7 +69,10 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
         raise CommandError(f"--compare {name}: {settings.target} is one checkpoint; name the run that has several")
     else:
         path = checkpoint_meant(replace(settings, checkpoint=name) if name else settings)
-    player = Player.load(path, settings.seed)
+    scene = load_scene(settings.scene) if settings.scene else None
+    player = Player.load(path, settings.seed, scene=scene, runs=settings.runs)
+    if player.manifest.source_sha256 not in ("", player.scene.sha256):
+        tell(f"play.py: {player.scene.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     which = name or path.stem
     word = f"{which}, " if which in ("best", "latest") else ""
     return Candidate(path, player, f"{word}step {player.manifest.step:,}")

@@ -142,6 +142,8 @@ class PlaySettings:
     """Write what is played into this film."""
     compare: Annotated[tuple[str, ...], _COMPARE, arg(help_behavior_hint="")] = ()
     """Play these checkpoints of the run side by side; write it after RUN."""
+    scene: Annotated[str, arg(metavar="FILE", help_behavior_hint="")] = ""
+    """The scene to play a checkpoint in, where the file it was trained on has moved or is not trusted."""
     runs: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The folder that holds all runs."""
     json: bool = False

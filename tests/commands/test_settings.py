@@ -60,7 +60,7 @@ def test_the_flags_of_train_are_those_of_the_contract() -> None:
 
 
 def test_the_flags_of_play_are_those_of_the_contract() -> None:
-    contract = "checkpoint episodes seed stochastic headless speed record compare runs json list"
+    contract = "checkpoint episodes seed stochastic headless speed record compare scene runs json list"
     assert {f"--{name}" for name in contract.split()} | {"--target"} == dict(flag_types(PlaySettings)).keys()
 
 

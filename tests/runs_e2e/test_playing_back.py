@@ -235,7 +235,7 @@ def test_a_scene_that_has_changed_what_is_seen_is_refused_with_the_difference(tm
     scene = changed_balance(tmp_path / "mine.py", "about=", "about=")
     told = train(scene, *TINY, "--steps", 1000, "--json", "--runs", tmp_path / "runs")
     changed_balance(scene, "sees=[X(cart), Vx(cart)", "sees=[X(cart), Vx(pole)")
-    played = play(told.run, *THREE)
+    played = play(told.run, "--scene", scene, *THREE)
     assert played.code == 3
     assert "'policy' sees ['cart vx'] there and ['pole vx'] here" in played.err
     assert "Traceback" not in played.err

@@ -13,6 +13,7 @@ from ecs_rl.errors import EcsRlError
 from ecs_rl.playback import Player
 from ecs_rl.runs import read_manifest
 from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
+from ecs_rl.scene.arena import Scene
 from ecs_rl.viewer.show import Show
 
 NEWEST = "newest policy"
@@ -59,17 +60,17 @@ class Shelf:
         chosen = choices[min(max(target, 0), len(choices) - 1)]
         if chosen.step != self.step:
             self.step = chosen.step
-            agents = self.agents(chosen)
+            agents = self.agents(chosen, shows[0].scene)
             for show in shows:
                 show.use(agents, chosen.label)
         return chosen.label
 
-    def agents(self, choice: Choice) -> Mapping[str, Agent]:
-        """Return the agents of a choice."""
+    def agents(self, choice: Choice, scene: Scene) -> Mapping[str, Agent]:
+        """Return the agents of a choice, which play the scene that is on the stage."""
         if choice.path is None:
             assert self.newest is not None
             return self.newest
-        return Player.load(choice.path).agents
+        return Player.load(choice.path, scene=scene).agents
 
 
 def _place(path: Path) -> Choice:
