@@ -17,7 +17,6 @@ from ecs_rl.runs import Manifest, section
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
-    from ecs_rl.scene.arena import Scene
     from ecs_rl.training import Training
 
 EXAM = ("taken_at", "last", "solved_step", "solved_second")
@@ -33,18 +32,12 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
     }
     exam, journal = training.exam, training.journal
     facts = {
-        "scene_sha256": source_sha256(training.world.scene),
         "exam": {name: getattr(exam, name) for name in EXAM},
         "written_at": journal.written_at,
         "seconds": perf_counter() - journal.began if journal.began else 0.0,
         "seconds_in": training.world.seconds_in,
     }
     return parts, facts
-
-
-def source_sha256(scene: Scene) -> str:
-    """Return the SHA-256 of a scene's files as they were read, to tell whether it is still the one that was trained."""
-    return scene.sha256
 
 
 def go_on(training: Training, manifest: Manifest, tensors: State) -> None:

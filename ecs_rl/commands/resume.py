@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +20,37 @@ FIXED_OF_THE_AGENT = ("hidden", "activation", "normalise_observations", "normali
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
-    from ecs_rl.runs import Manifest, TrainingRun
+    from ecs_rl.runs import FoundRun, Manifest, TrainingRun
+    from ecs_rl.scene.arena import Scene
     from ecs_rl.training import Training
 
 
-def run_meant(settings: TrainSettings) -> Path:
-    """Return the directory of the run to go on with: the one named, or the newest of the run's name."""
+def run_meant(settings: TrainSettings, scene: Scene) -> FoundRun:
+    """Return the run to go on with: the one whose directory is named, or the newest of a name that trains the scene."""
     from ecs_rl.runs import find_run
 
-    found = find_run(settings.resume or newest_of(settings), settings.runs)
-    for skipped in found.skipped:
-        tell(f"train.py: {skipped}", sys.stderr)
-    return found.path
+    return find_run(settings.resume or newest_of(settings), settings.runs, unfit=partial(not_meant, scene))
+
+
+def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
+    """Return why a run that was found by its name is not one of this scene, '' if it is.
+
+    A scene file that is not the one that was trained, but is called like it, has moved only if the other has gone.
+    """
+    from ecs_rl.playback import check_same
+    from ecs_rl.trust import difference
+    from ecs_rl.world import policy_specs
+
+    differs = difference(manifest, scene)
+    there = manifest.scene != scene.reference and os.path.isfile(manifest.scene)
+    if differs is None or (differs and there):
+        return f"{run}: it trains '{manifest.scene}', not '{scene.reference}'"
+    if differs and manifest.scene != scene.reference:
+        try:
+            check_same(run, manifest, policy_specs(scene.describe()), scene.name)
+        except CheckpointError as error:
+            return str(error)
+    return ""
 
 
 def newest_of(settings: TrainSettings) -> str:
@@ -40,8 +61,9 @@ def newest_of(settings: TrainSettings) -> str:
 def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
     """Return the settings that the run to resume was started with."""
     from ecs_rl.runs import read_config
+    from ecs_rl.scene.loader import load_scene
 
-    return read_config(run_meant(settings) / "config.json")
+    return read_config(run_meant(settings, load_scene(settings.scene)).path / "config.json")
 
 
 def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
@@ -70,7 +92,9 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
     """Bring a prepared training to where the run's newest checkpoint stands, and write on there."""
     from ecs_rl.runs import TrainingRun, read_metadata
 
-    run = run_meant(settings)
+    run, skipped = run_meant(settings, training.world.scene)
+    for each in skipped:
+        tell(f"train.py: {each}", sys.stderr)
     before = read_metadata(run).status
     record = TrainingRun.resume(run)  # the lock first: another writer could still be saving
     try:
@@ -83,25 +107,28 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
 
 def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
     from ecs_rl.playback import check_same
-    from ecs_rl.resume import go_on, source_sha256
+    from ecs_rl.resume import go_on
     from ecs_rl.runs.films import cut_clips
+    from ecs_rl.trust import difference
 
     run, scene = record.path, training.world.scene
     manifest, tensors = newest_checkpoint(run)
-    if manifest.scene != scene.reference:
+    differs = difference(manifest, scene)
+    if differs is None:
         raise CommandError(f"{run} trains '{manifest.scene}', not '{settings.scene}': name that scene to resume it")
     if manifest.agent != settings.agent:
         raise CommandError(f"{run} trains {manifest.agent}, not {settings.agent}: leave --agent out to resume it")
     check_same(run, manifest, training.world.specs, scene.name)
     refuse_changes(record, settings)
-    if manifest.resume["scene_sha256"] != source_sha256(scene):
-        tell(f"train.py: {scene.file} has changed since: old and new scores may not compare", sys.stderr)
+    if differs:
+        tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
     training.write_to(record)
     go_on(training, manifest, tensors)
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(manifest.resume["logs"])
     cut_clips(run, manifest.step)
     record.write_config(_config_of(record, settings))
+    record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256)
 
 
 def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:

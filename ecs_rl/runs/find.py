@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from ecs_rl.runs.checkpoint import read_manifest
 from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, closing
 from ecs_rl.runs.layout import CHECKPOINTS, START, natural, step_checkpoints, subpaths
 from ecs_rl.runs.lock import LOCK, _lock
+from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, read_metadata
 
 
@@ -35,21 +36,31 @@ class RunEntry:
 
 
 def find_run(
-    run: str | Path | None = None, runs_dir: str | Path = "runs", *, needs_checkpoint: bool = True
+    run: str | Path | None = None,
+    runs_dir: str | Path = "runs",
+    *,
+    needs_checkpoint: bool = True,
+    unfit: Callable[[Path, Manifest], str] | None = None,
 ) -> FoundRun:
     """Return the newest usable run that is meant: an exact directory, `name/version`, `name`, or any if None.
 
     Usable is a run with readable metadata and at least one sound checkpoint. Without `needs_checkpoint`, the newest
-    one that only lacks checkpoints is taken when there is nothing better. CommandError if nothing of that name
-    exists, CheckpointError if nothing of it is usable.
+    one that only lacks checkpoints is taken when there is nothing better. `unfit` says why a usable run is not the one
+    that is meant, '' if it is; a run named by its own directory is not asked about. CommandError if nothing of that
+    name exists, CheckpointError if nothing of it is usable.
     """
     base = _base(run, Path(runs_dir))
+    if _depth(base, Path(runs_dir)) == 3:
+        unfit = None
     skipped: list[str] = []
     fallback: FoundRun | None = None
     for candidate in _newest_first(base, skipped, Path(runs_dir)):
         problem = _metadata_problem(candidate)
-        if problem is None and has_sound_checkpoint(candidate):
-            return FoundRun(candidate, skipped)
+        manifest = sound_manifest(candidate) if problem is None else None
+        if manifest is not None:
+            problem = unfit(candidate, manifest) if unfit else ""
+            if not problem:
+                return FoundRun(candidate, skipped)
         if problem is None and not needs_checkpoint:
             fallback = fallback or FoundRun(candidate, list(skipped))
         skipped.append(f"skipped {problem or f'{candidate}: it has no checkpoint that can be used'}")
@@ -66,20 +77,17 @@ def list_runs(runs_dir: str | Path = "runs") -> list[RunEntry]:
     return [_entry(path) for path in _all_runs(Path(runs_dir))]
 
 
-def has_sound_checkpoint(run: Path) -> bool:
-    """Tell whether any checkpoint of a run passes its seal, the newest looked at first."""
+def sound_manifest(run: Path) -> Manifest | None:
+    """Return the manifest of the newest checkpoint of a run that passes its seal, None if none does."""
     steps = step_checkpoints(run)
     named = [run / CHECKPOINTS / f"{name}.safetensors" for name in ("latest", "best")]
     candidates = [named[0], *(steps[step] for step in sorted(steps, reverse=True)), named[1]]
-    return any(_is_sound(path) for path in candidates)
-
-
-def _is_sound(checkpoint: Path) -> bool:
-    try:
-        read_manifest(checkpoint)
-    except CheckpointError:
-        return False
-    return True
+    for path in candidates:
+        try:
+            return read_manifest(path)
+        except CheckpointError:
+            continue
+    return None
 
 
 def _metadata_problem(run: Path) -> str | None:

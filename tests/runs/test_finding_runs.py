@@ -160,3 +160,20 @@ def test_the_listing_shows_every_run_newest_first_and_what_is_wrong(tmp_path: Pa
     assert entries[1].metadata is not None
     assert (entries[1].metadata.name, entries[1].problem) == ("ant", None)
     assert list_runs(tmp_path / "none") == []
+
+
+def test_a_run_found_by_name_that_is_not_meant_is_skipped_with_the_reason_one_named_itself_is_not(
+    tmp_path: Path,
+) -> None:
+    meant = make(tmp_path, "cart/v1/20260101_000000")
+    newest = make(tmp_path, "cart/v1/20260102_000000")
+
+    def unfit(run: Path, manifest: Manifest) -> str:
+        assert manifest.step == 1
+        return "" if run == meant else f"{run}: not this one"
+
+    for name in ("cart", "cart/v1", None):
+        assert find_run(name, tmp_path, unfit=unfit) == (meant, [f"skipped {newest}: not this one"])
+    assert find_run(newest, tmp_path, unfit=unfit) == (newest, [])
+    with pytest.raises(CheckpointError, match=r"no run that can be used in .*; skipped .*: not this one"):
+        find_run("cart", tmp_path, unfit=lambda run, manifest: f"{run}: not this one")

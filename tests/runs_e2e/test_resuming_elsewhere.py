@@ -1,0 +1,145 @@
+"""`--resume` where the scene's file has moved or changed, or another scene has the same name."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+from command_runs import BALANCE, TINY, Told, changed_balance, metadata, play, train
+
+from ecs_rl.runs import read_checkpoint, read_manifest, write_checkpoint
+from ecs_rl.scene.loader import load_scene
+
+STEPS = ("--steps", 2000, "--json")
+
+
+def begun(scene: Path | str, runs: Path, *more: object) -> Told:
+    told = train(scene, *TINY, "--steps", 1000, "--json", "--runs", runs, *more)
+    assert told.code == 0, told.err
+    return told
+
+
+def mine(folder: Path, old: str = "about=", new: str = "about=") -> Path:
+    folder.mkdir(exist_ok=True)
+    return changed_balance(folder / "mine.py", old, new)
+
+
+def warnings_of(told: Told) -> list[str]:
+    return [line for line in told.err.splitlines() if line.startswith("train.py: ")]
+
+
+# --- the scene's file has moved ---------------------------------------------------------------------------------------
+
+
+def test_the_same_file_in_another_place_goes_on_silently_and_the_run_knows_the_place(tmp_path: Path) -> None:
+    runs, old, new = tmp_path / "runs", mine(tmp_path / "old"), tmp_path / "new" / "drone.py"
+    whole = train(old, *TINY, *STEPS, "--runs", tmp_path / "whole")
+    run = begun(old, runs).run
+    new.parent.mkdir()
+    old.rename(new)
+    again = train(new, *STEPS, "--runs", runs, "--resume", run)
+    assert (again.code, warnings_of(again)) == (0, [])
+    assert again.sha == whole.sha
+    known, latest = metadata(run), read_manifest(run / "checkpoints" / "latest.safetensors")
+    assert (known["scene"], latest.scene) == (str(new), str(new))
+    assert known["scene_sha256"] == latest.scene_sha256 == load_scene(str(new)).sha256
+    told = play(run, "--headless", "--episodes", 1)
+    assert (told.code, told.err) == (0, "")
+
+
+def test_a_file_that_moved_and_changed_goes_on_with_a_note(tmp_path: Path) -> None:
+    runs, old = tmp_path / "runs", mine(tmp_path / "old")
+    run = begun(old, runs).run
+    new = mine(tmp_path / "new", "mass=0.1", "mass=0.2")
+    again = train(new, *STEPS, "--runs", runs, "--resume", run)
+    assert again.code == 0, again.err
+    (note,) = warnings_of(again)
+    assert f"{new} has changed since, and was {old} then" in note
+    assert metadata(run)["scene"] == str(new)
+    assert not warnings_of(train(new, *STEPS, "--steps", 3000, "--runs", runs, "--resume", run))
+
+
+def test_a_file_that_moved_and_sees_something_else_is_refused_and_the_run_stays_as_it_was(tmp_path: Path) -> None:
+    runs, old = tmp_path / "runs", mine(tmp_path / "old")
+    run = begun(old, runs).run
+    before = metadata(run)
+    new = mine(tmp_path / "new", "sees=[X(cart), Vx(cart)", "sees=[X(cart), Vx(pole)")
+    refused = train(new, *STEPS, "--runs", runs, "--resume", run)
+    assert refused.code == 3
+    assert "'policy' sees ['cart vx'] there and ['pole vx'] here" in refused.err
+    assert metadata(run) | {"last_updated": ""} == before | {"last_updated": ""}
+
+
+def test_a_run_of_before_without_the_hash_in_its_metadata_goes_on(tmp_path: Path) -> None:
+    runs, scene = tmp_path / "runs", mine(tmp_path / "old")
+    run = begun(scene, runs).run
+    for checkpoint in (run / "checkpoints").glob("*.safetensors"):
+        manifest, tensors = read_checkpoint(checkpoint)
+        facts = {**manifest.resume, "scene_sha256": manifest.scene_sha256} if manifest.full else {}
+        old = msgspec.structs.replace(manifest, scene_sha256="", versions={}, resume=facts)
+        write_checkpoint(checkpoint, tensors, old)
+    known = {name: value for name, value in metadata(run).items() if name != "scene_sha256"}
+    (run / "metadata.json").write_bytes(msgspec.json.encode(known))
+    again = train(scene, *STEPS, "--runs", runs, "--resume")
+    assert (again.code, warnings_of(again)) == (0, [])
+    assert metadata(run)["scene_sha256"] == load_scene(str(scene)).sha256
+
+
+def test_a_changed_helper_is_told(tmp_path: Path) -> None:
+    imports = "from ecs_rl.scene import *"
+    scene = mine(tmp_path / "old", imports, f"{imports}\nimport helper")
+    helper = scene.with_name("helper.py")
+    helper.write_text("MASS = 1.0\n")
+    runs = tmp_path / "runs"
+    begun(scene, runs)
+    helper.write_text("MASS = 2.0\n")
+    (note,) = warnings_of(train(scene, *STEPS, "--runs", runs, "--resume"))
+    assert "mine.py has changed since: old and new scores may not compare" in note
+
+
+# --- somebody else's scene of that name -------------------------------------------------------------------------------
+
+
+def test_resume_by_name_means_the_newest_run_of_that_scene_and_tells_what_it_skipped(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    shipped = begun("balance", runs).run
+    own = tmp_path / "balance.py"
+    changed_balance(own, "mass=0.1", "mass=0.2")
+    theirs = begun(own, runs).run
+    for asked in (("--resume",), ("--resume", "balance"), ("--resume", "balance/v1"), ("--resume", runs / "balance")):
+        again = train("balance", *STEPS, "--runs", runs, *asked)
+        assert again.code == 0, again.err
+        assert again.run == shipped
+        (note,) = warnings_of(again)
+        assert note == f"train.py: skipped {theirs}: it trains '{own}', not 'balance'"
+    assert train(own, *STEPS, "--runs", runs, "--resume").run == theirs
+
+
+def test_a_run_directory_of_another_scene_is_refused_even_if_all_fits(tmp_path: Path) -> None:
+    runs, own = tmp_path / "runs", tmp_path / "balance.py"
+    changed_balance(own, "mass=0.1", "mass=0.2")
+    theirs = begun(own, runs).run
+    refused = train("balance", *STEPS, "--runs", runs, "--resume", theirs)
+    assert refused.code == 2
+    assert f"{theirs} trains '{own}', not 'balance'" in refused.err
+    assert train("balance", *STEPS, "--runs", runs, "--resume").code == 3
+
+
+def test_a_file_of_the_same_name_is_another_scene_as_long_as_the_one_that_was_trained_is_there(tmp_path: Path) -> None:
+    runs, first = tmp_path / "runs", mine(tmp_path / "first")
+    older = begun(first, runs).run
+    second = mine(tmp_path / "second", "mass=0.1", "mass=0.2")
+    newer = begun(second, runs).run
+    assert train(first, *STEPS, "--runs", runs, "--resume").run == older
+    assert train(second, *STEPS, "--runs", runs, "--resume").run == newer
+    second.unlink()
+    third = mine(tmp_path / "third", "mass=0.1", "mass=0.3")
+    assert train(third, *STEPS, "--runs", runs, "--resume", "--steps", 3000).run == newer
+
+
+def test_a_copy_of_a_scene_that_ships_is_that_scene(tmp_path: Path) -> None:
+    run = begun("balance", tmp_path).run
+    copy = shutil.copy(BALANCE, tmp_path / "balance.py")
+    again = train(copy, *STEPS, "--runs", tmp_path, "--resume")
+    assert (again.code, again.run, warnings_of(again)) == (0, run, [])
