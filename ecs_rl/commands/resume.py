@@ -108,12 +108,13 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
 def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
     from ecs_rl.playback import check_same
     from ecs_rl.resume import go_on
+    from ecs_rl.runs import versions_here
     from ecs_rl.runs.films import cut_clips
     from ecs_rl.trust import difference
 
     run, scene = record.path, training.world.scene
     manifest, tensors = newest_checkpoint(run)
-    differs = difference(manifest, scene)
+    differs, versions = difference(manifest, scene), versions_here()
     if differs is None:
         raise CommandError(f"{run} trains '{manifest.scene}', not '{settings.scene}': name that scene to resume it")
     if manifest.agent != settings.agent:
@@ -122,13 +123,21 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     refuse_changes(record, settings)
     if differs:
         tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
+    if other := other_versions(manifest.versions or record.metadata.versions, versions):
+        tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
     training.write_to(record)
     go_on(training, manifest, tensors)
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(manifest.resume["logs"])
     cut_clips(run, manifest.step)
     record.write_config(_config_of(record, settings))
-    record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256)
+    record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)
+
+
+def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Return what is not as it was when the checkpoint was written, '' if all is; only what was noted is compared."""
+    changed = [name for name in before if name in now and before[name] != now[name]]
+    return ", ".join(f"{name} was {before[name]} and is {now[name]}" for name in changed)
 
 
 def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:

@@ -1,4 +1,4 @@
-"""`--resume` where the scene's file has moved or changed, or another scene has the same name."""
+"""`--resume` where the scene's file has moved or changed, where another scene has the same name, on another machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import msgspec
-from command_runs import BALANCE, TINY, Told, changed_balance, metadata, play, train
+import pytest
+from command_runs import BALANCE, TINY, Told, changed_balance, finish, metadata, play, start, train
 
 from ecs_rl.runs import read_checkpoint, read_manifest, write_checkpoint
 from ecs_rl.scene.loader import load_scene
@@ -80,10 +81,13 @@ def test_a_run_of_before_without_the_hash_in_its_metadata_goes_on(tmp_path: Path
         old = msgspec.structs.replace(manifest, scene_sha256="", versions={}, resume=facts)
         write_checkpoint(checkpoint, tensors, old)
     known = {name: value for name, value in metadata(run).items() if name != "scene_sha256"}
+    capability = ("machine", "system", "numpy_cpu", "torch_cpu")
+    known["versions"] = {name: value for name, value in known["versions"].items() if name not in capability}
     (run / "metadata.json").write_bytes(msgspec.json.encode(known))
     again = train(scene, *STEPS, "--runs", runs, "--resume")
     assert (again.code, warnings_of(again)) == (0, [])
     assert metadata(run)["scene_sha256"] == load_scene(str(scene)).sha256
+    assert metadata(run)["versions"].keys() >= set(capability)
 
 
 def test_a_changed_helper_is_told(tmp_path: Path) -> None:
@@ -136,6 +140,46 @@ def test_a_file_of_the_same_name_is_another_scene_as_long_as_the_one_that_was_tr
     second.unlink()
     third = mine(tmp_path / "third", "mass=0.1", "mass=0.3")
     assert train(third, *STEPS, "--runs", runs, "--resume", "--steps", 3000).run == newer
+
+
+# --- another machine --------------------------------------------------------------------------------------------------
+
+
+def test_what_decides_the_last_bits_is_recorded_with_the_run_and_with_each_checkpoint(tmp_path: Path) -> None:
+    run = begun("balance", tmp_path).run
+    versions = metadata(run)["versions"]
+    assert versions.keys() >= {"python", "torch", "numpy", "machine", "system", "numpy_cpu", "torch_cpu"}
+    assert all(versions[name] for name in ("machine", "system", "torch_cpu"))
+    for name in ("best", "latest"):
+        assert read_manifest(run / "checkpoints" / f"{name}.safetensors").versions == versions
+
+
+def test_a_resume_with_other_instructions_of_the_processor_is_told_in_one_line_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun("balance", tmp_path).run
+    before = metadata(run)["versions"]
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    args = ("train.py", "balance", *STEPS, "--runs", tmp_path, "--resume")
+    again = finish(start(*args))
+    assert again.code == 0, again.err
+    (note,) = warnings_of(again)
+    assert f"torch_cpu was {before['torch_cpu']} and is DEFAULT: bits may differ from an uninterrupted run" in note
+    assert metadata(run)["versions"] == before | {"torch_cpu": "DEFAULT"}
+    assert warnings_of(finish(start(*args, "--steps", 3000))) == []
+
+
+def test_versions_are_those_that_wrote_the_checkpoint_not_those_of_a_resume_that_saved_nothing(tmp_path: Path) -> None:
+    run = begun("balance", tmp_path).run
+    latest = run / "checkpoints" / "latest.safetensors"
+    manifest, tensors = read_checkpoint(latest)
+    older = msgspec.structs.replace(manifest, versions=manifest.versions | {"torch": "2.10.0", "numpy": "2.0.1"})
+    (step,) = [path for path in latest.parent.glob("step_*") if read_manifest(path).step == manifest.step]
+    for path in (latest, step):
+        write_checkpoint(path, tensors, older)
+    (note,) = warnings_of(train("balance", *STEPS, "--runs", tmp_path, "--resume"))
+    assert "numpy was 2.0.1 and is " in note
+    assert "torch was 2.10.0 and is " in note
 
 
 def test_a_copy_of_a_scene_that_ships_is_that_scene(tmp_path: Path) -> None:
