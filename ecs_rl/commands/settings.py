@@ -103,13 +103,13 @@ class TrainSettings:
     eval_episodes: int = 20
     """Episodes in one evaluation, all greedy and with fixed seeds."""
     record_every: int = 0
-    """Steps between two clips of the policy in the run's folder films, 0 for none (pip install 'ecs-rl[video]')."""
+    """Steps between two clips of the policy in the run's folder films, 0 for none (needs imageio-ffmpeg)."""
     config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
     """Read settings from this file: the names of the flags, and tables [ppo] and [dqn]."""
     threads: int = 0
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
     tb: bool = False
-    """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs the extra: pip install 'ecs-rl[tb]')."""
+    """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs tensorboard)."""
     json: bool = False
     """End with one JSON object on stdout; progress goes to stderr."""
     check: bool = False

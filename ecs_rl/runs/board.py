@@ -27,7 +27,7 @@ def require_tensorboard() -> None:
     try:
         import tensorboard  # noqa: F401
     except ImportError as error:
-        raise CommandError("--tb needs TensorBoard: pip install 'ecs-rl[tb]'") from error
+        raise CommandError("--tb needs TensorBoard: python -m pip install tensorboard") from error
 
 
 class Board:

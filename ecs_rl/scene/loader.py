@@ -14,13 +14,7 @@ from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
 from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.checks import RuleError
 from ecs_rl.scene.sources import Sources, read_sources
-
-SCENES = Path(__file__).resolve().parents[2] / "scenes"
-
-
-def scene_names() -> list[str]:
-    """Return the names of the scenes that come with the project."""
-    return sorted(path.stem for path in SCENES.glob("*.py") if not path.stem.startswith("_"))
+from ecs_rl.shipped import SCENES, scene_names
 
 
 def scene_path(scene: str) -> Path:

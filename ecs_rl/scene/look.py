@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.checks import Point, named, point, positive
+from ecs_rl.shipped import ASSETS
 
 Colour = tuple[int, int, int]
 """Red, green and blue, 0 to 255."""
@@ -22,7 +23,6 @@ COLOURS: dict[str, Colour] = {
     "purple": (210, 134, 176),
 }
 """The hues of Okabe and Ito, which the colour-blind tell apart too; the window's own are made of them."""
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 
 @dataclass(frozen=True)

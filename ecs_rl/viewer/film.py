@@ -46,7 +46,7 @@ def require_encoder(what: str = "a film") -> str:
     try:
         import imageio_ffmpeg
     except ImportError as error:
-        raise CommandError(f"{what} needs an encoder: pip install 'ecs-rl[video]'") from error
+        raise CommandError(f"{what} needs an encoder: python -m pip install imageio-ffmpeg") from error
     try:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError as error:  # a platform for which the package brings none

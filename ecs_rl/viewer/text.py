@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal
 
 import pygame
 
+from ecs_rl.shipped import ASSETS
 from ecs_rl.viewer.palette import TEXT, Colour
 
-FONTS = Path(__file__).resolve().parents[2] / "assets" / "fonts"
+FONTS = ASSETS / "fonts"
 Face = Literal["words", "numbers"]
 FILES: dict[Face, str] = {"words": "Inter-Medium.otf", "numbers": "JetBrainsMono-Medium.ttf"}
 KEPT = 1500

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ecs_rl.commands.train import main
-from ecs_rl.scene.loader import load_scene, scene_names
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.shipped import scene_names
 
 BALANCE = Path(__file__).parents[2] / "scenes" / "balance.py"
 FEW = ["--check", "--arenas", "4"]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from scene_contract import SceneContract
 
-from ecs_rl.scene.loader import SCENES, load_scene, scene_names
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.shipped import SCENES, scene_names
 
 
 class TestBalance(SceneContract):

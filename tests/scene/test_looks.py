@@ -13,8 +13,9 @@ import pytest
 from ecs_rl.columns import columns_of
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Box, Choice, Disc, Look, Push, Scene, Start, X, jitter
-from ecs_rl.scene.loader import SCENES, load_scene, scene_names
-from ecs_rl.scene.look import ASSETS, COLOURS, sprite_file
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.scene.look import COLOURS, sprite_file
+from ecs_rl.shipped import ASSETS, SCENES, scene_names
 from ecs_rl.viewer import palette
 from ecs_rl.viewer.shapes import role_looks
 from ecs_rl.world import World

@@ -14,7 +14,8 @@ import pytest
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.evaluation import play_episodes
 from ecs_rl.scene.arena import Scene
-from ecs_rl.scene.loader import load_scene, scene_names
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.shipped import scene_names
 from ecs_rl.world import World
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,9 @@ from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.components import NextObservation, Observation
 from ecs_rl.components.mind import ChooseAction
 from ecs_rl.scene.arena import Arena, Scene
-from ecs_rl.scene.loader import load_scene, scene_names
+from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.roles import Role
+from ecs_rl.shipped import scene_names
 from ecs_rl.world import World, policy_specs
 
 SHIPPED = scene_names()

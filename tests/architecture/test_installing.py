@@ -1,0 +1,100 @@
+"""What `python -m pip install` puts into an environment: by path from a clone, and whole in a wheel.
+
+The environments are new and see the packages of the running one; only the build's own tool comes from the index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOP = ("pyproject.toml", "README.md", ".gitignore", "train.py", "play.py", "ecs_rl", "scenes", "assets")
+WHERE = "import ecs_rl, ecs_rl.runs; from ecs_rl.shipped import SCENES; print(ecs_rl.runs.__file__, SCENES, sep='\\n')"
+TRAIN = (
+    "from ecs_rl.commands.train import main; "
+    "raise SystemExit(main(['balance', '--steps', '2k', '--eval-every', '1k', '--eval-episodes', '2', '--json']))"
+)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the project in a folder that has the package's own name, with a folder `runs`."""
+    folder = tmp_path_factory.mktemp("parent") / "ecs_rl"
+    folder.mkdir()
+    for name in TOP:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    (folder / "runs").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(clone: Path) -> Path:
+    done("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", clone.parent, clone)
+    (built,) = clone.parent.glob("ecs_rl-*.whl")
+    return built
+
+
+def done(*args: object, python: Path | str = sys.executable, cwd: Path | None = None) -> str:
+    """Run Python with these arguments and return what it said."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    asked = [str(python), *map(str, args)]
+    told = subprocess.run(asked, cwd=cwd, env=env, capture_output=True, text=True, timeout=240, check=False)
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+def installed(folder: Path, *what: object) -> Path:
+    """Return the Python of a new environment in which this is installed, and which sees the running one's packages."""
+    venv.create(folder, symlinks=True, with_pip=False)
+    python = folder / "bin" / "python"
+    done("-m", "pip", "--quiet", "--python", python, "install", "--no-deps", *what)
+    site = Path(done("-c", "import sysconfig; print(sysconfig.get_path('purelib'))", python=python).strip())
+    # After the project's own entry: files with paths are read in the order of their names.
+    (site / "zz_running.pth").write_text("\n".join(path for path in sys.path if "-packages" in path))
+    return python
+
+
+def test_a_clone_named_as_the_package_is_found_from_its_parent_folder_and_by_a_script_beside_it(
+    clone: Path, tmp_path: Path
+) -> None:
+    python = installed(tmp_path / "env", "-e", clone)
+    wanted = [str(clone / "ecs_rl" / "runs" / "__init__.py"), str(clone / "scenes")]
+    assert done("-c", WHERE, python=python, cwd=clone.parent).splitlines() == wanted
+    script = clone.parent / "mine.py"
+    script.write_text(WHERE)
+    assert done(script, python=python, cwd=tmp_path).splitlines() == wanted
+
+
+def test_a_wheel_trains_and_plays_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
+    python, folder = installed(tmp_path / "env", wheel), tmp_path / "empty"
+    folder.mkdir()
+    code, scenes = done("-c", WHERE, python=python, cwd=folder).splitlines()
+    assert Path(code).is_relative_to(tmp_path)
+    assert Path(scenes) == Path(code).parents[1] / "scenes"
+    told = json.loads(done("-c", TRAIN, python=python, cwd=folder).splitlines()[-1])
+    assert (told["scene"], told["steps"]) == ("balance", 2016)
+    played = done(python.with_name("ecs-rl"), "play", "--headless", "--json", python=python, cwd=folder)
+    assert json.loads(played)["episodes"] == 20
+
+
+def test_a_wheel_holds_every_module_scene_font_and_licence_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as file:
+        found = {name for name in file.namelist() if ".dist-info/" not in name}
+    wanted = {each.relative_to(ROOT).as_posix() for each in (ROOT / "ecs_rl").rglob("*.py")} | {"ecs_rl/py.typed"}
+    wanted |= {f"ecs_rl/scenes/{each.name}" for each in (ROOT / "scenes").glob("*.py")}
+    assets = {each.relative_to(ROOT) for each in (ROOT / "assets").rglob("*") if each.is_file()}
+    wanted |= {f"ecs_rl/{each.as_posix()}" for each in assets if each.parts[1] != "pictures"}
+    assert found == wanted
+    assert "ecs_rl/assets/fonts/LICENSE" in found
