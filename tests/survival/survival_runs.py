@@ -13,9 +13,11 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,9 @@ LOGS = ("train_episodes", "eval_episodes", "metrics")
 NEVER_READ = ("rollout/advantage", "rollout/returns")
 """Tensors that are worked out anew when the rollout is full: until then they hold what was there before."""
 FORKS = multiprocessing.get_context("forkserver")
+STATUS = threading.Lock()
+"""Held wherever an exit status may be read. It can be read once, and every start of a process reads those of all that
+have ended: of two threads that read the same one, the second finds nothing and calls it 255."""
 FORKS.set_forkserver_preload(["torch", "rich.live", "tyro", "safetensors.torch", "ecs_rl.training", "ecs_rl.commands"])
 
 
@@ -146,7 +151,13 @@ class Life:
 
     def __post_init__(self) -> None:
         self.process = FORKS.Process(target=live, args=(self.args, str(self.said), self.stop_at))
-        self.process.start()
+        with STATUS:
+            self.process.start()
+
+    def is_alive(self) -> bool:
+        """Tell whether the process has not ended yet."""
+        with STATUS:
+            return self.process.is_alive()
 
     def send(self, number: signal.Signals) -> None:
         assert self.process.pid is not None
@@ -155,14 +166,15 @@ class Life:
 
     def end(self, seconds: float = 120.0) -> Told:
         """Wait for the end, and never leave the process behind."""
-        self.process.join(seconds)
-        late = self.process.is_alive()
+        late = not wait([self.process.sentinel], seconds)
         if late:
             self.process.kill()
+        with STATUS:
             self.process.join()
+            code = self.process.exitcode
         out, err = (self.said.with_suffix(suffix) for suffix in (".out", ".err"))
         told = Told(
-            self.process.exitcode,
+            code,
             out.read_text() if out.exists() else "",
             err.read_text() if err.exists() else "",
         )
@@ -185,7 +197,7 @@ def wait_until(there: Any, life: Life, seconds: float = 60.0) -> bool:
     """Wait for something to be there; tell whether it was before the process ended."""
     end = time.monotonic() + seconds
     while not there():
-        if not life.process.is_alive():
+        if not life.is_alive():
             return False
         assert time.monotonic() < end, f"{life.args} takes too long"
         time.sleep(0.001)

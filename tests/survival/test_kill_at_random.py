@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -162,6 +165,28 @@ def finish_and_compare(run: Run, undisturbed: Callable[[Run], Told]) -> None:
     assert [resumed.json[key] for key in ("episodes", "best_eval", "best_step", "solved_step")] == [
         wanted.json[key] for key in ("episodes", "best_eval", "best_step", "solved_step")
     ]
+
+
+def test_how_a_life_ended_is_told_while_another_thread_starts_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, was_read = forkserver.read_signed, threading.Event()
+
+    def slowly(file: int) -> object:
+        status = read(file)
+        was_read.set()
+        time.sleep(0.3)
+        return status
+
+    killed = Life(Run("ppo", 0, tmp_path, 100_000).args(), tmp_path / "killed")
+    killed.process.kill()
+    assert wait([killed.process.sentinel], 60)
+    monkeypatch.setattr(forkserver, "read_signed", slowly)
+    with ThreadPoolExecutor(1) as pool:
+        another = pool.submit(Life, ("balance", "--steps", "0"), tmp_path / "another")
+        assert was_read.wait(60)
+        assert killed.end().code == -9
+        assert another.result().end().code == 2
 
 
 @pytest.mark.parametrize(("kind", "number", "steps"), [("ppo", 1, 12_000), ("dqn", 2, 12_000)])
