@@ -59,7 +59,10 @@ def _told(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return "this ends the whole program: a scene must not call exit"
-    return f"{type(error).__name__}: {error}{_meant(str(error))}"
+    message, meant = str(error), _meant(str(error))
+    if meant:  # Python 3.13 has a guess of its own
+        message = re.sub(r"\. Did you mean '\w+'\?$", "", message)
+    return f"{type(error).__name__}: {message}{meant}"
 
 
 def _meant(message: str) -> str:

@@ -39,6 +39,7 @@ def build(arena):
 """
 DISC, OTHER, SCENE, AGENT, SEES, DOES, EARNS, ENDS = 8, 9, 4, 10, 11, 12, 13, 14
 """The lines of what may be replaced."""
+TOLD_BY_3_13 = "Scene.__init__() got an unexpected keyword argument 'max_tick'. Did you mean 'max_ticks'?"
 Save = Callable[[str], Path]
 
 
@@ -140,6 +141,7 @@ BUILD = [
     ("a recipe that is a list", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes={"ppo": [1]})', "must be a dict"),
     ("recipes in a list", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes=["ppo"])', "recipes must be a dict"),
     ("a recipe for a number", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes={1: {}})', "unknown agent '1'"),
+    ("a misspelt setting as Python 3.13 tells it", SCENE, f'raise TypeError("{TOLD_BY_3_13}")', "_tick': did you"),
     ("a misspelt setting", SCENE, 'SCENE = Scene(about="", max_tick=9)', "'max_tick': did you mean 'max_ticks'?"),
     ("a misspelt argument", OTHER, 'other = arena.spawn("o", Body(mas=1), Disc(1.0))', "did you mean 'mass'?"),
     ("a misspelt part of an agent", SEES, "sees=[X(disc)], end={},", "did you mean 'ends'?"),
