@@ -31,14 +31,23 @@ class BadValue(Exception):
         self.value = value
 
 
-def read_flags(default: T, argv: Sequence[str], prog: str) -> T:
-    """Return `default` changed by the flags in `argv`; `--help` prints and exits, bad input is a `CommandError`."""
+def read_flags(default: T, argv: Sequence[str], prog: str, to_come: Sequence[str] = (), about: str = "") -> T:
+    """Return `default` changed by the flags in `argv`; `--help` prints and exits, bad input is a `CommandError`.
+
+    `to_come` are flags that are planned, `about` is what the help begins with.
+    """
     _refuse_empty(argv)
     box = io.StringIO()
     try:
         with contextlib.redirect_stderr(box):
             settings, unknown = tyro.cli(
-                type(default), prog=prog, args=list(argv), default=default, return_unknown_args=True, registry=_REGISTRY
+                type(default),
+                prog=prog,
+                description=about,
+                args=list(argv),
+                default=default,
+                return_unknown_args=True,
+                registry=_REGISTRY,
             )
     except BadValue as bad:
         raise CommandError(f"{_flag_before(bad, argv, type(default))}: {bad}") from None
@@ -49,7 +58,7 @@ def read_flags(default: T, argv: Sequence[str], prog: str) -> T:
             _end_of_help()
         raise CommandError(f"{_first_sentence(box.getvalue())} ({prog} --help explains each flag)") from None
     if unknown:
-        raise CommandError(_unknown(unknown, type(default), prog))
+        raise CommandError(_unknown(unknown, type(default), prog, to_come))
     return settings
 
 
@@ -96,14 +105,24 @@ def _flag_before(bad: BadValue, argv: Sequence[str], kind: type) -> str:
     return "command line"
 
 
-def _unknown(tokens: Sequence[str], kind: type, prog: str) -> str:
+def _unknown(tokens: Sequence[str], kind: type, prog: str, to_come: Sequence[str]) -> str:
     wrong = next((token for token in tokens if token.startswith("-")), None)
     if wrong is None:
         return f"'{tokens[0]}' is one argument too many: a value goes behind its flag ({prog} --help lists all flags)"
     name = wrong.partition("=")[0]
-    close = difflib.get_close_matches(name, [flag for flag, _ in flag_types(kind)], n=1, cutoff=0.5)
-    hint = f": did you mean '{close[0]}'?" if close else ""
+    if name.replace("_", "-") in to_come:
+        return f"{name} is not there yet ({prog} --help lists all flags)"
+    near = _near(name, [flag for flag, _ in flag_types(kind)])
+    hint = f": did you mean '{near}'?" if near else ""
     return f"unknown flag '{name}'{hint} ({prog} --help lists all flags)"
+
+
+def _near(name: str, flags: Sequence[str]) -> str | None:
+    """Return the flag that was probably meant, by all of its name or by what stands behind the dot; None if none is."""
+    words = {flag.lstrip("-").rpartition(".")[2]: flag for flag in reversed(flags)}
+    words |= {flag.lstrip("-"): flag for flag in flags}
+    close = difflib.get_close_matches(name.lstrip("-").replace("_", "-"), words, n=1, cutoff=0.75)
+    return words[close[0]] if close else None
 
 
 def _first_sentence(box: str) -> str:

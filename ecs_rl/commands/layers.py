@@ -12,7 +12,7 @@ import msgspec
 
 from ecs_rl.commands.limits import check_settings
 from ecs_rl.commands.numbers import parse_count
-from ecs_rl.commands.settings import AGENTS, SceneDefaults, TrainSettings
+from ecs_rl.commands.settings import AGENTS, AGENTS_TO_COME, SceneDefaults, TrainSettings
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def with_recipe(settings: TrainSettings, scene: str, defaults: SceneDefaults, ag
     """Return the settings with the scene's recipe for this agent, run settings and hyperparameters mixed, over them."""
     where = f"scene '{scene}'"
     for name in (defaults.agent, *defaults.recipes):
-        if name not in AGENTS:
+        if name not in (*AGENTS, *AGENTS_TO_COME):
             raise SceneError(f"{where}: unknown agent '{name}': {nearest(name, AGENTS)}")
     table = getattr(settings, agent, None)
     own = [each.name for each in fields(table)] if table is not None else []

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ecs_rl.commands.numbers import LARGEST
-from ecs_rl.commands.settings import AGENTS, PlaySettings, TrainSettings
+from ecs_rl.commands.settings import AGENTS, AGENTS_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.errors import CommandError, EcsRlError, nearest
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -49,6 +49,10 @@ def _problem(name: str, value: Any) -> str:
 def _word_problem(name: str, value: Any) -> str:
     if name in ("name", "version") and (value or name == "version") and not NAME.fullmatch(value):
         return f"must be letters, digits, '.', '_' or '-', at most 64 and a letter or digit first, not '{value}'"
+    if name == "agent" and value in AGENTS_TO_COME:
+        return f"{value} is not there yet: use ppo, which learns continuous actions too"
+    if name == "agent" and ".py:" in value:
+        return f"{value}: an algorithm from a file is not there yet: use one of {', '.join(AGENTS)}"
     if name == "agent" and value and value not in AGENTS:
         return f"must be one of {', '.join(AGENTS)}, not '{value}': {nearest(value, AGENTS)}"
     if name == "record" and Path(value).suffix.lower() not in _FILMS:

@@ -14,12 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ecs_rl.commands.called import program
 from ecs_rl.commands.flags import read_flags
+from ecs_rl.commands.help import about_playing, about_training
 from ecs_rl.commands.layers import read_config, with_config, with_earlier, with_recipe
 from ecs_rl.commands.limits import check_settings
 from ecs_rl.commands.numbers import LARGEST, parse_count
-from ecs_rl.commands.settings import PlaySettings, SceneDefaults, TrainSettings
+from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, SceneDefaults, TrainSettings
 from ecs_rl.errors import CommandError, EcsRlError
+from ecs_rl.shipped import scene_names
 
 Recipes = Callable[[str], SceneDefaults]
 Earlier = Callable[[TrainSettings], Mapping[str, Any]]
@@ -35,7 +38,7 @@ def parse_train(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None =
     """
     if not _HELP.isdisjoint(argv):
         _help_train([token for token in argv if token not in _HELP], recipes)
-    settings = _finished(read_flags(_defaults(argv, recipes, earlier), argv, "train.py"))
+    settings = _finished(_read(_defaults(argv, recipes, earlier), argv))
     check_settings(settings, _flag)
     if settings.resume is not None and settings.init_from is not None:
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
@@ -44,7 +47,7 @@ def parse_train(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None =
 
 def parse_play(argv: Sequence[str]) -> PlaySettings:
     """Return the settings of `play.py`; `--help` prints and exits."""
-    settings = read_flags(PlaySettings(), argv, "play.py")
+    settings = read_flags(PlaySettings(), argv, program("play"), PLAY_TO_COME, about_playing())
     check_settings(settings, _flag)
     if settings.seed + settings.episodes > LARGEST:
         raise CommandError(f"--seed and --episodes together must be at most {LARGEST}: every episode has the next seed")
@@ -63,16 +66,22 @@ def _help_train(argv: Sequence[str], recipes: Recipes) -> NoReturn:
         defaults = _defaults(argv, recipes, None)
     except EcsRlError:
         defaults = TrainSettings()  # help must always help, whatever else is wrong with the command
-    read_flags(defaults, ["--help"], "train.py")
+    _read(defaults, ["--help"])
     raise AssertionError("--help exits")
+
+
+def _read(settings: TrainSettings, argv: Sequence[str]) -> TrainSettings:
+    """Return the settings changed by the flags of `train.py`."""
+    about = about_training() if "--help" in argv else ""
+    return read_flags(settings, argv, program("train"), TRAIN_TO_COME, about)
 
 
 def _defaults(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None) -> TrainSettings:
     """Return what counts where the command line is silent; to learn that, the command line is read once before."""
-    asked = read_flags(TrainSettings(), argv, "train.py")
+    asked = _read(TrainSettings(), argv)
     config = read_config(asked.config) if asked.config else {}
     if config:
-        asked = read_flags(with_config(TrainSettings(), config, asked.config), argv, "train.py")
+        asked = _read(with_config(TrainSettings(), config, asked.config), argv)
     check_settings(asked, _flag)
     _require_scene(asked)
     suggested = recipes(asked.scene)
@@ -82,7 +91,7 @@ def _defaults(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None) ->
     settings = with_earlier(settings, resumed, agent)
     if not settings.schedule_steps:
         settings = replace(settings, schedule_steps=settings.steps)
-    arenas = read_flags(with_config(settings, config, asked.config), argv, "train.py").arenas
+    arenas = _read(with_config(settings, config, asked.config), argv).arenas
     settings = with_config(_as_often(settings, arenas), config, asked.config)
     return replace(settings, scene=asked.scene, agent=agent)
 
@@ -106,7 +115,8 @@ def _require_scene(settings: TrainSettings) -> None:
     if settings.scene:
         return
     hint = f" (--resume took '{settings.resume}' as its run: write SCENE before it)" if settings.resume else ""
-    raise CommandError(f"SCENE is missing: name a scene, as in: train.py balance{hint}")
+    there = ", ".join(scene_names())
+    raise CommandError(f"SCENE is missing: name a scene, as in: {program('train')} balance (there is: {there}){hint}")
 
 
 def _finished(settings: TrainSettings) -> TrainSettings:

@@ -14,7 +14,15 @@ from tyro.constructors import PrimitiveConstructorSpec
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.commands.flags import BadValue
 
-AGENTS = ("ppo", "dqn", "sac")
+AGENTS = ("ppo", "dqn")
+AGENTS_TO_COME = ("sac",)
+"""Algorithms that a recipe may speak of, and that nothing can train yet."""
+TRAIN_TO_COME = (
+    *("--seeds", "--self-play", "--minutes", "--until", "--pace", "--workers", "--ray", "--sweep", "--trials"),
+    *("--population", "--network", "--imitate"),
+)
+PLAY_TO_COME = ("--against", "--human", "--save-demo", "--export")
+"""Flags that are planned: who tries one is told so, and not the name of another."""
 
 
 def _run_of(values: list[str]) -> str:
@@ -62,58 +70,54 @@ class SceneDefaults:
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """Train an agent in a scene; with nothing but SCENE, the scene's own defaults solve it.
-
-    Numbers may be written 5e5, 500k, 2M or 1_000_000. A flag here comes before the --config file, the file before the
-    scene's defaults. `train.py SCENE --help` shows the defaults of that scene.
-    """
+    """The settings of a training, those that people use most first; `commands/help.py` says what stands above them."""
 
     scene: Annotated[str, Positional, arg(metavar="SCENE", help_behavior_hint="(required)")] = ""
-    """A name from scenes/, the path of a scene file, or gym:ENV-ID."""
-    agent: Annotated[str, arg(metavar="{ppo,dqn,sac}", help_behavior_hint=_agent_hint)] = ""
-    """Which algorithm learns."""
-    steps: int = 1_000_000
-    """Steps in total, also after --resume; a step is one decision of one arena."""
-    schedule_steps: int = 0
-    """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
-    seed: int = 0
-    """The same seed and settings on the same machine give the same run."""
-    arenas: int = 64
-    """Copies of the scene that play at the same time."""
+    """The name of a scene, or the path of a scene file."""
     watch: bool = False
     """Open a window and watch it learn."""
     until_solved: bool = False
     """Stop as soon as an evaluation reaches the scene's solved_at."""
     resume: Annotated[str | None, _RESUME, arg(help_behavior_hint="(default: start anew)")] = None
     """Go on with a run; without RUN with the newest one of this name."""
-    init_from: Annotated[Path | None, arg(metavar="CHECKPOINT", help_behavior_hint="")] = None
-    """Start a new run from the weights of this checkpoint."""
+    steps: int = 1_000_000
+    """Steps in total, also after --resume; a step is one decision of one arena."""
+    seed: int = 0
+    """The same seed and settings on the same machine give the same run."""
+    agent: Annotated[str, arg(metavar="{ppo,dqn}", help_behavior_hint=_agent_hint)] = ""
+    """Which algorithm learns."""
+    arenas: int = 64
+    """Copies of the scene that play at the same time."""
+    check: bool = False
+    """Do not train: play at random and report whether the scene is sound."""
+    json: bool = False
+    """End with one JSON object on stdout; progress goes to stderr."""
     name: Annotated[str, arg(metavar="NAME", help_behavior_hint="(default: the scene's name)")] = ""
     """The run's name, the first folder below --runs."""
     version: Annotated[str, arg(metavar="VERSION")] = "v1"
     """The run's version, the folder below the name."""
     runs: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The folder that holds all runs."""
-    checkpoint_every: int = 50_000
-    """Steps between two checkpoints."""
-    keep: int = 3
-    """How many periodic checkpoints stay, besides latest and best."""
+    init_from: Annotated[Path | None, arg(metavar="CHECKPOINT", help_behavior_hint="")] = None
+    """Start a new run from the weights of this checkpoint."""
+    config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
+    """Read settings from this file: the names of the flags, and tables [ppo] and [dqn]."""
+    schedule_steps: int = 0
+    """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
     eval_every: int = 25_000
     """Steps between two evaluations."""
     eval_episodes: int = 20
     """Episodes in one evaluation, all greedy and with fixed seeds."""
+    checkpoint_every: int = 50_000
+    """Steps between two checkpoints."""
+    keep: int = 3
+    """How many periodic checkpoints stay, besides latest and best."""
     record_every: int = 0
     """Steps between two clips of the policy in the run's folder films, 0 for none (needs imageio-ffmpeg)."""
-    config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
-    """Read settings from this file: the names of the flags, and tables [ppo] and [dqn]."""
     threads: int = 0
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
     tb: bool = False
     """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs tensorboard)."""
-    json: bool = False
-    """End with one JSON object on stdout; progress goes to stderr."""
-    check: bool = False
-    """Do not train: play at random and report whether the scene is sound."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """How PPO learns."""
     dqn: DQNConfig = field(default_factory=DQNConfig)
@@ -126,30 +130,30 @@ class PlaySettings:
 
     target: Annotated[str | None, Positional, arg(metavar="[RUN|CHECKPOINT]", help_behavior_hint="")] = None
     """A run, runs/NAME, runs/NAME/VERSION, or a checkpoint file."""
-    checkpoint: Annotated[str, arg(metavar="best|latest|STEP")] = "best"
-    """Which checkpoint of the run."""
+    list: bool = False
+    """List the runs there are, and play nothing."""
+    headless: bool = False
+    """Open no window; only report the returns."""
     episodes: int = 20
     """Episodes to play."""
+    checkpoint: Annotated[str, arg(metavar="best|latest|STEP")] = "best"
+    """Which checkpoint of the run."""
+    compare: Annotated[tuple[str, ...], _COMPARE, arg(help_behavior_hint="")] = ()
+    """Play these checkpoints of the run side by side; write it after RUN."""
+    record: Annotated[Path | None, arg(metavar="OUT.mp4|.gif", help_behavior_hint="")] = None
+    """Write what is played into this film."""
+    speed: float = 1.0
+    """How many times faster than real time."""
     seed: int = 10_000
     """Seed of the first episode; 10000 is where evaluations begin."""
     stochastic: bool = False
     """Sample actions as in training, not the best one each time."""
-    headless: bool = False
-    """Open no window; only report the returns."""
-    speed: float = 1.0
-    """How many times faster than real time."""
-    record: Annotated[Path | None, arg(metavar="OUT.mp4|.gif", help_behavior_hint="")] = None
-    """Write what is played into this film."""
-    compare: Annotated[tuple[str, ...], _COMPARE, arg(help_behavior_hint="")] = ()
-    """Play these checkpoints of the run side by side; write it after RUN."""
     scene: Annotated[str, arg(metavar="FILE", help_behavior_hint="")] = ""
     """The scene to play a checkpoint in, where the file it was trained on has moved or is not trusted."""
     runs: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The folder that holds all runs."""
     json: bool = False
     """Print one JSON object and nothing else on stdout."""
-    list: bool = False
-    """List the runs there are, and play nothing."""
 
 
 def settings_as_dict(settings: TrainSettings) -> dict[str, Any]:

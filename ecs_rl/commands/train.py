@@ -11,12 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ecs_rl.commands.called import typed
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.resume import earlier_settings, resume
 from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
-from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
+from ecs_rl.errors import ActionError, CheckpointError, DivergedError, EcsRlError, StorageError
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -49,7 +50,6 @@ def run(settings: TrainSettings) -> int:
     """Carry out the command."""
     from ecs_rl.scene.loader import load_scene
 
-    refuse_what_is_not_built(settings)
     if settings.check:
         from ecs_rl.commands.check import check_scene
 
@@ -133,12 +133,6 @@ def prepared(settings: TrainSettings) -> Training:
         until_solved=settings.until_solved,
         record_every=settings.record_every,
     )
-
-
-def refuse_what_is_not_built(settings: TrainSettings) -> None:
-    """Say clearly what this version cannot do yet."""
-    if settings.agent == "sac":
-        raise CommandError("--agent sac is not there yet: use ppo, which learns continuous actions too")
 
 
 def start_from(training: Training, checkpoint: Path) -> None:
@@ -279,7 +273,7 @@ def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSett
     tell(f"{told['status']} at step {told['steps']:,}: {best}{solved}", stream)
     tell(how_to_play(record), stream)
     if told["status"] == "interrupted":
-        tell(f"go on: python train.py {settings.scene} --resume {record.path}", stream)
+        tell(f"go on: {typed('train')} {settings.scene} --resume {record.path}", stream)
     if settings.json:
         tell(json.dumps(told))
 
@@ -289,4 +283,4 @@ def how_to_play(record: TrainingRun) -> str:
     if record.best_checkpoint() is None and record.latest_checkpoint() is None:
         return "there is no checkpoint to play back"
     which = "" if record.best_checkpoint() else " --checkpoint latest"
-    return f"play it back: python play.py {record.path}{which}"
+    return f"play it back: {typed('play')} {record.path}{which}"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -14,8 +15,10 @@ from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.commands.flags import flag_types
 from ecs_rl.commands.limits import check_settings
 from ecs_rl.commands.parse import parse_play, parse_train
-from ecs_rl.commands.settings import PlaySettings, SceneDefaults, TrainSettings, settings_as_dict
+from ecs_rl.commands.settings import TRAIN_TO_COME, PlaySettings, SceneDefaults, TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, SceneError
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.shipped import scene_names
 
 HELP = """
 import sys
@@ -182,8 +185,37 @@ def test_help_shows_every_flag_with_its_meaning_and_default(capsys: pytest.Captu
     shown = help_text(capsys, "--help")
     for flag, _ in flag_types(TrainSettings):
         assert flag == "--scene" or f" {flag}" in shown
-    assert "SCENE A name from scenes/" in shown
+    assert "SCENE The name of a scene" in shown
     assert "Copies of the scene that play at the same time. (default: 64)" in shown
+
+
+def test_help_begins_with_the_scenes_and_what_they_are_about(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = help_text(capsys, "--help")
+    before, after = shown.split("positional arguments")
+    for name in scene_names():
+        assert f" {name} {load_scene(name).about} " in before
+    assert "FILE.py" in before
+    assert "--ppo.lr" in after
+
+
+def test_help_begins_with_the_flags_that_are_used_most(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_train(["--help"], recipes)
+    found = re.findall(r"^[│ ]+(--[a-z][\w-]*)", capsys.readouterr().out, re.MULTILINE)
+    assert found[:5] == ["--watch", "--until-solved", "--resume", "--steps", "--seed"]
+
+
+def test_help_offers_nothing_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = help_text(capsys, "--help")
+    assert not [word for word in ("sac", "gym:", *TRAIN_TO_COME) if f"{word} " in shown or f"{word}," in shown]
+
+
+def test_help_of_play_names_what_can_be_played(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_play(["--help"])
+    shown = capsys.readouterr().out
+    assert all(f"python play.py runs/{name} " in shown for name in scene_names())
+    assert shown.index("--list") < shown.index("--headless") < shown.index("--speed")
 
 
 def test_help_with_a_scene_shows_that_scenes_defaults(capsys: pytest.CaptureFixture[str]) -> None:

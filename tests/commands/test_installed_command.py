@@ -1,0 +1,46 @@
+"""`ecs-rl train` and `ecs-rl play` are `train.py` and `play.py`, and every hint names what the person can type."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ecs_rl.commands import called
+from ecs_rl.commands.main import main
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/ecs-rl", *words])
+    return main()
+
+
+def test_the_first_word_is_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert call(monkeypatch, "train", "nowhere") == 2
+    assert "there is no scene 'nowhere'" in capsys.readouterr().err
+    assert call(monkeypatch, "play", "--list", "--runs", str(tmp_path)) == 0
+    assert "there are no runs in" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "told"), [([], "a command is missing"), (["watch"], "there is no command 'watch'")])
+def test_another_word_is_refused_with_those_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    assert call(monkeypatch, *words) == 2
+    assert f"ecs-rl: {told}: write ecs-rl train or ecs-rl play" in capsys.readouterr().err
+    assert call(monkeypatch, "--help") == 0
+    assert "ecs-rl train SCENE" in capsys.readouterr().out
+
+
+def test_what_is_said_to_be_typed_can_be_typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (called.program("train"), called.typed("play")) == ("train.py", "python play.py")
+    assert call(monkeypatch, "train", "balance", "--human") == 2
+    assert "(ecs-rl train --help lists all flags)" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    monkeypatch.setattr(called, "_CLONE", Path("/somewhere/site-packages"))
+    assert (called.program("train"), called.typed("play")) == ("ecs-rl train", "ecs-rl play")
