@@ -10,7 +10,7 @@ import pytest
 
 from ecs_rl.commands.check import check_scene
 from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.settings import PlaySettings, TrainSettings
+from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.commands.train import main, recipes_of
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import tick_table
@@ -76,7 +76,8 @@ def test_ci_runs_the_readmes_test_command() -> None:
 
 def test_every_flag_that_is_named_exists() -> None:
     fields = (*TrainSettings.__dataclass_fields__, *PlaySettings.__dataclass_fields__)
-    known = {f"--{name.replace('_', '-')}" for name in fields} | {"--help", "--ppo.lr", "--seeds", "--grid"}
+    known = {f"--{name.replace('_', '-')}" for name in fields} | {"--help", "--ppo.lr", "--grid", "--index-url"}
+    known |= {*TRAIN_TO_COME, *PLAY_TO_COME}  # which the README says are not there yet
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z.-]*", README)) <= known
 
 

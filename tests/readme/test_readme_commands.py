@@ -1,0 +1,108 @@
+"""What the README shows can be typed, in its order, and what it shows is what comes out."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ecs_rl.commands import play, train
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.train import recipes_of
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SMALL = {
+    "train": {"--steps": "3k", "--arenas": "16", "--eval-every": "2k", "--eval-episodes": "2", "--json": None},
+    "play": {"--episodes": "1", "--speed": "64", "--json": None},
+}
+"""What makes each command quick, where it does not say otherwise itself; `--json` closes a window at once."""
+GO_ON = {"--steps": "6k", "--json": None}
+CALLS = re.compile(r"(?:python )?(train|play)\.py\b(.*)")
+
+
+def example(mark: str) -> str:
+    found = re.search(rf"<!-- example {mark}: a test runs it -->\n```python\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def commands() -> list[tuple[str, str]]:
+    """Return all commands of the README, in order: those in a block of their own and those inside the text."""
+    blocks = re.compile(r"^```\n(.*?)^```$|`([^`]+)`", re.DOTALL | re.MULTILINE)
+    found = []
+    for block, span in (match.groups() for match in blocks.finditer(re.sub("```python.*?```", "", README, flags=re.S))):
+        lines = [span] if span else [part for part in block.split(" && ") if part.startswith("python ")]
+        asked = [" ".join(line.split()) for line in lines]
+        found += [(call[1], call[2].strip()) for call in map(CALLS.fullmatch, asked) if call is not None]
+    return found
+
+
+def words(program: str, line: str, folder: Path) -> list[str]:
+    """Return the arguments with something real for each placeholder, small enough to be quick."""
+    best = str(next(iter(sorted(folder.glob("runs/lander/v1/*/checkpoints/best.safetensors"))), ""))
+    real = {"SCENE": "lander", "RUN": "runs/lander", "CHECKPOINT": best, "some.safetensors": best}
+    real |= {"path/to/mine.py": "drone.py", "[RUN]": ""}
+    given = [real.get(word, word) for word in shlex.split(line)]
+    small = GO_ON if "--resume" in given else SMALL[program]
+    more = {} if {"--help", "--list", "--check"} & set(given) else small
+    extra = [word for flag, value in more.items() if flag not in given for word in (flag, value)]
+    return [word for word in (*given, *extra) if word]
+
+
+def test_the_commands_of_the_readme_do_what_it_says_as_typed_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    (tmp_path / "drone.py").write_text(example("scene"))
+    asked = commands()
+    assert len(asked) > 25
+    for program, line in asked:
+        main = train.main if program == "train" else play.main
+        try:
+            code = main(words(program, line, tmp_path))
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+        assert code == 0, f"{program}.py {line}: {capsys.readouterr().err}"
+
+
+def test_what_is_not_there_yet_says_so_and_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    found = re.search(r"^Not there yet: (.*); each says so and exits with 2\.$", README, re.MULTILINE)
+    assert found is not None
+    for span in re.findall("`(.+?)`", found[1]):
+        main, scene = (
+            (play.main, []) if span == "--human" else (train.main, [] if span.startswith("gym:") else ["balance"])
+        )
+        assert main([*scene, *span.split()]) == 2
+        assert re.search("not there yet|cannot be trained yet", capsys.readouterr().err)
+
+
+def test_the_example_loop_leaves_a_run_that_learnt_and_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(example("loop"))
+    told = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert float(told.split()[0]) > 40, "of at most 50"
+    listed = [sys.executable, str(ROOT / "play.py"), "--list"]
+    found = subprocess.run(listed, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^middle +v1 .* dqn .* finished +runs/middle/v1/", found, re.MULTILINE)
+
+
+def test_the_sample_ends_where_the_landers_recipe_ends() -> None:
+    settings = parse_train(["lander"], recipes_of)
+    last = math.ceil(settings.steps / settings.arenas) * settings.arenas
+    assert f" {last:,}/{settings.steps:,} 100%" in README
+    assert f"finished at step {last:,}: " in README
+
+
+def test_the_step_that_can_be_compared_is_one_that_a_whole_lander_run_keeps() -> None:
+    settings = parse_train(["lander"], recipes_of)
+    found = re.search(r"such as `(\d+)` of a whole `lander` run", README)
+    assert found is not None
+    marks = range(settings.checkpoint_every, settings.steps + 1, settings.checkpoint_every)
+    made = [math.ceil(mark / settings.arenas) * settings.arenas for mark in marks]
+    assert int(found[1]) in made[-settings.keep :]
