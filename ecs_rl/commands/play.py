@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecs_rl.commands.called import program
 from ecs_rl.commands.parse import parse_play
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import PlaySettings
@@ -28,10 +29,10 @@ def main(argv: Sequence[str]) -> int:
     try:
         return run(parse_play(argv))
     except EcsRlError as error:
-        tell(f"play.py: {error}", sys.stderr)
+        tell(f"{program('play')}: {error}", sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        tell("play.py: interrupted", sys.stderr)
+        tell(f"{program('play')}: interrupted", sys.stderr)
         return 128 + signal.SIGINT
     finally:
         signal.signal(signal.SIGTERM, before)

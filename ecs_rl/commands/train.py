@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ecs_rl.commands.called import typed
+from ecs_rl.commands.called import program, typed
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
@@ -31,10 +31,10 @@ def main(argv: Sequence[str]) -> int:
         settings = parse_train(argv, recipes_of, earlier_settings)
         return run(settings)
     except EcsRlError as error:
-        tell(f"train.py: {error}", sys.stderr)
+        tell(f"{program('train')}: {error}", sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:  # before `stopping` waits for it
-        tell("train.py: interrupted before training began: nothing was saved", sys.stderr)
+        tell(f"{program('train')}: interrupted before training began: nothing was saved", sys.stderr)
         return 128 + signal.SIGINT
 
 

@@ -20,7 +20,7 @@ def test_the_first_word_is_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert call(monkeypatch, "train", "nowhere") == 2
-    assert "there is no scene 'nowhere'" in capsys.readouterr().err
+    assert "ecs-rl train: there is no scene 'nowhere'" in capsys.readouterr().err
     assert call(monkeypatch, "play", "--list", "--runs", str(tmp_path)) == 0
     assert "there are no runs in" in capsys.readouterr().out
 
