@@ -12,8 +12,7 @@ from live_windows import CODES, Live, key_event, pressed, same, watching
 
 from ecs_rl.columns import columns_of
 from ecs_rl.runs import read_checkpoint
-from ecs_rl.viewer.live.commands import SPEEDS
-from ecs_rl.viewer.live.keys import BINDINGS, HELP, Binding, command_for, help_groups, hints
+from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, Command, command_for, help_groups, hints
 from ecs_rl.viewer.live.shelf import NEWEST
 
 Hit = Callable[[], None]
@@ -21,7 +20,8 @@ WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter"),
 )
-"""The keys that window.md names."""
+"""The keys that a user is promised."""
+KEYED = [row for row in COMMANDS if row.codes or row.characters]
 
 
 @pytest.fixture
@@ -405,33 +405,45 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
 }
 
 
-@pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.label)
-def test_every_key_does_what_the_help_says(binding: Binding, live: Live) -> None:
-    assert binding.label in CASES, f"nobody has tried what {binding.label} does"
-    CASES[binding.label](live, lambda: live.hit(binding.label))
+@pytest.mark.parametrize("row", KEYED, ids=lambda row: row.key)
+def test_every_key_does_what_the_help_says(row: Command, live: Live) -> None:
+    assert row.key in CASES, f"nobody has tried what {row.key} does"
+    CASES[row.key](live, lambda: live.hit(row.key))
+
+
+def test_a_command_can_be_given_by_its_name_without_a_keyboard_or_a_mouse(live: Live) -> None:
+    live.window.do("pause")
+    live.window.do("zoom", 3.0, (400, 300))
+    assert live.show.paused
+    assert live.window.camera is not None
 
 
 def test_every_key_of_the_specification_is_bound_and_stands_in_the_help() -> None:
-    labels = [binding.label for binding in BINDINGS]
+    labels = [row.key for row in KEYED]
     assert sorted(labels) == sorted(WANTED)
-    told = [part for _, rows in HELP for key, _ in rows for part in (key.split(" ") if key[0] in "-[," else [key])]
+    rows = [keys for group in help_groups(trains=True) for keys, _ in group.keys]
+    told = [part for keys in rows for part in keys.split(" ")]
     assert set(labels) <= set(told)
     assert set(told) - set(labels) == {"Left-drag", "Click", "Wheel", "Right-drag"}
     assert len(told) == len(set(told))
 
 
-@pytest.mark.parametrize("binding", BINDINGS, ids=lambda binding: binding.label)
-def test_every_way_to_type_a_key_gives_the_same_command(binding: Binding) -> None:
-    mod = pygame.KMOD_RCTRL if binding.ctrl else 0
-    for code in binding.codes:
-        assert command_for(key_event(code, mod=mod), trains=True) == binding.command
-    for character in binding.characters:
-        assert command_for(key_event(0, character), trains=True) == binding.command
+def test_no_two_commands_have_one_name() -> None:
+    assert len({row.name for row in COMMANDS}) == len(COMMANDS)
+
+
+@pytest.mark.parametrize("row", KEYED, ids=lambda row: row.key)
+def test_every_way_to_type_a_key_gives_the_same_command(row: Command) -> None:
+    mod = pygame.KMOD_RCTRL if row.key.startswith("Ctrl+") else 0
+    for code in row.codes:
+        assert command_for(key_event(code, mod=mod), trains=True) == row.name
+    for character in row.characters:
+        assert command_for(key_event(0, character), trains=True) == row.name
         shifted = key_event(0, character, pygame.KMOD_LSHIFT)
-        assert command_for(shifted, trains=True) == binding.command
+        assert command_for(shifted, trains=True) == row.name
         alt_gr = key_event(0, character, pygame.KMOD_RALT | pygame.KMOD_LCTRL)
-        assert command_for(alt_gr, trains=True) == binding.command
-    assert command_for(pressed(binding.label), trains=True) == binding.command
+        assert command_for(alt_gr, trains=True) == row.name
+    assert command_for(pressed(row.key), trains=True) == row.name
 
 
 @pytest.mark.parametrize("key", ["S", "E", "Q"])
@@ -440,20 +452,19 @@ def test_a_letter_that_wants_ctrl_does_nothing_alone(key: str) -> None:
 
 
 def test_with_ctrl_a_key_that_wants_none_does_nothing() -> None:
-    for binding in BINDINGS:
-        if not binding.ctrl and binding.label != "P":
-            for code in set(binding.codes) - {pygame.K_KP_MINUS, pygame.K_KP_PLUS, pygame.K_KP0}:
-                assert command_for(key_event(code, mod=pygame.KMOD_LCTRL), trains=True) is None, binding.label
+    for row in KEYED:
+        if not row.key.startswith("Ctrl+") and row.key != "P":
+            for code in set(row.codes) - {pygame.K_KP_MINUS, pygame.K_KP_PLUS, pygame.K_KP0}:
+                assert command_for(key_event(code, mod=pygame.KMOD_LCTRL), trains=True) is None, row.key
 
 
 def test_without_a_training_its_keys_do_nothing_and_nobody_is_told_of_them() -> None:
     told = [key for group in help_groups(trains=False) for key, _ in group.keys]
-    for binding in BINDINGS:
-        found = command_for(pressed(binding.label), trains=False)
-        assert (found is None) == binding.trains
-        assert not (binding.trains and binding.label in told)
-    all_told = [row for group in help_groups(trains=True) for row in group.keys]
-    assert all_told == [row for _, rows in HELP for row in rows]
+    for row in KEYED:
+        found = command_for(pressed(row.key), trains=False)
+        assert (found is None) == row.trains
+        assert not (row.trains and row.key in told)
+    assert {"T", "G", "Ctrl+S"} <= {keys for group in help_groups(trains=True) for keys, _ in group.keys}
 
 
 @pytest.mark.parametrize("trains", [True, False])

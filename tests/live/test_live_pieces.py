@@ -193,7 +193,7 @@ def test_the_grid_shows_the_training_arenas_as_they_are(live: Live) -> None:
     grid = GridWatch(world)
     assert (grid.arenas, grid.selected) == (8, 0)
     live.slices(12)
-    grid.pick(5)
+    grid.selected = 5
     before = columns_of(world)
     view = grid.view(1 / 60)
     assert view.selected == 5

@@ -23,7 +23,6 @@ from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.training import Training
 from ecs_rl.viewer.film import Film
-from ecs_rl.viewer.live.commands import ToggleGrid
 from ecs_rl.viewer.live.watch import Front
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.show import Show
@@ -61,7 +60,7 @@ def make(folder: Path, plan: Plan) -> None:
         train_to(training, plan.still)
         window.rates.steps_per_second = training.session.total_steps / training.seconds
         take(window, folder / "window.png")
-        window.do(ToggleGrid())
+        window.do("grid")
         for _ in range(8):
             training.tick()
             window.draw(1 / 60)

@@ -14,7 +14,7 @@ from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, 
 from ecs_rl.commands.train import main, recipes_of
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import tick_table
-from ecs_rl.viewer.live.keys import keys_table
+from ecs_rl.viewer.live.commands import keys_table
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,352 +1,230 @@
-"""Commands: everything a key or the mouse does to the window, as objects that a test can give too."""
+"""The window's commands, one row for each key: the help, the hints and the README's table are made from them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
+import pygame
+
+from ecs_rl.viewer.live.gridwatch import GridWatch
 from ecs_rl.viewer.numbers import speed
-from ecs_rl.viewer.view import Point
+from ecs_rl.viewer.view import HelpGroup
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
+    from ecs_rl.viewer.live.work import Work
 
+CTRL = pygame.KMOD_CTRL | pygame.KMOD_META
 SPEEDS = (*(2.0**power for power in range(-4, 7)), math.inf)
 """1/16 to 64 times real time, then as fast as it goes."""
-Pixel = tuple[float, float]
-
-
-class Command(Protocol):
-    """One thing that a user does."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-
-
-# --- the stage's time -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Pause:
-    """Stop the stage, or let it go on."""
+class Command:
+    """One thing that a user does; `Window.do` runs it by its name."""
 
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.pause_stage(not window.show.paused)
+    section: str
+    """Of the help."""
+    key: str
+    """What the help and the README call the key, `Ctrl+` included; empty if no key or gesture of its own gives it."""
+    name: str
+    help: str
+    """Empty: the words of the row above hold for this key too."""
+    run: Callable[..., None]
+    """Takes the window; what the mouse does also takes where, in pixels."""
+    codes: tuple[int, ...] = ()
+    characters: str = ""
+    """What the key writes, for keys that stand elsewhere on other keyboards."""
+    trains: bool = False
+    """Only while something trains."""
+
+    def is_given_by(self, event: pygame.event.Event) -> bool:
+        """Return whether a pressed key asks for this."""
+        character = getattr(event, "unicode", "")
+        hit = event.key in self.codes or (character and character in self.characters)
+        # AltGr, with which some keyboards write brackets, says Ctrl as well.
+        return bool(hit and (bool(self.characters) or self.key.startswith("Ctrl+") == bool(event.mod & CTRL)))
 
 
-@dataclass(frozen=True)
-class Step:
-    """Run one tick on the stage, which stops for it."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.pause_stage(True)
-        for show in window.shows:
-            show.tick()
+# --- what is more than a call -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ChangeSpeed:
+def _step(window: Window) -> None:
+    window.pause_stage(True)
+    for show in window.shows:
+        show.tick()
+
+
+def _change_speed(window: Window, by: int) -> None:
     """Play the stage so many steps of the scale faster or slower."""
+    nearest = min(range(len(SPEEDS)), key=lambda i: abs(math.log2(min(SPEEDS[i], 256) / min(window.speed, 256))))
+    _set_speed(window, SPEEDS[min(max(nearest + by, 0), len(SPEEDS) - 1)])
 
-    by: int
 
-    def do(self, window: Window) -> None:
-        """Do it."""
-        nearest = min(range(len(SPEEDS)), key=lambda i: abs(math.log2(min(SPEEDS[i], 256) / min(window.speed, 256))))
-        window.set_speed(SPEEDS[min(max(nearest + self.by, 0), len(SPEEDS) - 1)])
-        window.say(f"speed {speed(window.speed)}")
+def _set_speed(window: Window, times: float) -> None:
+    window.set_speed(times)
+    window.say(f"speed {speed(times)}")
 
 
-@dataclass(frozen=True)
-class RealTime:
-    """Play the stage as fast as real things move."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.set_speed(1.0)
-        window.say("speed 1x")
-
-
-# --- the stage's episode ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class NewEpisode:
-    """Begin the next episode."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        if window.programme is not None:
-            window.programme.go_on(window.shows)
-            return
-        for show in window.shows:
-            show.new_episode()
-
-
-@dataclass(frozen=True)
-class SameSeed:
-    """Begin the same episode again."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        for show in window.shows:
-            show.restart()
-        window.say(f"{window.show.names[window.show.arena]} again")
-
-
-@dataclass(frozen=True)
-class PickArena:
-    """Watch another arena: of the stage, or in the grid."""
-
-    by: int
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        if window.grid is not None:
-            window.grid.pick((window.grid.selected + self.by) % window.grid.arenas)
-            return
-        for show in window.shows:
-            show.go_to(show.arena + self.by)
-
-
-@dataclass(frozen=True)
-class ShowArena:
-    """Bring the arena that is chosen in the grid to the stage, where it goes on from here."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.show_chosen_arena()
-
-
-@dataclass(frozen=True)
-class ToggleGrid:
-    """Look at all training arenas, or back at the stage."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.toggle_grid()
-
-
-# --- who plays --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PickCheckpoint:
-    """Let an earlier or a later policy play."""
-
-    by: int
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.turn_checkpoint(self.by)
-
-
-@dataclass(frozen=True)
-class ToggleSampling:
-    """Take the best actions, or draw them as training does."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        sampled = not window.show.sampled
-        for show in window.shows:
-            show.sample(sampled)
-        window.say("actions are drawn at random, as in training" if sampled else "the best action every time")
-
-
-# --- hands ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Poke:
-    """Kick the chosen body, or any, in a random direction."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        if window.grid is None:
-            kicked = {show.poke(window.selected) for show in window.shows} - {""}
-            if kicked:
-                window.say(f"kicked {', '.join(sorted(kicked))}")
-
-
-@dataclass(frozen=True)
-class Grab:
-    """Take hold of the body under the mouse."""
-
-    at: Pixel
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.grab(self.at)
-
-
-@dataclass(frozen=True)
-class Drag:
-    """Move the hand that holds a body."""
-
-    to: Pixel
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.drag(self.to)
-
-
-@dataclass(frozen=True)
-class LetGo:
-    """Let go of the body."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.let_go()
-
-
-@dataclass(frozen=True)
-class Click:
-    """Choose what is under the mouse: a body, whose components are shown, or an arena of the grid."""
-
-    at: Pixel
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.click(self.at)
-
-
-# --- the camera -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Zoom:
-    """Show all larger or smaller, what is at the cursor stays there."""
-
-    factor: float
-    at: Pixel
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.zoom(self.factor, self.at)
-
-
-@dataclass(frozen=True)
-class Pan:
-    """Move the picture by so many pixels."""
-
-    by: Point
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.pan(self.by)
-
-
-@dataclass(frozen=True)
-class ResetCamera:
-    """Show the whole arena."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.camera = None
-
-
-# --- the training -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PauseTraining:
-    """Let the training rest, or go on."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        if window.training_is_open():
-            assert window.work is not None
-            window.work.pause(not window.work.paused)
-
-
-@dataclass(frozen=True)
-class SaveCheckpoint:
-    """Write a checkpoint now."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.save_checkpoint()
-
-
-@dataclass(frozen=True)
-class EvaluateNow:
-    """Hold an evaluation now."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.evaluate()
-
-
-@dataclass(frozen=True)
-class ToggleTurbo:
-    """Draw 4 frames a second, so that training is as fast as without a window."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        if window.training_is_open():
-            window.turbo = not window.turbo
-
-
-# --- the window -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TogglePanel:
-    """Show or hide a panel."""
-
-    panel: Literal["mind", "learning", "help", "profile"]
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        if self.panel == "learning" and window.history is None:
-            window.say("there is no run here whose learning could be shown", "warn")
-            return
-        window.panels ^= {self.panel}
-
-
-@dataclass(frozen=True)
-class ToggleFullScreen:
-    """Fill the screen, or go back to a window."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.display.toggle_full_screen()
-
-
-@dataclass(frozen=True)
-class ToggleRecording:
-    """Begin or end a film of the window."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.recorder.toggle(window)
-
-
-@dataclass(frozen=True)
-class Screenshot:
-    """Write a picture of the window."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.recorder.take_picture(window)
-
-
-@dataclass(frozen=True)
-class LeaveMode:
-    """Leave whatever was opened last; never the program."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.leave_mode()
-
-
-@dataclass(frozen=True)
-class Quit:
-    """Save and close the window."""
-
-    def do(self, window: Window) -> None:
-        """Do it."""
-        window.closing = True
+def _restart(window: Window) -> None:
+    for show in window.shows:
+        show.restart()
+    window.say(f"{window.show.names[window.show.arena]} again")
+
+
+def _pick_arena(window: Window, by: int) -> None:
+    if window.grid is not None:
+        window.grid.selected = (window.grid.selected + by) % window.grid.arenas
+        return
+    for show in window.shows:
+        show.go_to(show.arena + by)
+
+
+def _pick_checkpoint(window: Window, by: int) -> None:
+    if window.shelf is None or len(window.shows) > 1:
+        window.say("there is nothing else to choose from here", "warn")
+        return
+    label = window.shelf.turn(by, window.shows)
+    window.say(f"on the stage: {label}" if label else "there is no checkpoint yet", "plain" if label else "warn")
+
+
+def _toggle_sampling(window: Window) -> None:
+    sampled = not window.show.sampled
+    for show in window.shows:
+        show.sample(sampled)
+    window.say("actions are drawn at random, as in training" if sampled else "the best action every time")
+
+
+def _poke(window: Window) -> None:
+    if window.grid is None:
+        kicked = {show.poke(window.selected) for show in window.shows} - {""}
+        if kicked:
+            window.say(f"kicked {', '.join(sorted(kicked))}")
+
+
+def _toggle_grid(window: Window) -> None:
+    assert window.work is not None
+    window.grid = GridWatch(window.work.training.world) if window.grid is None else None
+
+
+def _when_training(window: Window, run: Callable[[Work], None]) -> None:
+    """Do this to the training while it goes on; say so if it does not."""
+    if window.work is None or window.work.is_saved:
+        window.say("training is over", "warn")
+    else:
+        run(window.work)
+
+
+def _toggle_turbo(window: Window) -> None:
+    window.turbo = not window.turbo
+
+
+def _toggle_panel(window: Window, panel: str) -> None:
+    if panel == "learning" and window.history is None:
+        window.say("there is no run here whose learning could be shown", "warn")
+    else:
+        window.panels ^= {panel}
+
+
+def _reset_camera(window: Window) -> None:
+    window.camera = None
+
+
+def _quit(window: Window) -> None:
+    window.closing = True
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+_STAGE, _POLICY, _TRAINING, _HANDS, _WINDOW = "Stage", "Policy", "Training", "Hands", "Window"
+# fmt: off
+COMMANDS: tuple[Command, ...] = (
+    Command(_STAGE, "Space", "pause", "pause and go on", lambda w: w.pause_stage(not w.show.paused), (pygame.K_SPACE,)),
+    Command(_STAGE, "Right", "step", "one tick", _step, (pygame.K_RIGHT,)),
+    Command(_STAGE, "-", "slower", "slower, faster: 1/16x to 64x, max", lambda w: _change_speed(w, -1),
+            (pygame.K_KP_MINUS,), "-"),
+    Command(_STAGE, "=", "faster", "", lambda w: _change_speed(w, +1), (pygame.K_KP_PLUS,), "=+"),
+    Command(_STAGE, "0", "real time", "real time", lambda w: _set_speed(w, 1.0), (pygame.K_KP0,), "0"),
+    Command(_STAGE, "Backspace", "new episode", "new episode", lambda w: w.new_episode(), (pygame.K_BACKSPACE,)),
+    Command(_STAGE, "R", "same seed", "same seed again", _restart, (pygame.K_r,)),
+    Command(_STAGE, "[", "previous arena", "another arena", lambda w: _pick_arena(w, -1), (), "["),
+    Command(_STAGE, "]", "next arena", "", lambda w: _pick_arena(w, +1), (), "]"),
+    Command(_POLICY, ",", "earlier checkpoint", "earlier, later checkpoint", lambda w: _pick_checkpoint(w, -1),
+            (), ",<"),
+    Command(_POLICY, ".", "later checkpoint", "", lambda w: _pick_checkpoint(w, +1), (), ".>"),
+    Command(_POLICY, "D", "sampling", "best action or drawn at random", _toggle_sampling, (pygame.K_d,)),
+    Command(_TRAINING, "T", "pause training", "pause training",
+            lambda w: _when_training(w, lambda work: work.pause(not work.paused)), (pygame.K_t,), trains=True),
+    Command(_TRAINING, "U", "turbo", "turbo: 4 frames a second",
+            lambda w: _when_training(w, lambda _: _toggle_turbo(w)), (pygame.K_u,), trains=True),
+    Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
+    Command(_TRAINING, "Enter", "show arena", "chosen arena to the stage", lambda w: w.show_chosen_arena(),
+            (pygame.K_RETURN, pygame.K_KP_ENTER), trains=True),
+    Command(_TRAINING, "Ctrl+S", "save", "checkpoint now",
+            lambda w: _when_training(w, lambda work: work.save(w.say)), (pygame.K_s,), trains=True),
+    Command(_TRAINING, "Ctrl+E", "evaluate", "evaluate now",
+            lambda w: _when_training(w, lambda work: work.evaluate(w.say)), (pygame.K_e,), trains=True),
+    Command(_HANDS, "Left-drag", "grab", "pull a body", lambda w, at: w.grab(at)),
+    Command(_HANDS, "", "drag", "", lambda w, to: w.drag(to)),
+    Command(_HANDS, "", "let go", "", lambda w: w.let_go()),
+    Command(_HANDS, "Click", "click", "inspect a body", lambda w, at: w.click(at)),
+    Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
+    Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.zoom(factor, at)),
+    Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.pan(by)),
+    Command(_HANDS, "Home", "reset camera", "show the whole arena", _reset_camera, (pygame.K_HOME,)),
+    Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
+    Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
+    Command(_WINDOW, "F1", "help", "this help", lambda w: _toggle_panel(w, "help"), (pygame.K_F1,)),
+    Command(_WINDOW, "F3", "profiler", "where the time goes", lambda w: _toggle_panel(w, "profile"), (pygame.K_F3,)),
+    Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.display.toggle_full_screen(), (pygame.K_F11,)),
+    Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),
+    Command(_WINDOW, "Ctrl+P", "picture", "picture of the window", lambda w: w.recorder.take_picture(w), (pygame.K_p,)),
+    Command(_WINDOW, "Esc", "leave mode", "leave a mode", lambda w: w.leave_mode(), (pygame.K_ESCAPE,)),
+    Command(_WINDOW, "Ctrl+Q", "quit", "save and quit", _quit, (pygame.K_q,)),
+)
+# fmt: on
+BY_NAME = {command.name: command for command in COMMANDS}
+
+# --- what is told of it -----------------------------------------------------------------------------------------------
+
+Call = tuple[Any, ...]
+"""A command's name, and what it takes besides the window."""
+
+
+def command_for(event: pygame.event.Event, *, trains: bool) -> str | None:
+    """Return the name of the command that a pressed key gives."""
+    found = (row.name for row in COMMANDS if row.is_given_by(event) and (trains or not row.trains))
+    return next(found, None)
+
+
+def help_groups(*, trains: bool) -> tuple[HelpGroup, ...]:
+    """Return the help, without the keys that do nothing here."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for row in COMMANDS:
+        if not row.key or (row.trains and not trains):
+            continue
+        rows = groups.setdefault(row.section, [])
+        rows.append((row.key, row.help) if row.help else (f"{rows[-1][0]} {row.key}", rows.pop()[1]))
+    return tuple(HelpGroup(title, tuple(rows)) for title, rows in groups.items())
+
+
+def hints(*, trains: bool, grid: bool, paused: bool, choice: bool) -> tuple[tuple[str, str], ...]:
+    """Return the keys that matter most right now."""
+    if grid:
+        return (("[ ]", "choose"), ("Enter", "watch it"), ("G", "back to the stage"), ("F1", "all keys"))
+    first = (("Space", "go on"), ("Right", "one tick")) if paused else (("Space", "pause"),)
+    which = ((", .", "checkpoint"),) if choice else ()
+    last = (("G", "all arenas"), ("U", "turbo")) if trains else (("R", "again"), ("Backspace", "next"))
+    return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)
+
+
+def keys_table() -> str:
+    """Return the help as the README's table."""
+    rows = ["| | keys |", "|---|---|"]
+    for group in help_groups(trains=True):
+        told = "; ".join(f"{' '.join(f'`{key}`' for key in keys.split(' '))} {does}" for keys, does in group.keys)
+        rows.append(f"| {group.title} | {told} |")
+    return "\n".join(rows)

@@ -36,10 +36,6 @@ class GridWatch:
         self._bars: F64 | None = None
         self._low = self._high = 0.0
 
-    def pick(self, arena: int) -> None:
-        """Choose an arena."""
-        self.selected = arena
-
     def view(self, seconds: float) -> GridView:
         """Return all arenas now, so many seconds after the last look."""
         view = self._reader.grid(selected=self.selected, ended=self._flashes(seconds))

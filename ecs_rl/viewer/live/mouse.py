@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pygame
 
-from ecs_rl.viewer.live.commands import Click, Command, Drag, Grab, LetGo, Pan, Zoom
+from ecs_rl.viewer.live.commands import Call
 
 LEFT, RIGHT = 1, 3
 STEADY = 4
@@ -26,42 +26,37 @@ class Mouse:
         self.pans = False
         self.at = (0, 0)
 
-    def commands(self, event: pygame.event.Event) -> Iterator[Command]:
+    def commands(self, event: pygame.event.Event) -> Iterator[Call]:
         """Yield what an event of the mouse asks for."""
+        self.at = getattr(event, "pos", self.at)
         if event.type == pygame.MOUSEBUTTONDOWN:
-            self.at = event.pos
             if event.button == LEFT:
                 self.pressed = event.pos
             self.pans = self.pans or event.button == RIGHT
         elif event.type == pygame.MOUSEMOTION:
             yield from self._move(event)
         elif event.type == pygame.MOUSEBUTTONUP:
-            yield from self._release(event)
+            if event.button == RIGHT:
+                self.pans = False
+            elif event.button == LEFT:
+                if self.pressed is not None:
+                    yield "click", self.pressed
+                yield from self._let_go()
         elif event.type == pygame.MOUSEWHEEL and event.y:
-            yield Zoom(NOTCH ** getattr(event, "precise_y", event.y), self.at)
+            yield "zoom", NOTCH ** getattr(event, "precise_y", event.y), self.at
         elif event.type == pygame.WINDOWFOCUSLOST:
             yield from self._let_go()
 
-    def _move(self, event: pygame.event.Event) -> Iterator[Command]:
-        self.at = event.pos
+    def _move(self, event: pygame.event.Event) -> Iterator[Call]:
         if self.pans:
-            yield Pan(event.rel)
+            yield "pan", event.rel
         if self.pressed is not None and math.dist(self.pressed, event.pos) > STEADY:
-            yield Grab(self.pressed)
+            yield "grab", self.pressed
             self.pressed, self.holds = None, True
         if self.holds:
-            yield Drag(event.pos)
+            yield "drag", event.pos
 
-    def _release(self, event: pygame.event.Event) -> Iterator[Command]:
-        self.at = event.pos
-        if event.button == RIGHT:
-            self.pans = False
-        elif event.button == LEFT:
-            if self.pressed is not None:
-                yield Click(self.pressed)
-            yield from self._let_go()
-
-    def _let_go(self) -> Iterator[Command]:
+    def _let_go(self) -> Iterator[Call]:
         if self.holds:
-            yield LetGo()
+            yield ("let go",)
         self.pressed, self.holds, self.pans = None, False, False

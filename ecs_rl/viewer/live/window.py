@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import pygame
 
@@ -18,10 +19,9 @@ from ecs_rl.viewer.history import History
 from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.layout import Layout
 from ecs_rl.viewer.live import hud
-from ecs_rl.viewer.live.commands import Command, NewEpisode, Pixel, Quit
+from ecs_rl.viewer.live.commands import BY_NAME, Call, command_for
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.gridwatch import GridWatch
-from ecs_rl.viewer.live.keys import command_for
 from ecs_rl.viewer.live.mouse import Mouse
 from ecs_rl.viewer.live.programme import Programme
 from ecs_rl.viewer.live.recorder import Recorder
@@ -31,6 +31,7 @@ from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.show import Show
 from ecs_rl.viewer.view import Point, Tone, View
 
+Pixel = tuple[float, float]
 REACH = 10
 """Pixels from a body within which the mouse still takes hold of it."""
 SPOKEN = 3.5
@@ -91,27 +92,26 @@ class Window:
     def answer(self) -> None:
         """Carry out what the user has asked for since the last time."""
         for event in self.display.events():
-            for command in self.commands(event):
-                self.do(command)
+            for name, *more in self.commands(event):
+                self.do(name, *more)
 
-    def commands(self, event: pygame.event.Event) -> list[Command]:
+    def commands(self, event: pygame.event.Event) -> list[Call]:
         """Return what an event asks for."""
         if event.type == pygame.QUIT:
-            return [Quit()]
+            return [("quit",)]
+        if event.type in (pygame.KEYDOWN, pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEWHEEL):
+            self.touched_at = perf_counter()
         if event.type == pygame.KEYDOWN:
             found = command_for(event, trains=self.work is not None)
-            self.touched_at = perf_counter()
-            return [found] if found is not None else []
-        if event.type in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEWHEEL):
-            self.touched_at = perf_counter()
+            return [(found,)] if found is not None else []
         if event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
             self.stale = True
         return list(self.mouse.commands(event))
 
-    def do(self, command: Command) -> None:
-        """Carry out a command; what it cannot do it says on the screen."""
+    def do(self, name: str, *more: Any) -> None:
+        """Carry out the command of this name; what it cannot do it says on the screen."""
         try:
-            command.do(self)
+            BY_NAME[name].run(self, *more)
         except EcsRlError as error:
             self.say(str(error), "bad")
         self.stale = True
@@ -146,25 +146,20 @@ class Window:
                 show.advance(seconds, budget / len(self.shows))
         except SceneError as error:  # such as a rule that fails where only a kick can bring a body
             self.say(str(error), "bad")
-            NewEpisode().do(self)
+            self.new_episode()
         if self.programme is not None:
             self.programme.look(self.shows)
         else:
             for show in self.shows:
                 show.ended.clear()
 
-    def turn_checkpoint(self, by: int) -> None:
-        """Let an earlier or a later policy play."""
-        if self.shelf is None or len(self.shows) > 1:
-            self.say("there is nothing else to choose from here", "warn")
+    def new_episode(self) -> None:
+        """Begin the next episode, on every show."""
+        if self.programme is not None:
+            self.programme.go_on(self.shows)
             return
-        label = self.shelf.turn(by, self.shows)
-        self.say(f"on the stage: {label}" if label else "there is no checkpoint yet", "plain" if label else "warn")
-
-    def toggle_grid(self) -> None:
-        """Look at all training arenas, or back at the stage."""
-        assert self.work is not None
-        self.grid = GridWatch(self.work.training.world) if self.grid is None else None
+        for show in self.shows:
+            show.new_episode()
 
     def show_chosen_arena(self) -> None:
         """Bring the arena that is chosen in the grid to the stage."""
@@ -174,27 +169,6 @@ class Window:
         chosen = self.grid.selected
         self.show.adopt(self.work.training.world, chosen, f"training arena {chosen}")
         self.grid, self.selected = None, None
-
-    # --- training ---------------------------------------------------------------------------------------------------
-
-    def training_is_open(self) -> bool:
-        """Return whether the training goes on; says so if it does not."""
-        if self.work is None or self.work.is_saved:
-            self.say("training is over", "warn")
-            return False
-        return True
-
-    def save_checkpoint(self) -> None:
-        """Write a checkpoint as soon as the tick is complete."""
-        if self.training_is_open():
-            assert self.work is not None
-            self.work.save(self.say)
-
-    def evaluate(self) -> None:
-        """Hold an evaluation as soon as the tick is complete."""
-        if self.training_is_open():
-            assert self.work is not None
-            self.work.evaluate(self.say)
 
     # --- mouse ------------------------------------------------------------------------------------------------------
 
@@ -250,7 +224,7 @@ class Window:
             return
         arena = self.painter.cell_at(self.seen, self.layout, pixel)
         if arena is not None:
-            self.grid.pick(arena)
+            self.grid.selected = arena
             self.show_chosen_arena()
 
     def zoom(self, factor: float, pixel: Pixel) -> None:
