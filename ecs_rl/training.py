@@ -15,12 +15,12 @@ from ecs_rl.agents.team import join
 from ecs_rl.components import Exam, Films, Journal, Session, Trail
 from ecs_rl.components.mind import ChooseAction
 from ecs_rl.evaluation import SEED, Examiner
-from ecs_rl.filming import film_the_end, milestones, shoot
 from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.resume import surroundings
 from ecs_rl.scene.arena import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
+from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
 from ecs_rl.world import World, policy_specs
 
 if TYPE_CHECKING:

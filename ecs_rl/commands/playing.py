@@ -125,7 +125,7 @@ def play_in_window(found: Sequence[Candidate], settings: PlaySettings) -> Result
 def film(found: Sequence[Candidate], settings: PlaySettings) -> Results:
     """Play into a film; it needs no display."""
     assert settings.record is not None
-    from ecs_rl.viewer.studio import record_play
+    from ecs_rl.viewer.films.studio import record_play
 
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     shows = shows_of(found, settings)

@@ -59,7 +59,7 @@ def run(settings: TrainSettings) -> int:
     if settings.tb:
         require_tensorboard()
     if settings.record_every:
-        from ecs_rl.viewer.film import require_encoder
+        from ecs_rl.viewer.films.encoder import require_encoder
 
         require_encoder("--record-every")
     training = prepared(settings)

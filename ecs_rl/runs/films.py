@@ -21,16 +21,6 @@ def films_folder(run: Path) -> Path:
     return folder
 
 
-def clip_path(run: Path, step: int) -> Path:
-    """Return where the clip of a step is, whether or not it exists."""
-    return run / FILMS / f"step_{step}.mp4"
-
-
-def learning_path(run: Path) -> Path:
-    """Return where the film of all learning is, whether or not it exists."""
-    return run / FILMS / "learning.mp4"
-
-
 def cut_clips(run: Path, step: int) -> None:
     """Delete the clips past a step, and what a killed writer left: they are of a future that does not come."""
     if not (run / FILMS).is_dir():

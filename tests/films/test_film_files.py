@@ -10,9 +10,14 @@ import pytest
 from film_helpers import difference, left_behind, picture, pixels, shown
 
 from ecs_rl.errors import CommandError, StorageError
-from ecs_rl.viewer.film import Film, join_films, require_encoder
+from ecs_rl.viewer.films.encoder import Film, joining, require_encoder
 
 COUNT = 7
+
+
+def join(clips: list[Path], out: Path) -> None:
+    for _ in joining(clips, out):
+        pass
 
 
 def film(path: Path, *, size: tuple[int, int] = (64, 48), first: int = 0, fps: float = 10.0) -> Path:
@@ -104,14 +109,14 @@ def test_names_with_signs_that_mean_something_to_ffmpeg_are_nothing_but_names(tm
     folder.mkdir()
     clips = [film(folder / name) for name in ("a:%d.mp4", "-b'.mp4")]
     film(folder / "c:[0].gif")
-    join_films(clips, folder / "http:%03d.mp4")
+    join(clips, folder / "http:%03d.mp4")
     assert len(shown(folder / "http:%03d.mp4")[0]) == 2 * COUNT
     assert left_behind(folder) == sorted(["a:%d.mp4", "-b'.mp4", "c:[0].gif", "http:%03d.mp4"])
 
 
 def test_joined_clips_follow_each_other_with_every_picture(tmp_path: Path) -> None:
     clips = [film(tmp_path / f"{first}.mp4", first=first) for first in (0, 1, 2)]
-    join_films(clips, tmp_path / "all.mp4")
+    join(clips, tmp_path / "all.mp4")
     frames, facts = shown(tmp_path / "all.mp4")
     wanted = [number for first in (0, 1, 2) for number in range(first, first + COUNT)]
     assert facts["duration"] == pytest.approx(len(wanted) / 10)
@@ -123,7 +128,7 @@ def test_clips_of_a_single_picture_can_be_joined_too(tmp_path: Path) -> None:
     for number in range(3):
         with Film(tmp_path / f"{number}.mp4", (64, 48), 10) as made:
             made.add(picture(number))
-    join_films([tmp_path / f"{number}.mp4" for number in range(3)], tmp_path / "all.mp4")
+    join([tmp_path / f"{number}.mp4" for number in range(3)], tmp_path / "all.mp4")
     frames, _ = shown(tmp_path / "all.mp4")
     assert len(frames) == 3
     assert max(difference(frame, pixels(picture(n))) for n, frame in enumerate(frames)) < 4.0
@@ -134,7 +139,7 @@ def test_a_clip_that_cannot_be_joined_leaves_the_film_from_before(tmp_path: Path
     before = (tmp_path / "all.mp4").read_bytes()
     (tmp_path / "broken.mp4").write_bytes(b"no film")
     with pytest.raises(StorageError, match=r"broken\.mp4"):
-        join_films([tmp_path / "all.mp4", tmp_path / "broken.mp4", tmp_path / "all.mp4"], tmp_path / "all.mp4")
+        join([tmp_path / "all.mp4", tmp_path / "broken.mp4", tmp_path / "all.mp4"], tmp_path / "all.mp4")
     assert (tmp_path / "all.mp4").read_bytes() == before
     assert left_behind(tmp_path) == ["all.mp4", "broken.mp4"]
 

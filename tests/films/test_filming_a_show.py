@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +16,17 @@ from ecs_rl.errors import CommandError
 from ecs_rl.evaluation import SEED, play_episodes
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training import choosers, make_agents
+from ecs_rl.viewer.films import studio
+from ecs_rl.viewer.films.studio import Title, record_play, shoot_clip
 from ecs_rl.viewer.show import Show
-from ecs_rl.viewer.studio import Title, record_play, shoot_clip
-from ecs_rl.viewer.view import StatusView, View
 
 SMALL = (160, 96)
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def small_films(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studio, "FORMATS", {".mp4": (SMALL, 10.0), ".gif": (SMALL, 5.0)})
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def clip(agents: dict[str, Agent], path: Path, longest: float = 60.0) -> None:
 def test_a_recorded_play_tells_the_endings_that_an_evaluation_has(
     tmp_path: Path, show: Show, agents: dict[str, Agent]
 ) -> None:
-    ended = [end for (end,) in record_play([show], tmp_path / "play.mp4", size=SMALL, fps=10)]
+    ended = [end for (end,) in record_play([show], tmp_path / "play.mp4")]
     wanted = play_episodes(show.scene, choosers(agents, ActMode.GREEDY), range(SEED, SEED + 3))
     assert [(e.seed, e.total, e.length) for e in ended] == [
         (SEED + i, record.total_reward, record.length) for i, record in enumerate(wanted)
@@ -66,7 +71,7 @@ def test_a_recorded_play_tells_the_endings_that_an_evaluation_has(
 
 
 def test_speed_makes_an_episode_shorter_and_its_ending_is_still_seen(tmp_path: Path, one: Show) -> None:
-    ((ended,),) = record_play([one], tmp_path / "fast.mp4", speed=64.0, size=SMALL, fps=10)
+    ((ended,),) = record_play([one], tmp_path / "fast.mp4", speed=64.0)
     frames, _ = shown(tmp_path / "fast.mp4")
     assert len(frames) == 1 + 12
     assert ended.length < 64 * 50 / 10
@@ -81,7 +86,7 @@ def test_several_shows_are_filmed_side_by_side_until_the_last_one_has_ended(
     wanted = [play_episodes(scene, choosers(each, ActMode.GREEDY), seeds) for each in (agents, others)]
     shows = [Show(scene, each, seeds=seeds) for each in (agents, others)]
     try:
-        ended = list(record_play(shows, tmp_path / "both.mp4", speed=4.0, size=SMALL, fps=10))
+        ended = list(record_play(shows, tmp_path / "both.mp4", speed=4.0))
     finally:
         for show in shows:
             show.close()
@@ -138,17 +143,12 @@ def test_a_clip_that_nobody_waits_for_leaves_nothing(tmp_path: Path, agents: dic
     assert left_behind(tmp_path) == []
 
 
-def test_a_film_shows_the_view_that_it_is_given(tmp_path: Path, one: Show) -> None:
-    seen: list[float] = []
-
-    def view(shows: Sequence[Show]) -> View:
-        seen.append(shows[0].total)
-        return View(StatusView("balance"), stage=shows[0].stage())
-
-    ((ended,),) = record_play([one], tmp_path / "play.gif", size=SMALL, fps=10, view=view)
-    assert len(shown(tmp_path / "play.gif")[0]) == pytest.approx(ended.length / 5 + 12, abs=1)
-    assert seen[0] == 0.0
-    assert len(set(seen)) > 3
+def test_a_gif_has_a_size_and_a_rate_of_its_own(tmp_path: Path, one: Show) -> None:
+    ((ended,),) = record_play([one], tmp_path / "play.gif")
+    frames, facts = shown(tmp_path / "play.gif")
+    assert facts["size"] == SMALL
+    assert facts["fps"] == 5.0
+    assert len(frames) == pytest.approx(ended.length / 10 + 6, abs=1)
 
 
 @pytest.mark.parametrize("name", ["play.avi", "none/play.mp4"])
@@ -162,7 +162,7 @@ def test_filming_needs_no_display_whatever_driver_there_is(tmp_path: Path) -> No
     code = (
         "import sys, pygame\nfrom pathlib import Path\nfrom ecs_rl.agents.config import PPOConfig\n"
         "from ecs_rl.scene.loader import load_scene\nfrom ecs_rl.training import make_agents\n"
-        "from ecs_rl.viewer.studio import shoot_clip\nscene = load_scene('lander')\n"
+        "from ecs_rl.viewer.films.studio import shoot_clip\nscene = load_scene('lander')\n"
         "agents = make_agents(scene, 'ppo', PPOConfig(), arenas=1, seed=0)\n"
         "for _ in shoot_clip(scene, agents, [1], Path(sys.argv[1]), text='', share=0.5, longest=lambda: 0.1): pass\n"
         "assert not pygame.display.get_init()\n"

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 from film_helpers import left_behind, shown
 
-from ecs_rl import filming
 from ecs_rl.commands import play as play_command
 from ecs_rl.commands import train as train_command
 from ecs_rl.runs.films import chosen_clips, cut_clips
 from ecs_rl.training import Training
-from ecs_rl.viewer import studio
+from ecs_rl.viewer.films import clips, encoder, studio
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("--arenas", "8", "--eval-every", "1000", "--eval-episodes", "2", "--schedule-steps", "4k", "--threads", "1")
@@ -34,7 +33,7 @@ def small_films(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(studio, "CLIP_SIZE", (64, 48))
     monkeypatch.setattr(studio, "CLIP_FPS", 5.0)
     monkeypatch.setattr(studio, "ENDING", 0.2)
-    monkeypatch.setattr(filming, "LONGEST", 1.0)
+    monkeypatch.setattr(clips, "LONGEST", 1.0)
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     yield
     for each, handler in before.items():
@@ -194,10 +193,9 @@ def test_a_last_film_that_cannot_be_written_costs_nothing_of_the_training(
         raise filming_error
 
     from ecs_rl.errors import StorageError
-    from ecs_rl.viewer import film
 
     filming_error = StorageError("the disk is full")
-    monkeypatch.setattr(film, "joining", full)
+    monkeypatch.setattr(encoder, "joining", full)
     assert "the disk is full" in new(tmp_path, "full", "--record-every", 1000, code=4)["error"]
     (run,) = (tmp_path / "full" / "v1").iterdir()
     assert json.loads((run / "metadata.json").read_text())["status"] == "finished"

@@ -20,7 +20,8 @@ from ecs_rl.processors import write as write_module
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import step_checkpoints
 from ecs_rl.session import session as session_module
-from ecs_rl.viewer.live import hud, recorder, work
+from ecs_rl.viewer.films import recorder
+from ecs_rl.viewer.live import hud, work
 from ecs_rl.viewer.live import loop as loop_module
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.shelf import NEWEST

@@ -22,11 +22,11 @@ from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.training import Training
-from ecs_rl.viewer.film import Film
+from ecs_rl.viewer.films.encoder import Film
+from ecs_rl.viewer.films.studio import Title, film_episode, film_still
 from ecs_rl.viewer.live.watch import Front
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.show import Show
-from ecs_rl.viewer.studio import Title, film_episode, film_still
 
 PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"
 SIZE = (1280, 720)

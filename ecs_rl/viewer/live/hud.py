@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.inspector import inspect
 from ecs_rl.viewer.live.commands import help_groups, hints
-from ecs_rl.viewer.studio import pane_of
 from ecs_rl.viewer.view import (
     InspectorView,
     LearningView,

@@ -14,6 +14,7 @@ import pygame
 from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.films.recorder import Recorder
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.inspector import pick
@@ -24,7 +25,6 @@ from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.gridwatch import GridWatch
 from ecs_rl.viewer.live.mouse import Mouse
 from ecs_rl.viewer.live.programme import Programme
-from ecs_rl.viewer.live.recorder import Recorder
 from ecs_rl.viewer.live.shelf import Shelf
 from ecs_rl.viewer.live.work import Work
 from ecs_rl.viewer.profiler import Profiler

@@ -11,7 +11,7 @@ import pygame
 
 from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.runs.films import films_folder
-from ecs_rl.viewer.film import Film, check_film
+from ecs_rl.viewer.films.encoder import Film, film_size
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
@@ -36,7 +36,6 @@ class Recorder:
             return
         try:
             path = films_folder(self.folder) / f"window_{_stamp()}.mp4"
-            check_film(path)
             self.film = Film(path, window.display.surface.get_size(), FPS)
         except (CommandError, StorageError) as error:
             window.say(str(error), "bad")
@@ -46,19 +45,20 @@ class Recorder:
 
     def add(self, window: Window) -> None:
         """Add the picture that was just drawn, as often as it was seen at the film's own rate."""
-        film = self.film
+        film, picture = self.film, window.display.surface
         if film is None:
             return
-        if window.display.surface.get_size() != film.size and _even(window.display.surface) != film.size:
+        if film_size(picture.get_size()) != film.size:
             self.end(window)  # a film has one size
             return
         try:
             behind = perf_counter() - self._began - film.seconds
             self._began += max(0.0, behind - LONGEST)  # nobody wants to see for how long the window was out of sight
             while film.seconds <= perf_counter() - self._began:
-                film.add(window.display.surface)
+                film.add(picture)
         except StorageError as error:
-            self._drop(window, error)
+            self.film = None
+            window.say(f"the film is lost: {error}", "bad")
 
     def end(self, window: Window) -> None:
         """End the film that is being recorded, if there is one."""
@@ -67,15 +67,10 @@ class Recorder:
             return
         try:
             film.close()
-            window.say(f"film written: {film.path}", "good", aloud=True)
         except StorageError as error:
-            self._drop(window, error)
-
-    def _drop(self, window: Window, error: StorageError) -> None:
-        film, self.film = self.film, None
-        if film is not None:
-            film.abandon()
-        window.say(f"the film is lost: {error}", "bad")
+            window.say(f"the film is lost: {error}", "bad")
+        else:
+            window.say(f"film written: {film.path}", "good", aloud=True)
 
     def take_picture(self, window: Window) -> None:
         """Write a picture of the window as it is."""
@@ -85,13 +80,8 @@ class Recorder:
             pygame.image.save(window.display.surface, path)
         except (OSError, pygame.error) as error:
             window.say(f"no picture could be written to {path}: {error}", "bad")
-            return
-        window.say(f"picture written: {path}", "good", aloud=True)
-
-
-def _even(surface: pygame.Surface) -> tuple[int, int]:
-    w, h = surface.get_size()
-    return w - w % 2, h - h % 2
+        else:
+            window.say(f"picture written: {path}", "good", aloud=True)
 
 
 def _stamp() -> str:

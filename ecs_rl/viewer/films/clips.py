@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ecs_rl.errors import EcsRlError
 from ecs_rl.processors.film import Film
-from ecs_rl.runs.films import chosen_clips, clip_path, films_folder, learning_path
+from ecs_rl.runs.films import chosen_clips, films_folder
 
 if TYPE_CHECKING:
     from ecs_rl.training import Training
@@ -26,15 +26,14 @@ def milestones(steps: int) -> tuple[int, ...]:
 
 def shoot(training: Training, run: Path, steps: int) -> Iterator[None]:
     """Film the evaluation's first episode as the policy of this step plays it, a picture at a time."""
-    from ecs_rl.viewer.studio import shoot_clip  # whoever films nothing needs no pygame
+    from ecs_rl.viewer.films.studio import shoot_clip  # whoever films nothing needs no pygame
 
-    films_folder(run)
     total = max(training.films.milestones) if training.films else steps
     return shoot_clip(
         training.world.scene,
         training.agents,
         training.exam.seeds,
-        clip_path(run, steps),
+        films_folder(run) / f"step_{steps}.mp4",
         text=f"{min(100, 100 * steps // total)} %  ·  {steps:,} of {total:,} steps",
         share=min(1.0, steps / total),
         longest=lambda: IN_HASTE if training.stop else LONGEST,
@@ -55,9 +54,9 @@ def film_the_end(training: Training) -> Iterator[None]:
     clips = chosen_clips(run.path, films.milestones)
     if not clips or films.problem:
         return
-    from ecs_rl.viewer.film import joining
+    from ecs_rl.viewer.films.encoder import joining
 
     try:
-        yield from joining(clips, learning_path(run.path))
+        yield from joining(clips, films_folder(run.path) / "learning.mp4")
     except EcsRlError as error:
         films.problem = str(error)

@@ -1,6 +1,9 @@
 """Films: pictures go through a pipe to ffmpeg one by one, and a film gets its name only when it is whole.
 
 Until then it is a hidden file beside its target. Nothing here depends on how long anything takes.
+
+`imageio_ffmpeg` brings the encoder; its own writer is not used, as it looks at no exit code (a full disk would go
+unnoticed), waits without a pause for the encoder's end, and cannot give up a film.
 """
 
 from __future__ import annotations
@@ -64,6 +67,11 @@ def check_film(path: Path) -> None:
     require_encoder()
 
 
+def film_size(size: tuple[int, int]) -> tuple[int, int]:
+    """Return the size of a film of pictures of this size: even numbers, as encoders want them."""
+    return max(SMALLEST, size[0] // 2 * 2), max(SMALLEST, size[1] // 2 * 2)
+
+
 class Film:
     """Encodes pictures into an mp4 or a gif as they come; as a context it is thrown away on an exception.
 
@@ -72,20 +80,19 @@ class Film:
 
     def __init__(self, path: Path, size: tuple[int, int], fps: float, *, colours: int = 128) -> None:
         check_film(path)
-        self.path, self.fps = path, fps
-        self.size = max(SMALLEST, size[0] // 2 * 2), max(SMALLEST, size[1] // 2 * 2)
+        self.path, self.fps, self.size = path, fps, film_size(size)
         self.frames = 0
         self._colours = colours
-        self._is_gif = path.suffix.lower() == ".gif"
-        self._made, self._pictures, self._palette = (_hidden(path, part) for part in ("", ".pictures", ".palette"))
-        self._open = True
-        first, how = (self._pictures, LOSSLESS) if self._is_gif else (self._made, (*H264, *MP4))
+        self._is_gif, self._open = path.suffix.lower() == ".gif", True
+        self._made, self._palette = _hidden(path), _hidden(path, ".palette")
+        self._pictures = _hidden(path, ".pictures") if self._is_gif else self._made
         raw = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{self.size[0]}x{self.size[1]}", "-r", f"{fps:g}")
-        _make_empty(path, first)
+        how = LOSSLESS if self._is_gif else (*H264, *MP4)
+        _make_empty(path, self._pictures)
         try:
-            self._encoder = _Encoder(path, *raw, "-i", "pipe:0", "-an", *how, _url(first))
+            self._encoder = _Encoder(path, *raw, "-i", "pipe:0", "-an", *how, _url(self._pictures))
         except BaseException:
-            self._clear()
+            _remove(self._pictures)
             raise
 
     @property
@@ -94,7 +101,7 @@ class Film:
         return self.frames / self.fps
 
     def add(self, surface: pygame.Surface) -> None:
-        """Add one picture."""
+        """Add one picture; a film that cannot take it is thrown away."""
         if not self._open:
             raise ValueError(f"{self.path} is closed")
         if surface.get_size() != self.size:
@@ -115,26 +122,22 @@ class Film:
         """Do the same in slices, so that a window can draw while the encoder catches up."""
         if not self._open:
             return
-        if not self.frames:
-            self.abandon()
-            return
+        self._open = False
         try:
+            if not self.frames:
+                return
             yield from self._encoder.ending()
-            self._encoder.finish()
             if self._is_gif:
                 yield from self._encode_gif()
             _put_in_place(self._made, self.path)
-        except BaseException:
+        finally:
             self.abandon()
-            raise
-        self._open = False
-        self._clear()
 
     def abandon(self) -> None:
-        """Throw the film away; one of this name from before stays."""
+        """Throw away what is not finished; a film of this name from before stays."""
         self._open = False
         self._encoder.kill()
-        self._clear()
+        _remove(self._made, self._pictures, self._palette)
 
     def _encode_gif(self) -> Iterator[None]:
         # Two passes over a file, so that not even a long film is ever in memory.
@@ -144,11 +147,6 @@ class Film:
         use = "paletteuse=dither=none:diff_mode=rectangle"
         both = (*source, "-f", "png_pipe", "-i", _url(self._palette))
         yield from _running(self.path, *both, "-lavfi", use, "-loop", "0", "-f", "gif", _url(self._made))
-
-    def _clear(self) -> None:
-        for path in (self._made, self._pictures, self._palette):
-            with suppress(OSError):  # what cannot be removed is hidden, and does no harm
-                path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -160,28 +158,20 @@ class Film:
             self.abandon()
 
 
-def join_films(clips: Sequence[Path], out: Path) -> None:
-    """Join clips that `Film` made with one size and rate, without encoding anything again."""
-    for _ in joining(clips, out):
-        pass
-
-
 def joining(clips: Sequence[Path], out: Path) -> Iterator[None]:
-    """Do the same in slices."""
+    """Join clips that `Film` made with one size and rate, in slices, without encoding anything again."""
     check_film(out)
     made = _hidden(out)
+    # The list comes through the pipe; within its quotes only the quote itself means something.
+    names = (str(clip.absolute()).replace("'", "'\\''") for clip in clips)
+    listed = "".join(f"file 'file:{name}'\n" for name in names)
+    source = ("-f", "concat", "-safe", "0", "-protocol_whitelist", "file,pipe,fd", "-i", "pipe:0")
     _make_empty(out, made)
     try:
-        # The list comes through the pipe; within its quotes only the quote itself means something.
-        names = (str(clip.absolute()).replace("'", "'\\''") for clip in clips)
-        listed = "".join(f"file 'file:{name}'\n" for name in names)
-        source = ("-f", "concat", "-safe", "0", "-protocol_whitelist", "file,pipe,fd", "-i", "pipe:0")
         yield from _running(out, *source, "-c", "copy", *MP4, _url(made), told=listed.encode())
         _put_in_place(made, out)
-    except BaseException:
-        with suppress(OSError):
-            made.unlink(missing_ok=True)
-        raise
+    finally:
+        _remove(made)
 
 
 def fitted(surface: pygame.Surface, size: tuple[int, int]) -> pygame.Surface:
@@ -203,7 +193,7 @@ class _Encoder:
     def __init__(self, path: Path, *args: str) -> None:
         self._path = path
         with _refusing(path):
-            self._said = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `_end`
+            self._said = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `kill`
         # -xerror: a clip that cannot be read would otherwise be left out, and all would seem well.
         command = [require_encoder(), "-hide_banner", "-loglevel", "error", "-nostats", "-xerror", "-y", *args]
         try:
@@ -227,43 +217,34 @@ class _Encoder:
         try:
             self._stdin.write(data)
         except OSError:
-            self.finish()
-            raise self._error("it ended too early") from None
-
-    def finish(self) -> None:
-        """Let the encoder come to its end; StorageError with its last words if that is not a good one."""
-        code = self._end()
-        if code:
-            raise self._error(f"it ended with {code}")
+            self._process.wait()
+            raise self._error() from None
 
     def ending(self) -> Iterator[None]:
-        """Tell the encoder that this was all, and give it slices of time until it is done."""
-        with suppress(OSError):  # what could not be handed on: `finish` tells
+        """Tell the encoder that this was all, and wait for its end in slices; StorageError if it failed."""
+        with suppress(OSError):  # what could not be handed on: the exit code tells
             self._stdin.close()
         while self._process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(SLICE)
             yield
+        if self._process.returncode:
+            raise self._error()
 
     def kill(self) -> None:
-        """End the encoder at once."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._end()
-
-    def _end(self) -> int:
-        with suppress(OSError):  # what could not be handed on any more: the exit code tells
+        """End the encoder at once, if it still runs."""
+        self._process.kill()
+        with suppress(OSError):
             self._stdin.close()
-        code = self._process.wait()
-        if not self._said.closed:
-            self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - 4000))
-            words = self._said.read().decode(errors="replace").splitlines()
-            self._words = "; ".join(line.strip() for line in words[-LAST_WORDS:])
-            self._said.close()
-        return code
+        self._process.wait()
+        self._said.close()
 
-    def _error(self, otherwise: str) -> StorageError:
-        said = self._words or otherwise
+    def _error(self) -> StorageError:
+        """Return what an encoder that has ended said last, or how it ended."""
+        self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - 4000))
+        words = self._said.read().decode(errors="replace").splitlines()[-LAST_WORDS:]
+        code = self._process.returncode
+        said = "; ".join(line.strip() for line in words) or (f"it ended with {code}" if code else "it ended too early")
         return StorageError(f"cannot write {self._path}: ffmpeg said: {said}; free some space or choose another folder")
 
 
@@ -273,10 +254,8 @@ def _running(path: Path, *args: str, told: bytes = b"") -> Iterator[None]:
         if told:
             encoder.write(told)
         yield from encoder.ending()
-        encoder.finish()
-    except BaseException:
+    finally:
         encoder.kill()
-        raise
 
 
 def _hidden(path: Path, part: str = "") -> Path:
@@ -299,6 +278,12 @@ def _put_in_place(made: Path, path: Path) -> None:
         with made.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(made, path)
+
+
+def _remove(*hidden: Path) -> None:
+    for path in hidden:
+        with suppress(OSError):  # what cannot be removed is hidden, and does no harm
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

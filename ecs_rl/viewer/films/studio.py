@@ -11,66 +11,51 @@ import pygame
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.scene.arena import Scene
-from ecs_rl.viewer.film import Film, check_film
+from ecs_rl.viewer.films.encoder import Film, check_film
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.kit import Kit, part_of
+from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.numbers import signed
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
 from ecs_rl.viewer.show import Ended, Show
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting
 from ecs_rl.viewer.text import LARGE
-from ecs_rl.viewer.view import Modes, PaneView, StageView, StatusView, View
+from ecs_rl.viewer.view import Modes, PaneView, StatusView, View
 
 ENDING = 1.2
 """Seconds that the picture of an ending stays."""
 CLIP_SIZE, CLIP_FPS = (960, 540), 30.0
 """Of every clip, so that clips can be joined."""
-MP4_SIZE, MP4_FPS = (1280, 720), 30.0
-GIF_SIZE, GIF_FPS = (800, 450), 20.0
-"""A gif counts hundredths of a second: 20 pictures a second are exact, and it must stay small."""
+FORMATS = {".mp4": ((1280, 720), 30.0), ".gif": ((800, 450), 20.0)}
+"""Size in pixels and pictures a second. A gif counts hundredths of a second: 20 are exact, and it must stay small."""
 
 Draw = Callable[[pygame.Surface], None]
 
 
-def record_play(
-    shows: Sequence[Show],
-    path: Path,
-    *,
-    speed: float = 1.0,
-    size: tuple[int, int] | None = None,
-    fps: float | None = None,
-    view: Callable[[Sequence[Show]], View] | None = None,
-) -> Iterator[list[Ended]]:
+def record_play(shows: Sequence[Show], path: Path, *, speed: float = 1.0) -> Iterator[list[Ended]]:
     """Film all episodes of these shows, side by side if there are several, and yield how each one ended on each.
 
-    Without a size or a rate it takes what suits an mp4 or a gif. A film that is not played to its end is thrown away.
+    A film that is not played to its end is thrown away.
     """
     check_film(path)
-    is_gif = path.suffix.lower() == ".gif"
-    size, fps = size or (GIF_SIZE if is_gif else MP4_SIZE), fps or (GIF_FPS if is_gif else MP4_FPS)
-    painter, view = Painter(), view or plain_view
-    with Film(path, size, fps) as film:
+    painter = Painter()
 
-        def draw(picture: pygame.Surface) -> None:
-            shown = view(shows)
-            layout = painter.layout(
-                picture.get_size(), mind=shown.mind is not None, learning=shown.learning is not None
-            )
-            painter.draw(picture, shown, layout)
+    def draw(picture: pygame.Surface) -> None:
+        shown = plain_view(shows)
+        painter.draw(picture, shown, painter.layout(picture.get_size(), mind=shown.mind is not None, learning=False))
 
+    with Film(path, *FORMATS[path.suffix.lower()]) as film:
         for arena in range(len(shows[0].seeds)):
             for show in shows:
                 show.go_to(arena)
                 show.stays, show.paused, show.speed = True, False, speed
-            for _ in film_episode(shows, film, draw):
-                pass
-            for _ in film_still(film, draw, ENDING):
-                pass
+            for part in (film_episode(shows, film, draw), film_still(film, draw, ENDING)):
+                for _ in part:
+                    pass
             yield [show.ended[0] for show in shows]
 
 
 def plain_view(shows: Sequence[Show]) -> View:
-    """Return what a film shows unless told: the stage and the mind, or several stages, nothing of a window."""
+    """Return what a film shows: the stage and the mind, or several stages, nothing of a window."""
     show = shows[0]
     status = StatusView(show.scene.name, state="playing", steps=None, speed_asked=show.speed, hint="")
     modes = Modes(sampled=None)  # a chip names a key, and a film has none
@@ -82,10 +67,8 @@ def plain_view(shows: Sequence[Show]) -> View:
 def pane_of(show: Show) -> PaneView:
     """Return a show as one of several side by side."""
     tone = show.outcome.tone if show.outcome is not None else "plain"
-    stage = show.stage(caption=show.short_caption)
-    return PaneView(
-        show.label, replace(stage, caption=show.short_caption), f"{signed(show.total)}  {show.note}".strip(), tone
-    )
+    stage = replace(show.stage(), caption=show.short_caption)
+    return PaneView(show.label, stage, f"{signed(show.total)}  {show.note}".strip(), tone)
 
 
 def shoot_clip(
@@ -152,31 +135,22 @@ class Title:
 
     def draw(self, surface: pygame.Surface, show: Show) -> None:
         """Draw the show's picture of this moment."""
-        total = show.ended[0].total if show.ended else show.total
-        tone = show.ended[0].tone if show.ended else "plain"
+        ended = show.ended[0] if show.ended else None
         stage = replace(show.stage(), caption="")
-        w, h = surface.get_size()
-        bar = self.kit.px(42)
+        kit, (w, h) = self.kit, surface.get_size()
+        bar, edge, thin = kit.px(42), kit.px(16), kit.px(3)
         area = pygame.Rect(0, bar, w, h - bar)
-        self._stage(surface, area, stage)
+        draw_stage(surface, area, stage, fitting(stage, area, kit), kit)
         surface.fill(PANEL, (0, 0, w, bar))
-        edge, thin = self.kit.px(16), self.kit.px(3)
-        middle = (bar - thin) / 2
-        x = edge + self.kit.text.draw(surface, self.scene, (edge, middle), size=LARGE + 2).w + edge
-        self.kit.text.draw(surface, self.text, (x, middle), size=LARGE, colour=DIM)
-        colour = TONES[tone] if show.ended else TEXT
-        number = self.kit.text.draw(
-            surface, signed(total), (w - edge, middle), size=LARGE + 1, colour=colour, face="numbers", anchor="right"
+        y = (bar - thin) / 2
+        x = edge + kit.text.draw(surface, self.scene, (edge, y), size=LARGE + 2).w + edge
+        kit.text.draw(surface, self.text, (x, y), size=LARGE, colour=DIM)
+        total, colour = (show.total, TEXT) if ended is None else (ended.total, TONES[ended.tone])
+        at = (w - edge, y)
+        number = kit.text.draw(
+            surface, signed(total), at, size=LARGE + 1, colour=colour, face="numbers", anchor="right"
         )
-        self.kit.text.draw(
-            surface, self._label(), (number.x - self.kit.px(8), middle), size=LARGE, colour=DIM, anchor="right"
-        )
+        told = "return" if self.stopped_after is None else f"return after {self.stopped_after:.0f} s"
+        kit.text.draw(surface, told, (number.x - kit.px(8), y), size=LARGE, colour=DIM, anchor="right")
         surface.fill(RAISED, (0, bar - thin, w, thin))
         surface.fill(MAIN_LINE, (0, bar - thin, round(w * self.share), thin))
-
-    def _label(self) -> str:
-        return "return" if self.stopped_after is None else f"return after {self.stopped_after:.0f} s"
-
-    def _stage(self, surface: pygame.Surface, area: pygame.Rect, stage: StageView) -> None:
-        if part_of(surface, area) is not None:
-            draw_stage(surface, area, stage, fitting(stage, area, self.kit), self.kit)
