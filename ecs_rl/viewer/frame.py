@@ -12,21 +12,19 @@ from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.layout import Layout, arrange
 from ecs_rl.viewer.palette import NIGHT, PANEL
-from ecs_rl.viewer.panels import (
-    STRIP,
+from ecs_rl.viewer.panels.help import draw_help
+from ecs_rl.viewer.panels.hints import STRIP, draw_hints, hints_width
+from ecs_rl.viewer.panels.learning import draw_learning
+from ecs_rl.viewer.panels.mind import draw_mind
+from ecs_rl.viewer.panels.overlays import (
     both_fit,
-    draw_help,
-    draw_hints,
     draw_inspector,
-    draw_learning,
-    draw_mind,
     draw_modes,
     draw_profile,
-    draw_status,
     draw_toasts,
-    hints_width,
     modes_width,
 )
+from ecs_rl.viewer.panels.status import draw_status
 from ecs_rl.viewer.panes import corner_of, draw_panes, pane_camera, pane_places, stage_of
 from ecs_rl.viewer.stage import draw_stage, fitting, scale_bar_end
 from ecs_rl.viewer.view import View

@@ -8,7 +8,7 @@ import pygame
 
 from ecs_rl.viewer.text import Text
 
-Paint = Callable[[pygame.Surface], None]
+Paint = Callable[[pygame.Surface], object]
 
 
 def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None:
@@ -29,17 +29,30 @@ class Layers:
         self, name: str, size: tuple[int, int], shows: object, paint: Paint, *, clear: bool = False
     ) -> pygame.Surface:
         """Return the picture; `shows` is all that it depends on besides its size. A clear one begins transparent."""
-        found = self._kept.get(name)
-        if found is not None and found[1].get_size() == size and found[0] == shows:
-            return found[1]
-        again = found is not None and found[1].get_size() == size
-        picture = found[1] if found is not None and again else pygame.Surface(size, pygame.SRCALPHA if clear else 0)
+        before, picture = self._kept.get(name, (None, None))
+        if picture is None or picture.get_size() != size:
+            picture = pygame.Surface(size, pygame.SRCALPHA if clear else 0)
+        elif before == shows:
+            return picture
         if clear:
             picture.fill((0, 0, 0, 0))
         self.painted += 1
         paint(picture)
         self._kept[name] = (shows, picture)
         return picture
+
+    def draw(
+        self,
+        surface: pygame.Surface,
+        area: pygame.Rect,
+        name: str,
+        shows: object,
+        paint: Paint,
+        *,
+        clear: bool = False,
+    ) -> None:
+        """Lay the picture over an area, which it is as large as."""
+        surface.blit(self.get(name, area.size, shows, paint, clear=clear), area)
 
 
 class Kit:

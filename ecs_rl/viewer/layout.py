@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import pygame
 
-SMALLEST = (640, 400)
-"""The least size that a window should be allowed to have."""
 DESIGNED = (1280, 720)
 """The size that everything was drawn for; larger windows get larger letters, half as fast as they grow."""
 
@@ -21,10 +19,6 @@ class Layout:
     stage: pygame.Rect
     mind: pygame.Rect | None
     learning: pygame.Rect | None
-
-    def px(self, size: float) -> int:
-        """Return a size in pixels on this screen."""
-        return max(1, round(size * self.scale))
 
 
 def scale_for(size: tuple[int, int], dpi_scale: float = 1.0) -> float:
@@ -42,12 +36,10 @@ def arrange(size: tuple[int, int], *, mind: bool = True, learning: bool = True, 
     bar = round(34 * scale)
     side = round(min(max(0.245 * w, 190 * scale), 330 * scale)) if mind else 0
     below = round(min(max(0.27 * h, 112 * scale), 240 * scale)) if learning else 0
-    status = pygame.Rect(0, 0, w, bar)
-    stage = pygame.Rect(0, bar, w - side, h - bar - below)
     return Layout(
         scale,
-        status,
-        stage,
-        pygame.Rect(w - side, bar, side, h - bar) if mind else None,
-        pygame.Rect(0, h - below, w - side, below) if learning else None,
+        status=pygame.Rect(0, 0, w, bar),
+        stage=pygame.Rect(0, bar, w - side, h - bar - below),
+        mind=pygame.Rect(w - side, bar, side, h - bar) if mind else None,
+        learning=pygame.Rect(0, h - below, w - side, below) if learning else None,
     )

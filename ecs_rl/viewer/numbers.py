@@ -6,16 +6,17 @@ import math
 
 NOTHING = "-"
 """What stands where there is no number."""
+SIZES = {1e9: "G", 1e6: "M", 1e3: "k"}
 
 
 def count(value: float | None) -> str:
     """Return a count such as `950`, `204.8k` or `1.5M`."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, letter in SIZES.items():
         if abs(value) >= size * 0.99995:
-            short = f"{value / size:.3g}" if abs(value) < size * 99.95 else f"{value / size:.4g}"
-            return f"{short}{letter}"
+            digits = 3 if abs(value) < size * 99.95 else 4
+            return f"{value / size:.{digits}g}{letter}"
     return f"{value:.0f}"
 
 
@@ -23,10 +24,8 @@ def steady(value: float | None) -> str:
     """Return a count that is as long a moment later, so that a line of them does not dance: `41.0k`, `1.50M`."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    for size, letter, places in ((1e9, "G", 2), (1e6, "M", 2), (1e3, "k", 1)):
-        if abs(value) >= size:
-            return f"{value / size:.{places}f}{letter}"
-    return f"{value:.0f}"
+    size = next((size for size in SIZES if abs(value) >= size), 0.0)
+    return f"{value / size:.{1 if size == 1e3 else 2}f}{SIZES[size]}" if size else f"{value:.0f}"
 
 
 def short(value: float | None, digits: int = 3) -> str:

@@ -47,9 +47,3 @@ def mix(one: Colour, other: Colour, share: float) -> Colour:
 def role_colour(number: int) -> Colour:
     """Return the colour of a role that has none of its own."""
     return ROLES[number % len(ROLES)]
-
-
-def luminance(colour: Colour) -> float:
-    """Return the relative luminance of WCAG, 0 to 1: what contrast is measured by."""
-    linear = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -94,10 +94,9 @@ def corner_of(places: Sequence[pygame.Rect]) -> int:
 
 
 def _draw_head(surface: pygame.Surface, place: pygame.Rect, pane: PaneView, number: int, kit: Kit) -> None:
-    size = (place.w, min(kit.px(HEAD), place.h))
+    head = pygame.Rect(place.topleft, (place.w, min(kit.px(HEAD), place.h)))
     told = (pane.title, pane.note, pane.tone)
-    layer = kit.layers.get(f"pane {number} head", size, told, lambda picture: _paint_head(picture, pane, kit))
-    surface.blit(layer, place.topleft)
+    kit.layers.draw(surface, head, f"pane {number} head", told, lambda picture: _paint_head(picture, pane, kit))
 
 
 def _paint_head(surface: pygame.Surface, pane: PaneView, kit: Kit) -> None:

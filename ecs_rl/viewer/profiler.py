@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from time import perf_counter
 
 from ecs_rl.viewer.view import ProfileRow, ProfileView
@@ -13,16 +12,6 @@ MEAN = 1.0
 """Seconds that means go back."""
 RENEW = 0.25
 """Seconds for which shown numbers stay as they are: faster than this nobody can read them."""
-MINUTE = 60.0
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """How evenly frames came during the last minute, seconds."""
-
-    frames: int = 0
-    longest: float = 0.0
-    p99: float = 0.0
 
 
 class Profiler:
@@ -34,7 +23,6 @@ class Profiler:
         self._total: dict[str, float] = {}
         self._frames: deque[tuple[float, dict[str, float], dict[str, float]]] = deque()
         """When, seconds of each stage, seconds of each part: the last second's frames, at least one."""
-        self._gaps: deque[tuple[float, float]] = deque()
         self._last = clock()
         self._view = ProfileView(())
         self._viewed = -RENEW
@@ -42,7 +30,6 @@ class Profiler:
     def frame(self, seconds_in: Mapping[str, float], parts: Mapping[str, float]) -> None:
         """Note a frame: the seconds that each stage has taken so far, and those of this frame's own parts."""
         now = self._clock()
-        self._gaps.append((now, now - self._last))
         self._last = now
         spent = {name: seconds - self._before.get(name, seconds) for name, seconds in seconds_in.items()}
         spent = {name: max(0.0, seconds) for name, seconds in spent.items()}  # another world begins at nothing
@@ -52,8 +39,6 @@ class Profiler:
         self._frames.append((now, spent, dict(parts)))
         while len(self._frames) > 1 and self._frames[0][0] <= now - MEAN:
             self._frames.popleft()
-        while self._gaps[0][0] <= now - MINUTE:
-            self._gaps.popleft()
 
     def view(self) -> ProfileView:
         """Return what to show; the same object for a quarter of a second."""
@@ -72,11 +57,3 @@ class Profiler:
             rows.append(ProfileRow(name, seconds * 1e3, mean * 1e3, self._total[name] / total))
         means = {name: sum(each.get(name, 0.0) for _, _, each in self._frames) / count for name in parts}
         return ProfileView(tuple(rows), tuple((name, mean * 1e3) for name, mean in means.items()))
-
-    @property
-    def gaps(self) -> Gaps:
-        """The time from one frame to the next, over the last minute."""
-        lengths = sorted(gap for _, gap in self._gaps)
-        if not lengths:
-            return Gaps()
-        return Gaps(len(lengths), lengths[-1], lengths[min(len(lengths) - 1, int(len(lengths) * 0.99))])

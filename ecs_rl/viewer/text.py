@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from bisect import bisect_right
 from functools import lru_cache
 from typing import Literal
 
@@ -15,7 +15,7 @@ FONTS = ASSETS / "fonts"
 Face = Literal["words", "numbers"]
 FILES: dict[Face, str] = {"words": "Inter-Medium.otf", "numbers": "JetBrainsMono-Medium.ttf"}
 KEPT = 1500
-"""Strings; a full window has about 200, and some of them change in every frame."""
+"""Strings that are remembered; a full window has about 200, and some of them change in every frame."""
 SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
 """Sizes before the scale of the screen."""
 FARTHEST = 100_000
@@ -33,34 +33,38 @@ def font(face: Face, pixels: int) -> pygame.Font:
     return pygame.Font(path if path.is_file() else None, pixels)
 
 
+@lru_cache(maxsize=KEPT)
+def _picture(text: str, pixels: int, colour: Colour, face: Face) -> pygame.Surface:
+    return font(face, pixels).render(text, True, colour)
+
+
+@lru_cache(maxsize=KEPT)
+def _width(text: str, pixels: int, face: Face) -> int:
+    return font(face, pixels).size(text)[0]
+
+
+@lru_cache(maxsize=KEPT)
+def _cut(text: str, width: int, pixels: int, face: Face) -> str:
+    if _width(text, pixels, face) <= width:
+        return text
+    # The longest beginning that fits.
+    fits = bisect_right(range(1, len(text) + 1), width, key=lambda n: _width(text[:n].rstrip() + "…", pixels, face))
+    return text[:fits].rstrip() + "…" if fits else ""
+
+
 class Text:
-    """Draws strings at the scale of the screen and remembers them."""
+    """Draws strings at the scale of the screen."""
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
-        self._kept: OrderedDict[tuple[str, float, Colour, Face], pygame.Surface] = OrderedDict()
-        self._widths: dict[tuple[str, float, Face], int] = {}
-        self._cut: dict[tuple[str, int, float, Face], str] = {}
-        self.rendered = 0
-        """How many strings had to be rendered so far."""
 
-    def font(self, size: float, face: Face = "words") -> pygame.Font:
-        """Return the font of a size."""
-        return font(face, max(6, round(size * self.scale)))
+    def pixels(self, size: float) -> int:
+        """Return the height in pixels that a size has on this screen."""
+        return max(6, round(size * self.scale))
 
     def picture(self, text: str, size: float, colour: Colour, face: Face) -> pygame.Surface:
         """Return a string as a picture with transparent ground; do not draw on it."""
-        key = (text, size, colour, face)
-        found = self._kept.get(key)
-        if found is None:
-            self.rendered += 1
-            found = self.font(size, face).render(_clean(text), True, colour)
-            self._kept[key] = found
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(key)
-        return found
+        return _picture(_clean(text), self.pixels(size), colour, face)
 
     def draw(
         self,
@@ -88,42 +92,15 @@ class Text:
 
     def width(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
         """Return how many pixels a string takes."""
-        key = (text, size, face)
-        found = self._widths.get(key)
-        if found is None:
-            if len(self._widths) > KEPT:
-                self._widths.clear()
-            found = self._widths[key] = self.font(size, face).size(_clean(text))[0]
-        return found
+        return _width(_clean(text), self.pixels(size), face)
 
     def slot(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
         """Return how many pixels to keep for a string whose digits change, so that what follows stands still."""
         return self.width(text.translate(WIDEST), size, face)
 
-    def height(self, size: float = NORMAL) -> int:
-        """Return how many pixels a line takes."""
-        return self.font(size).get_linesize()
-
     def cut(self, text: str, width: int, size: float = NORMAL, face: Face = "words") -> str:
         """Return the string, or as much of its beginning as fits with an ellipsis, or nothing."""
-        key = (text, width, size, face)
-        found = self._cut.get(key)
-        if found is None:
-            if len(self._cut) > KEPT:
-                self._cut.clear()
-            found = self._cut[key] = self._fitting(_clean(text), width, size, face)
-        return found
-
-    def _fitting(self, text: str, width: int, size: float, face: Face) -> str:
-        if self.width(text, size, face) <= width:
-            return text
-        low, high = 0, len(text)
-        while low < high:  # the longest beginning that fits
-            middle = (low + high + 1) // 2
-            low, high = (
-                (middle, high) if self.width(text[:middle].rstrip() + "…", size, face) <= width else (low, middle - 1)
-            )
-        return text[:low].rstrip() + "…" if low else ""
+        return _cut(_clean(text), width, self.pixels(size), face)
 
 
 def _clean(text: str) -> str:

@@ -8,6 +8,7 @@ import viewer_views  # noqa: F401  chooses the dummy display
 from ecs_rl.viewer.layout import scale_for
 from ecs_rl.viewer.live.commands import help_groups
 from ecs_rl.viewer.panels.help import sheet_for
+from ecs_rl.viewer.text import font
 
 SIZES = [(640, 400), (922, 518), (1280, 720), (1920, 1080), (2560, 1440)]
 
@@ -29,4 +30,4 @@ def test_from_a_usual_window_on_letters_keep_their_size(size: tuple[int, int]) -
 
 def test_in_the_smallest_window_letters_are_still_large_enough_to_read() -> None:
     sheet = sheet_for(help_groups(trains=True), (640, 400), scale_for((640, 400)))
-    assert sheet.kit.text.font(12.0).get_height() >= 9
+    assert font("words", sheet.kit.text.pixels(12.0)).get_height() >= 9

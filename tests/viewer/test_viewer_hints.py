@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pygame
@@ -11,9 +12,10 @@ from viewer_views import HINTS, STATUS, a_grid, a_view
 
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.panels import draw_status, modes_width
 from ecs_rl.viewer.panels.hints import fitting_hints, hints_width
-from ecs_rl.viewer.panels.status import _words
+from ecs_rl.viewer.panels.overlays import modes_width
+from ecs_rl.viewer.panels.status import _words, draw_status
+from ecs_rl.viewer.text import Text
 from ecs_rl.viewer.view import Modes, View
 
 
@@ -94,11 +96,14 @@ def test_the_first_hint_of_the_status_line_stays_longest() -> None:
     assert (pygame.surfarray.array3d(surface) == pygame.surfarray.array3d(alone)).all()
 
 
-def test_the_heads_of_the_panels_show_the_keys_that_hide_them() -> None:
-    surface, painter = pygame.Surface((1280, 720)), Painter()
-    layout = painter.layout((1280, 720))
-    painter.draw(surface, a_view(), layout)
-    assert layout.mind is not None
-    assert layout.learning is not None
-    told = {key[0] for key in painter.kit.text._kept}
+def test_the_heads_of_the_panels_show_the_keys_that_hide_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: set[str] = set()
+    draw = Text.draw
+
+    def noted(self: Text, surface: pygame.Surface, text: str, *args: Any, **look: Any) -> pygame.Rect:
+        told.add(text)
+        return draw(self, surface, text, *args, **look)
+
+    monkeypatch.setattr(Text, "draw", noted)
+    frame(a_view())
     assert {"Tab", "M"} <= told

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from viewer_views import a_learning
 
 from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.panels import draw_learning
+from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.plots import decimate, reach, runs, tick_text, ticks
 
 FLOATS = st.floats(-1e12, 1e12, allow_nan=False)

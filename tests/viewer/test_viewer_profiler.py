@@ -65,20 +65,6 @@ def test_numbers_change_at_most_four_times_a_second() -> None:
     assert 6 <= len(shown) - 1 <= 9, "two seconds have passed"
 
 
-def test_the_longest_gap_of_the_last_minute_is_kept_and_then_forgotten() -> None:
-    watch = Watch()
-    profiler = Profiler(watch)
-    assert profiler.gaps.frames == 0
-    run(profiler, watch, 500)
-    run(profiler, watch, 1, gap=0.3)
-    run(profiler, watch, 500)
-    assert profiler.gaps.longest == pytest.approx(0.3)
-    assert profiler.gaps.p99 == pytest.approx(0.02)
-    run(profiler, watch, 3001)
-    assert profiler.gaps.longest == pytest.approx(0.02)
-    assert profiler.gaps.frames == pytest.approx(3000, abs=1)
-
-
 def test_before_the_first_frame_and_with_another_world_nothing_is_odd() -> None:
     watch = Watch()
     profiler = Profiler(watch)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import pygame
 import pytest
@@ -18,18 +20,21 @@ def test_the_fonts_lie_in_assets_with_their_licence() -> None:
         assert name in (FONTS / "LICENSE").read_text()
 
 
-def test_a_string_is_rendered_once() -> None:
-    surface, text = pygame.Surface((200, 40)), Text()
-    for _ in range(5):
-        text.draw(surface, "hull angle", (10, 20))
-    assert text.rendered == 1
+def test_a_string_is_rendered_once_and_anew_in_another_size_or_colour() -> None:
+    text = Text()
+    first = text.picture("hull angle", 12, (255, 255, 255), "words")
+    assert text.picture("hull angle", 12, (255, 255, 255), "words") is first
+    assert text.picture("hull angle", 14, (255, 255, 255), "words") is not first
+    assert text.picture("hull angle", 12, (255, 0, 255), "words") is not first
 
 
 def test_old_strings_are_forgotten() -> None:
     text = Text()
+    gone = weakref.ref(text.picture("soon gone", 12, (255, 255, 255), "numbers"))
     for i in range(KEPT + 100):
         text.picture(str(i), 12, (255, 255, 255), "numbers")
-    assert len(text._kept) == KEPT
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize("width", [0, 5, 20, 60, 100])

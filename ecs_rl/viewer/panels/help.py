@@ -21,6 +21,7 @@ MARGIN = 8
 """Pixels that the window shows around the help, at least."""
 SHRINKS = tuple(1.0 - 0.04 * i for i in range(14))
 MOST_COLUMNS = 4
+HEADING, CLOSES = "Keys and mouse", "F1 or Esc closes this"
 Columns = tuple[tuple[HelpGroup, ...], ...]
 
 
@@ -41,41 +42,29 @@ def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], kit: Kit) 
     sheet = sheet_for(groups, size, kit.scale)
     card = pygame.Rect((0, 0), sheet.size)
     card.center = (size[0] // 2, size[1] // 2)
-    shade = kit.layers.get("shade", size, "shade", _paint_shade)
+    shade = kit.layers.get("shade", size, "shade", lambda picture: picture.fill(NIGHT))
     shade.set_alpha(170)
     surface.blit(shade, (0, 0))
-    layer = kit.layers.get("help", card.size, (groups, size), lambda picture: _paint(picture, sheet))
-    surface.blit(layer, card)
-
-
-def _paint_shade(surface: pygame.Surface) -> None:
-    surface.fill(NIGHT)
+    kit.layers.draw(surface, card, "help", (groups, size), lambda picture: _paint(picture, sheet))
 
 
 @lru_cache(maxsize=8)
 def sheet_for(groups: tuple[HelpGroup, ...], size: tuple[int, int], scale: float) -> Sheet:
     """Return the sheet with the largest letters that fits a window; among those the one with the fewest columns."""
-    room = size[0] - 2 * MARGIN, size[1] - 2 * MARGIN
-    sheet = None
     for shrink in SHRINKS:
-        kit = Kit(scale * shrink)
         for count in range(1, min(MOST_COLUMNS, max(1, len(groups))) + 1):
-            sheet = _sheet(_shared_out(groups, count), kit)
-            if sheet.size[0] <= room[0] and sheet.size[1] <= room[1]:
+            sheet = _sheet(_shared_out(groups, count), Kit(scale * shrink))
+            if sheet.size[0] <= size[0] - 2 * MARGIN and sheet.size[1] <= size[1] - 2 * MARGIN:
                 return sheet
-    assert sheet is not None
     return sheet
 
 
 def _sheet(columns: Columns, kit: Kit) -> Sheet:
-    caps = [max((_caps(keys, kit) for group in column for keys, _ in group.keys), default=0) for column in columns]
-    words_at = [wide + kit.px(10) for wide in caps]
-    words = [
-        max((kit.text.width(does, NORMAL - 0.5) for group in column for _, does in group.keys), default=0)
-        for column in columns
-    ]
+    rows = [[row for group in column for row in group.keys] for column in columns]
+    words_at = [max((_caps(keys, kit) for keys, _ in each), default=0) + kit.px(10) for each in rows]
+    words = [max((kit.text.width(does, NORMAL - 0.5) for _, does in each), default=0) for each in rows]
     widths = [at + wide + kit.px(2) for at, wide in zip(words_at, words, strict=True)]
-    least = kit.text.width("Keys and mouse", LARGE + 1) + kit.text.width("F1 or Esc closes this", SMALL) + kit.px(20)
+    least = kit.text.width(HEADING, LARGE + 1) + kit.text.width(CLOSES, SMALL) + kit.px(20)
     inner = max(sum(widths) + (len(columns) - 1) * kit.px(BETWEEN), least)
     tall = max((_height(column) for column in columns), default=0)
     size = inner + 2 * kit.px(EDGE), kit.px(TOP) + round(tall * kit.scale) + kit.px(14)
@@ -102,9 +91,8 @@ def _paint(surface: pygame.Surface, sheet: Sheet) -> None:
     kit, (w, _) = sheet.kit, surface.get_size()
     surface.fill(PANEL)
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
-    kit.text.draw(surface, "Keys and mouse", (kit.px(EDGE), kit.px(28)), size=LARGE + 1)
-    told = "F1 or Esc closes this"
-    kit.text.draw(surface, told, (w - kit.px(EDGE), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
+    kit.text.draw(surface, HEADING, (kit.px(EDGE), kit.px(28)), size=LARGE + 1)
+    kit.text.draw(surface, CLOSES, (w - kit.px(EDGE), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
     left = kit.px(EDGE)
     for column, wide, words_at in zip(sheet.columns, sheet.widths, sheet.words_at, strict=True):
         y = float(kit.px(TOP))

@@ -16,52 +16,45 @@ Hints = tuple[tuple[str, str], ...]
 
 def cap_width(key: str, kit: Kit, size: float = SMALL) -> int:
     """Return how many pixels a key cap takes."""
-    return max(kit.px(20 if size >= SMALL else 16), kit.text.width(key, size) + kit.px(10 if size >= SMALL else 8))
+    least, room = (20, 10) if size >= SMALL else (16, 8)
+    return max(kit.px(least), kit.text.width(key, size) + kit.px(room))
 
 
-def draw_cap(
-    surface: pygame.Surface, key: str, left: float, middle: float, kit: Kit, *, small: bool = False, faint: bool = False
-) -> int:
-    """Draw a key cap; return where it ends to the right."""
+def draw_cap(surface: pygame.Surface, key: str, left: float, middle: float, kit: Kit, *, small: bool = False) -> int:
+    """Draw a key cap, a small one fainter; return where it ends to the right."""
     size = SMALL - 1 if small else SMALL
     cap = pygame.Rect(round(left), 0, cap_width(key, kit, size), kit.px(15 if small else 18))
     cap.centery = round(middle)
     rounded(surface, cap, RAISED, radius=kit.px(4), edge=mix(RULE, FAINT, 0.4), alpha=225)
-    kit.text.draw(surface, key, cap.center, size=size, colour=DIM if faint else TEXT, anchor="middle")
+    kit.text.draw(surface, key, cap.center, size=size, colour=DIM if small else TEXT, anchor="middle")
     return cap.right
 
 
 def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, kit: Kit) -> int:
     """Draw the key that hides a panel, ending at `right`; return where it begins."""
     left = right - cap_width(key, kit, SMALL - 1)
-    draw_cap(surface, key, left, middle, kit, small=True, faint=True)
+    draw_cap(surface, key, left, middle, kit, small=True)
     return left
 
 
 def hints_width(hints: Hints, kit: Kit) -> int:
     """Return how many pixels some hints take side by side."""
-    return sum(_hint_width(keys, does, kit) for keys, does in hints) - (kit.px(14) if hints else 0)
-
-
-def _hint_width(keys: str, does: str, kit: Kit) -> int:
-    caps = sum(cap_width(key, kit, SMALL - 1) + kit.px(3) for key in keys.split(" "))
-    return caps + kit.px(3) + kit.text.width(does, SMALL) + kit.px(14)
+    caps = sum(cap_width(key, kit, SMALL - 1) + kit.px(3) for keys, _ in hints for key in keys.split(" "))
+    words = sum(kit.px(3) + kit.text.width(does, SMALL) + kit.px(14) for _, does in hints)
+    return caps + words - (kit.px(14) if hints else 0)
 
 
 def draw_hints(surface: pygame.Surface, area: pygame.Rect, hints: Hints, kit: Kit) -> None:
     """Draw as many hints as fit, ending at the area's right edge."""
     if hints and area.w > 0 and area.h > 0:
-        shows = (hints, area.size)
-        layer = kit.layers.get("hints", area.size, shows, lambda strip: _paint(strip, hints, kit), clear=True)
-        surface.blit(layer, area)
+        kit.layers.draw(surface, area, "hints", hints, lambda strip: _paint(strip, hints, kit), clear=True)
 
 
 def fitting_hints(hints: Hints, room: int, kit: Kit) -> Hints:
     """Return as many of the first hints as fit side by side."""
-    count = len(hints)
-    while count and hints_width(hints[:count], kit) > room:
-        count -= 1
-    return hints[:count]
+    while hints and hints_width(hints, kit) > room:
+        hints = hints[:-1]
+    return hints
 
 
 def _paint(surface: pygame.Surface, hints: Hints, kit: Kit) -> None:
@@ -70,5 +63,5 @@ def _paint(surface: pygame.Surface, hints: Hints, kit: Kit) -> None:
     x, y = float(w - hints_width(shown, kit)), h // 2
     for keys, does in shown:
         for key in keys.split(" "):
-            x = draw_cap(surface, key, x, y, kit, small=True, faint=True) + kit.px(3)
+            x = draw_cap(surface, key, x, y, kit, small=True) + kit.px(3)
         x = kit.text.draw(surface, does, (x + kit.px(3), y), size=SMALL, colour=FAINT).right + kit.px(14)

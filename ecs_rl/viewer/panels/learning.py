@@ -9,18 +9,7 @@ import pygame
 
 from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.numbers import count, short
-from ecs_rl.viewer.palette import (
-    GOOD,
-    MAIN_LINE,
-    NIGHT,
-    PANEL,
-    PURPLE,
-    SECOND_LINE,
-    TEXT,
-    YELLOW,
-    Colour,
-    mix,
-)
+from ecs_rl.viewer.palette import GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.panels.hints import draw_head_key
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_nothing, draw_points, draw_whiskers, reach
 from ecs_rl.viewer.text import SMALL
@@ -29,22 +18,21 @@ from ecs_rl.viewer.view import LearningView, Series
 BEST = "best"
 LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
 EDGE, HEAD = 14, 24
-KEY, KEY_ROOM = "M", 22
-"""Hides and shows the drawer; it takes a little room to the right where there is some."""
+KEY, KEY_ROOM, KEYED = "M", 22, 420
+"""The key that hides the drawer takes a little room to the right of one that is so wide."""
 
 
 def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: LearningView, kit: Kit) -> None:
     """Draw the drawer."""
     if area.w > kit.px(80) and area.h > kit.px(60):
-        layer = kit.layers.get("learning", area.size, learning, lambda picture: _paint(picture, learning, kit))
-        surface.blit(layer, area)
+        kit.layers.draw(surface, area, "learning", learning, lambda picture: _paint(picture, learning, kit))
 
 
 def places(size: tuple[int, int], others: int, kit: Kit) -> tuple[pygame.Rect, list[pygame.Rect]]:
     """Return the rectangle of the large plot, and as many small ones as there is room for, in two rows."""
     w, h = size
     edge, gap = kit.px(EDGE), kit.px(18)
-    key = kit.px(KEY_ROOM) if _has_key(w, kit) else 0
+    key = kit.px(KEY_ROOM) if w >= kit.px(KEYED) else 0
     inner = pygame.Rect(edge, kit.px(4), w - 2 * edge - key, h - kit.px(8))
     rows = 2 if h >= kit.px(150) else 1
     wide = max(kit.px(132), round(inner.w * 0.235))
@@ -60,14 +48,10 @@ def places(size: tuple[int, int], others: int, kit: Kit) -> tuple[pygame.Rect, l
     return large, small
 
 
-def _has_key(width: int, kit: Kit) -> bool:
-    return width >= kit.px(420)
-
-
 def _paint(surface: pygame.Surface, learning: LearningView, kit: Kit) -> None:
     surface.fill(PANEL)
     surface.fill(NIGHT, (0, 0, surface.get_width(), kit.px(1)))
-    if _has_key(surface.get_width(), kit):
+    if surface.get_width() >= kit.px(KEYED):
         draw_head_key(surface, KEY, surface.get_width() - kit.px(7), kit.px(4 + HEAD / 2), kit)
     large, small = places(surface.get_size(), len(learning.others), kit)
     x = _x_reach(learning)

@@ -11,23 +11,11 @@ import pygame
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.kit import Kit, part_of
 from ecs_rl.viewer.numbers import fixed
-from ecs_rl.viewer.palette import (
-    DIM,
-    FAINT,
-    MAIN_LINE,
-    NIGHT,
-    PANEL,
-    RAISED,
-    RULE,
-    SECOND_LINE,
-    TEXT,
-    Colour,
-    mix,
-)
+from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
 from ecs_rl.viewer.panels.hints import draw_head_key
 from ecs_rl.viewer.plots import Axes, decimate, reach, runs
 from ecs_rl.viewer.text import NORMAL, SMALL
-from ecs_rl.viewer.view import MindView, Option, Seen, Term
+from ecs_rl.viewer.view import MindView, Option, Seen
 
 EDGE = 14
 HEAD, ROW, PLOT, GAP = 26, 19, 74, 10
@@ -75,16 +63,9 @@ def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: K
     if target is None or min(area.size) < kit.px(60):
         return
     sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
-    names = (
-        tuple(seen.name for seen in mind.sees),
-        tuple(option.name for option in mind.does),
-        tuple(term.name for term in mind.earned),
-        mind.kind,
-        sizes,
-    )
-    barred = (*names[0], *names[1])
-    still = kit.layers.get("mind", area.size, names, lambda layer: _Sheet(layer, sizes, kit, barred).names(mind))
-    surface.blit(still, area)
+    barred = (*(seen.name for seen in mind.sees), *(option.name for option in mind.does))
+    names = (barred, len(mind.sees), tuple(term.name for term in mind.earned), mind.kind, sizes)
+    kit.layers.draw(surface, area, "mind", names, lambda layer: _Sheet(layer, sizes, kit, barred).names(mind))
     _Sheet(target, sizes, kit, barred).numbers(mind)
 
 
@@ -141,17 +122,13 @@ class _Sheet:
         rounded(self.surface, area, NIGHT, radius=self.kit.px(4))
         if area.h >= self.kit.px(PLOT):
             at = (area.left + self.kit.px(7), area.bottom - self.kit.px(9))
-            told = "reward to come; later counts less"
-            self.kit.text.draw(
-                self.surface, told, at, size=SMALL - 1.5, colour=mix(NIGHT, FAINT, 0.8), width=area.w - self.kit.px(14)
-            )
+            told, colour, room = "reward to come; later counts less", mix(NIGHT, FAINT, 0.8), area.w - self.kit.px(14)
+            self.kit.text.draw(self.surface, told, at, size=SMALL - 1.5, colour=colour, width=room)
 
     def _head(self, title: str, below: int, note: str, key: str = "") -> None:
         y = below - self.kit.px(HEAD) // 2
-        rect = self.kit.text.draw(
-            self.surface, title.upper(), (self.left, y), size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3)
-        )
-        right = self.right
+        colour, right = mix(MAIN_LINE, DIM, 0.3), self.right
+        rect = self.kit.text.draw(self.surface, title.upper(), (self.left, y), size=SMALL, colour=colour)
         if key:
             right = draw_head_key(self.surface, key, right, y, self.kit) - self.kit.px(8)
         room = right - rect.right - self.kit.px(10)
@@ -169,8 +146,8 @@ class _Sheet:
         self.kit.text.draw(self.surface, text, at, size=NORMAL - 0.5, colour=colour, width=width)
 
     def _number(self, text: str, x: int, y: int, colour: Colour = TEXT) -> None:
-        at = (x, y)
-        self.kit.text.draw(self.surface, text, at, size=NORMAL - 0.5, colour=colour, face="numbers", anchor="right")
+        draw = self.kit.text.draw
+        draw(self.surface, text, (x, y), size=NORMAL - 0.5, colour=colour, face="numbers", anchor="right")
 
     # --- what moves -------------------------------------------------------------------------------------------------
 
@@ -182,11 +159,12 @@ class _Sheet:
         for i, option in enumerate(mind.does[: self.sizes.does]):
             self._option(i, option, shares[i], mind.kind)
         self._expects(mind)
+        y = self.earned_at + self.sizes.row // 2
         for i, term in enumerate(mind.earned[: self.sizes.earned]):
-            self._term(i, term)
-        total = [sum(part for part in parts if math.isfinite(part)) for parts in _columns(mind.earned)]
-        y = self.earned_at + self.sizes.earned * self.sizes.row + self.sizes.row // 2 + self.kit.px(2)
-        self._pair(total[0], total[1], y, TEXT)
+            self._pair(term.now, term.total, y + i * self.sizes.row, DIM if term.now == 0 else TEXT)
+        now = sum(term.now for term in mind.earned if math.isfinite(term.now))
+        total = sum(term.total for term in mind.earned if math.isfinite(term.total))
+        self._pair(now, total, y + self.sizes.earned * self.sizes.row + self.kit.px(2), TEXT)
 
     def _seen(self, number: int, seen: Seen) -> None:
         rect = self.rail(self.sees_at, number, 5)
@@ -210,25 +188,24 @@ class _Sheet:
         else:
             bar(self.surface, rect, *share, colour)
         if option.chosen:
-            tip, size = rect.left - self.kit.px(3), self.kit.px(3.5)
-            y = rect.centery
+            tip, size, y = rect.left - self.kit.px(3), self.kit.px(3.5), rect.centery
             pygame.draw.polygon(self.surface, SECOND_LINE, [(tip, y), (tip - size, y - size), (tip - size, y + size)])
         shown = option.value if option.taken is None else option.taken
         self._number(fixed(shown), self.right, rect.centery, TEXT if option.chosen or kind == "levers" else DIM)
 
     def _lever(self, rect: pygame.Rect, option: Option) -> None:
-        def place(value: float) -> float:
-            return (value + 1.0) / 2.0
+        def share(value: float) -> float:
+            return min(max((value + 1.0) / 2.0, 0.0), 1.0)
 
         if option.spread is not None and math.isfinite(option.spread):
-            low, high = place(option.value - option.spread), place(option.value + option.spread)
+            low, high = share(option.value - option.spread), share(option.value + option.spread)
             bar(self.surface, rect, low, high, mix(RAISED, MAIN_LINE, 0.35))
         self.surface.fill(FAINT, (rect.centerx, rect.y, self.kit.px(1), rect.h))
         if math.isfinite(option.value):
-            x = rect.x + round(min(max(place(option.value), 0.0), 1.0) * rect.w)
+            x = rect.x + round(share(option.value) * rect.w)
             self.surface.fill(MAIN_LINE, (x - self.kit.px(1), rect.y, self.kit.px(2), rect.h))
         if option.taken is not None and math.isfinite(option.taken):
-            x = rect.x + round(min(max(place(option.taken), 0.0), 1.0) * rect.w)
+            x = rect.x + round(share(option.taken) * rect.w)
             pygame.draw.aacircle(self.surface, SECOND_LINE, (x, rect.centery), self.kit.px(5))
 
     def _plot_area(self) -> pygame.Rect:
@@ -272,18 +249,10 @@ class _Sheet:
             rect = text.draw(self.surface, name, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
             x = rect.left - self.kit.px(12)
 
-    def _term(self, number: int, term: Term) -> None:
-        y = self.earned_at + number * self.sizes.row + self.sizes.row // 2
-        self._pair(term.now, term.total, y, DIM if term.now == 0 else TEXT)
-
     def _pair(self, now: float, total: float, y: int, colour: Colour) -> None:
         room = self.kit.text.width("-000.0", NORMAL - 0.5, "numbers") + self.kit.px(10)
         self._number(fixed(now), self.right - room, y, colour)
         self._number(fixed(total, 1), self.right, y, TEXT)
-
-
-def _columns(terms: tuple[Term, ...]) -> tuple[list[float], list[float]]:
-    return [term.now for term in terms], [term.total for term in terms]
 
 
 def _rest(there: int, shown: int) -> str:

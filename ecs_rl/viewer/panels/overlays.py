@@ -48,11 +48,8 @@ class Chip:
     name: str
     key: str
     colour: Colour
-
-    @property
-    def dot(self) -> bool:
-        """Whether a red dot stands before it."""
-        return self.colour == BAD
+    dot: bool = False
+    """A red dot stands before it."""
 
     def width(self, kit: Kit, *, keyed: bool) -> int:
         """Return how many pixels it takes."""
@@ -62,13 +59,14 @@ class Chip:
 
 def _chips(modes: Modes) -> list[Chip]:
     """Return a chip for everything that is not as usual, the most surprising one first."""
-    chips = [Chip("PAUSED", "Space", WARN)] if modes.paused else []
-    chips += [Chip("TRAINING PAUSED", "T", WARN)] if modes.training_paused else []
-    chips += [Chip("RECORDING", "V", BAD)] if modes.recording else []
-    chips += [Chip("TURBO", "U", WARN)] if modes.turbo else []
-    if modes.sampled is None:
-        return chips
-    return [*chips, Chip("SAMPLED ACTIONS" if modes.sampled else "BEST ACTIONS", "D", DIM)]
+    chips = (
+        (modes.paused, Chip("PAUSED", "Space", WARN)),
+        (modes.training_paused, Chip("TRAINING PAUSED", "T", WARN)),
+        (modes.recording, Chip("RECORDING", "V", BAD, dot=True)),
+        (modes.turbo, Chip("TURBO", "U", WARN)),
+        (modes.sampled is not None, Chip("SAMPLED ACTIONS" if modes.sampled else "BEST ACTIONS", "D", DIM)),
+    )
+    return [chip for is_on, chip in chips if is_on]
 
 
 def _shown(modes: Modes, room: int, kit: Kit) -> tuple[list[Chip], bool]:
@@ -96,9 +94,7 @@ def draw_modes(surface: pygame.Surface, area: pygame.Rect, modes: Modes, kit: Ki
     row = pygame.Rect(area.x, 0, area.w, kit.px(22))
     row.centery = area.y + kit.px(19) if middle is None else middle
     if row.w > 0:
-        shows = (modes, row.size)
-        layer = kit.layers.get("modes", row.size, shows, lambda strip: _paint_modes(strip, modes, kit), clear=True)
-        surface.blit(layer, row)
+        kit.layers.draw(surface, row, "modes", modes, lambda strip: _paint_modes(strip, modes, kit), clear=True)
 
 
 def _paint_modes(surface: pygame.Surface, modes: Modes, kit: Kit) -> None:
@@ -138,34 +134,29 @@ def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast,
         y -= kit.px(34)
 
 
-def _floating(
-    surface: pygame.Surface, key: str, size: tuple[int, int], title: str, kit: Kit
-) -> tuple[pygame.Surface, int]:
-    """Fill a floating panel, draw its title and the key that closes it; return it and where its first row begins."""
+def _head(surface: pygame.Surface, key: str, title: str, kit: Kit) -> int:
+    """Fill a floating panel, draw its title and the key that closes it; return where its first row begins."""
     surface.fill(PANEL)
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
     at = (kit.px(PAD), kit.px(HEAD) / 2 + kit.px(1))
-    left = draw_head_key(surface, key, size[0] - kit.px(PAD), round(at[1]), kit)
-    kit.text.draw(surface, title, at, size=NORMAL, width=left - kit.px(PAD) - kit.px(8))
-    return surface, kit.px(HEAD)
+    left = draw_head_key(surface, key, surface.get_width() - kit.px(PAD), round(at[1]), kit)
+    kit.text.draw(surface, title, at, width=left - kit.px(PAD) - kit.px(8))
+    return kit.px(HEAD)
 
 
-def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileView, kit: Kit) -> pygame.Rect:
-    """Draw the profiler into the upper left corner of the stage; return what it covers."""
+def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileView, kit: Kit) -> None:
+    """Draw the profiler into the upper left corner of the stage."""
     rows = max(1, min(len(profile.rows), (area.h - kit.px(HEAD + ROW + 10 + 53 + 118)) // kit.px(ROW)))
     tall = kit.px(HEAD + ROW + 10) + rows * kit.px(ROW) + (kit.px(53) if profile.frame else 0)
     size = min(kit.px(PROFILE), area.w - kit.px(24)), min(tall, area.h - kit.px(50))
     rect = pygame.Rect((area.x + kit.px(12), area.y + kit.px(38)), size)
     if rect.w > kit.px(120) and rect.h > kit.px(60):
-        layer = kit.layers.get("profile", size, profile, lambda picture: _paint_profile(picture, profile, rows, kit))
-        surface.blit(layer, rect)
-    return rect
+        kit.layers.draw(surface, rect, "profile", profile, lambda picture: _paint_profile(picture, profile, rows, kit))
 
 
 def _paint_profile(surface: pygame.Surface, profile: ProfileView, rows: int, kit: Kit) -> None:
-    w, _ = surface.get_size()
-    _, y = _floating(surface, "F3", surface.get_size(), "Milliseconds per frame, by stage", kit)
-    right, digits = w - kit.px(PAD), kit.px(58)
+    y = _head(surface, "F3", "Milliseconds per frame, by stage", kit)
+    right, digits = surface.get_width() - kit.px(PAD), kit.px(58)
     columns = (right - digits - kit.px(70), right - kit.px(70))
     middle = y + kit.px(ROW) // 2 - kit.px(3)
     for x, name in zip((*columns, right), ("now", "mean", "share"), strict=True):
@@ -193,9 +184,8 @@ def _largest(rows: tuple[ProfileRow, ...], most: int) -> tuple[ProfileRow, ...]:
         return rows
     kept = sorted(rows, key=lambda row: -row.mean)
     rest = kept[most - 1 :]
-    told = f"{len(rest)} others"
-    last = ProfileRow(told, *(sum(part) for part in zip(*((r.now, r.mean, r.share) for r in rest), strict=True)))
-    return (*kept[: most - 1], last)
+    sums = (sum(getattr(row, part) for row in rest) for part in ("now", "mean", "share"))
+    return (*kept[: most - 1], ProfileRow(f"{len(rest)} others", *sums))
 
 
 def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: Kit) -> None:
@@ -227,28 +217,27 @@ def both_fit(area: pygame.Rect, kit: Kit) -> bool:
     return area.w >= kit.px(PROFILE + INSPECTOR + 36)
 
 
-def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: InspectorView, kit: Kit) -> pygame.Rect:
-    """Draw an entity's components into the upper right corner of the stage; return what it covers."""
+def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: InspectorView, kit: Kit) -> None:
+    """Draw an entity's components into the upper right corner of the stage."""
     rows = min(len(inspector.rows), max(0, (area.h - kit.px(HEAD + 126)) // kit.px(ROW)))
     size = min(kit.px(INSPECTOR), area.w - kit.px(24)), kit.px(HEAD + 8) + rows * kit.px(ROW)
     rect = pygame.Rect((area.right - size[0] - kit.px(12), area.y + kit.px(38)), size)
     if rect.w > kit.px(120) and rect.h > kit.px(30):
-        layer = kit.layers.get("inspector", size, inspector, lambda picture: _paint_inspector(picture, inspector, kit))
-        surface.blit(layer, rect)
-    return rect
+        kit.layers.draw(
+            surface, rect, "inspector", inspector, lambda picture: _paint_inspector(picture, inspector, kit)
+        )
 
 
 def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: Kit) -> None:
     w, h = surface.get_size()
-    _, y = _floating(surface, "Esc", (w, h), inspector.title, kit)
-    unit = kit.px(53)
+    y, unit = _head(surface, "Esc", inspector.title, kit), kit.px(53)
+    right = w - kit.px(PAD) - unit
+    room = right - kit.px(PAD) - round(w * 0.42)
     for name, value, of in inspector.rows:
         middle = y + kit.px(ROW) // 2
         if middle + kit.px(ROW) // 2 > h:
             return
         kit.text.draw(surface, name, (kit.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=w * 0.42)
-        right = w - kit.px(PAD) - unit
-        room = right - kit.px(PAD) - round(w * 0.42)
         kit.text.draw(surface, value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", width=room)
         kit.text.draw(surface, of, (right + kit.px(6), middle), size=SMALL, colour=FAINT, width=unit - kit.px(6))
         y += kit.px(ROW)

@@ -30,8 +30,7 @@ class Word:
 def draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: Kit) -> None:
     """Draw the status line."""
     if area.w > 0 and area.h > 0:
-        layer = kit.layers.get("status", area.size, status, lambda picture: _paint(picture, status, kit))
-        surface.blit(layer, area)
+        kit.layers.draw(surface, area, "status", status, lambda picture: _paint(picture, status, kit))
 
 
 def _paint(surface: pygame.Surface, status: StatusView, kit: Kit) -> None:
@@ -46,8 +45,7 @@ def _paint(surface: pygame.Surface, status: StatusView, kit: Kit) -> None:
     x = float(w - edge - sum(_wide(word, kit) for word in words))
     for word in words:
         x += kit.px(word.gap)
-        size = NORMAL
-        x += kit.text.draw(surface, word.text, (x, middle), size=size, colour=word.colour, face=word.face).w
+        x += kit.text.draw(surface, word.text, (x, middle), colour=word.colour, face=word.face).w
 
 
 def _wide(word: Word, kit: Kit) -> int:
