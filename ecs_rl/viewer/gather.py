@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,13 +62,13 @@ class Reader:
         self.weight = weight or 1.0
         self.bounds = bounds_of(self.arena, self.ground.segments)
         self._trails: tuple[deque[Point], ...] = tuple(deque(maxlen=TRAIL) for _ in self.arena.roles)
+        self._trailing = [self._point_that_trails(look) for look in self.looks]
         self._followed = (-1, -1)
         self._before: Poses = []
         self._now: Poses = []
         self.effects = [(seat, i, effect) for seat, _ in self.seats for i, effect in enumerate(seat.plan.does.effects)]
         self._eased = [0.0] * len(self.effects)
-        self._still = GroundView()
-        self._still_bytes = b""
+        self._still, self._still_bytes = GroundView(), b""
 
     def follow(self, arena: int) -> None:
         """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here."""
@@ -80,8 +81,7 @@ class Reader:
             self._eased = [0.0] * len(self.effects)
         strength = zip(self._eased, self._amounts(arena), strict=True)
         self._eased = [e + EASE * (a - e) if math.isfinite(a) else a for e, a in strength]
-        for role, trail, (x, y, angle) in zip(self.arena.roles, self._trails, self._now, strict=True):
-            at = self._trailing(role)
+        for at, trail, (x, y, angle) in zip(self._trailing, self._trails, self._now, strict=True):
             if at is not None:
                 trail.append(place((x, y), angle, at))
 
@@ -92,12 +92,12 @@ class Reader:
             amounts = [a if abs(a) >= FAINTEST else 0.0 for a in self._eased]
             pairs = zip(self._before, self._now, strict=True)
             poses = [tuple(a + (b - a) * blend for a, b in zip(p, q, strict=True)) for p, q in pairs]  # type: ignore[misc]
-        roles = tuple(self._role(arena, number, pose) for number, pose in enumerate(poses))
+        joints = self.arena.joints
         return StageView(
-            roles=roles,
+            roles=tuple(self._role(arena, number, pose) for number, pose in enumerate(poses)),
             ground=self._ground(arena),
-            springs=tuple(self._springs(poses)),
-            hinges=tuple(self._hinges(poses)),
+            springs=tuple((_at(j.a, j.at, poses), _at(j.b, j.hinge, poses)) for j in joints if isinstance(j, Spring)),
+            hinges=tuple(_at(j.a, j.at, poses) for j in joints if isinstance(j, Pivot)),
             forces=tuple(self._forces(amounts, poses)),
             contacts=tuple(self._contacts(arena, poses)),
             rays=tuple(self._rays(arena, poses)),
@@ -133,36 +133,16 @@ class Reader:
             angle=angle,
             velocity=(float(role.vx[arena]), float(role.vy[arena])),
             spin=float(role.spin[arena]),
-            leads=self._leads(role),
             trail=np.array(trail) if shown else NO_POINTS,
         )
 
-    def _leads(self, role: Role) -> bool:
-        on_rail = any(isinstance(joint, Groove) and joint.b is role for joint in self.arena.joints)
-        return role.name not in self.parents and not on_rail
-
-    def _trailing(self, role: Role) -> Point | None:
+    def _point_that_trails(self, look: RoleView) -> Point | None:
         """Return the point of a body that leaves a trail: its middle, the far end of a pendulum, or none."""
-        joint = self.parents.get(role.name)
+        joint = self.parents.get(look.name)
         if joint is None:
-            return (0.0, 0.0) if self._leads(role) else None
-        hinge = joint.hinge
-        far = math.hypot(*hinge)
-        parent = size_of(joint.a) if joint.a.body is not None else 0.0
-        return (-hinge[0], -hinge[1]) if far > parent else None
-
-    def _springs(self, poses: Poses) -> list[tuple[Point, Point]]:
-        springs = [joint for joint in self.arena.joints if isinstance(joint, Spring)]
-        return [(self._point(j.a, j.at, poses), self._point(j.b, j.hinge, poses)) for j in springs]
-
-    def _hinges(self, poses: Poses) -> list[Point]:
-        return [self._point(j.a, j.at, poses) for j in self.arena.joints if isinstance(j, Pivot)]
-
-    def _point(self, role: Role, at: Point, poses: Poses) -> Point:
-        if role.body is None:
-            return at
-        x, y, angle = poses[role.number]
-        return place((x, y), angle, at)
+            return (0.0, 0.0) if look.leads else None
+        x, y = joint.hinge
+        return (-x, -y) if math.hypot(x, y) > size_of(joint.a) else None
 
     # --- ground -----------------------------------------------------------------------------------------------------
 
@@ -171,8 +151,7 @@ class Reader:
         segments = self.ground.segments[arena]
         stamp = segments.tobytes()
         if stamp != self._still_bytes or not self._still_bytes:
-            self._still_bytes = stamp
-            self._still = ground_of(self.arena, segments)
+            self._still_bytes, self._still = stamp, ground_of(self.arena, segments)
         return self._still
 
     # --- what happens -----------------------------------------------------------------------------------------------
@@ -244,6 +223,14 @@ class Reader:
         return found
 
 
+def _at(role: Role, at: Point, poses: Poses) -> Point:
+    """Return where a point of a body, or of the arena itself, is."""
+    if role.body is None:
+        return at
+    x, y, angle = poses[role.number]
+    return place((x, y), angle, at)
+
+
 def _rays(sensor: Rays, near: list[float], pose: tuple[float, float, float]) -> list[RayView]:
     x, y, angle = pose
     views = []
@@ -258,17 +245,17 @@ def _rails(arena: Arena) -> tuple[tuple[Point, Point], ...]:
     return tuple((j.start, j.end) for j in arena.joints if isinstance(j, Groove) and j.a.body is None)
 
 
+def _terrains(arena: Arena, segments: F64) -> list[F64]:
+    """Return (..., points - 1, 2, 2) of each terrain; in the arena's segments they come after the walls."""
+    ends = accumulate((terrain.points - 1 for terrain in arena.terrains), initial=len(arena.walls))
+    return [segments[..., first:last, :, :] for first, last in pairwise(ends)]
+
+
 def ground_of(arena: Arena, segments: F64) -> GroundView:
     """Return the ground of one arena from its (segments, 2, 2): walls first, then each terrain as one line."""
-    walls = segments[: len(arena.walls)].tolist()
-    lines, first = [], len(arena.walls)
-    for terrain in arena.terrains:
-        last = first + terrain.points - 1
-        part = segments[first:last]
-        lines.append(np.concatenate((part[:, 0], part[-1:, 1])))
-        first = last
-    pairs = tuple(((a[0], a[1]), (b[0], b[1])) for a, b in walls)
-    return GroundView(pairs, tuple(lines), _rails(arena), limits_of(arena))
+    walls = tuple(((a[0], a[1]), (b[0], b[1])) for a, b in segments[: len(arena.walls)].tolist())
+    lines = tuple(np.concatenate((part[:, 0], part[-1:, 1])) for part in _terrains(arena, segments))
+    return GroundView(walls, lines, _rails(arena), limits_of(arena))
 
 
 def limits_of(arena: Arena) -> tuple[float, ...]:
@@ -286,13 +273,9 @@ def bounds_of(arena: Arena, segments: F64) -> tuple[Point, Point]:
     size = max(size_of(role) for role in arena.roles)
     reach = max([size, *arms]) * 1.25
     low, high = starts.min(axis=0) - reach, starts.max(axis=0) + reach
-    spans = [segments[:, : len(arena.walls)].reshape(-1, 2)]
-    first = len(arena.walls)
-    for terrain in arena.terrains:  # its ends lie outside, so that it reaches over the edges of the picture
-        last = first + terrain.points - 1
-        spans.append(segments[:, first + 1 : last - 1].reshape(-1, 2))
-        first = last
-    points = np.concatenate(spans)
+    spans = [segments[:, : len(arena.walls)]]
+    spans += [part[:, 1:-1] for part in _terrains(arena, segments)]  # its ends reach over the edges of the picture
+    points = np.concatenate([span.reshape(-1, 2) for span in spans])
     limits = limits_of(arena)
     if len(points):
         low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))

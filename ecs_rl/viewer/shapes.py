@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.scene.joints import Groove
 from ecs_rl.scene.look import sprite_file
 from ecs_rl.scene.parts import Disc, Polygon
 from ecs_rl.scene.roles import Role
@@ -25,17 +26,16 @@ def role_looks(arena: Arena, hanging: frozenset[str]) -> tuple[RoleView, ...]:
     """Return every role's shapes, colour and sprite; they stand nowhere yet. Limbs of one shape have one colour."""
     first: dict[object, int] = {}
     looks = []
+    railed = {joint.b.name for joint in arena.joints if isinstance(joint, Groove)}
     for role in arena.roles:
         kind = (role.body, role.shapes) if role.name in hanging else role.name
-        looks.append(_look(role, first.setdefault(kind, len(first)), arena))
+        number = first.setdefault(kind, len(first))
+        outlines = tuple(np.array(shape.points) for shape in role.shapes if isinstance(shape, Polygon))
+        discs = tuple(DiscView(shape.at, shape.radius) for shape in role.shapes if isinstance(shape, Disc))
+        colour, sprite = role.colour or role_colour(number), _sprite(role, arena)
+        leads = role.name not in hanging | railed
+        looks.append(RoleView(role.name, (0.0, 0.0), 0.0, outlines, discs, colour, leads=leads, sprite=sprite))
     return tuple(looks)
-
-
-def _look(role: Role, number: int, arena: Arena) -> RoleView:
-    outlines = tuple(np.array(shape.points) for shape in role.shapes if isinstance(shape, Polygon))
-    discs = tuple(DiscView(shape.at, shape.radius) for shape in role.shapes if isinstance(shape, Disc))
-    colour = role.colour or role_colour(number)
-    return RoleView(role.name, (0.0, 0.0), 0.0, outlines, discs, colour, sprite=_sprite(role, arena))
 
 
 def _sprite(role: Role, arena: Arena) -> SpriteView | None:
@@ -46,7 +46,7 @@ def _sprite(role: Role, arena: Arena) -> SpriteView | None:
 
 
 def _width(role: Role) -> float:
-    spans = []
+    spans: list[float] = []
     for shape in role.shapes:
         if isinstance(shape, Disc):
             spans += [shape.at[0] - shape.radius, shape.at[0] + shape.radius]

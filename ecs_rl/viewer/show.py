@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from time import perf_counter
 
 import numpy as np
@@ -87,7 +88,7 @@ class Show:
         self.clock, self.episodes = self.world.one(Clock), self.world.one(Episodes)
         self._keys = self.world.one(Chance).key.copy()
         self.reader, self.mind = Reader(self.world), MindLog(self.world, agents)
-        self.use(agents, label)
+        self.agents, self.label = agents, label
         self._billed = (label, sampled)
         self._fair = True
         """The running episode was played by one policy in one mode."""
@@ -250,12 +251,12 @@ class Show:
 
     # --- pictures ---------------------------------------------------------------------------------------------------
 
-    def stage(self, *, caption: str | None = None, selected: str | None = None) -> StageView:
+    def stage(self, *, selected: str | None = None) -> StageView:
         """Return the picture of this moment."""
         if self._held is not None:
             return self._held
         blend = 1.0 if self.paused or self.hand.role is not None else min(1.0, self._owed)
-        view = self.reader.stage(self.arena, blend=blend, caption=caption or self.caption, selected=selected)
+        view = self.reader.stage(self.arena, blend=blend, caption=self.caption, selected=selected)
         return replace(view, grip=self._grip())
 
     @property
@@ -277,9 +278,7 @@ class Show:
     def caption(self) -> str:
         """Who plays which episode, since when, and what it earned so far."""
         who = f"{self.label}, {'sampled' if self.sampled else 'greedy'}".removeprefix(", ")
-        return "  ·  ".join(
-            part for part in (who, self.short_caption, f"return {signed(self.total)}", self.note) if part
-        )
+        return "  ·  ".join(filter(None, (who, self.short_caption, f"return {signed(self.total)}", self.note)))
 
     @property
     def short_caption(self) -> str:
@@ -304,28 +303,34 @@ class Show:
             self._end()
 
     def _end(self) -> None:
-        arena, ending = self.arena, self.world.one(Ending)
-        exploded = bool(self.world.one(Explosion).now[arena])
-        total, length = self.total, int(self.clock.tick[arena])
-        done = self.episodes.finished
-        reasons = []
-        if done is not None and not exploded:
-            row = int(np.flatnonzero(done.arena == arena)[0])
-            reasons = [n for n, fired in zip(self.episodes.reason_names, done.reasons[:, row], strict=True) if fired]
-        if exploded:
-            reasons = ["exploded"]
-        reason = ", ".join(reasons) or "time is up"
-        terminated = bool(ending.terminated[arena])
-        tone = self._tone(total, reasons)
-        counts = self._fair and not self.touched and (self.label, self.sampled) == self._billed
-        terms = dict(zip(self.episodes.term_names, self.episodes.terms[:, arena].tolist(), strict=True))
-        seed = self.seeds[arena]
-        ended = Ended(arena, seed, total, length, tuple(reasons), terms, terminated, tone, counts)
-        self.ended.append(ended)
-        mark = "  touched" if self.touched else ""
+        arena, total, reasons = self.arena, self.total, self._reasons()
+        tone, mark = self._tone(total, reasons), "  touched" if self.touched else ""
+        told = f"{', '.join(reasons) or 'time is up'}  {signed(total)}{mark}"
         picture = self.reader.stage(arena, caption=self.caption)
-        self._held = replace(picture, ending=f"{reason}  {signed(total)}{mark}", ending_tone=tone, grip=self._grip())
-        self._rest, self.hand.role, self.outcome = REST, None, ended
+        self._held = replace(picture, ending=told, ending_tone=tone, grip=self._grip())
+        self._rest, self.hand.role = REST, None
+        self.outcome = Ended(
+            arena,
+            self.seeds[arena],
+            total,
+            int(self.clock.tick[arena]),
+            reasons,
+            dict(zip(self.episodes.term_names, self.episodes.terms[:, arena].tolist(), strict=True)),
+            bool(self.world.one(Ending).terminated[arena]),
+            tone,
+            self._fair and not self.touched and (self.label, self.sampled) == self._billed,
+        )
+        self.ended.append(self.outcome)
+
+    def _reasons(self) -> tuple[str, ...]:
+        """Return the names of the rules that end the episode in this tick."""
+        if self.world.one(Explosion).now[self.arena]:
+            return ("exploded",)
+        done = self.episodes.finished
+        if done is None:
+            return ()
+        row = int(np.flatnonzero(done.arena == self.arena)[0])
+        return tuple(compress(self.episodes.reason_names, done.reasons[:, row]))
 
     def _tone(self, total: float, reasons: Sequence[str]) -> Tone:
         """Return whether the ending was a good one: paid or fined under its own name, else solved or cut short."""

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING
 from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.inspector import inspect
 from ecs_rl.viewer.live.commands import help_groups, hints
-from ecs_rl.viewer.view import (
-    InspectorView,
-    LearningView,
-    Modes,
-    StageView,
-    StatusView,
-    Toast,
-    Tone,
-    View,
-)
+from ecs_rl.viewer.view import LearningView, Modes, StatusView, Toast, Tone, View
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
@@ -50,12 +41,11 @@ class Rates:
         if now >= self._learning_due and window.history is not None:
             self._learning_due = now + LEARNING_EVERY
             self.learning = window.history.refresh()
-            self._measure(window, now)
+            if window.work is not None:
+                self._measure(window.work.training.session.total_steps, now)
 
-    def _measure(self, window: Window, now: float) -> None:
-        if window.work is None:
-            return
-        steps, passed = window.work.training.session.total_steps, now - self._since
+    def _measure(self, steps: int, now: float) -> None:
+        passed = now - self._since
         if self._steps and steps >= self._steps and passed > 0:
             self.steps_per_second = (steps - self._steps) / passed
         self._steps, self._since = steps, now
@@ -63,33 +53,38 @@ class Rates:
 
 def view(window: Window, seconds: float) -> View:
     """Return what to show, so many seconds after the last frame."""
-    rates, panels = window.rates, window.panels
+    rates, panels, shows, grid = window.rates, window.panels, window.shows, window.grid
     rates.look(window)
-    several = len(window.shows) > 1
-    stage = None
     if window.programme is not None:
-        for number, show in enumerate(window.shows):
-            show.note = window.programme.note(number, window.shows)
-    if window.grid is None and not several:
-        stage = window.show.stage(selected=window.selected)
+        for number, show in enumerate(shows):
+            show.note = window.programme.note(number, shows)
+    trains, alone = window.work is not None, len(shows) == 1
+    on_stage = window.show if grid is None and alone else None
+    selected = window.selected if on_stage is not None else None
     return View(
         status=rates.status or status(window),
-        modes=_modes(window),
-        stage=stage,
-        grid=window.grid.view(seconds) if window.grid is not None else None,
-        mind=window.show.mind.view() if "mind" in panels and not several and window.grid is None else None,
+        modes=Modes(
+            paused=window.show.paused,
+            training_paused=window.work is not None and window.work.paused,
+            turbo=window.turbo,
+            sampled=window.show.sampled if grid is None else None,
+            recording=window.recorder.film is not None,
+        ),
+        stage=on_stage.stage(selected=selected) if on_stage is not None else None,
+        grid=grid.view(seconds) if grid is not None else None,
+        mind=on_stage.mind.view() if on_stage is not None and "mind" in panels else None,
         learning=rates.learning if "learning" in panels else None,
         profile=window.profiler.view() if "profile" in panels else None,
-        inspector=_inspector(window, stage),
-        help=help_groups(trains=window.work is not None) if "help" in panels else None,
+        inspector=inspect(window.show.world, window.show.arena, selected) if selected is not None else None,
+        help=help_groups(trains=trains) if "help" in panels else None,
         toasts=_toasts(window),
         hints=hints(
-            trains=window.work is not None,
-            grid=window.grid is not None,
+            trains=trains,
+            grid=grid is not None,
             paused=window.show.paused,
-            choice=window.shelf is not None and not several,
+            choice=window.shelf is not None and alone,
         ),
-        panes=tuple(pane_of(show) for show in window.shows) if several else (),
+        panes=() if alone else tuple(pane_of(show) for show in shows),
     )
 
 
@@ -97,28 +92,18 @@ def status(window: Window) -> StatusView:
     """Return the line at the top."""
     show, work = window.show, window.work
     reached = None if show.paused else show.reached
+    name, state = show.scene.name, "paused" if show.paused else "playing"
     if work is None:
-        return StatusView(
-            show.scene.name,
-            window.run,
-            "paused" if show.paused else "playing",
-            steps=None,
-            speed_asked=show.speed,
-            speed_reached=reached,
-        )
-    session = work.training.session
-    total = work.training.steps_total
+        return StatusView(name, window.run, state, steps=None, speed_asked=show.speed, speed_reached=reached)
+    session, total = work.training.session, work.training.steps_total
     rate = None if work.paused or work.is_saved else window.rates.steps_per_second
-    state, tone = _state(work)
-    left = max(0, total - session.total_steps) / rate if rate else None
     return StatusView(
-        show.scene.name,
+        name,
         window.run,
-        state,
-        tone,
+        *_state(work),
         steps=session.total_steps,
         steps_total=total,
-        seconds_left=left,
+        seconds_left=max(0, total - session.total_steps) / rate if rate else None,
         steps_per_second=rate,
         speed_asked=show.speed,
         speed_reached=reached,
@@ -135,23 +120,6 @@ def _state(work: Work) -> tuple[str, Tone]:
     if work.paused:
         return "training paused", "warn"
     return ("solved, training", "good") if training.solved else ("training", "plain")
-
-
-def _modes(window: Window) -> Modes:
-    return Modes(
-        paused=window.show.paused,
-        training_paused=window.work is not None and window.work.paused,
-        turbo=window.turbo,
-        sampled=window.show.sampled if window.grid is None else None,
-        recording=window.recorder.film is not None,
-    )
-
-
-def _inspector(window: Window, stage: StageView | None) -> InspectorView | None:
-    show = window.show
-    if window.selected is None or stage is None:
-        return None
-    return inspect(show.world, show.arena, window.selected)
 
 
 def _toasts(window: Window) -> tuple[Toast, ...]:
