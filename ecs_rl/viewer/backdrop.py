@@ -24,8 +24,8 @@ SHADES = 10
 
 def paint_backdrop(surface: pygame.Surface, ground: GroundView, camera: Camera, kit: Kit, scale_bar: bool) -> None:
     """Paint the whole background of a stage."""
-    paint_sky(surface, stars=bool(ground.lines))
-    paint_grid(surface, camera)
+    _paint_sky(surface, stars=bool(ground.lines))
+    _paint_grid(surface, camera)
     for x in ground.limits:
         _limit(surface, camera.pixel((x, 0.0))[0], kit)
     for rail in ground.rails:
@@ -38,7 +38,7 @@ def paint_backdrop(surface: pygame.Surface, ground: GroundView, camera: Camera, 
         _scale_bar(surface, camera, kit)
 
 
-def paint_sky(surface: pygame.Surface, *, stars: bool) -> None:
+def _paint_sky(surface: pygame.Surface, *, stars: bool) -> None:
     """Fill with a sky that is lighter below, with the same stars every time."""
     w, h = surface.get_size()
     shade = np.linspace(0.0, 1.0, max(h, 1))[:, None] ** 1.5
@@ -48,18 +48,15 @@ def paint_sky(surface: pygame.Surface, *, stars: bool) -> None:
     surface.blit(pygame.transform.scale(column, (w, h)), (0, 0))
     if stars:
         for x, y, light in np.random.default_rng(7).random((STARS, 3)).tolist():
-            colour = mix(NIGHT, DIM, 0.25 + 0.45 * light * light)
             size = 2 if light > 0.93 else 1
-            surface.fill(colour, (int(x * w), int(y * h * 0.9), size, size))
+            surface.fill(mix(NIGHT, DIM, 0.25 + 0.45 * light * light), (int(x * w), int(y * h * 0.9), size, size))
 
 
-def paint_grid(surface: pygame.Surface, camera: Camera) -> None:
+def _paint_grid(surface: pygame.Surface, camera: Camera) -> None:
     """Draw faint lines a round number of metres apart."""
     w, h = surface.get_size()
-    step = round_length(90 / camera.zoom)
-    colour = mix(NIGHT, RULE, 0.45)
-    x0, y0 = camera.metres((0, h))
-    x1, y1 = camera.metres((w, 0))
+    step, colour = round_length(90 / camera.zoom), mix(NIGHT, RULE, 0.45)
+    (x0, y0), (x1, y1) = camera.metres((0, h)), camera.metres((w, 0))
     for i in range(math.ceil(x0 / step), math.floor(x1 / step) + 1):
         surface.fill(colour, (round(camera.pixel((i * step, 0.0))[0]), 0, 1, h))
     for i in range(math.ceil(y0 / step), math.floor(y1 / step) + 1):
@@ -78,13 +75,11 @@ def _earth(surface: pygame.Surface, line_at: F64, kit: Kit) -> None:
         return
     points: list[Point] = [tuple(p) for p in line_at.tolist()]
     if (np.diff(line_at[:, 0]) > 0).all():
-        edge = points = _across_the_picture(line_at, w)
-        left, right = edge[0], edge[-1]
-        depth = max(1.0, h * 0.05)
+        points = _across_the_picture(line_at, w)
+        depth, corners = max(1.0, h * 0.05), [(points[-1][0], h + 1), (points[0][0], h + 1)]
         for i in range(SHADES):
-            lowered = [(x, y + i * depth) for x, y in edge]
             colour = mix(EARTH, EARTH_DEEP, (i / (SHADES - 1)) ** 0.6)
-            pygame.draw.polygon(surface, colour, [*lowered, (right[0], h + 1), (left[0], h + 1)])
+            pygame.draw.polygon(surface, colour, [*((x, y + i * depth) for x, y in points), *corners])
     tile = Tile(points, 3 * kit.scale, EARTH_EDGE, surface.get_clip())
     tile.stroke(points, EARTH_EDGE, 1.8 * kit.scale)
     tile.put(surface)
@@ -103,11 +98,10 @@ def _rail(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> None:
     length = math.hypot(end[0] - start[0], end[1] - start[1])
     if not length > 0:
         return
-    nx, ny = -(end[1] - start[1]) / length, (end[0] - start[0]) / length
-    reach = 9 * kit.scale
+    reach = 9 * kit.scale / length
+    nx, ny = -(end[1] - start[1]) * reach, (end[0] - start[0]) * reach
     for x, y in (start, end):
-        stop = (x - nx * reach, y - ny * reach), (x + nx * reach, y + ny * reach)
-        line(surface, *stop, EARTH_EDGE, 3.0 * kit.scale)
+        line(surface, (x - nx, y - ny), (x + nx, y + ny), EARTH_EDGE, 3.0 * kit.scale)
 
 
 def _limit(surface: pygame.Surface, x: float, kit: Kit) -> None:
@@ -121,8 +115,8 @@ def _scale_bar(surface: pygame.Surface, camera: Camera, kit: Kit) -> None:
     metres = round_length(60 * kit.scale / camera.zoom)
     left, y = kit.px(14), surface.get_height() - kit.px(14)
     right = left + round(metres * camera.zoom)
-    colour, tall = DIM, kit.px(3)
-    surface.fill(colour, (left, y, right - left, kit.px(1)))
+    tall = kit.px(3)
+    surface.fill(DIM, (left, y, right - left, kit.px(1)))
     for x in (left, right):
-        surface.fill(colour, (x, y - tall, kit.px(1), 2 * tall + kit.px(1)))
+        surface.fill(DIM, (x, y - tall, kit.px(1), 2 * tall + kit.px(1)))
     kit.text.draw(surface, f"{metres:g} m", (right + kit.px(7), y), size=SMALL, colour=DIM, face="numbers")

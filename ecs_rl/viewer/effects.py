@@ -32,14 +32,14 @@ SLOW = 0.4
 def draw_force(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit, tick: int) -> None:
     """Draw what an effect does."""
     if force.kind == "thrust":
-        draw_flame(surface, force, camera, tick)
+        _draw_flame(surface, force, camera, tick)
     elif force.kind == "push":
-        draw_push(surface, force, camera, kit)
+        _draw_push(surface, force, camera, kit)
     else:
-        draw_twist(surface, force, camera, kit)
+        _draw_twist(surface, force, camera, kit)
 
 
-def draw_flame(surface: pygame.Surface, force: ForceView, camera: Camera, tick: int) -> None:
+def _draw_flame(surface: pygame.Surface, force: ForceView, camera: Camera, tick: int) -> None:
     """Draw a flame that points away from where it pushes, as long as it is strong, flickering with the ticks."""
     fx, fy = force.force
     strength = math.hypot(fx, fy)
@@ -59,15 +59,13 @@ def draw_flame(surface: pygame.Surface, force: ForceView, camera: Camera, tick: 
 
 def _tongue(base: Point, way: Point, length: float, half: float) -> list[Point]:
     """Return a drop: narrow at the nozzle, widest after a quarter, pointed at the end."""
-    shape = ((0.0, 0.55), (0.1, 0.85), (0.24, 1.0), (0.42, 0.86), (0.66, 0.48), (1.0, 0.0))
+    left = [(0.0, 0.55), (0.1, 0.85), (0.24, 1.0), (0.42, 0.86), (0.66, 0.48), (1.0, 0.0)]
     (x, y), (ux, uy) = base, way
-    left = [(x + ux * a * length - uy * b * half, y + uy * a * length + ux * b * half) for a, b in shape]
-    right = [(x + ux * a * length + uy * b * half, y + uy * a * length - ux * b * half) for a, b in shape[-2::-1]]
-    return left + right
+    shape = left + [(a, -b) for a, b in left[-2::-1]]
+    return [(x + ux * a * length - uy * b * half, y + uy * a * length + ux * b * half) for a, b in shape]
 
 
-def draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit) -> None:
-    """Draw an arrow in the direction of a push, as long as it is strong."""
+def _draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit) -> None:
     strength = math.hypot(*force.force)
     if not (math.isfinite(strength) and strength > 0 and force.strength):
         return
@@ -77,8 +75,7 @@ def draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Ki
     arrow(surface, (x, y), end, WARN, 3.0 * kit.scale)
 
 
-def draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit) -> None:
-    """Draw a bent arrow around a body that is twisted."""
+def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit) -> None:
     if not (math.isfinite(force.torque) and force.torque):
         return
     x, y = camera.pixel(force.at)
@@ -99,22 +96,19 @@ def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: 
         return
     x, y = camera.pixel(role.position)
     dx, dy = role.velocity[0] * VELOCITY_SECONDS * camera.zoom, -role.velocity[1] * VELOCITY_SECONDS * camera.zoom
-    length = math.hypot(dx, dy)
+    length, end = math.hypot(dx, dy), (x + dx, y + dy)
     if length < 14 * kit.scale:
         return
-    end = (x + dx, y + dy)
     arrow(surface, (x, y), end, mix(DUSK, DIM, 0.9), 1.6 * kit.scale)
     leftward = dx < -length * 0.5  # the words stand beside the tip, on the side that it points to
     body = max((float(np.abs(outline).max()) for outline in role.outlines if outline.size), default=0.0) * camera.zoom
     gap = max(14 * kit.scale, body + 14 * kit.scale - abs(dx))
-    at = (end[0] + (-gap if leftward else gap), end[1])
     side: Anchor = "right" if leftward else "left"
     told = f"{speed:.1f} m/s"
-    for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1)):  # an edge, so that it can be read over a leg or a flame
-        kit.text.draw(
-            surface, told, (at[0] + across, at[1] + down), size=SMALL, colour=NIGHT, face="numbers", anchor=side
-        )
-    kit.text.draw(surface, told, at, size=SMALL, colour=DIM, face="numbers", anchor=side)
+    for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0)):  # with an edge, to be read over a leg or a flame
+        at = (end[0] + (-gap if leftward else gap) + across, end[1] + down)
+        colour = NIGHT if across or down else DIM
+        kit.text.draw(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
 
 
 def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera) -> None:
@@ -125,12 +119,10 @@ def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: 
     at = camera.pixels(points).tolist()
     pieces = min(TRAIL_PIECES, len(at) - 1)
     for i in range(pieces):
-        first, last = i * (len(at) - 1) // pieces, (i + 1) * (len(at) - 1) // pieces
+        piece = at[i * (len(at) - 1) // pieces : (i + 1) * (len(at) - 1) // pieces + 1]
         shade = mix(DUSK, colour, 0.75 * ((i + 1) / pieces) ** 1.4)
-        pygame.draw.aalines(surface, shade, False, at[first : last + 1])
-        pygame.draw.aalines(
-            surface, mix(DUSK, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in at[first : last + 1]]
-        )
+        pygame.draw.aalines(surface, shade, False, piece)
+        pygame.draw.aalines(surface, mix(DUSK, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in piece])
 
 
 def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, kit: Kit) -> None:

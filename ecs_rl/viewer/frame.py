@@ -110,8 +110,7 @@ class Painter:
                 free = strip.w - hints_width(view.hints, kit) - kit.px(20)
                 draw_legend(surface, pygame.Rect(strip.x, strip.y, free, strip.h), view.grid, kit)
         elif view.panes:
-            places = pane_places(self._arena_area(view, layout), view.panes, kit)
-            corner = corner_of(places)
+            corner = corner_of(pane_places(self._arena_area(view, layout), view.panes, kit))
             draw_modes(surface, self.stage_at(view, layout, corner), view.modes, kit)
         else:
             draw_modes(surface, stage, view.modes, kit)

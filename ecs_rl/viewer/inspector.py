@@ -22,11 +22,8 @@ Row = tuple[str, str, str]
 
 def pick(stage: StageView, at: Point, reach: float) -> str | None:
     """Return the role under a point: the smallest that it is inside of, else the nearest within reach, metres."""
-    found = [
-        (away, _area(role), role.name)
-        for role in stage.roles
-        if all(map(math.isfinite, (*role.position, role.angle))) and (away := _away(role, at)) <= reach
-    ]
+    seen = [role for role in stage.roles if all(map(math.isfinite, (*role.position, role.angle)))]
+    found = [(away, _area(role), role.name) for role in seen if (away := _away(role, at)) <= reach]
     return min(found)[2] if found else None
 
 
@@ -77,9 +74,8 @@ def _moving(role: Role, arena: int) -> list[Row]:
         ("Force torque", fixed(float(force.torque[arena])), "N m"),
     ]
     if role.body is not None:
-        moment = short(role.moment) if math.isfinite(role.moment) else "never spins"
-        rows.append(("mass", short(role.body.mass), "kg"))
-        rows.append(("inertia", moment, "kg m²" if math.isfinite(role.moment) else ""))
+        moment = (short(role.moment), "kg m²") if math.isfinite(role.moment) else ("never spins", "")
+        rows += [("mass", short(role.body.mass), "kg"), ("inertia", *moment)]
     return rows
 
 

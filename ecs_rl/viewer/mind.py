@@ -146,18 +146,15 @@ class MindLog:
             moment.worth_after = value
 
     def _told(self) -> MindView:
-        names, terms = self.plan.observation_names, tuple(self.plan.earns)
+        names = self.plan.observation_names
         last = self._moments[-1].seen.tolist() if self._moments else [math.nan] * len(names)
-        numbers = zip(names, last, self._low.tolist(), self._high.tolist(), strict=True)
-        earned = zip(terms, self._earned[0].tolist(), self._earned[1].tolist(), strict=True)
-        kind = "probabilities" if self._thought is None else self._thought.kind
-        discount = float(getattr(self._agent, "discount", 1.0))
+        earned = zip(self.plan.earns, *(terms.tolist() for terms in self._earned), strict=True)
         return MindView(
-            sees=tuple(Seen(name, value, low, high) for name, value, low, high in numbers),
-            kind=kind,
+            sees=tuple(map(Seen, names, last, self._low.tolist(), self._high.tolist())),
+            kind="probabilities" if self._thought is None else self._thought.kind,
             does=self._options(),
             expected=np.array([moment.worth for moment in self._moments]),
-            came=came(list(self._moments), discount),
+            came=came(list(self._moments), float(getattr(self._agent, "discount", 1.0))),
             begins=tuple(i + 1 for i, m in enumerate(self._moments) if m.fate is not Fate.RUNNING),
             earned=tuple(Term(name, now + 0.0, total + 0.0) for name, now, total in earned),  # no -0.0
         )
@@ -167,14 +164,12 @@ class MindLog:
         if thought is None or not self._moments:
             return ()
         values, did = thought.does[0].tolist(), self._moments[-1].did
-        named = list(zip(names, values, strict=True))
         if thought.kind != "levers":
-            return tuple(Option(name, value, i == int(did)) for i, (name, value) in enumerate(named))
+            return tuple(Option(*each, i == int(did)) for i, each in enumerate(zip(names, values, strict=True)))
         spread = [None] * len(names) if thought.spread is None else thought.spread.tolist()
         taken = np.clip(did, -1.0, 1.0).tolist()  # as the world clips it
-        return tuple(
-            Option(*each, taken=set_to, spread=wide) for each, set_to, wide in zip(named, taken, spread, strict=True)
-        )
+        levers = zip(names, values, taken, spread, strict=True)
+        return tuple(Option(name, mean, taken=set_to, spread=wide) for name, mean, set_to, wide in levers)
 
 
 def came(moments: list[Moment], discount: float) -> F64:

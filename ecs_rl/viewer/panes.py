@@ -11,7 +11,6 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, RULE
 from ecs_rl.viewer.stage import TONES, draw_stage
-from ecs_rl.viewer.text import NORMAL
 from ecs_rl.viewer.view import PaneView, Point
 
 GAP, HEAD = 6, 28
@@ -34,14 +33,12 @@ def pane_places(area: pygame.Rect, panes: Sequence[PaneView], kit: Kit) -> list[
 
     columns = max(range(1, count + 1), key=zoom)
     w, h = (max(1, length) for length in size(columns))
-    spare = -count % columns * (w + gap) // 2
-    first = count - count % columns
-    return [
-        pygame.Rect(
-            area.x + (i % columns) * (w + gap) + (spare if i >= first else 0), area.y + (i // columns) * (h + gap), w, h
-        )
-        for i in range(count)
+    places = [
+        pygame.Rect(area.x + i % columns * (w + gap), area.y + i // columns * (h + gap), w, h) for i in range(count)
     ]
+    for place in places[count - count % columns :]:
+        place.x += -count % columns * (w + gap) // 2
+    return places
 
 
 def _bounds(panes: Sequence[PaneView]) -> tuple[Point, Point]:
@@ -104,8 +101,7 @@ def _paint_head(surface: pygame.Surface, pane: PaneView, kit: Kit) -> None:
     surface.fill(PANEL)
     surface.fill(RULE, (0, h - kit.px(1), w, kit.px(1)))
     edge, y = kit.px(12), h / 2
-    title = kit.text.draw(surface, pane.title, (edge, y), size=NORMAL, width=w - 2 * edge)
+    title = kit.text.draw(surface, pane.title, (edge, y), width=w - 2 * edge)
     colour = DIM if pane.tone == "plain" else TONES[pane.tone]
     room = w - edge - title.right - kit.px(14)
-    at = (w - edge, y)
-    kit.text.draw(surface, pane.note, at, size=NORMAL, colour=colour, face="numbers", anchor="right", width=room)
+    kit.text.draw(surface, pane.note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)

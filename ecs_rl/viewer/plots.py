@@ -144,9 +144,7 @@ def draw_points(surface: pygame.Surface, axes: Axes, series: Series, colour: Col
         pygame.draw.aacircle(surface, colour, point, radius)
 
 
-def draw_axes(
-    surface: pygame.Surface, kit: Kit, axes: Axes, *, x_most: int, y_most: int, y_unit: str = "", x_unit: str = ""
-) -> None:
+def draw_axes(surface: pygame.Surface, kit: Kit, axes: Axes, *, x_most: int, y_most: int, x_unit: str = "") -> None:
     """Draw hairlines and numbers: y to the left of the area, x below it (none where `x_most` is 0)."""
     area = axes.area
     tried = (ticks(*axes.y, most) for most in range(y_most, y_most + 4))
@@ -157,10 +155,8 @@ def draw_axes(
     for value in values:
         y = round(axes.at(np.array(axes.x[0]), np.array(value))[1])
         surface.fill(RULE if value else mix(RULE, FAINT, 0.5), (area.left, y, area.w, 1))
-        kit.text.draw(
-            surface, tick_text(value, step) + y_unit, (area.left - kit.px(5), y), size=SMALL - 1, colour=FAINT,
-            face="numbers", anchor="right",
-        )  # fmt: skip
+        text, at = tick_text(value, step), (area.left - kit.px(5), y)
+        kit.text.draw(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
     values = ticks(*axes.x, x_most)
     for i, value in enumerate(values):
         x = axes.at(np.array(value), np.array(axes.y[0]))[0]

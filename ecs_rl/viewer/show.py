@@ -60,12 +60,11 @@ class Show:
         agents: Mapping[str, Agent],
         *,
         seeds: Sequence[int],
-        arena: int = 0,
         sampled: bool = False,
         label: str = "",
         stays: bool = False,
     ) -> None:
-        self.scene, self.seeds, self.arena = scene, tuple(seeds), arena
+        self.scene, self.seeds, self.arena = scene, tuple(seeds), 0
         self.names = [f"seed {seed}" for seed in seeds]
         self.sampled, self.stays = sampled, stays
         self.paused, self.speed, self.reached = False, 1.0, 1.0
@@ -76,7 +75,7 @@ class Show:
         """Episodes since somebody last looked, who clears it."""
         self.outcome: Ended | None = None
         """How the episode ended whose last picture still stands."""
-        self.hand = Hand(arena)
+        self.hand = Hand(0)
         self.world = World(
             scene,
             arenas=len(self.seeds),
@@ -98,7 +97,7 @@ class Show:
         self._owed = 0.0
         """Ticks that are due, the broken part of one included."""
         self._measured = [0.0, 0.0]
-        self.reader.follow(arena)
+        self.reader.follow(0)
 
     # --- who plays --------------------------------------------------------------------------------------------------
 

@@ -63,16 +63,6 @@ def test_an_odd_size_loses_its_last_row_and_column(tmp_path: Path) -> None:
     assert difference(frames[0], pixels(picture(0, (65, 49)))[:48, :64]) < 4.0
 
 
-def test_a_picture_of_another_size_is_fitted_in(tmp_path: Path) -> None:
-    with Film(tmp_path / "film.mp4", (64, 48), 10) as made:
-        white = pygame.Surface((200, 50))
-        white.fill((255, 255, 255))
-        made.add(white)
-    frames, _ = shown(tmp_path / "film.mp4")
-    assert frames[0, 24, 32].min() > 240
-    assert frames[0, 4, 32].max() < 15
-
-
 def test_a_film_of_no_size_is_not_refused_by_the_encoder(tmp_path: Path) -> None:
     _, facts = shown(film(tmp_path / "film.mp4", size=(1, 1)))
     assert facts["size"] == (16, 16)

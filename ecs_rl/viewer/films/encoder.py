@@ -75,7 +75,7 @@ def film_size(size: tuple[int, int]) -> tuple[int, int]:
 class Film:
     """Encodes pictures into an mp4 or a gif as they come; as a context it is thrown away on an exception.
 
-    A picture of another size than the film's is fitted in. Without a single picture no file is left.
+    What does not fit of a picture is cut off. Without a single picture no file is left.
     """
 
     def __init__(self, path: Path, size: tuple[int, int], fps: float, *, colours: int = 128) -> None:
@@ -105,7 +105,9 @@ class Film:
         if not self._open:
             raise ValueError(f"{self.path} is closed")
         if surface.get_size() != self.size:
-            surface = fitted(surface, self.size)
+            whole = pygame.Surface(self.size)
+            whole.blit(surface, (0, 0))
+            surface = whole
         try:
             self._encoder.write(pygame.image.tobytes(surface, "RGB"))
         except StorageError:
@@ -172,19 +174,6 @@ def joining(clips: Sequence[Path], out: Path) -> Iterator[None]:
         _put_in_place(made, out)
     finally:
         _remove(made)
-
-
-def fitted(surface: pygame.Surface, size: tuple[int, int]) -> pygame.Surface:
-    """Return a picture of another size in the middle of one of this size; a last odd row or column is cut off."""
-    w, h = surface.get_size()
-    if 0 <= w - size[0] <= 1 and 0 <= h - size[1] <= 1:
-        return surface.subsurface((0, 0, *size))
-    share = min(size[0] / w, size[1] / h)
-    inside = max(1, round(w * share)), max(1, round(h * share))
-    whole = pygame.Surface(size)
-    picture = pygame.transform.smoothscale(surface, inside)
-    whole.blit(picture, ((size[0] - inside[0]) // 2, (size[1] - inside[1]) // 2))
-    return whole
 
 
 class _Encoder:
