@@ -22,8 +22,6 @@ from ecs_rl.viewer.view import (
     NO_POINTS,
     ContactView,
     ForceView,
-    GridRole,
-    GridView,
     GroundView,
     Point,
     RayView,
@@ -106,17 +104,6 @@ class Reader:
             tick=int(self.clock.tick[arena]),
             caption=caption,
         )
-
-    def grid(self, *, selected: int | None = None, ended: F64 | None = None) -> GridView:
-        """Return all arenas as they are."""
-        roles = tuple(
-            GridRole(role.position.copy(), role.angle.copy(), look.outlines, look.discs, look.colour)
-            for role, look in zip(self.arena.roles, self.looks, strict=True)
-        )
-        returns = self.episodes.terms.sum(axis=0)
-        fading = np.zeros(self.world.arenas) if ended is None else ended
-        rails = _rails(self.arena)
-        return GridView(roles, self.ground.segments.copy(), returns, fading, self.bounds, rails, selected)
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 
@@ -241,7 +228,8 @@ def _rays(sensor: Rays, near: list[float], pose: tuple[float, float, float]) -> 
     return views
 
 
-def _rails(arena: Arena) -> tuple[tuple[Point, Point], ...]:
+def rails_of(arena: Arena) -> tuple[tuple[Point, Point], ...]:
+    """Return both ends of each rail that the arena itself holds, metres."""
     return tuple((j.start, j.end) for j in arena.joints if isinstance(j, Groove) and j.a.body is None)
 
 
@@ -255,7 +243,7 @@ def ground_of(arena: Arena, segments: F64) -> GroundView:
     """Return the ground of one arena from its (segments, 2, 2): walls first, then each terrain as one line."""
     walls = tuple(((a[0], a[1]), (b[0], b[1])) for a, b in segments[: len(arena.walls)].tolist())
     lines = tuple(np.concatenate((part[:, 0], part[-1:, 1])) for part in _terrains(arena, segments))
-    return GroundView(walls, lines, _rails(arena), limits_of(arena))
+    return GroundView(walls, lines, rails_of(arena), limits_of(arena))
 
 
 def limits_of(arena: Arena) -> tuple[float, ...]:

@@ -42,14 +42,7 @@ class Layers:
         return picture
 
     def draw(
-        self,
-        surface: pygame.Surface,
-        area: pygame.Rect,
-        name: str,
-        shows: object,
-        paint: Paint,
-        *,
-        clear: bool = False,
+        self, surface: pygame.Surface, area: pygame.Rect, name: str, shows: object, paint: Paint, *, clear: bool = False
     ) -> None:
         """Lay the picture over an area, which it is as large as."""
         surface.blit(self.get(name, area.size, shows, paint, clear=clear), area)

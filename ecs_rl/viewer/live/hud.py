@@ -79,10 +79,7 @@ def view(window: Window, seconds: float) -> View:
         help=help_groups(trains=trains) if "help" in panels else None,
         toasts=_toasts(window),
         hints=hints(
-            trains=trains,
-            grid=grid is not None,
-            paused=window.show.paused,
-            choice=window.shelf is not None and alone,
+            trains=trains, grid=grid is not None, paused=window.show.paused, choice=window.shelf is not None and alone
         ),
         panes=() if alone else tuple(pane_of(show) for show in shows),
     )

@@ -10,32 +10,12 @@ import pygame
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.numbers import NOTHING
-from ecs_rl.viewer.palette import (
-    BAD,
-    BLUE,
-    DIM,
-    FAINT,
-    GOOD,
-    MAIN_LINE,
-    ORANGE,
-    PANEL,
-    PURPLE,
-    RAISED,
-    RULE,
-    SKY,
-    TEXT,
-    VERMILION,
-    WARN,
-    YELLOW,
-    Colour,
-    mix,
-)
+from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, WARN, Colour, mix, role_colour
 from ecs_rl.viewer.panels.hints import cap_width, draw_head_key
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.text import NORMAL, SMALL
 from ecs_rl.viewer.view import InspectorView, Modes, ProfileRow, ProfileView, Toast
 
-PARTS: tuple[Colour, ...] = (SKY, ORANGE, PURPLE, GOOD, YELLOW, VERMILION, BLUE)
 HEAD, ROW, PAD = 30, 18, 12
 PROFILE, INSPECTOR = 310, 290
 """Widths."""
@@ -198,7 +178,7 @@ def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: Kit
     surface.fill(RAISED, track)
     start, x = 0.0, kit.px(PAD)
     for i, (name, ms) in enumerate(profile.frame):
-        colour = PARTS[i % len(PARTS)]
+        colour = role_colour(i)
         if ms > 0:
             bar(surface, track, start / most, (start + ms) / most, colour)
             start += ms
