@@ -19,7 +19,7 @@ from ecs_rl.session import EpisodeRecord, EvalReport
 
 if TYPE_CHECKING:
     from ecs_rl.playback import Player
-    from ecs_rl.viewer.show import Ended, Show
+    from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
 MOST_PANES = 6
 
@@ -97,29 +97,29 @@ def play_headless(found: Sequence[Candidate], settings: PlaySettings) -> Results
 
 def play_in_window(found: Sequence[Candidate], settings: PlaySettings) -> Results:
     """Play in a window, until it is closed."""
+    from ecs_rl.viewer.live.checkpoint_list import CheckpointList
     from ecs_rl.viewer.live.display import Display, NoDisplay
-    from ecs_rl.viewer.live.programme import Programme
-    from ecs_rl.viewer.live.shelf import Shelf
+    from ecs_rl.viewer.live.playlist import Playlist
     from ecs_rl.viewer.live.watch import watch_play
 
     try:
         display = Display(f"{found[0].player.scene.name} - ecs_rl")
     except NoDisplay as none:
         raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
-    shows: list[Show] = []
+    shows: list[LiveEpisode] = []
     try:
         shows = shows_of(found, settings)
         report = reporter(found, settings)
-        programme = Programme(shows, lambda number, ended: report(number, ended.arena, record_of(ended)))
+        playlist = Playlist(shows, lambda number, ended: report(number, ended.arena, record_of(ended)))
         run = run_of(found[0].path)
-        shelf = Shelf(run, now=found[0].path) if run is not None else None
+        checkpoints = CheckpointList(run, now=found[0].path) if run is not None else None
         folder = run or found[0].path.parent
-        watch_play(shows, display, folder, programme, shelf, attended=not settings.json)
+        watch_play(shows, display, folder, playlist, checkpoints, attended=not settings.json)
     finally:
         for show in shows:
             show.close()
         display.close()
-    return [{n: record_of(ended) for n, ended in sorted(each.items())} for each in programme.results]
+    return [{n: record_of(ended) for n, ended in sorted(each.items())} for each in playlist.results]
 
 
 def film(found: Sequence[Candidate], settings: PlaySettings) -> Results:
@@ -142,14 +142,15 @@ def film(found: Sequence[Candidate], settings: PlaySettings) -> Results:
     return results
 
 
-def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[Show]:
+def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpisode]:
     """Return one show for each candidate, all on the same seeds."""
-    from ecs_rl.viewer.show import Show
+    from ecs_rl.viewer.live_episode import LiveEpisode
 
     seeds = range(settings.seed, settings.seed + settings.episodes)
     sampled = settings.stochastic
     shows = [
-        Show(e.player.scene, e.player.agents, seeds=seeds, sampled=sampled, label=e.label, stays=True) for e in found
+        LiveEpisode(e.player.scene, e.player.agents, seeds=seeds, sampled=sampled, label=e.label, stays=True)
+        for e in found
     ]
     for show in shows:
         show.speed = settings.speed

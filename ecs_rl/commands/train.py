@@ -22,7 +22,7 @@ from ecs_rl.errors import ActionError, CheckpointError, DivergedError, EcsRlErro
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training import Training
-    from ecs_rl.viewer.live.watch import Front
+    from ecs_rl.viewer.live.watch import WatchWindow
 
 
 def main(argv: Sequence[str]) -> int:
@@ -65,20 +65,20 @@ def run(settings: TrainSettings) -> int:
     training = prepared(settings)
     if not settings.watch:
         return train(training, recorded(training, settings), settings)
-    front = opened(training)
+    window = opened(training)
     try:
-        return train(training, recorded(training, settings), settings, front)
+        return train(training, recorded(training, settings), settings, window)
     finally:
-        front.close()
+        window.close()
 
 
-def opened(training: Training) -> Front:
+def opened(training: Training) -> WatchWindow:
     """Return the window of `--watch`."""
     from ecs_rl.viewer.live.display import NoDisplay
-    from ecs_rl.viewer.live.watch import Front
+    from ecs_rl.viewer.live.watch import WatchWindow
 
     try:
-        return Front.open(training)
+        return WatchWindow.open(training)
     except NoDisplay as none:
         raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
 
@@ -150,7 +150,7 @@ def start_from(training: Training, checkpoint: Path) -> None:
     agent.load_policy_state(section(tensors, "policy"))
 
 
-def train(training: Training, record: TrainingRun, settings: TrainSettings, front: Front | None = None) -> int:
+def train(training: Training, record: TrainingRun, settings: TrainSettings, window: WatchWindow | None = None) -> int:
     """Tick until the training is done, in a window if there is one, then save, and report."""
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
@@ -158,10 +158,10 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, fron
         with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
             shown = partial(progress.update, partial(snapshot, training, settings))
             try:
-                if front is not None:
+                if window is not None:
                     from ecs_rl.viewer.live.watch import watch_training
 
-                    watch_training(front, training, record.path, after_tick=shown, attended=not settings.json)
+                    watch_training(window, training, record.path, after_tick=shown, attended=not settings.json)
                 while not training.done:
                     training.tick()
                     shown()

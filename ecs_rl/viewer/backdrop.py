@@ -9,8 +9,8 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.draw import MOST, Tile, line
-from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.palette import DIM, DUSK, EARTH, EARTH_DEEP, EARTH_EDGE, FAINT, NIGHT, RULE, mix
 from ecs_rl.viewer.text import SMALL
 from ecs_rl.viewer.view import GroundView, Point
@@ -22,7 +22,9 @@ SHADES = 10
 """Steps in which the earth gets darker with depth."""
 
 
-def paint_backdrop(surface: pygame.Surface, ground: GroundView, camera: Camera, kit: Kit, scale_bar: bool) -> None:
+def paint_backdrop(
+    surface: pygame.Surface, ground: GroundView, camera: Camera, kit: DrawContext, scale_bar: bool
+) -> None:
     """Paint the whole background of a stage."""
     _paint_sky(surface, stars=bool(ground.lines))
     _paint_grid(surface, camera)
@@ -69,7 +71,7 @@ def round_length(metres: float) -> float:
     return next(power * m for m in (1, 2, 5, 10) if power * m >= metres * (1 - 1e-9))
 
 
-def _earth(surface: pygame.Surface, line_at: F64, kit: Kit) -> None:
+def _earth(surface: pygame.Surface, line_at: F64, kit: DrawContext) -> None:
     w, h = surface.get_size()
     if len(line_at) < 2 or not np.isfinite(line_at).all():
         return
@@ -93,7 +95,7 @@ def _across_the_picture(line_at: F64, width: int) -> list[Point]:
     return [(a, b) for a, b in np.stack((x, y), axis=1).tolist()]
 
 
-def _rail(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> None:
+def _rail(surface: pygame.Surface, start: Point, end: Point, kit: DrawContext) -> None:
     line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.75), 3.0 * kit.scale)
     length = math.hypot(end[0] - start[0], end[1] - start[1])
     if not length > 0:
@@ -104,14 +106,14 @@ def _rail(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> None:
         line(surface, (x - nx, y - ny), (x + nx, y + ny), EARTH_EDGE, 3.0 * kit.scale)
 
 
-def _limit(surface: pygame.Surface, x: float, kit: Kit) -> None:
+def _limit(surface: pygame.Surface, x: float, kit: DrawContext) -> None:
     if math.isfinite(x) and -10 < x < surface.get_width() + 10:
         dash = kit.px(7)
         for y in range(kit.px(32), surface.get_height() - kit.px(32), 2 * dash):  # words are above and below
             surface.fill(mix(NIGHT, FAINT, 0.65), (round(x), y, kit.px(1), dash))
 
 
-def _scale_bar(surface: pygame.Surface, camera: Camera, kit: Kit) -> None:
+def _scale_bar(surface: pygame.Surface, camera: Camera, kit: DrawContext) -> None:
     metres = round_length(60 * kit.scale / camera.zoom)
     left, y = kit.px(14), surface.get_height() - kit.px(14)
     right = left + round(metres * camera.zoom)

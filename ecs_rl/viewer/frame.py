@@ -8,19 +8,19 @@ import numpy as np
 import pygame
 
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
-from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.layout import Layout, arrange
 from ecs_rl.viewer.palette import NIGHT, PANEL
+from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, draw_profile, draw_toasts, modes_width
 from ecs_rl.viewer.panels.help import draw_help
 from ecs_rl.viewer.panels.hints import STRIP, draw_hints, hints_width
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind import draw_mind
-from ecs_rl.viewer.panels.overlays import both_fit, draw_inspector, draw_modes, draw_profile, draw_toasts, modes_width
 from ecs_rl.viewer.panels.status import draw_status
 from ecs_rl.viewer.panes import corner_of, draw_panes, pane_camera, pane_places, stage_of
 from ecs_rl.viewer.stage import draw_stage, fitting, scale_bar_end
 from ecs_rl.viewer.view import View
+from ecs_rl.viewer.window_layout import Layout, arrange
 
 
 class Painter:
@@ -28,14 +28,14 @@ class Painter:
 
     def __init__(self, dpi_scale: float = 1.0) -> None:
         self.dpi_scale = dpi_scale
-        self.kit = Kit()
+        self.kit = DrawContext()
         self.grid = Grid()
 
     def layout(self, size: tuple[int, int], *, mind: bool = True, learning: bool = True) -> Layout:
         """Return where everything is for a size of window; letters change their size with it."""
         layout = arrange(size, mind=mind, learning=learning, dpi_scale=self.dpi_scale)
         if layout.scale != self.kit.scale:
-            self.kit = Kit(layout.scale)
+            self.kit = DrawContext(layout.scale)
         return layout
 
     def home(self, view: View, layout: Layout) -> Camera | None:

@@ -10,9 +10,9 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.context import DrawContext, part_of
 from ecs_rl.viewer.draw import bar
-from ecs_rl.viewer.kit import Kit, part_of
-from ecs_rl.viewer.numbers import short, signed
+from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.palette import (
     DIM,
     DUSK,
@@ -68,7 +68,7 @@ class Cells:
         return number if inside and self.rect(number).collidepoint(pixel) else None
 
 
-def cells(size: tuple[int, int], arenas: int, shape: float, kit: Kit) -> Cells:
+def cells(size: tuple[int, int], arenas: int, shape: float, kit: DrawContext) -> Cells:
     """Return the cells that show so many arenas largest; `shape` is an arena's width over its height."""
     gap, edge = kit.px(GAP), kit.px(12)
     w, h = max(1, size[0] - 2 * edge), max(1, size[1] - 2 * edge)
@@ -95,7 +95,7 @@ class Grid:
     _ground: F64 = field(default_factory=lambda: np.zeros((0, 0, 2, 2)))
     _bounds: object = None
 
-    def draw(self, surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: Kit) -> None:
+    def draw(self, surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
         """Draw all arenas into an area."""
         arenas = len(view.returns)
         target = part_of(surface, area)
@@ -240,7 +240,7 @@ def _bar(surface: pygame.Surface, track: pygame.Rect, value: float, scale: Point
         surface.fill(FAINT, (track.x + round(zero * track.w), track.y, 1, track.h))
 
 
-def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: Kit) -> None:
+def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: DrawContext) -> None:
     """Draw each arena's return as a line under it, brighten those that have just ended, frame the selected one."""
     bars = view.returns if view.bars is None else view.bars
     scale, tall = scale_of(view), kit.px(STRIP)
@@ -258,7 +258,7 @@ def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: Kit) -> N
             kit.text.draw(surface, text, at, size=SMALL - 0.5, face="numbers", width=rect.w - kit.px(10))
 
 
-def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: Kit) -> None:
+def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
     """Say what line and frame of an arena mean, as far as there is room."""
     low, high = scale_of(view)
     reach = f"return so far, {short(low)} to {short(high)}" if low < 0 else f"return so far, full at {short(high)}"

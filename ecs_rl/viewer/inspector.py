@@ -9,7 +9,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import Clock, Touch
-from ecs_rl.viewer.numbers import fixed, short
+from ecs_rl.viewer.number_formats import fixed, short
 from ecs_rl.viewer.shapes import distances, place
 from ecs_rl.viewer.view import InspectorView, Point, RoleView, StageView
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pygame
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, RULE
 from ecs_rl.viewer.stage import TONES, draw_stage
 from ecs_rl.viewer.view import PaneView, Point
@@ -17,7 +17,7 @@ GAP, HEAD = 6, 28
 """Pixels between panes, and the height of a pane's head."""
 
 
-def pane_places(area: pygame.Rect, panes: Sequence[PaneView], kit: Kit) -> list[pygame.Rect]:
+def pane_places(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) -> list[pygame.Rect]:
     """Return where each pane is, its head included: equal rectangles in rows, as large as can be, the last centred."""
     count, gap, head = len(panes), kit.px(GAP), kit.px(HEAD)
     (x0, y0), (x1, y1) = _bounds(panes)
@@ -47,19 +47,19 @@ def _bounds(panes: Sequence[PaneView]) -> tuple[Point, Point]:
     return (min(x for x, _ in low), min(y for _, y in low)), (max(x for x, _ in high), max(y for _, y in high))
 
 
-def pane_camera(area: pygame.Rect, panes: Sequence[PaneView], kit: Kit) -> Camera:
+def pane_camera(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) -> Camera:
     """Return the camera of all panes; it counts pixels from the upper left corner of a pane's stage."""
     w, h = _below_head(pane_places(area, panes, kit)[0], kit).size
     top = kit.px(24)  # the caption is there
     return Camera.fit(_bounds(panes), (0, top, w, max(1, h - top)), margin=min(kit.px(6), w // 8))
 
 
-def stage_of(area: pygame.Rect, panes: Sequence[PaneView], number: int, kit: Kit) -> pygame.Rect:
+def stage_of(area: pygame.Rect, panes: Sequence[PaneView], number: int, kit: DrawContext) -> pygame.Rect:
     """Return where a pane's stage is, below its head."""
     return _below_head(pane_places(area, panes, kit)[number], kit)
 
 
-def _below_head(place: pygame.Rect, kit: Kit) -> pygame.Rect:
+def _below_head(place: pygame.Rect, kit: DrawContext) -> pygame.Rect:
     head = min(kit.px(HEAD), place.h - 1)
     return pygame.Rect(place.x, place.y + head, place.w, place.h - head)
 
@@ -68,7 +68,7 @@ def draw_panes(
     surface: pygame.Surface,
     area: pygame.Rect,
     panes: Sequence[PaneView],
-    kit: Kit,
+    kit: DrawContext,
     camera: Camera | None = None,
     *,
     taken: int = 0,
@@ -90,13 +90,13 @@ def corner_of(places: Sequence[pygame.Rect]) -> int:
     return max(range(len(places)), key=lambda i: (places[i].x - places[i].y * 10_000, i))
 
 
-def _draw_head(surface: pygame.Surface, place: pygame.Rect, pane: PaneView, number: int, kit: Kit) -> None:
+def _draw_head(surface: pygame.Surface, place: pygame.Rect, pane: PaneView, number: int, kit: DrawContext) -> None:
     head = pygame.Rect(place.topleft, (place.w, min(kit.px(HEAD), place.h)))
     told = (pane.title, pane.note, pane.tone)
     kit.layers.draw(surface, head, f"pane {number} head", told, lambda picture: _paint_head(picture, pane, kit))
 
 
-def _paint_head(surface: pygame.Surface, pane: PaneView, kit: Kit) -> None:
+def _paint_head(surface: pygame.Surface, pane: PaneView, kit: DrawContext) -> None:
     w, h = surface.get_size()
     surface.fill(PANEL)
     surface.fill(RULE, (0, h - kit.px(1), w, kit.px(1)))

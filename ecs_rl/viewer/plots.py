@@ -10,8 +10,8 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.numbers import count
+from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.number_formats import count
 from ecs_rl.viewer.palette import DIM, FAINT, PANEL, RULE, Colour, mix
 from ecs_rl.viewer.text import SMALL
 from ecs_rl.viewer.view import Series
@@ -144,7 +144,9 @@ def draw_points(surface: pygame.Surface, axes: Axes, series: Series, colour: Col
         pygame.draw.aacircle(surface, colour, point, radius)
 
 
-def draw_axes(surface: pygame.Surface, kit: Kit, axes: Axes, *, x_most: int, y_most: int, x_unit: str = "") -> None:
+def draw_axes(
+    surface: pygame.Surface, kit: DrawContext, axes: Axes, *, x_most: int, y_most: int, x_unit: str = ""
+) -> None:
     """Draw hairlines and numbers: y to the left of the area, x below it (none where `x_most` is 0)."""
     area = axes.area
     tried = (ticks(*axes.y, most) for most in range(y_most, y_most + 4))
@@ -167,6 +169,6 @@ def draw_axes(surface: pygame.Surface, kit: Kit, axes: Axes, *, x_most: int, y_m
         kit.text.draw(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
 
 
-def draw_nothing(surface: pygame.Surface, kit: Kit, area: pygame.Rect, text: str) -> None:
+def draw_nothing(surface: pygame.Surface, kit: DrawContext, area: pygame.Rect, text: str) -> None:
     """Say in the middle of a plot that there is nothing yet."""
     kit.text.draw(surface, text, area.center, size=SMALL, colour=DIM, anchor="middle", width=area.w)

@@ -8,10 +8,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.backdrop import paint_backdrop, round_length
-from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.draw import Tile, rounded
-from ecs_rl.viewer.effects import (
+from ecs_rl.viewer.annotations import (
     draw_contact,
     draw_force,
     draw_grip,
@@ -19,7 +16,10 @@ from ecs_rl.viewer.effects import (
     draw_trail,
     draw_velocity,
 )
-from ecs_rl.viewer.kit import Kit, part_of
+from ecs_rl.viewer.backdrop import paint_backdrop, round_length
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.context import DrawContext, part_of
+from ecs_rl.viewer.draw import Tile, rounded
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, TEXT, WARN, YELLOW, Colour, mix, role_colour
 from ecs_rl.viewer.sprites import draw_sprite
 from ecs_rl.viewer.text import LARGE, SMALL
@@ -31,7 +31,7 @@ PARTED = "  ·  "
 """Stands between the parts of a caption."""
 
 
-def fitting(stage: StageView, area: pygame.Rect, kit: Kit) -> Camera:
+def fitting(stage: StageView, area: pygame.Rect, kit: DrawContext) -> Camera:
     """Return the camera that shows the whole arena in an area whose upper left corner is its origin."""
     top = kit.px(34)  # the caption is there
     room = (0, top, area.w, max(1, area.h - top))
@@ -43,7 +43,7 @@ def draw_stage(
     area: pygame.Rect,
     stage: StageView,
     camera: Camera,
-    kit: Kit,
+    kit: DrawContext,
     *,
     name: str = "stage",
     taken: int = 0,
@@ -74,7 +74,7 @@ def draw_stage(
     _captions(target, stage, camera, kit, taken)
 
 
-def _under(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit) -> None:
+def _under(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
     for number, role in enumerate(stage.roles):
         draw_trail(surface, role, role.colour or role_colour(number), camera)
     for ray in stage.rays:
@@ -84,7 +84,7 @@ def _under(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit) 
             draw_force(surface, force, camera, kit, stage.tick)
 
 
-def _over(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit) -> None:
+def _over(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
     for force in stage.forces:
         if force.kind != "thrust":
             draw_force(surface, force, camera, kit, stage.tick)
@@ -97,7 +97,7 @@ def _over(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit) -
         draw_grip(surface, stage.grip, camera, kit)
 
 
-def scale_bar_end(camera: Camera, kit: Kit) -> int:
+def scale_bar_end(camera: Camera, kit: DrawContext) -> int:
     """Return how many pixels from the left the scale in the lower corner takes."""
     return kit.px(14 + 7 + 56) + round(round_length(60 * kit.scale / camera.zoom) * camera.zoom)
 
@@ -109,7 +109,7 @@ def turned(points: F64, position: Point, angle: float) -> F64:
 
 
 def draw_role(
-    surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera, kit: Kit, *, chosen: bool = False
+    surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera, kit: DrawContext, *, chosen: bool = False
 ) -> None:
     """Draw a body's sprite, or its shapes filled with an edge; one with numbers that are not finite is left out."""
     if not all(map(math.isfinite, (*role.position, role.angle))):
@@ -152,7 +152,7 @@ def _draw_disc(
     tile.put(surface)
 
 
-def draw_hinge(surface: pygame.Surface, at: Point, camera: Camera, kit: Kit) -> None:
+def draw_hinge(surface: pygame.Surface, at: Point, camera: Camera, kit: DrawContext) -> None:
     """Draw the pin that holds two bodies together."""
     radius = min(max(2.0 * kit.scale, camera.zoom * 0.025), 6 * kit.scale)
     tile = Tile((at,), radius + 3, TEXT, surface.get_clip())
@@ -161,7 +161,7 @@ def draw_hinge(surface: pygame.Surface, at: Point, camera: Camera, kit: Kit) -> 
     tile.put(surface)
 
 
-def draw_spring(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> None:
+def draw_spring(surface: pygame.Surface, start: Point, end: Point, kit: DrawContext) -> None:
     """Draw a zigzag between two points."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = math.hypot(dx, dy)
@@ -178,7 +178,7 @@ def draw_spring(surface: pygame.Surface, start: Point, end: Point, kit: Kit) -> 
     tile.put(surface)
 
 
-def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Kit, taken: int) -> None:
+def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext, taken: int) -> None:
     w, h = surface.get_size()
     x, end = float(kit.px(14)), w - kit.px(14) - taken
     for number, part in enumerate(stage.caption.split(PARTED)):
@@ -202,7 +202,7 @@ def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Ki
 
 
 def _clear_place(
-    size: tuple[int, int], room: tuple[int, int], stage: StageView, camera: Camera, kit: Kit
+    size: tuple[int, int], room: tuple[int, int], stage: StageView, camera: Camera, kit: DrawContext
 ) -> pygame.Rect:
     """Return where a sign hides no body: in the upper third if that is free, else higher or lower."""
     box = pygame.Rect((0, 0), size)
@@ -215,7 +215,7 @@ def _clear_place(
     return box
 
 
-def _around(role: RoleView, camera: Camera, kit: Kit) -> pygame.Rect | None:
+def _around(role: RoleView, camera: Camera, kit: DrawContext) -> pygame.Rect | None:
     """Return the rectangle of pixels around a body."""
     corners = [turned(outline, role.position, role.angle) for outline in role.outlines]
     corners += [turned(np.array((disc.at,)), role.position, role.angle) for disc in role.discs]

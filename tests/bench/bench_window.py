@@ -25,7 +25,7 @@ from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.training import Training
 from ecs_rl.viewer.live.loop import Loop
-from ecs_rl.viewer.live.watch import Front
+from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.live.window import Window
 
 SIZE = (1280, 720)
@@ -56,8 +56,8 @@ def main() -> None:
         assert isinstance(settings.ppo, PPOConfig)
         training = prepared(settings)
         run = recorded(training, settings)
-        front = Front.open(training, SIZE)
-        window = front.window(training, run.path, lambda: None)
+        opened = WatchWindow.open(training, SIZE)
+        window = opened.window(training, run.path, lambda: None)
         loop = Loop(window)
         gc.collect()
         gc.freeze()
@@ -67,7 +67,7 @@ def main() -> None:
         report(chosen.scene, window, rates, gaps)
         training.stop = "measured"
         training.close()
-        front.close()
+        opened.close()
 
 
 def measure(
@@ -84,8 +84,8 @@ def measure(
             gaps.append(loop.drawn_at - before)
 
     for _ in range(rounds):
-        assert window.work is not None
-        window.work.finish_tick()
+        assert window.background is not None
+        window.background.finish_tick()
         rates["headless"].append(rate(training, seconds, training.tick))
         window.turbo = False
         loop.frame()  # the pause before it is no gap between two frames

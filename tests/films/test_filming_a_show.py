@@ -18,7 +18,7 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.training import choosers, make_agents
 from ecs_rl.viewer.films import studio
 from ecs_rl.viewer.films.studio import Title, record_play, shoot_clip
-from ecs_rl.viewer.show import Show
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 SMALL = (160, 96)
 ROOT = Path(__file__).parents[2]
@@ -35,16 +35,16 @@ def agents() -> dict[str, Agent]:
 
 
 @pytest.fixture
-def show(agents: dict[str, Agent]) -> Iterator[Show]:
-    made = Show(load_scene("balance"), agents, seeds=range(SEED, SEED + 3))
+def show(agents: dict[str, Agent]) -> Iterator[LiveEpisode]:
+    made = LiveEpisode(load_scene("balance"), agents, seeds=range(SEED, SEED + 3))
     yield made
     made.close()
 
 
 @pytest.fixture
-def one(agents: dict[str, Agent]) -> Iterator[Show]:
+def one(agents: dict[str, Agent]) -> Iterator[LiveEpisode]:
     """A show of a single episode."""
-    made = Show(load_scene("balance"), agents, seeds=[SEED])
+    made = LiveEpisode(load_scene("balance"), agents, seeds=[SEED])
     yield made
     made.close()
 
@@ -57,7 +57,7 @@ def clip(agents: dict[str, Agent], path: Path, longest: float = 60.0) -> None:
 
 
 def test_a_recorded_play_tells_the_endings_that_an_evaluation_has(
-    tmp_path: Path, show: Show, agents: dict[str, Agent]
+    tmp_path: Path, show: LiveEpisode, agents: dict[str, Agent]
 ) -> None:
     ended = [end for (end,) in record_play([show], tmp_path / "play.mp4")]
     wanted = play_episodes(show.scene, choosers(agents, ActMode.GREEDY), range(SEED, SEED + 3))
@@ -70,7 +70,7 @@ def test_a_recorded_play_tells_the_endings_that_an_evaluation_has(
     assert len(frames) == pytest.approx((seconds + 3 * 1.2) * 10, abs=4)
 
 
-def test_speed_makes_an_episode_shorter_and_its_ending_is_still_seen(tmp_path: Path, one: Show) -> None:
+def test_speed_makes_an_episode_shorter_and_its_ending_is_still_seen(tmp_path: Path, one: LiveEpisode) -> None:
     ((ended,),) = record_play([one], tmp_path / "fast.mp4", speed=64.0)
     frames, _ = shown(tmp_path / "fast.mp4")
     assert len(frames) == 1 + 12
@@ -84,7 +84,7 @@ def test_several_shows_are_filmed_side_by_side_until_the_last_one_has_ended(
     scene, seeds = load_scene("balance"), range(SEED, SEED + 2)
     others = make_agents(scene, "ppo", PPOConfig(hidden=(8,)), arenas=1, seed=4)
     wanted = [play_episodes(scene, choosers(each, ActMode.GREEDY), seeds) for each in (agents, others)]
-    shows = [Show(scene, each, seeds=seeds) for each in (agents, others)]
+    shows = [LiveEpisode(scene, each, seeds=seeds) for each in (agents, others)]
     try:
         ended = list(record_play(shows, tmp_path / "both.mp4", speed=4.0))
     finally:
@@ -108,7 +108,7 @@ def test_the_same_show_gives_the_same_film(tmp_path: Path, agents: dict[str, Age
     assert (tmp_path / "one.mp4").read_bytes() == (tmp_path / "other.mp4").read_bytes()
 
 
-def test_a_clip_is_cut_at_its_longest_and_says_so(tmp_path: Path, agents: dict[str, Agent], show: Show) -> None:
+def test_a_clip_is_cut_at_its_longest_and_says_so(tmp_path: Path, agents: dict[str, Agent], show: LiveEpisode) -> None:
     clip(agents, tmp_path / "cut.mp4", longest=0.3)
     assert len(shown(tmp_path / "cut.mp4")[0]) == 9 + 36
     title = Title("balance", "25 %", 0.25)
@@ -143,7 +143,7 @@ def test_a_clip_that_nobody_waits_for_leaves_nothing(tmp_path: Path, agents: dic
     assert left_behind(tmp_path) == []
 
 
-def test_a_gif_has_a_size_and_a_rate_of_its_own(tmp_path: Path, one: Show) -> None:
+def test_a_gif_has_a_size_and_a_rate_of_its_own(tmp_path: Path, one: LiveEpisode) -> None:
     ((ended,),) = record_play([one], tmp_path / "play.gif")
     frames, facts = shown(tmp_path / "play.gif")
     assert facts["size"] == SMALL
@@ -152,7 +152,9 @@ def test_a_gif_has_a_size_and_a_rate_of_its_own(tmp_path: Path, one: Show) -> No
 
 
 @pytest.mark.parametrize("name", ["play.avi", "none/play.mp4"])
-def test_a_film_that_cannot_be_is_refused_before_anything_is_played(tmp_path: Path, show: Show, name: str) -> None:
+def test_a_film_that_cannot_be_is_refused_before_anything_is_played(
+    tmp_path: Path, show: LiveEpisode, name: str
+) -> None:
     with pytest.raises(CommandError):
         next(record_play([show], tmp_path / name))
     assert show.world.ticks == 0

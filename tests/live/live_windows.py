@@ -25,13 +25,13 @@ from ecs_rl.training import Training
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import loop as loop_module
+from ecs_rl.viewer.live.background import BackgroundTraining
+from ecs_rl.viewer.live.checkpoint_list import NEWEST, CheckpointList
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.loop import Loop
-from ecs_rl.viewer.live.programme import Programme
-from ecs_rl.viewer.live.shelf import NEWEST, Shelf
+from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.window import Window
-from ecs_rl.viewer.live.work import Work
-from ecs_rl.viewer.show import Ended, Show
+from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
 SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3", "--checkpoint-every", "1000")
 PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
@@ -69,7 +69,7 @@ class Live:
     training: Training | None = None
 
     @property
-    def show(self) -> Show:
+    def show(self) -> LiveEpisode:
         return self.window.show
 
     @property
@@ -78,9 +78,9 @@ class Live:
         return self.training
 
     @property
-    def work(self) -> Work:
-        assert self.window.work is not None
-        return self.window.work
+    def background(self) -> BackgroundTraining:
+        assert self.window.background is not None
+        return self.window.background
 
     def frames(self, count: int = 1) -> None:
         for _ in range(count):
@@ -100,15 +100,15 @@ class Live:
 
     def slices(self, count: int = 1) -> None:
         for _ in range(count):
-            if self.work.busy:
-                self.work._slice()
+            if self.background.busy:
+                self.background._slice()
 
     def finish_what_was_asked(self) -> None:
         """Let the training come to the end of all that somebody has asked for."""
         for _ in range(10_000):
-            if not self.work._asked and self.work._slices is None:
+            if not self.background._asked and self.background._slices is None:
                 return
-            self.work._slice()
+            self.background._slice()
         raise AssertionError("it never came to an end")
 
     def said(self) -> str:
@@ -194,14 +194,14 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
     run = recorded(training, settings).path
     display = Display("test")
     pygame.event.clear()
-    show = Show(training.world.scene, training.agents, seeds=training.exam.seeds, label=NEWEST)
+    show = LiveEpisode(training.world.scene, training.agents, seeds=training.exam.seeds, label=NEWEST)
     window = Window(
         display,
         [show],
         folder=run,
         run="/".join(run.parts[-2:]),
-        work=Work(training, lambda: None),
-        shelf=Shelf(run, training.agents),
+        background=BackgroundTraining(training, lambda: None),
+        checkpoints=CheckpointList(run, training.agents),
         history=History(run, solved_at=training.exam.solved_at, steps_total=training.steps_total),
     )
     live = Live(window, Loop(window), training)
@@ -211,7 +211,7 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
     finally:
         window.recorder.end(window)
         training.stop = training.stop or "the test is over"
-        live.work.finish_tick()
+        live.background.finish_tick()
         show.close()
         training.close()
         display.close()
@@ -227,8 +227,10 @@ def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, 
     shows = playing.shows_of(found, settings)
     run = playing.run_of(found[0].path)
     assert run is not None
-    shelf, history = Shelf(run, now=found[0].path), History(run)
-    window = Window(display, shows, folder=run, shelf=shelf, history=history, programme=Programme(shows, report))
+    checkpoints, history = CheckpointList(run, now=found[0].path), History(run)
+    window = Window(
+        display, shows, folder=run, checkpoints=checkpoints, history=history, playlist=Playlist(shows, report)
+    )
     try:
         live = Live(window, Loop(window))
         live.draw()
@@ -261,12 +263,12 @@ class Scripted:
         patch.setattr(loop_module, "FRAME", 1e-4)
         patch.setattr(base, "A_MOMENT", -1.0)  # every stage is a slice: frames fall into the middle of ticks
 
-        def run(work: Work, until: float) -> None:
+        def run(work: BackgroundTraining, until: float) -> None:
             for _ in range(5000 if self.is_done else slices):
                 if work.busy:
                     work._slice()
 
-        patch.setattr(Work, "run", run)
+        patch.setattr(BackgroundTraining, "run", run)
 
     def _frame(self, window: Window, script: Script) -> None:
         self.frames += 1

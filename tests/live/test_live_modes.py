@@ -21,10 +21,10 @@ from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import step_checkpoints
 from ecs_rl.session import session as session_module
 from ecs_rl.viewer.films import recorder
-from ecs_rl.viewer.live import hud, work
+from ecs_rl.viewer.live import background, hud
 from ecs_rl.viewer.live import loop as loop_module
 from ecs_rl.viewer.live import window as window_module
-from ecs_rl.viewer.live.shelf import NEWEST
+from ecs_rl.viewer.live.checkpoint_list import NEWEST
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 def finished(live: Live) -> Path:
-    while not live.work.is_saved:
+    while not live.background.is_saved:
         live.slices(20)
     run = live.trains.session.run
     assert run is not None
@@ -88,19 +88,19 @@ def test_a_screen_that_is_too_slow_still_leaves_time_for_the_training(live: Live
         draw(seconds)
         clock.now += 0.05
 
-    kept = live.window.work
-    live.window.work, live.window.draw = Busy(), slow  # type: ignore[assignment,method-assign]
+    kept = live.window.background
+    live.window.background, live.window.draw = Busy(), slow  # type: ignore[assignment,method-assign]
     live.loop = loop_module.Loop(live.window)
     try:
         live.frames(10)
     finally:
-        live.window.work = kept
+        live.window.background = kept
     assert min(until[1:]) > 0.002, "however slow the screen is, the training goes on"
 
 
 def test_a_pause_of_the_training_is_not_counted_as_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    clock.hold(monkeypatch, training_module, write_module, resume_module, work)
+    clock.hold(monkeypatch, training_module, write_module, resume_module, background)
     monkeypatch.setattr(session_module, "time", SimpleNamespace(perf_counter=clock))
     with watching(tmp_path) as live:
         for key in ("T", "T", ""):
@@ -109,8 +109,8 @@ def test_a_pause_of_the_training_is_not_counted_as_training(tmp_path: Path, monk
                 live.slices()
             if key:
                 live.hit(key)
-            clock.now += 5000.0 if live.work.paused else 0.0
-            if live.work.paused:
+            clock.now += 5000.0 if live.background.paused else 0.0
+            if live.background.paused:
                 live.hit("Ctrl+S")  # what is saved in a pause must not count it either
                 live.finish_what_was_asked()
                 clock.now += 5000.0
@@ -165,7 +165,7 @@ def test_a_minimised_window_draws_nothing_and_the_training_goes_on(tmp_path: Pat
 # --- checkpoints ------------------------------------------------------------------------------------------------------
 
 
-def test_the_checkpoints_of_a_run_stand_on_a_shelf_with_two_ends(live: Live) -> None:
+def test_the_checkpoints_of_a_run_make_a_list_with_two_ends(live: Live) -> None:
     run = finished(live)
     steps = sorted(int(path.stem[5:]) for path in (run / "checkpoints").glob("step_*"))
     assert len(steps) == 3
@@ -205,7 +205,7 @@ def test_a_checkpoint_that_vanished_or_broke_says_so_and_the_next_one_can_be_had
     finished(live)
     live.hit(",", ",")
     label, agents = live.show.label, live.show.agents
-    choices = live.window.shelf.choices()  # type: ignore[union-attr]
+    choices = live.window.checkpoints.choices()  # type: ignore[union-attr]
     at = [choice.label for choice in choices].index(label)
     earlier = choices[at - 1].path
     assert earlier is not None
@@ -220,8 +220,8 @@ def test_a_checkpoint_that_vanished_or_broke_says_so_and_the_next_one_can_be_had
     live.hit(".", ".")
     assert live.show.label == label
 
-    monkeypatch.setattr(live.window.shelf, "choices", lambda: choices)
-    earlier.unlink()  # since the shelf was looked at
+    monkeypatch.setattr(live.window.checkpoints, "choices", lambda: choices)
+    earlier.unlink()  # since the list was looked at
     live.hit(",")
     assert live.window.messages[-1].tone == "bad"
     assert earlier.name in live.said()

@@ -1,4 +1,4 @@
-"""The pieces of a window alone: the work in slices, the programme, the grid, the rates, and when to leave."""
+"""The pieces of a window alone: the work in slices, the playlist, the grid, the rates, and when to leave."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from live_windows import TINY, Clock, Live, watching
 from ecs_rl.columns import columns_of
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.training import Training
+from ecs_rl.viewer.live import background as background_module
 from ecs_rl.viewer.live import hud, watch
 from ecs_rl.viewer.live import window as window_module
-from ecs_rl.viewer.live import work as work_module
+from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.gridwatch import FADE, GridWatch
-from ecs_rl.viewer.live.programme import Programme
+from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.watch import PATIENCE, Leaving
 from ecs_rl.viewer.live.window import Window
-from ecs_rl.viewer.live.work import Work
-from ecs_rl.viewer.show import Ended, Show
+from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
 # --- work -------------------------------------------------------------------------------------------------------------
 
@@ -75,12 +75,12 @@ def slow() -> Slow:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, work_module, watch, hud, window_module)
+    held.hold(monkeypatch, background_module, watch, hud, window_module)
     return held
 
 
-def working(slow: Slow) -> Work:
-    return Work(cast(Training, slow), lambda: slow.did.append("|"))
+def working(slow: Slow) -> BackgroundTraining:
+    return BackgroundTraining(cast(Training, slow), lambda: slow.did.append("|"))
 
 
 def test_what_is_asked_for_waits_for_the_end_of_the_tick_and_keeps_its_order(slow: Slow) -> None:
@@ -342,7 +342,7 @@ def test_what_the_screen_does_by_itself_is_nobody(live: Live, clock: Clock) -> N
     assert live.window.touched_at == 0.0
 
 
-# --- the programme ----------------------------------------------------------------------------------------------------
+# --- the playlist ----------------------------------------------------------------------------------------------------
 
 
 class Played:
@@ -363,61 +363,61 @@ class Played:
         self.went_to.append(arena)
 
 
-def programme_of(*played: Played) -> tuple[Programme, list[Show], list[tuple[int, float]]]:
+def playlist_of(*played: Played) -> tuple[Playlist, list[LiveEpisode], list[tuple[int, float]]]:
     told: list[tuple[int, float]] = []
-    shows = cast(list[Show], list(played))
-    return Programme(shows, lambda number, ended: told.append((number, ended.total))), shows, told
+    shows = cast(list[LiveEpisode], list(played))
+    return Playlist(shows, lambda number, ended: told.append((number, ended.total))), shows, told
 
 
-def test_the_programme_waits_until_every_show_is_ready() -> None:
+def test_the_playlist_waits_until_every_show_is_ready() -> None:
     first, second = Played(), Played()
-    programme, shows, told = programme_of(first, second)
+    playlist, shows, told = playlist_of(first, second)
     first.end(1.0)
-    programme.look(shows)
+    playlist.look(shows)
     assert (first.went_to, second.went_to, told) == ([], [], [(0, 1.0)])
     second.end(2.0)
-    programme.look(shows)
+    playlist.look(shows)
     assert (first.went_to, second.went_to, told) == ([1], [1], [(0, 1.0), (1, 2.0)])
 
 
-def test_the_programme_is_over_when_every_episode_had_its_turn_and_begins_again() -> None:
+def test_the_playlist_is_over_when_every_episode_had_its_turn_and_begins_again() -> None:
     played = Played()
-    programme, shows, told = programme_of(played)
+    playlist, shows, told = playlist_of(played)
     for round_ in range(2):
         for number in range(3):
-            assert programme.is_over == (round_ > 0)
+            assert playlist.is_over == (round_ > 0)
             played.end(number + 10 * round_)
-            programme.look(shows)
-    assert programme.is_over
+            playlist.look(shows)
+    assert playlist.is_over
     assert played.went_to == [1, 2, 0, 1, 2, 0]
     assert told == [(0, 0.0), (0, 1.0), (0, 2.0)], "no second round counts"
-    assert programme.note(0, shows) == "episode 1 of 3  ·  mean of 3: 1.0"
+    assert playlist.note(0, shows) == "episode 1 of 3  ·  mean of 3: 1.0"
 
 
 def test_what_does_not_count_is_left_out_and_a_repeat_that_counts_is_taken() -> None:
     played = Played()
-    programme, shows, told = programme_of(played)
-    assert programme.mean(0) == ""
+    playlist, shows, told = playlist_of(played)
+    assert playlist.mean(0) == ""
     played.end(1.0, counts=False)
     played.rested = False
-    programme.look(shows)
+    playlist.look(shows)
     played.end(2.0)
     played.rested = False
-    programme.look(shows)
+    playlist.look(shows)
     played.end(3.0)
-    programme.look(shows)
+    playlist.look(shows)
     assert told == [(0, 2.0)], "the first time that counts"
-    assert list(programme.results[0]) == [0]
+    assert list(playlist.results[0]) == [0]
 
 
 def test_an_episode_that_was_left_out_by_going_elsewhere_still_has_its_turn() -> None:
     played = Played()
-    programme, shows, _ = programme_of(played)
+    playlist, shows, _ = playlist_of(played)
     played.go_to(2)
     played.end(1.0)
-    programme.look(shows)
+    playlist.look(shows)
     assert played.arena == 0
-    assert not programme.is_over
-    programme.go_on(shows)
-    programme.go_on(shows)
-    assert programme.is_over
+    assert not playlist.is_over
+    playlist.go_on(shows)
+    playlist.go_on(shows)
+    assert playlist.is_over

@@ -156,9 +156,9 @@ def test_the_same_seed_again_is_the_episode_that_was_seen_even_at_its_end(balanc
         while not live.show.resting:
             live.window.advance(1 / 60, 1e9)
         assert live.show.outcome == outcome
-        programme = live.window.programme
-        assert programme is not None
-        assert programme.results[0] == {0: outcome}
+        playlist = live.window.playlist
+        assert playlist is not None
+        assert playlist.results[0] == {0: outcome}
         live.hit("Backspace")
         assert live.show.arena == 1
 

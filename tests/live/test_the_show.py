@@ -16,9 +16,9 @@ from ecs_rl.errors import SceneError
 from ecs_rl.evaluation import SEED, play_episodes
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training import choosers, make_agents
-from ecs_rl.viewer import show as show_module
+from ecs_rl.viewer import live_episode as show_module
 from ecs_rl.viewer.live.commands import SPEEDS
-from ecs_rl.viewer.show import Show
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 SCENES = ("balance", "lander", "swingup")
 
@@ -28,8 +28,8 @@ def agents_of(scene: str, seed: int = 3) -> dict[str, Agent]:
 
 
 @pytest.fixture
-def show() -> Iterator[Show]:
-    made = Show(load_scene("swingup"), agents_of("swingup"), seeds=range(SEED, SEED + 3))
+def show() -> Iterator[LiveEpisode]:
+    made = LiveEpisode(load_scene("swingup"), agents_of("swingup"), seeds=range(SEED, SEED + 3))
     yield made  # an episode of it lasts for hundreds of ticks, whatever the policy
     made.close()
 
@@ -38,7 +38,7 @@ def show() -> Iterator[Show]:
 
 
 @pytest.mark.parametrize("speed", SPEEDS[:-1])
-def test_the_ticks_of_a_second_are_the_speed_over_dt(speed: float, show: Show) -> None:
+def test_the_ticks_of_a_second_are_the_speed_over_dt(speed: float, show: LiveEpisode) -> None:
     show.speed = speed
     seconds = min(2.0, 200 * show.scene.dt / speed)
     frames = max(1, round(seconds * 60))
@@ -48,7 +48,7 @@ def test_the_ticks_of_a_second_are_the_speed_over_dt(speed: float, show: Show) -
     assert show.world.ticks == pytest.approx(frames / 60 * speed / show.scene.dt, abs=1)
 
 
-def test_irregular_frames_make_no_tick_more_or_less(show: Show) -> None:
+def test_irregular_frames_make_no_tick_more_or_less(show: LiveEpisode) -> None:
     passed = 0.0
     for i in range(200):
         seconds = (0.001, 0.02, 0.005, 0.033)[i % 4]
@@ -57,7 +57,7 @@ def test_irregular_frames_make_no_tick_more_or_less(show: Show) -> None:
         assert abs(show.world.ticks - passed / show.scene.dt) <= 1
 
 
-def test_a_paused_show_does_nothing_and_does_not_catch_up(show: Show) -> None:
+def test_a_paused_show_does_nothing_and_does_not_catch_up(show: LiveEpisode) -> None:
     show.advance(0.1)
     ticks = show.world.ticks
     show.paused = True
@@ -68,7 +68,7 @@ def test_a_paused_show_does_nothing_and_does_not_catch_up(show: Show) -> None:
     assert show.world.ticks <= ticks + 2
 
 
-def test_as_fast_as_it_goes_means_until_the_budget_is_used(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_fast_as_it_goes_means_until_the_budget_is_used(show: LiveEpisode, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     clock.hold(monkeypatch, show_module)
     tick = show.world.tick
@@ -89,14 +89,14 @@ def test_as_fast_as_it_goes_means_until_the_budget_is_used(show: Show, monkeypat
     assert show.world.ticks <= 11 + 6 + 1, "what was left out stays out"
 
 
-def test_the_speed_reached_is_measured(show: Show) -> None:
+def test_the_speed_reached_is_measured(show: LiveEpisode) -> None:
     show.speed = 4.0
     for _ in range(40):
         show.advance(1 / 60)
     assert show.reached == pytest.approx(4.0, rel=0.1)
 
 
-def test_time_that_stands_still_or_runs_backwards_does_nothing(show: Show) -> None:
+def test_time_that_stands_still_or_runs_backwards_does_nothing(show: LiveEpisode) -> None:
     for seconds in (0.0, -1.0):
         show.advance(seconds)
     assert show.world.ticks == 0
@@ -110,7 +110,7 @@ def test_time_that_stands_still_or_runs_backwards_does_nothing(show: Show) -> No
 def test_an_arena_plays_exactly_as_an_evaluation_of_its_seed(scene: str, speed: float) -> None:
     agents, seeds = agents_of(scene), range(SEED, SEED + 3)
     wanted = play_episodes(load_scene(scene), choosers(agents, ActMode.GREEDY), seeds)
-    show = Show(load_scene(scene), agents, seeds=seeds, stays=True)
+    show = LiveEpisode(load_scene(scene), agents, seeds=seeds, stays=True)
     try:
         show.speed = speed
         for arena in (2, 0, 1, 2):
@@ -131,18 +131,18 @@ def test_an_arena_plays_exactly_as_an_evaluation_of_its_seed(scene: str, speed: 
 
 
 @pytest.fixture
-def short() -> Iterator[Show]:
-    made = Show(load_scene("balance"), agents_of("balance"), seeds=[SEED, SEED + 1])
+def short() -> Iterator[LiveEpisode]:
+    made = LiveEpisode(load_scene("balance"), agents_of("balance"), seeds=[SEED, SEED + 1])
     yield made
     made.close()
 
 
-def to_the_end(show: Show) -> None:
+def to_the_end(show: LiveEpisode) -> None:
     while not show.resting:
         show.tick()
 
 
-def test_the_picture_of_an_ending_stands_for_a_second_then_the_next_episode_begins(short: Show) -> None:
+def test_the_picture_of_an_ending_stands_for_a_second_then_the_next_episode_begins(short: LiveEpisode) -> None:
     to_the_end(short)
     ending = short.stage()
     assert ending.ending
@@ -159,7 +159,7 @@ def test_the_picture_of_an_ending_stands_for_a_second_then_the_next_episode_begi
     assert "seed 10000, episode 1" in short.caption
 
 
-def test_a_show_that_stays_waits_to_be_sent_on(short: Show) -> None:
+def test_a_show_that_stays_waits_to_be_sent_on(short: LiveEpisode) -> None:
     short.stays = True
     to_the_end(short)
     ticks = short.world.ticks
@@ -174,7 +174,7 @@ def test_a_show_that_stays_waits_to_be_sent_on(short: Show) -> None:
     assert short.arena == 1
 
 
-def test_again_and_next_count_from_the_episode_that_is_seen(short: Show) -> None:
+def test_again_and_next_count_from_the_episode_that_is_seen(short: LiveEpisode) -> None:
     begins = []
     for _ in range(3):
         begins.append(columns_of(short.world))
@@ -191,7 +191,7 @@ def test_again_and_next_count_from_the_episode_that_is_seen(short: Show) -> None
         assert short.episode == len(begins)
 
 
-def test_a_touched_episode_is_marked_until_the_next_one(short: Show) -> None:
+def test_a_touched_episode_is_marked_until_the_next_one(short: LiveEpisode) -> None:
     short.grab("cart", (0.1, 0.0))
     short.let_go()
     to_the_end(short)
@@ -204,7 +204,7 @@ def test_a_touched_episode_is_marked_until_the_next_one(short: Show) -> None:
     assert short.ended[-1].counts
 
 
-def test_the_newest_policy_plays_from_the_next_tick_on(short: Show) -> None:
+def test_the_newest_policy_plays_from_the_next_tick_on(short: LiveEpisode) -> None:
     other = agents_of("balance", seed=9)
     short.use(other, "another")
     to_the_end(short)
@@ -213,8 +213,8 @@ def test_the_newest_policy_plays_from_the_next_tick_on(short: Show) -> None:
     assert short.caption.startswith("another, greedy")
 
 
-def test_what_is_adopted_goes_on_from_there(short: Show) -> None:
-    source = Show(load_scene("balance"), agents_of("balance"), seeds=range(50, 54))
+def test_what_is_adopted_goes_on_from_there(short: LiveEpisode) -> None:
+    source = LiveEpisode(load_scene("balance"), agents_of("balance"), seeds=range(50, 54))
     try:
         for _ in range(4):
             source.tick()
@@ -236,7 +236,7 @@ def test_a_broken_rule_on_the_stage_is_an_error_with_a_name(tmp_path: Path) -> N
     path = tmp_path / "fragile.py"
     path.write_text(FRAGILE)
     scene = load_scene(str(path))
-    show = Show(scene, make_agents(scene, "ppo", PPOConfig(hidden=(8,)), arenas=1, seed=0), seeds=[1])
+    show = LiveEpisode(scene, make_agents(scene, "ppo", PPOConfig(hidden=(8,)), arenas=1, seed=0), seeds=[1])
     try:
         show.advance(0.2)
         show.poke("bystander")

@@ -24,9 +24,9 @@ from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.training import Training
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import Title, film_episode, film_still
-from ecs_rl.viewer.live.watch import Front
+from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.live.window import Window
-from ecs_rl.viewer.show import Show
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"
 SIZE = (1280, 720)
@@ -78,13 +78,13 @@ def window_around(plan: Plan, runs: Path) -> Iterator[tuple[Training, Window]]:
     settings = parse_train(arguments, recipes_of, earlier_settings)
     training = prepared(settings)
     run = recorded(training, settings)
-    front = Front.open(training, plan.size)
+    opened = WatchWindow.open(training, plan.size)
     try:
-        yield training, front.window(training, run.path, lambda: None)
+        yield training, opened.window(training, run.path, lambda: None)
     finally:
         training.stop = "the pictures are taken"
         training.close()
-        front.close()
+        opened.close()
 
 
 def train_to(training: Training, share: float) -> None:
@@ -98,7 +98,7 @@ def train_to(training: Training, share: float) -> None:
 def film_part(training: Training, film: Film, seconds: float) -> None:
     """Film the beginning of an episode as the present policy plays it."""
     steps, total = training.session.total_steps, training.steps_total
-    show = Show(training.world.scene, training.agents, seeds=training.exam.seeds)
+    show = LiveEpisode(training.world.scene, training.agents, seeds=training.exam.seeds)
     title = Title(training.world.scene.name, f"{steps:,} steps", steps / total)
     end = film.seconds + seconds
     for _ in film_episode([show], film, lambda picture: title.draw(picture, show), lambda: end):

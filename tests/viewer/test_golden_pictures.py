@@ -18,9 +18,9 @@ import pytest
 from viewer_views import HELP, INSPECTOR, a_comparison, a_grid, a_stage, a_view
 
 from ecs_rl.arrays import F64
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
-from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.stage import draw_stage, fitting
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -29,7 +29,7 @@ MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004
 
 
 def stage(size: tuple[int, int]) -> pygame.Surface:
-    surface, kit, view = pygame.Surface(size), Kit(), a_stage()
+    surface, kit, view = pygame.Surface(size), DrawContext(), a_stage()
     area = surface.get_rect()
     draw_stage(surface, area, view, fitting(view, area, kit), kit)
     return surface
@@ -37,7 +37,7 @@ def stage(size: tuple[int, int]) -> pygame.Surface:
 
 def grid(size: tuple[int, int]) -> pygame.Surface:
     surface = pygame.Surface(size)
-    Grid().draw(surface, surface.get_rect(), a_grid(), Kit())
+    Grid().draw(surface, surface.get_rect(), a_grid(), DrawContext())
     return surface
 
 
@@ -94,7 +94,11 @@ def test_a_picture_looks_like_its_golden(name: str, tmp_path: Path) -> None:
 
 
 def test_a_changed_picture_is_noticed() -> None:
-    surface, kit, view = pygame.Surface((440, 260)), Kit(), replace(a_stage(), forces=(), contacts=(), ending="")
+    surface, kit, view = (
+        pygame.Surface((440, 260)),
+        DrawContext(),
+        replace(a_stage(), forces=(), contacts=(), ending=""),
+    )
     draw_stage(surface, surface.get_rect(), view, fitting(view, surface.get_rect(), kit), kit)
     away = np.abs(pixels(surface) - pixels(pygame.image.load(GOLDENS / "stage-small.png")))
     assert away.mean() > MEAN or (away.max(axis=2) > FAR).mean() > FAR_SHARE

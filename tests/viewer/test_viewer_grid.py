@@ -12,8 +12,8 @@ from viewer_views import a_grid
 
 from ecs_rl.components import Clock
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend, scale_of
-from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.live.gridwatch import BRIGHTEST, GridWatch
 from ecs_rl.world import World
 
@@ -81,7 +81,7 @@ def test_bodies_that_are_large_enough_and_those_on_rails_keep_their_size() -> No
 
 
 def test_the_legend_is_drawn_as_far_as_there_is_room() -> None:
-    kit, view = Kit(), a_grid(4)
+    kit, view = DrawContext(), a_grid(4)
     inked = []
     for width in (10, 250, 900):
         surface = pygame.Surface((900, 26))
@@ -96,4 +96,4 @@ def test_a_grid_whose_bodies_are_lost_is_drawn() -> None:
     view = a_grid(4)
     lost = tuple(replace(role, position=np.full((4, 2), np.nan)) for role in view.roles)
     surface = pygame.Surface((300, 200))
-    Grid().draw(surface, surface.get_rect(), replace(view, roles=lost), Kit())
+    Grid().draw(surface, surface.get_rect(), replace(view, roles=lost), DrawContext())

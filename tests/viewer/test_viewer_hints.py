@@ -10,10 +10,10 @@ import pygame
 import pytest
 from viewer_views import HINTS, STATUS, a_grid, a_view
 
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.panels.floating import modes_width
 from ecs_rl.viewer.panels.hints import fitting_hints, hints_width
-from ecs_rl.viewer.panels.overlays import modes_width
 from ecs_rl.viewer.panels.status import _words, draw_status
 from ecs_rl.viewer.text import Text
 from ecs_rl.viewer.view import Modes, View
@@ -46,7 +46,7 @@ def test_hints_lie_at_the_lower_edge_of_the_stage_beside_the_scale(size: tuple[i
 
 
 def test_as_many_hints_are_shown_as_fit() -> None:
-    kit = Kit()
+    kit = DrawContext()
     assert fitting_hints(HINTS, 2000, kit) == HINTS
     assert fitting_hints(HINTS, 0, kit) == ()
     some = fitting_hints(HINTS, 300, kit)
@@ -66,7 +66,7 @@ def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
 
 
 def test_mode_chips_name_their_key_where_there_is_room() -> None:
-    kit, modes = Kit(), Modes(True, True, True, True, True)
+    kit, modes = DrawContext(), Modes(True, True, True, True, True)
     roomy, tight = modes_width(modes, 1200, kit), modes_width(modes, 420, kit)
     assert tight < roomy
     for room in (0, 40, 150, 420, 900):
@@ -84,15 +84,15 @@ def test_play_mode_has_no_numbers_of_training() -> None:
     assert "steps" not in words
     for width in (320, 640, 1280):
         surface = pygame.Surface((width, 34))
-        draw_status(surface, surface.get_rect(), playing, Kit())
+        draw_status(surface, surface.get_rect(), playing, DrawContext())
 
 
 def test_the_first_hint_of_the_status_line_stays_longest() -> None:
-    surface, kit = pygame.Surface((330, 34)), Kit()
+    surface, kit = pygame.Surface((330, 34)), DrawContext()
     crowded = replace(STATUS, hint="F1 help · F3 profiler · Tab mind", run="")
     draw_status(surface, surface.get_rect(), crowded, kit)
     alone = pygame.Surface((330, 34))
-    draw_status(alone, alone.get_rect(), replace(crowded, hint="F1 help"), Kit())
+    draw_status(alone, alone.get_rect(), replace(crowded, hint="F1 help"), DrawContext())
     assert (pygame.surfarray.array3d(surface) == pygame.surfarray.array3d(alone)).all()
 
 

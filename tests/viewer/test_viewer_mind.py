@@ -17,7 +17,7 @@ from ecs_rl.components import Onlooker
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import PLAYING
-from ecs_rl.viewer.mind import KNOWN, WINDOW, Fate, MindLog, Moment, came
+from ecs_rl.viewer.mind_log import KNOWN, WINDOW, Fate, MindLog, Moment, came
 from ecs_rl.world import World
 
 NAN = math.nan

@@ -16,8 +16,8 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.viewer import sprites
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.stage import draw_role
 from ecs_rl.viewer.view import RoleView, SpriteView
 from ecs_rl.world import World
@@ -45,7 +45,7 @@ def ship(tmp_path: Path) -> Path:
 
 def drawn(role: RoleView, *, chosen: bool = False, camera: Camera = CAMERA) -> pygame.Surface:
     surface = pygame.Surface((200, 200))
-    draw_role(surface, role, (200, 200, 200), camera, Kit(), chosen=chosen)
+    draw_role(surface, role, (200, 200, 200), camera, DrawContext(), chosen=chosen)
     return surface
 
 
@@ -75,7 +75,7 @@ def test_its_rim_has_no_dark_edge_on_a_light_ground(tmp_path: Path) -> None:
     pygame.image.save(picture, tmp_path / "red.png")
     surface = pygame.Surface((200, 200))
     surface.fill((255, 255, 255))
-    draw_role(surface, a_ship(tmp_path / "red.png", 0.4), (200, 200, 200), CAMERA, Kit())
+    draw_role(surface, a_ship(tmp_path / "red.png", 0.4), (200, 200, 200), CAMERA, DrawContext())
     assert pygame.surfarray.array3d(surface)[:, :, 0].min() >= 215, "only red, white, and what is between them"
 
 

@@ -10,7 +10,7 @@ import pygame
 import pytest
 import viewer_views  # noqa: F401  starts the fonts
 
-from ecs_rl.viewer import numbers
+from ecs_rl.viewer import number_formats as numbers
 from ecs_rl.viewer.text import FILES, FONTS, KEPT, Text
 
 

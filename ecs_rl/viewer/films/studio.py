@@ -11,12 +11,12 @@ import pygame
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.scene.arena import Scene
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.films.encoder import Film, check_film
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.numbers import signed
+from ecs_rl.viewer.live_episode import Ended, LiveEpisode
+from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
-from ecs_rl.viewer.show import Ended, Show
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting
 from ecs_rl.viewer.text import LARGE
 from ecs_rl.viewer.view import Modes, PaneView, StatusView, View
@@ -31,7 +31,7 @@ FORMATS = {".mp4": ((1280, 720), 30.0), ".gif": ((800, 450), 20.0)}
 Draw = Callable[[pygame.Surface], None]
 
 
-def record_play(shows: Sequence[Show], path: Path, *, speed: float = 1.0) -> Iterator[list[Ended]]:
+def record_play(shows: Sequence[LiveEpisode], path: Path, *, speed: float = 1.0) -> Iterator[list[Ended]]:
     """Film all episodes of these shows, side by side if there are several, and yield how each one ended on each.
 
     A film that is not played to its end is thrown away.
@@ -54,7 +54,7 @@ def record_play(shows: Sequence[Show], path: Path, *, speed: float = 1.0) -> Ite
             yield [show.ended[0] for show in shows]
 
 
-def plain_view(shows: Sequence[Show]) -> View:
+def plain_view(shows: Sequence[LiveEpisode]) -> View:
     """Return what a film shows: the stage and the mind, or several stages, nothing of a window."""
     show = shows[0]
     status = StatusView(show.scene.name, state="playing", steps=None, speed_asked=show.speed, hint="")
@@ -64,7 +64,7 @@ def plain_view(shows: Sequence[Show]) -> View:
     return View(status, modes, stage=show.stage(), mind=show.mind.view())
 
 
-def pane_of(show: Show) -> PaneView:
+def pane_of(show: LiveEpisode) -> PaneView:
     """Return a show as one of several side by side."""
     tone = show.outcome.tone if show.outcome is not None else "plain"
     stage = replace(show.stage(), caption=show.short_caption)
@@ -85,7 +85,7 @@ def shoot_clip(
 
     `text` and a bar of `share` tell how far training is. `longest` says, ever again, how many seconds it may take.
     """
-    show = Show(scene, agents, seeds=seeds)
+    show = LiveEpisode(scene, agents, seeds=seeds)
     try:
         yield
         with Film(path, CLIP_SIZE, CLIP_FPS) as film:
@@ -101,7 +101,7 @@ def shoot_clip(
 
 
 def film_episode(
-    shows: Sequence[Show], film: Film, draw: Draw, longest: Callable[[], float] = lambda: math.inf
+    shows: Sequence[LiveEpisode], film: Film, draw: Draw, longest: Callable[[], float] = lambda: math.inf
 ) -> Iterator[None]:
     """Film the episode that the shows are at until all have ended it, or the film is this long."""
     picture = pygame.Surface(film.size)
@@ -131,9 +131,9 @@ class Title:
         self.scene, self.text, self.share = scene, text, share
         self.stopped_after: float | None = None
         """Seconds after which the film stops in the middle of the episode."""
-        self.kit = Kit(1.25)
+        self.kit = DrawContext(1.25)
 
-    def draw(self, surface: pygame.Surface, show: Show) -> None:
+    def draw(self, surface: pygame.Surface, show: LiveEpisode) -> None:
         """Draw the show's picture of this moment."""
         ended = show.ended[0] if show.ended else None
         stage = replace(show.stage(), caption="")

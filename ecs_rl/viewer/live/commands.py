@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pygame
 
 from ecs_rl.viewer.live.gridwatch import GridWatch
-from ecs_rl.viewer.numbers import speed
+from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.view import HelpGroup
 
 if TYPE_CHECKING:
+    from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live.window import Window
-    from ecs_rl.viewer.live.work import Work
 
 CTRL = pygame.KMOD_CTRL | pygame.KMOD_META
 SPEEDS = (*(2.0**power for power in range(-4, 7)), math.inf)
@@ -84,10 +84,10 @@ def _pick_arena(window: Window, by: int) -> None:
 
 
 def _pick_checkpoint(window: Window, by: int) -> None:
-    if window.shelf is None or len(window.shows) > 1:
+    if window.checkpoints is None or len(window.shows) > 1:
         window.say("there is nothing else to choose from here", "warn")
         return
-    label = window.shelf.turn(by, window.shows)
+    label = window.checkpoints.turn(by, window.shows)
     window.say(f"on the stage: {label}" if label else "there is no checkpoint yet", "plain" if label else "warn")
 
 
@@ -106,16 +106,16 @@ def _poke(window: Window) -> None:
 
 
 def _toggle_grid(window: Window) -> None:
-    assert window.work is not None
-    window.grid = GridWatch(window.work.training.world) if window.grid is None else None
+    assert window.background is not None
+    window.grid = GridWatch(window.background.training.world) if window.grid is None else None
 
 
-def _when_training(window: Window, run: Callable[[Work], None]) -> None:
+def _when_training(window: Window, run: Callable[[BackgroundTraining], None]) -> None:
     """Do this to the training while it goes on; say so if it does not."""
-    if window.work is None or window.work.is_saved:
+    if window.background is None or window.background.is_saved:
         window.say("training is over", "warn")
     else:
-        run(window.work)
+        run(window.background)
 
 
 def _toggle_turbo(window: Window) -> None:

@@ -11,8 +11,8 @@ from ecs_rl.viewer.live.commands import help_groups, hints
 from ecs_rl.viewer.view import LearningView, Modes, StatusView, Toast, Tone, View
 
 if TYPE_CHECKING:
+    from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live.window import Window
-    from ecs_rl.viewer.live.work import Work
 
 READABLE = 0.2
 """Seconds for which the status line stays as it is."""
@@ -41,8 +41,8 @@ class Rates:
         if now >= self._learning_due and window.history is not None:
             self._learning_due = now + LEARNING_EVERY
             self.learning = window.history.refresh()
-            if window.work is not None:
-                self._measure(window.work.training.session.total_steps, now)
+            if window.background is not None:
+                self._measure(window.background.training.session.total_steps, now)
 
     def _measure(self, steps: int, now: float) -> None:
         passed = now - self._since
@@ -55,17 +55,17 @@ def view(window: Window, seconds: float) -> View:
     """Return what to show, so many seconds after the last frame."""
     rates, panels, shows, grid = window.rates, window.panels, window.shows, window.grid
     rates.look(window)
-    if window.programme is not None:
+    if window.playlist is not None:
         for number, show in enumerate(shows):
-            show.note = window.programme.note(number, shows)
-    trains, alone = window.work is not None, len(shows) == 1
+            show.note = window.playlist.note(number, shows)
+    trains, alone = window.background is not None, len(shows) == 1
     on_stage = window.show if grid is None and alone else None
     selected = window.selected if on_stage is not None else None
     return View(
         status=rates.status or status(window),
         modes=Modes(
             paused=window.show.paused,
-            training_paused=window.work is not None and window.work.paused,
+            training_paused=window.background is not None and window.background.paused,
             turbo=window.turbo,
             sampled=window.show.sampled if grid is None else None,
             recording=window.recorder.film is not None,
@@ -79,7 +79,10 @@ def view(window: Window, seconds: float) -> View:
         help=help_groups(trains=trains) if "help" in panels else None,
         toasts=_toasts(window),
         hints=hints(
-            trains=trains, grid=grid is not None, paused=window.show.paused, choice=window.shelf is not None and alone
+            trains=trains,
+            grid=grid is not None,
+            paused=window.show.paused,
+            choice=window.checkpoints is not None and alone,
         ),
         panes=() if alone else tuple(pane_of(show) for show in shows),
     )
@@ -87,7 +90,7 @@ def view(window: Window, seconds: float) -> View:
 
 def status(window: Window) -> StatusView:
     """Return the line at the top."""
-    show, work = window.show, window.work
+    show, work = window.show, window.background
     reached = None if show.paused else show.reached
     name, state = show.scene.name, "paused" if show.paused else "playing"
     if work is None:
@@ -109,7 +112,7 @@ def status(window: Window) -> StatusView:
     )
 
 
-def _state(work: Work) -> tuple[str, Tone]:
+def _state(work: BackgroundTraining) -> tuple[str, Tone]:
     """Return what the training does, and whether that is good news."""
     training = work.training
     if work.is_saved:

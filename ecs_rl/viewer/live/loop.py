@@ -51,13 +51,13 @@ class Loop:
         except DisplayLost:
             raise
         except Exception as error:  # a mistake of the window's own must not take the training along
-            if self.window.work is None:
+            if self.window.background is None:
                 raise
             if isinstance(error, EcsRlError):
                 raise DisplayLost(str(error)) from error
             traceback.print_exc()
             raise DisplayLost(f"a mistake of ours: {error!r}") from error
-        work = self.window.work
+        work = self.window.background
         least = LEAST if work is not None and work.busy else 0.0
         self._next = max(self._next + FRAME, self._marked + least * FRAME)
         self._work(self._next)
@@ -71,7 +71,7 @@ class Loop:
             self._draw()
 
     def _draw(self) -> None:
-        window, work = self.window, self.window.work
+        window, work = self.window, self.window.background
         passed = min(self._marked - self.drawn_at, LONGEST)
         self.drawn_at = self._marked
         share = WHILE_TRAINING if work is not None and work.busy else ALONE
@@ -88,7 +88,7 @@ class Loop:
         self.parts = {}
 
     def _work(self, until: float) -> None:
-        work = self.window.work
+        work = self.window.background
         if work is not None:
             work.run(until)
             self._mark("train")

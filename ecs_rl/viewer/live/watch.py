@@ -10,13 +10,13 @@ from time import perf_counter
 
 from ecs_rl.training import Training
 from ecs_rl.viewer.history import History
+from ecs_rl.viewer.live.background import BackgroundTraining
+from ecs_rl.viewer.live.checkpoint_list import NEWEST, CheckpointList
 from ecs_rl.viewer.live.display import Display, DisplayLost
 from ecs_rl.viewer.live.loop import Loop
-from ecs_rl.viewer.live.programme import Programme
-from ecs_rl.viewer.live.shelf import NEWEST, Shelf
+from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.window import Window
-from ecs_rl.viewer.live.work import Work
-from ecs_rl.viewer.show import Show
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 EPISODES = 8
 """How many of the evaluation's episodes the stage has at hand: all of them are played, and only one is seen."""
@@ -47,19 +47,19 @@ class Leaving:
 
 
 @dataclass(frozen=True)
-class Front:
+class WatchWindow:
     """What stands before a training: a display, and the show on it."""
 
     display: Display
-    show: Show
+    show: LiveEpisode
 
     @classmethod
-    def open(cls, training: Training, size: tuple[int, int] | None = None) -> Front:
+    def open(cls, training: Training, size: tuple[int, int] | None = None) -> WatchWindow:
         """Open a window for a training; what the scene cannot show is refused now."""
         scene = training.world.scene
         display = Display(f"{scene.name} - ecs_rl", size)
         try:
-            return cls(display, Show(scene, training.agents, seeds=training.exam.seeds[:EPISODES], label=NEWEST))
+            return cls(display, LiveEpisode(scene, training.agents, seeds=training.exam.seeds[:EPISODES], label=NEWEST))
         except BaseException:
             display.close()
             raise
@@ -71,8 +71,8 @@ class Front:
             [self.show],
             folder=run,
             run="/".join(run.parts[-2:]),
-            work=Work(training, after_tick),
-            shelf=Shelf(run, training.agents),
+            background=BackgroundTraining(training, after_tick),
+            checkpoints=CheckpointList(run, training.agents),
             history=History(run, solved_at=training.exam.solved_at, steps_total=training.steps_total),
         )
 
@@ -83,16 +83,16 @@ class Front:
 
 
 def watch_training(
-    front: Front, training: Training, run: Path, *, after_tick: Callable[[], None], attended: bool
+    opened: WatchWindow, training: Training, run: Path, *, after_tick: Callable[[], None], attended: bool
 ) -> None:
     """Show a training while it runs, until it is over or the window is closed; a window that dies leaves it running.
 
     Whoever called goes on with it then, from the end of the present tick.
     """
-    window = front.window(training, run, after_tick)
-    work = window.work
+    window = opened.window(training, run, after_tick)
+    work = window.background
     assert work is not None
-    leaving = Leaving(window, attended=attended and front.display.seen)
+    leaving = Leaving(window, attended=attended and opened.display.seen)
 
     def over() -> bool:
         if training.stop:
@@ -109,20 +109,28 @@ def watch_training(
         print(f"train.py: the window is gone ({lost}){told}", file=sys.stderr)
     finally:
         window.recorder.end(window)
-        front.close()
+        opened.close()
     work.finish_tick()
 
 
 def watch_play(
-    shows: Sequence[Show], display: Display, folder: Path, programme: Programme, shelf: Shelf | None, *, attended: bool
+    shows: Sequence[LiveEpisode],
+    display: Display,
+    folder: Path,
+    playlist: Playlist,
+    checkpoints: CheckpointList | None,
+    *,
+    attended: bool,
 ) -> None:
-    """Play the programme in a window until it is closed."""
-    history = None if shelf is None else History(shelf.run, solved_at=shows[0].scene.solved_at)
+    """Play the playlist in a window until it is closed."""
+    history = None if checkpoints is None else History(checkpoints.run, solved_at=shows[0].scene.solved_at)
     name = "/".join(folder.parts[-2:])
-    window = Window(display, shows, folder=folder, run=name, shelf=shelf, history=history, programme=programme)
+    window = Window(
+        display, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist
+    )
     leaving = Leaving(window, attended=attended and display.seen)
     try:
-        Loop(window).run(lambda: programme.is_over and leaving.is_due("every episode had its turn"))
+        Loop(window).run(lambda: playlist.is_over and leaving.is_due("every episode had its turn"))
     except KeyboardInterrupt:
         window.closing = True  # as the close box does: what was played is told
     except DisplayLost as lost:

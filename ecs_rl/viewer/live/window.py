@@ -18,18 +18,18 @@ from ecs_rl.viewer.films.recorder import Recorder
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.inspector import pick
-from ecs_rl.viewer.layout import Layout
 from ecs_rl.viewer.live import hud
+from ecs_rl.viewer.live.background import BackgroundTraining
+from ecs_rl.viewer.live.checkpoint_list import CheckpointList
 from ecs_rl.viewer.live.commands import BY_NAME, Call, command_for
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.gridwatch import GridWatch
 from ecs_rl.viewer.live.mouse import Mouse
-from ecs_rl.viewer.live.programme import Programme
-from ecs_rl.viewer.live.shelf import Shelf
-from ecs_rl.viewer.live.work import Work
+from ecs_rl.viewer.live.playlist import Playlist
+from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.profiler import Profiler
-from ecs_rl.viewer.show import Show
 from ecs_rl.viewer.view import Point, Tone, View
+from ecs_rl.viewer.window_layout import Layout
 
 Pixel = tuple[float, float]
 REACH = 10
@@ -53,17 +53,17 @@ class Window:
     def __init__(
         self,
         display: Display,
-        shows: Sequence[Show],
+        shows: Sequence[LiveEpisode],
         *,
         folder: Path,
         run: str = "",
-        work: Work | None = None,
-        shelf: Shelf | None = None,
+        background: BackgroundTraining | None = None,
+        checkpoints: CheckpointList | None = None,
         history: History | None = None,
-        programme: Programme | None = None,
+        playlist: Playlist | None = None,
     ) -> None:
         self.display, self.shows, self.run = display, list(shows), run
-        self.work, self.shelf, self.history, self.programme = work, shelf, history, programme
+        self.background, self.checkpoints, self.history, self.playlist = background, checkpoints, history, playlist
         self.painter = Painter(display.dpi_scale)
         self.profiler, self.recorder, self.mouse = Profiler(), Recorder(folder), Mouse()
         self.panels = {"mind", "learning"} if history is not None else {"mind"}
@@ -83,7 +83,7 @@ class Window:
         self.layout: Layout = self.painter.layout(display.surface.get_size())
 
     @property
-    def show(self) -> Show:
+    def show(self) -> LiveEpisode:
         """The first show."""
         return self.shows[0]
 
@@ -102,7 +102,7 @@ class Window:
         if event.type in (pygame.KEYDOWN, pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEWHEEL):
             self.touched_at = perf_counter()
         if event.type == pygame.KEYDOWN:
-            found = command_for(event, trains=self.work is not None)
+            found = command_for(event, trains=self.background is not None)
             return [(found,)] if found is not None else []
         if event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
             self.stale = True
@@ -147,16 +147,16 @@ class Window:
         except SceneError as error:  # such as a rule that fails where only a kick can bring a body
             self.say(str(error), "bad")
             self.new_episode()
-        if self.programme is not None:
-            self.programme.look(self.shows)
+        if self.playlist is not None:
+            self.playlist.look(self.shows)
         else:
             for show in self.shows:
                 show.ended.clear()
 
     def new_episode(self) -> None:
         """Begin the next episode, on every show."""
-        if self.programme is not None:
-            self.programme.go_on(self.shows)
+        if self.playlist is not None:
+            self.playlist.go_on(self.shows)
             return
         for show in self.shows:
             show.new_episode()
@@ -165,9 +165,9 @@ class Window:
         """Bring the arena that is chosen in the grid to the stage."""
         if self.grid is None:
             return
-        assert self.work is not None
+        assert self.background is not None
         chosen = self.grid.selected
-        self.show.adopt(self.work.training.world, chosen, f"training arena {chosen}")
+        self.show.adopt(self.background.training.world, chosen, f"training arena {chosen}")
         self.grid, self.selected = None, None
 
     # --- mouse ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import pygame
 
-from ecs_rl.viewer.kit import Kit
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RULE, mix
 from ecs_rl.viewer.panels.hints import cap_width, draw_cap
 from ecs_rl.viewer.text import LARGE, NORMAL, SMALL
@@ -33,10 +33,10 @@ class Sheet:
     widths: tuple[int, ...]
     words_at: tuple[int, ...]
     size: tuple[int, int]
-    kit: Kit
+    kit: DrawContext
 
 
-def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], kit: Kit) -> None:
+def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], kit: DrawContext) -> None:
     """Darken the whole window and show every key."""
     size = surface.get_size()
     sheet = sheet_for(groups, size, kit.scale)
@@ -53,13 +53,13 @@ def sheet_for(groups: tuple[HelpGroup, ...], size: tuple[int, int], scale: float
     """Return the sheet with the largest letters that fits a window; among those the one with the fewest columns."""
     for shrink in SHRINKS:
         for count in range(1, min(MOST_COLUMNS, max(1, len(groups))) + 1):
-            sheet = _sheet(_shared_out(groups, count), Kit(scale * shrink))
+            sheet = _sheet(_shared_out(groups, count), DrawContext(scale * shrink))
             if sheet.size[0] <= size[0] - 2 * MARGIN and sheet.size[1] <= size[1] - 2 * MARGIN:
                 return sheet
     return sheet
 
 
-def _sheet(columns: Columns, kit: Kit) -> Sheet:
+def _sheet(columns: Columns, kit: DrawContext) -> Sheet:
     rows = [[row for group in column for row in group.keys] for column in columns]
     words_at = [max((_caps(keys, kit) for keys, _ in each), default=0) + kit.px(10) for each in rows]
     words = [max((kit.text.width(does, NORMAL - 0.5) for _, does in each), default=0) for each in rows]
@@ -71,7 +71,7 @@ def _sheet(columns: Columns, kit: Kit) -> Sheet:
     return Sheet(columns, tuple(widths), tuple(words_at), size, kit)
 
 
-def _caps(keys: str, kit: Kit) -> int:
+def _caps(keys: str, kit: DrawContext) -> int:
     return sum(cap_width(key, kit) + kit.px(4) for key in keys.split(" ")) - kit.px(4)
 
 
@@ -102,7 +102,9 @@ def _paint(surface: pygame.Surface, sheet: Sheet) -> None:
         left += wide + kit.px(BETWEEN)
 
 
-def _paint_group(surface: pygame.Surface, group: HelpGroup, at: tuple[int, float], words_at: int, kit: Kit) -> None:
+def _paint_group(
+    surface: pygame.Surface, group: HelpGroup, at: tuple[int, float], words_at: int, kit: DrawContext
+) -> None:
     left, top = at
     title_at = (left, top + 18 * kit.scale)
     kit.text.draw(surface, group.title.upper(), title_at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))

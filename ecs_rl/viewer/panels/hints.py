@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pygame
 
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.palette import DIM, FAINT, RAISED, RULE, TEXT, mix
 from ecs_rl.viewer.text import SMALL
 
@@ -14,13 +14,15 @@ STRIP = 26
 Hints = tuple[tuple[str, str], ...]
 
 
-def cap_width(key: str, kit: Kit, size: float = SMALL) -> int:
+def cap_width(key: str, kit: DrawContext, size: float = SMALL) -> int:
     """Return how many pixels a key cap takes."""
     least, room = (20, 10) if size >= SMALL else (16, 8)
     return max(kit.px(least), kit.text.width(key, size) + kit.px(room))
 
 
-def draw_cap(surface: pygame.Surface, key: str, left: float, middle: float, kit: Kit, *, small: bool = False) -> int:
+def draw_cap(
+    surface: pygame.Surface, key: str, left: float, middle: float, kit: DrawContext, *, small: bool = False
+) -> int:
     """Draw a key cap, a small one fainter; return where it ends to the right."""
     size = SMALL - 1 if small else SMALL
     cap = pygame.Rect(round(left), 0, cap_width(key, kit, size), kit.px(15 if small else 18))
@@ -30,34 +32,34 @@ def draw_cap(surface: pygame.Surface, key: str, left: float, middle: float, kit:
     return cap.right
 
 
-def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, kit: Kit) -> int:
+def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, kit: DrawContext) -> int:
     """Draw the key that hides a panel, ending at `right`; return where it begins."""
     left = right - cap_width(key, kit, SMALL - 1)
     draw_cap(surface, key, left, middle, kit, small=True)
     return left
 
 
-def hints_width(hints: Hints, kit: Kit) -> int:
+def hints_width(hints: Hints, kit: DrawContext) -> int:
     """Return how many pixels some hints take side by side."""
     caps = sum(cap_width(key, kit, SMALL - 1) + kit.px(3) for keys, _ in hints for key in keys.split(" "))
     words = sum(kit.px(3) + kit.text.width(does, SMALL) + kit.px(14) for _, does in hints)
     return caps + words - (kit.px(14) if hints else 0)
 
 
-def draw_hints(surface: pygame.Surface, area: pygame.Rect, hints: Hints, kit: Kit) -> None:
+def draw_hints(surface: pygame.Surface, area: pygame.Rect, hints: Hints, kit: DrawContext) -> None:
     """Draw as many hints as fit, ending at the area's right edge."""
     if hints and area.w > 0 and area.h > 0:
         kit.layers.draw(surface, area, "hints", hints, lambda strip: _paint(strip, hints, kit), clear=True)
 
 
-def fitting_hints(hints: Hints, room: int, kit: Kit) -> Hints:
+def fitting_hints(hints: Hints, room: int, kit: DrawContext) -> Hints:
     """Return as many of the first hints as fit side by side."""
     while hints and hints_width(hints, kit) > room:
         hints = hints[:-1]
     return hints
 
 
-def _paint(surface: pygame.Surface, hints: Hints, kit: Kit) -> None:
+def _paint(surface: pygame.Surface, hints: Hints, kit: DrawContext) -> None:
     w, h = surface.get_size()
     shown = fitting_hints(hints, w, kit)
     x, y = float(w - hints_width(shown, kit)), h // 2

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pygame
 
-from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.numbers import count, short
+from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.number_formats import count, short
 from ecs_rl.viewer.palette import GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.panels.hints import draw_head_key
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_nothing, draw_points, draw_whiskers, reach
@@ -22,13 +22,13 @@ KEY, KEY_ROOM, KEYED = "M", 22, 420
 """The key that hides the drawer takes a little room to the right of one that is so wide."""
 
 
-def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: LearningView, kit: Kit) -> None:
+def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: LearningView, kit: DrawContext) -> None:
     """Draw the drawer."""
     if area.w > kit.px(80) and area.h > kit.px(60):
         kit.layers.draw(surface, area, "learning", learning, lambda picture: _paint(picture, learning, kit))
 
 
-def places(size: tuple[int, int], others: int, kit: Kit) -> tuple[pygame.Rect, list[pygame.Rect]]:
+def places(size: tuple[int, int], others: int, kit: DrawContext) -> tuple[pygame.Rect, list[pygame.Rect]]:
     """Return the rectangle of the large plot, and as many small ones as there is room for, in two rows."""
     w, h = size
     edge, gap = kit.px(EDGE), kit.px(18)
@@ -48,7 +48,7 @@ def places(size: tuple[int, int], others: int, kit: Kit) -> tuple[pygame.Rect, l
     return large, small
 
 
-def _paint(surface: pygame.Surface, learning: LearningView, kit: Kit) -> None:
+def _paint(surface: pygame.Surface, learning: LearningView, kit: DrawContext) -> None:
     surface.fill(PANEL)
     surface.fill(NIGHT, (0, 0, surface.get_width(), kit.px(1)))
     if surface.get_width() >= kit.px(KEYED):
@@ -67,13 +67,13 @@ def _x_reach(learning: LearningView) -> tuple[float, float]:
     return 0.0, max([1.0, *last])
 
 
-def _area(rect: pygame.Rect, kit: Kit, *, below: bool) -> pygame.Rect:
+def _area(rect: pygame.Rect, kit: DrawContext, *, below: bool) -> pygame.Rect:
     left, top, under = kit.px(40), kit.px(HEAD), kit.px(18 if below else 8)
     return pygame.Rect(rect.x + left, rect.y + top, max(4, rect.w - left), max(4, rect.h - top - under))
 
 
 def _paint_returns(
-    surface: pygame.Surface, rect: pygame.Rect, learning: LearningView, x: tuple[float, float], kit: Kit
+    surface: pygame.Surface, rect: pygame.Rect, learning: LearningView, x: tuple[float, float], kit: DrawContext
 ) -> None:
     area = _area(rect, kit, below=True)
     returns, exams = learning.returns, learning.evaluations
@@ -103,7 +103,7 @@ def _paint_returns(
             _star(surface, (float(at[0]), float(at[1])), 6.5 * kit.scale)
 
 
-def _solved(surface: pygame.Surface, axes: Axes, value: float, kit: Kit) -> None:
+def _solved(surface: pygame.Surface, axes: Axes, value: float, kit: DrawContext) -> None:
     y = round(axes.at(np.array(0.0), np.array(value))[1])
     dash = kit.px(5)
     for left in range(axes.area.left, axes.area.right, 2 * dash):
@@ -123,7 +123,7 @@ def _star(surface: pygame.Surface, at: tuple[float, float], radius: float) -> No
 
 
 def _paint_small(
-    surface: pygame.Surface, rect: pygame.Rect, lines: tuple[Series, ...], x: tuple[float, float], kit: Kit
+    surface: pygame.Surface, rect: pygame.Rect, lines: tuple[Series, ...], x: tuple[float, float], kit: DrawContext
 ) -> None:
     area = _area(rect, kit, below=False)
     if len(lines) == 1:
@@ -141,7 +141,9 @@ def _paint_small(
         draw_line(surface, axes, line, LINES[i % len(LINES)], kit.px(1))
 
 
-def _head(surface: pygame.Surface, rect: pygame.Rect, heads: list[tuple[str, Colour]], newest: str, kit: Kit) -> None:
+def _head(
+    surface: pygame.Surface, rect: pygame.Rect, heads: list[tuple[str, Colour]], newest: str, kit: DrawContext
+) -> None:
     """Draw names, which are the legend too, and the newest number; names that do not fit are left out."""
     y = rect.y + kit.px(HEAD) // 2
     shown = kit.text.draw(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pygame
 
+from ecs_rl.viewer.context import DrawContext, part_of
 from ecs_rl.viewer.draw import bar, rounded
-from ecs_rl.viewer.kit import Kit, part_of
-from ecs_rl.viewer.numbers import fixed
+from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
 from ecs_rl.viewer.panels.hints import draw_head_key
 from ecs_rl.viewer.plots import Axes, decimate, reach, runs
@@ -36,7 +36,7 @@ class Plan:
     earned: int
 
 
-def plan(height: int, sees: int, does: int, earned: int, kit: Kit) -> Plan:
+def plan(height: int, sees: int, does: int, earned: int, kit: DrawContext) -> Plan:
     """Return the plan for a panel: lower rows first, then no plot, then fewer rows, the longest section first."""
     heads = 4 * kit.px(HEAD) + 3 * kit.px(GAP) + kit.px(6)
 
@@ -57,7 +57,7 @@ def plan(height: int, sees: int, does: int, earned: int, kit: Kit) -> Plan:
     return Plan(row, counts["sees"], counts["does"], plot, counts["earned"])
 
 
-def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: Kit) -> None:
+def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: DrawContext) -> None:
     """Draw the panel; names and tracks are kept, bars and numbers are drawn in every frame."""
     target = part_of(surface, area)
     if target is None or min(area.size) < kit.px(60):
@@ -72,7 +72,7 @@ def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: K
 class _Sheet:
     """The panel's columns and where its sections begin."""
 
-    def __init__(self, surface: pygame.Surface, sizes: Plan, kit: Kit, names: tuple[str, ...]) -> None:
+    def __init__(self, surface: pygame.Surface, sizes: Plan, kit: DrawContext, names: tuple[str, ...]) -> None:
         self.surface, self.sizes, self.kit = surface, sizes, kit
         w = surface.get_width()
         self.left, self.right = kit.px(EDGE), w - kit.px(EDGE)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pygame
 
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.numbers import count, duration, short, speed, steady
+from ecs_rl.viewer.number_formats import count, duration, short, speed, steady
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, Colour, mix
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.text import LARGE, NORMAL, SMALL, Face
@@ -27,13 +27,13 @@ class Word:
     """Space before it."""
 
 
-def draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: Kit) -> None:
+def draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: DrawContext) -> None:
     """Draw the status line."""
     if area.w > 0 and area.h > 0:
         kit.layers.draw(surface, area, "status", status, lambda picture: _paint(picture, status, kit))
 
 
-def _paint(surface: pygame.Surface, status: StatusView, kit: Kit) -> None:
+def _paint(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> None:
     w, h = surface.get_size()
     surface.fill(PANEL)
     _progress(surface, status, kit)
@@ -48,11 +48,11 @@ def _paint(surface: pygame.Surface, status: StatusView, kit: Kit) -> None:
         x += kit.text.draw(surface, word.text, (x, middle), colour=word.colour, face=word.face).w
 
 
-def _wide(word: Word, kit: Kit) -> int:
+def _wide(word: Word, kit: DrawContext) -> int:
     return kit.px(word.gap) + kit.text.width(word.text, NORMAL, word.face)
 
 
-def _title(surface: pygame.Surface, status: StatusView, kit: Kit, at: tuple[float, float]) -> int:
+def _title(surface: pygame.Surface, status: StatusView, kit: DrawContext, at: tuple[float, float]) -> int:
     """Draw scene, state and run; return where the rest may begin."""
     w = surface.get_width()
     x, y = at
@@ -90,7 +90,7 @@ def _words(status: StatusView) -> list[Word]:
     return [*words, *(Word(hint, 10 * i, MAIN_LINE, gap=16 if i else 20) for i, hint in enumerate(hints))]
 
 
-def _progress(surface: pygame.Surface, status: StatusView, kit: Kit) -> None:
+def _progress(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> None:
     w, h = surface.get_size()
     tall = kit.px(2)
     surface.fill(RAISED if status.steps_total else RULE, (0, h - tall, w, tall))

@@ -8,8 +8,8 @@ import numpy as np
 import pygame
 
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.draw import Tile, arrow, glow, line
-from ecs_rl.viewer.kit import Kit
 from ecs_rl.viewer.palette import DIM, DUSK, FAINT, NIGHT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
 from ecs_rl.viewer.text import SMALL, Anchor
 from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView, RoleView
@@ -29,7 +29,7 @@ SLOW = 0.4
 """Metres per second from which a touch throws sparks."""
 
 
-def draw_force(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit, tick: int) -> None:
+def draw_force(surface: pygame.Surface, force: ForceView, camera: Camera, kit: DrawContext, tick: int) -> None:
     """Draw what an effect does."""
     if force.kind == "thrust":
         _draw_flame(surface, force, camera, tick)
@@ -65,7 +65,7 @@ def _tongue(base: Point, way: Point, length: float, half: float) -> list[Point]:
     return [(x + ux * a * length - uy * b * half, y + uy * a * length + ux * b * half) for a, b in shape]
 
 
-def _draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit) -> None:
+def _draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: DrawContext) -> None:
     strength = math.hypot(*force.force)
     if not (math.isfinite(strength) and strength > 0 and force.strength):
         return
@@ -75,7 +75,7 @@ def _draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: K
     arrow(surface, (x, y), end, WARN, 3.0 * kit.scale)
 
 
-def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: Kit) -> None:
+def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: DrawContext) -> None:
     if not (math.isfinite(force.torque) and force.torque):
         return
     x, y = camera.pixel(force.at)
@@ -89,7 +89,7 @@ def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: 
     arrow(surface, points[-3], points[-1], WARN, 2.5 * kit.scale)
 
 
-def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: Kit) -> None:
+def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: DrawContext) -> None:
     """Draw where a body will be in a moment, and how fast it is."""
     speed = math.hypot(*role.velocity)
     if not (math.isfinite(speed) and speed > 0.15):
@@ -125,7 +125,7 @@ def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: 
         pygame.draw.aalines(surface, mix(DUSK, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in piece])
 
 
-def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, kit: Kit) -> None:
+def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, kit: DrawContext) -> None:
     """Draw a ray, brighter the nearer it hits, with a dot where it does."""
     near = min(max(ray.nearness if math.isfinite(ray.nearness) else 0.0, 0.0), 1.0)
     start, end = camera.pixel(ray.start), camera.pixel(ray.end)
@@ -139,7 +139,7 @@ def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, kit: Kit) ->
         tile.put(surface)
 
 
-def draw_contact(surface: pygame.Surface, contact: ContactView, camera: Camera, kit: Kit, tick: int) -> None:
+def draw_contact(surface: pygame.Surface, contact: ContactView, camera: Camera, kit: DrawContext, tick: int) -> None:
     """Draw a soft light where something touches, and sparks if it does so at speed."""
     x, y = camera.pixel(contact.at)
     speed = contact.speed if math.isfinite(contact.speed) else 0.0
@@ -154,7 +154,7 @@ def draw_contact(surface: pygame.Surface, contact: ContactView, camera: Camera, 
         line(surface, (x + ux * near, y + uy * near), (x + ux * far, y + uy * far), SPARK, 1.2 * kit.scale)
 
 
-def draw_grip(surface: pygame.Surface, grip: tuple[Point, Point], camera: Camera, kit: Kit) -> None:
+def draw_grip(surface: pygame.Surface, grip: tuple[Point, Point], camera: Camera, kit: DrawContext) -> None:
     """Draw the spring between a body and the user's hand."""
     start, end = camera.pixel(grip[0]), camera.pixel(grip[1])
     line(surface, start, end, YELLOW, 1.6 * kit.scale)

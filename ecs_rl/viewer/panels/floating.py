@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pygame
 
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.draw import bar, rounded
-from ecs_rl.viewer.kit import Kit
-from ecs_rl.viewer.numbers import NOTHING
+from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, WARN, Colour, mix, role_colour
 from ecs_rl.viewer.panels.hints import cap_width, draw_head_key
 from ecs_rl.viewer.stage import TONES
@@ -31,7 +31,7 @@ class Chip:
     dot: bool = False
     """A red dot stands before it."""
 
-    def width(self, kit: Kit, *, keyed: bool) -> int:
+    def width(self, kit: DrawContext, *, keyed: bool) -> int:
         """Return how many pixels it takes."""
         key = cap_width(self.key, kit, SMALL - 1) + kit.px(2) if keyed else 0
         return kit.text.width(self.name, SMALL - 0.5) + key + kit.px(18) + (kit.px(11) if self.dot else 0)
@@ -49,7 +49,7 @@ def _chips(modes: Modes) -> list[Chip]:
     return [chip for is_on, chip in chips if is_on]
 
 
-def _shown(modes: Modes, room: int, kit: Kit) -> tuple[list[Chip], bool]:
+def _shown(modes: Modes, room: int, kit: DrawContext) -> tuple[list[Chip], bool]:
     """Return the chips that fit, and whether their keys do too: first the keys go, then the last chips."""
     chips = _chips(modes)
     for keyed in (True, False):
@@ -60,16 +60,18 @@ def _shown(modes: Modes, room: int, kit: Kit) -> tuple[list[Chip], bool]:
     return chips, False
 
 
-def _width(chips: list[Chip], keyed: bool, kit: Kit) -> int:
+def _width(chips: list[Chip], keyed: bool, kit: DrawContext) -> int:
     return kit.px(12) + sum(chip.width(kit, keyed=keyed) + kit.px(6) for chip in chips)
 
 
-def modes_width(modes: Modes, room: int, kit: Kit) -> int:
+def modes_width(modes: Modes, room: int, kit: DrawContext) -> int:
     """Return how many of so many pixels the chips take."""
     return _width(*_shown(modes, room, kit), kit)
 
 
-def draw_modes(surface: pygame.Surface, area: pygame.Rect, modes: Modes, kit: Kit, middle: int | None = None) -> None:
+def draw_modes(
+    surface: pygame.Surface, area: pygame.Rect, modes: Modes, kit: DrawContext, middle: int | None = None
+) -> None:
     """Draw a chip for everything that is not as usual, to the right, at the top unless told at which height."""
     row = pygame.Rect(area.x, 0, area.w, kit.px(22))
     row.centery = area.y + kit.px(19) if middle is None else middle
@@ -77,7 +79,7 @@ def draw_modes(surface: pygame.Surface, area: pygame.Rect, modes: Modes, kit: Ki
         kit.layers.draw(surface, row, "modes", modes, lambda strip: _paint_modes(strip, modes, kit), clear=True)
 
 
-def _paint_modes(surface: pygame.Surface, modes: Modes, kit: Kit) -> None:
+def _paint_modes(surface: pygame.Surface, modes: Modes, kit: DrawContext) -> None:
     chips, keyed = _shown(modes, surface.get_width(), kit)
     left, y = surface.get_width() - _width(chips, keyed, kit) + kit.px(6), surface.get_height() // 2
     for chip in chips:
@@ -96,7 +98,7 @@ def _paint_modes(surface: pygame.Surface, modes: Modes, kit: Kit) -> None:
         left = rect.right + kit.px(6)
 
 
-def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast, ...], kit: Kit) -> None:
+def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast, ...], kit: DrawContext) -> None:
     """Draw messages over the lower edge of the stage, the newest (last) lowest."""
     y = area.bottom - kit.px(30)
     for toast in reversed(toasts[-4:]):
@@ -114,7 +116,7 @@ def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast,
         y -= kit.px(34)
 
 
-def _head(surface: pygame.Surface, key: str, title: str, kit: Kit) -> int:
+def _head(surface: pygame.Surface, key: str, title: str, kit: DrawContext) -> int:
     """Fill a floating panel, draw its title and the key that closes it; return where its first row begins."""
     surface.fill(PANEL)
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
@@ -124,7 +126,7 @@ def _head(surface: pygame.Surface, key: str, title: str, kit: Kit) -> int:
     return kit.px(HEAD)
 
 
-def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileView, kit: Kit) -> None:
+def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileView, kit: DrawContext) -> None:
     """Draw the profiler into the upper left corner of the stage."""
     rows = max(1, min(len(profile.rows), (area.h - kit.px(HEAD + ROW + 10 + 53 + 118)) // kit.px(ROW)))
     tall = kit.px(HEAD + ROW + 10) + rows * kit.px(ROW) + (kit.px(53) if profile.frame else 0)
@@ -134,7 +136,7 @@ def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileVie
         kit.layers.draw(surface, rect, "profile", profile, lambda picture: _paint_profile(picture, profile, rows, kit))
 
 
-def _paint_profile(surface: pygame.Surface, profile: ProfileView, rows: int, kit: Kit) -> None:
+def _paint_profile(surface: pygame.Surface, profile: ProfileView, rows: int, kit: DrawContext) -> None:
     y = _head(surface, "F3", "Milliseconds per frame, by stage", kit)
     right, digits = surface.get_width() - kit.px(PAD), kit.px(58)
     columns = (right - digits - kit.px(70), right - kit.px(70))
@@ -168,7 +170,7 @@ def _largest(rows: tuple[ProfileRow, ...], most: int) -> tuple[ProfileRow, ...]:
     return (*kept[: most - 1], ProfileRow(f"{len(rest)} others", *sums))
 
 
-def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: Kit) -> None:
+def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: DrawContext) -> None:
     w = surface.get_width()
     track = pygame.Rect(kit.px(PAD), y + kit.px(20), w - 2 * kit.px(PAD), kit.px(9))
     spent = sum(ms for _, ms in profile.frame if ms > 0)
@@ -192,12 +194,12 @@ def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: Kit
     surface.fill(TEXT, (min(line, track.right - 1), track.y - kit.px(2), kit.px(1), track.h + kit.px(4)))
 
 
-def both_fit(area: pygame.Rect, kit: Kit) -> bool:
+def both_fit(area: pygame.Rect, kit: DrawContext) -> bool:
     """Tell whether the stage is wide enough for profiler and inspector side by side."""
     return area.w >= kit.px(PROFILE + INSPECTOR + 36)
 
 
-def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: InspectorView, kit: Kit) -> None:
+def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: InspectorView, kit: DrawContext) -> None:
     """Draw an entity's components into the upper right corner of the stage."""
     rows = min(len(inspector.rows), max(0, (area.h - kit.px(HEAD + 126)) // kit.px(ROW)))
     size = min(kit.px(INSPECTOR), area.w - kit.px(24)), kit.px(HEAD + 8) + rows * kit.px(ROW)
@@ -208,7 +210,7 @@ def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: Inspec
         )
 
 
-def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: Kit) -> None:
+def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: DrawContext) -> None:
     w, h = surface.get_size()
     y, unit = _head(surface, "Esc", inspector.title, kit), kit.px(53)
     right = w - kit.px(PAD) - unit

@@ -48,7 +48,7 @@ class Layers:
         surface.blit(self.get(name, area.size, shows, paint, clear=clear), area)
 
 
-class Kit:
+class DrawContext:
     """The tools of one window; make a new one when the scale of the screen changes."""
 
     def __init__(self, scale: float = 1.0) -> None:

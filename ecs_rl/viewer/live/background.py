@@ -12,7 +12,7 @@ Say = Callable[[str, Tone], None]
 _OVER = object()
 
 
-class Work:
+class BackgroundTraining:
     """Runs a training in slices; what somebody asks for in between waits for the end of the tick."""
 
     def __init__(self, training: Training, after: Callable[[], None]) -> None:

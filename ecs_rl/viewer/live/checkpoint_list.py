@@ -1,4 +1,4 @@
-"""The shelf: the checkpoints of a run in order of their steps, and while it trains the newest policy behind them."""
+"""The checkpoints of a run in order of their steps, and while it trains the newest policy behind them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ecs_rl.playback import Player
 from ecs_rl.runs import read_manifest
 from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
 from ecs_rl.scene.arena import Scene
-from ecs_rl.viewer.show import Show
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 NEWEST = "newest policy"
 LAST = 1e18
@@ -30,7 +30,7 @@ class Choice:
     step: float
 
 
-class Shelf:
+class CheckpointList:
     """Knows which policy is on the stage, and finds the one before and after it."""
 
     def __init__(self, run: Path, newest: Mapping[str, Agent] | None = None, now: Path | None = None) -> None:
@@ -46,7 +46,7 @@ class Shelf:
         found.sort(key=lambda choice: choice.step)
         return found if self.newest is None else [*found, Choice(NEWEST, None, math.inf)]
 
-    def turn(self, by: int, shows: list[Show]) -> str:
+    def turn(self, by: int, shows: list[LiveEpisode]) -> str:
         """Put the policy so many places further on the stage, none further than the last; return its label.
 
         One that cannot be used is passed by: the next turn goes on from there.
@@ -56,7 +56,7 @@ class Shelf:
             return ""
         at = bisect_left([choice.step for choice in choices], self.step)
         there = at < len(choices) and choices[at].step == self.step
-        target = at + by if there or by < 0 else at + by - 1  # what is on the stage may be gone from the shelf
+        target = at + by if there or by < 0 else at + by - 1  # what is on the stage may be gone from the list
         chosen = choices[min(max(target, 0), len(choices) - 1)]
         if chosen.step != self.step:
             self.step = chosen.step

@@ -19,8 +19,8 @@ from ecs_rl.scene.roles import Role
 from ecs_rl.schedule import ON_STAGE
 from ecs_rl.training import choosers
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.mind import MindLog
-from ecs_rl.viewer.numbers import signed
+from ecs_rl.viewer.mind_log import MindLog
+from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.shapes import place
 from ecs_rl.viewer.view import Point, StageView, Tone
 from ecs_rl.world import World
@@ -51,7 +51,7 @@ class Ended:
     """Nobody pulled or kicked, and all of it was played by the policy that the show began with, in its mode."""
 
 
-class Show:
+class LiveEpisode:
     """Plays the episodes that `seeds` name, each in an arena of its own, and watches one of them."""
 
     def __init__(
