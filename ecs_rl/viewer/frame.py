@@ -15,7 +15,7 @@ from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, 
 from ecs_rl.viewer.panels.help import draw_help
 from ecs_rl.viewer.panels.hints import STRIP, draw_hints, hints_width
 from ecs_rl.viewer.panels.learning import draw_learning
-from ecs_rl.viewer.panels.mind import draw_mind
+from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.status import draw_status
 from ecs_rl.viewer.panes import corner_of, draw_panes, pane_camera, pane_places, stage_of
 from ecs_rl.viewer.stage import draw_stage, fitting, scale_bar_end

@@ -18,7 +18,7 @@ from ecs_rl.viewer.backdrop import paint_backdrop
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import draw_modes, draw_profile, draw_toasts
 from ecs_rl.viewer.panels.learning import draw_learning
-from ecs_rl.viewer.panels.mind import draw_mind
+from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.status import draw_status
 from ecs_rl.viewer.stage import draw_stage
 
