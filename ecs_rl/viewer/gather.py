@@ -22,6 +22,8 @@ from ecs_rl.viewer.view import (
     NO_POINTS,
     ContactView,
     ForceView,
+    GridRole,
+    GridView,
     GroundView,
     Point,
     RayView,
@@ -104,6 +106,17 @@ class Reader:
             tick=int(self.clock.tick[arena]),
             caption=caption,
         )
+
+    def grid(self, *, selected: int | None = None, ended: F64 | None = None) -> GridView:
+        """Return all arenas as they are."""
+        roles = tuple(
+            GridRole(role.position.copy(), role.angle.copy(), look.outlines, look.discs, look.colour)
+            for role, look in zip(self.arena.roles, self.looks, strict=True)
+        )
+        returns = self.episodes.terms.sum(axis=0)
+        fading = np.zeros(self.world.arenas) if ended is None else ended
+        rails = _rails(self.arena)
+        return GridView(roles, self.ground.segments.copy(), returns, fading, self.bounds, rails, selected)
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 
@@ -228,8 +241,7 @@ def _rays(sensor: Rays, near: list[float], pose: tuple[float, float, float]) -> 
     return views
 
 
-def rails_of(arena: Arena) -> tuple[tuple[Point, Point], ...]:
-    """Return both ends of each rail that the arena itself holds, metres."""
+def _rails(arena: Arena) -> tuple[tuple[Point, Point], ...]:
     return tuple((j.start, j.end) for j in arena.joints if isinstance(j, Groove) and j.a.body is None)
 
 
@@ -243,7 +255,7 @@ def ground_of(arena: Arena, segments: F64) -> GroundView:
     """Return the ground of one arena from its (segments, 2, 2): walls first, then each terrain as one line."""
     walls = tuple(((a[0], a[1]), (b[0], b[1])) for a, b in segments[: len(arena.walls)].tolist())
     lines = tuple(np.concatenate((part[:, 0], part[-1:, 1])) for part in _terrains(arena, segments))
-    return GroundView(walls, lines, rails_of(arena), limits_of(arena))
+    return GroundView(walls, lines, _rails(arena), limits_of(arena))
 
 
 def limits_of(arena: Arena) -> tuple[float, ...]:
@@ -261,9 +273,13 @@ def bounds_of(arena: Arena, segments: F64) -> tuple[Point, Point]:
     size = max(size_of(role) for role in arena.roles)
     reach = max([size, *arms]) * 1.25
     low, high = starts.min(axis=0) - reach, starts.max(axis=0) + reach
-    spans = [segments[:, : len(arena.walls)]]
-    spans += [part[:, 1:-1] for part in _terrains(arena, segments)]  # its ends reach over the edges of the picture
-    points = np.concatenate([span.reshape(-1, 2) for span in spans])
+    spans = [segments[:, : len(arena.walls)].reshape(-1, 2)]
+    first = len(arena.walls)
+    for terrain in arena.terrains:  # its ends lie outside, so that it reaches over the edges of the picture
+        last = first + terrain.points - 1
+        spans.append(segments[:, first + 1 : last - 1].reshape(-1, 2))
+        first = last
+    points = np.concatenate(spans)
     limits = limits_of(arena)
     if len(points):
         low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))

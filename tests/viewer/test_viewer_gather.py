@@ -35,7 +35,6 @@ from ecs_rl.scene import (
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.sensors import Rule
 from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
-from ecs_rl.viewer.live.gridwatch import GridWatch
 from ecs_rl.viewer.shapes import exit_of
 from ecs_rl.world import World
 
@@ -76,13 +75,13 @@ def test_a_firing_engine_is_a_flame_at_the_hull_s_underside(lander: World) -> No
 
 
 def test_reading_changes_nothing(lander: World) -> None:
-    reader, grid = Reader(lander), GridWatch(lander)
+    reader = Reader(lander)
     for _ in range(10):
         lander.tick()
         before = columns_of(lander)
         reader.follow(0)
         reader.stage(0, blend=0.3)
-        grid.view(0.1)
+        reader.grid()
         after = columns_of(lander)
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
@@ -133,7 +132,7 @@ def test_between_two_ticks_bodies_are_between_their_places(lander: World) -> Non
 
 
 def test_the_grid_holds_every_arena(lander: World) -> None:
-    grid = GridWatch(lander).view(0.1)
+    grid = Reader(lander).grid(selected=2)
     assert grid.roles[0].position.shape == (3, 2)
     assert grid.ground.shape == (3, 10, 2, 2)
     assert grid.returns.shape == grid.ended.shape == (3,)

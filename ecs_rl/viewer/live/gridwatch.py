@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.gather import Reader, rails_of
-from ecs_rl.viewer.view import GridRole, GridView
+from ecs_rl.viewer.gather import Reader
+from ecs_rl.viewer.view import GridView
 from ecs_rl.world import World
 
 FADE = 0.5
@@ -37,23 +38,8 @@ class GridWatch:
 
     def view(self, seconds: float) -> GridView:
         """Return all arenas now, so many seconds after the last look."""
-        reader = self._reader
-        returns, ended = reader.episodes.terms.sum(axis=0), self._flashes(seconds)
-        roles = tuple(
-            GridRole(role.position.copy(), role.angle.copy(), look.outlines, look.discs, look.colour)
-            for role, look in zip(self.world.arena.roles, reader.looks, strict=True)
-        )
-        return GridView(
-            roles,
-            reader.ground.segments.copy(),
-            returns,
-            ended,
-            reader.bounds,
-            rails_of(self.world.arena),
-            self.selected,
-            bars=self._followed(returns, seconds),
-            scale=self._scale(returns),
-        )
+        view = self._reader.grid(selected=self.selected, ended=self._flashes(seconds))
+        return replace(view, bars=self._followed(view.returns, seconds), scale=self._scale(view.returns))
 
     def _flashes(self, seconds: float) -> F64:
         """Return how brightly each arena shows that its episode has just ended, calmer the more of them end."""
