@@ -11,8 +11,9 @@ from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import Manifest, read_metadata
 from ecs_rl.runs.layout import CHECKPOINTS
 from ecs_rl.scene.arena import Scene
-from ecs_rl.scene.loader import load_scene, scene_names, scene_of
+from ecs_rl.scene.loader import load_scene, scene_of
 from ecs_rl.scene.sources import Sources, read_sources
+from ecs_rl.shipped import scene_names
 
 LARGEST = 16_000_000
 """Bytes of the largest file that is looked at because a checkpoint names it."""

@@ -13,7 +13,7 @@ from command_runs import BALANCE, TINY, Told, changed_balance, play, train
 from ecs_rl.playback import Player
 from ecs_rl.runs import read_checkpoint, read_manifest, write_checkpoint
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.viewer.live.shelf import Choice, Shelf
+from ecs_rl.viewer.live.checkpoint_list import CheckpointList, Choice
 
 ONE = ("--headless", "--json", "--episodes", 1)
 
@@ -181,7 +181,7 @@ def test_starting_from_a_checkpoint_runs_nothing_that_it_names(run: Path, tmp_pa
 def test_turning_to_another_checkpoint_in_the_window_runs_nothing_that_it_names(run: Path, tmp_path: Path) -> None:
     marker = trap(tmp_path / "evil.py", run)
     best = run / "checkpoints" / "best.safetensors"
-    assert Shelf(run).agents(Choice("best", best, 0.0), load_scene("balance")).keys() == {"policy"}
+    assert CheckpointList(run).agents(Choice("best", best, 0.0), load_scene("balance")).keys() == {"policy"}
     assert not marker.exists()
 
 
