@@ -27,6 +27,14 @@ class SceneError(EcsRlError):
     exit_code = 2
 
 
+class RuleError(SceneError):
+    """A rule or a system gave what nothing can be made of; the loader finds the line in which it is written."""
+
+    def __init__(self, message: str, rule: object) -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
 class ActionError(EcsRlError):
     """An action that no arena can carry out: wrong shape, not finite, or no such choice."""
 

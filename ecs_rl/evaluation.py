@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 
-from ecs_rl.components import Clock, Episodes
-from ecs_rl.components.mind import ChooseAction
+from ecs_rl.components import Clock, Finished
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
 from ecs_rl.scene.arena import Scene
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.world import World
+from ecs_rl.world import DecideAction, World
 
 SEED = 10_000
 """The seed of the first evaluation episode; the next ones count on from it. Never the training's."""
@@ -18,7 +17,7 @@ MOST_EXPLOSIONS = 5
 """Episodes that an arena may lose to an explosion before the scene is to blame."""
 
 
-def play_episodes(scene: Scene, policies: Mapping[str, ChooseAction], seeds: Sequence[int]) -> list[EpisodeRecord]:
+def play_episodes(scene: Scene, policies: Mapping[str, DecideAction], seeds: Sequence[int]) -> list[EpisodeRecord]:
     """Play one episode for each seed, all at once in the arenas of a new world; return them in the seeds' order."""
     playing = play_slices(scene, policies, seeds)
     while True:
@@ -29,7 +28,7 @@ def play_episodes(scene: Scene, policies: Mapping[str, ChooseAction], seeds: Seq
 
 
 def play_slices(
-    scene: Scene, policies: Mapping[str, ChooseAction], seeds: Sequence[int]
+    scene: Scene, policies: Mapping[str, DecideAction], seeds: Sequence[int]
 ) -> Generator[None, None, list[EpisodeRecord]]:
     """Do the same a tick at a time."""
     examiner = Examiner(scene, policies)
@@ -42,7 +41,7 @@ def play_slices(
 class Examiner:
     """Plays the same episodes again whenever it is asked, in one world that each time starts as a new one would."""
 
-    def __init__(self, scene: Scene, policies: Mapping[str, ChooseAction]) -> None:
+    def __init__(self, scene: Scene, policies: Mapping[str, DecideAction]) -> None:
         self.scene, self.policies = scene, policies
         self._world: World | None = None
         self._seeds: tuple[int, ...] = ()
@@ -50,7 +49,7 @@ class Examiner:
     def play(self, seeds: Sequence[int]) -> Generator[None, None, list[EpisodeRecord]]:
         """Play one episode for each seed, a tick at a time; return them in the seeds' order."""
         world = self._ready(tuple(seeds))
-        episodes, began = world.one(Episodes), world.ticks
+        finished, began = world.one(Finished), world.ticks
         yield
         records: dict[int, EpisodeRecord] = {}
         while len(records) < len(seeds):
@@ -58,8 +57,8 @@ class Examiner:
                 check = f"train.py {self.scene.reference or self.scene.name} --check"
                 raise SceneError(f"{self.scene.name}: an arena explodes in every episode; see `{check}`")
             world.tick()
-            if episodes.finished is not None:
-                for arena, record in zip(episodes.finished.arena.tolist(), records_of(episodes), strict=True):
+            if len(finished.arena):
+                for arena, record in zip(finished.arena.tolist(), records_of(world, finished), strict=True):
                     records.setdefault(arena, record)  # the arena's first; the ones after it do not count
             yield
         return [records[arena] for arena in range(len(seeds))]

@@ -17,7 +17,7 @@ from ecs_rl.evaluation import play_episodes
 from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.arena import Scene
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.training import choosers
+from ecs_rl.training import deciding
 from ecs_rl.trust import trusted_scene
 from ecs_rl.world import policy_specs
 
@@ -50,7 +50,7 @@ class Player:
 
     def play(self, episodes: int, seed: int, mode: ActMode) -> list[EpisodeRecord]:
         """Play one episode for each seed from `seed` on."""
-        return play_episodes(self.scene, choosers(self.agents, mode), range(seed, seed + episodes))
+        return play_episodes(self.scene, deciding(self.agents, mode), range(seed, seed + episodes))
 
 
 def config_of(path: Path, manifest: Manifest) -> Any:

@@ -10,25 +10,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ecs_rl.columns import stacked
-from ecs_rl.components import Trail
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs import Manifest, section
+from ecs_rl.snapshots import restore_world, save_world
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
     from ecs_rl.training import Training
 
+PARTS = ("now", "snapshot", "actions", "earlier", "earlier_actions")
 EXAM = ("taken_at", "last", "solved_step", "solved_second")
 
 
 def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, Any]]:
     """Return the world as tensors by section, and what else must be known as JSON values."""
-    trail = training.world.one(Trail)
-    way = dict(enumerate(stacked(trail)))
     parts = {
-        "world": {name: _tensor(column) for name, column in trail.anchor.items()},
-        "trail": {str(policy): _tensor(actions) for policy, actions in way.items()},
+        f"world/{part}": {name: _tensor(array) for name, array in arrays.items()}
+        for part, arrays in save_world(training.world).items()
     }
     exam, journal = training.exam, training.journal
     facts = {
@@ -40,16 +38,19 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
     return parts, facts
 
 
-def go_on(training: Training, manifest: Manifest, tensors: State) -> None:
+def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bool = True) -> None:
     """Bring a training that was just prepared to where the checkpoint was taken, to the last bit."""
     if not manifest.full:
         raise CheckpointError("this checkpoint holds only a policy: start a new run from it with --init-from")
+    if not section(tensors, "world/now"):
+        raise CheckpointError(
+            "this checkpoint is of an older version, whose worlds this one cannot bring back: play it, or start a new "
+            "run from its policy with --init-from"
+        )
     facts = manifest.resume
     training.session.agent.load_state(section(tensors, "agent"))
     training.session.restore(facts["session"])
-    way = section(tensors, "trail")
-    actions = [_array(way[str(policy)]) for policy in range(len(way))]
-    training.world.return_to({name: _array(t) for name, t in section(tensors, "world").items()}, actions)
+    restore_world(training.world, {part: _arrays(section(tensors, f"world/{part}")) for part in PARTS}, exactly=exactly)
     for name in EXAM:
         setattr(training.exam, name, facts["exam"][name])
     training.journal.written_at, training.journal.examined_at = facts["written_at"], training.exam.taken_at
@@ -67,5 +68,7 @@ def _tensor(column: NDArray[Any]) -> torch.Tensor:
     return torch.from_numpy(np.array(column.view(np.int64) if column.dtype == np.uint64 else column, order="C"))
 
 
-def _array(tensor: torch.Tensor) -> NDArray[Any]:
-    return np.asarray(tensor.numpy())
+def _arrays(tensors: State) -> dict[str, NDArray[Any]]:
+    """Return the tensors as arrays; the keys of episodes are unsigned words again."""
+    arrays = {name: np.asarray(tensor.numpy()) for name, tensor in tensors.items()}
+    return {name: array.view(np.uint64) if name.endswith("Chance/key") else array for name, array in arrays.items()}

@@ -8,142 +8,125 @@ really changes with what it says here. Training, evaluation and play run this sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from ecs_rl.components import (
     Action,
+    ActionLog,
+    Amount,
     Chance,
     Clock,
-    Ending,
-    Episodes,
+    Done,
+    EpisodeEnd,
     Exam,
     Explosion,
     Films,
+    Finished,
     Force,
     Ground,
-    Hand,
     Journal,
-    Memory,
     Motion,
+    MotorSpeed,
     NextObservation,
     Observation,
-    Onlooker,
     Policy,
+    PolicyState,
     Pose,
     Reward,
-    RowEnds,
     Session,
+    Snapshots,
+    Terms,
     Touch,
-    Trail,
+    UserInput,
 )
+from ecs_rl.ecs.schedule import Entry, ScheduleError, check
+from ecs_rl.ecs.system import placed
+from ecs_rl.errors import nearest
+from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.actuate import Actuate
-from ecs_rl.processors.base import Stage
 from ecs_rl.processors.decide import Decide
 from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.processors.film import Film
 from ecs_rl.processors.guard import Guard
+from ecs_rl.processors.interact import Interact
 from ecs_rl.processors.judge import Judge
 from ecs_rl.processors.learn import Learn
-from ecs_rl.processors.meddle import Meddle
 from ecs_rl.processors.record import Record
 from ecs_rl.processors.render import Render
 from ecs_rl.processors.respawn import Respawn
 from ecs_rl.processors.sense import Sense
 from ecs_rl.processors.simulate import Simulate
+from ecs_rl.processors.snapshot import Snapshot
 from ecs_rl.processors.tally import Tally
 from ecs_rl.processors.write import Write
-
-
-class ScheduleError(Exception):
-    """A schedule in which something is read before it is written, or written otherwise than it says."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One stage of the tick."""
-
-    name: str
-    processor: type[Stage]
-    about: str
-    reads: tuple[type, ...] = ()
-    """Components that an earlier stage of this tick wrote."""
-    keeps: tuple[type, ...] = ()
-    """Components read as the last tick left them: a stage at or after this one writes them."""
-    writes: tuple[type, ...] = ()
-
+from ecs_rl.scene.arena import Arena
 
 # fmt: off
 SCHEDULE: tuple[Entry, ...] = (
-    Entry("decide", Decide, "one batched forward pass for all arenas",
-          keeps=(Observation, Policy), writes=(Action,)),
-    Entry("actuate", Actuate, "clips; nothing that is not finite gets past here",
-          reads=(Action,), keeps=(Pose, Motion), writes=(Force,)),
-    Entry("meddle", Meddle, "a person's hand pulls or kicks; on a window's stage only",
-          reads=(Force,), keeps=(Pose, Motion, Hand), writes=(Force,)),
-    Entry("simulate", Simulate, "fixed dt, n substeps",
-          reads=(Force,), keeps=(Ground,), writes=(Pose, Motion, Touch)),
-    Entry("guard", Guard, "an arena that exploded is cut",
+    Entry("decide", Decide, "one batched forward pass for all arenas; refuses what is not an action", plays=True,
+          keeps=(Observation, Policy, PolicyState), writes=(Action, PolicyState, ActionLog)),
+    Entry("actuate", Actuate, "actions become forces", plays=True,
+          reads=(Action,), keeps=(Pose, Motion), writes=(Amount, Force, MotorSpeed)),
+    Entry("interact", Interact, "a person's hand pulls or kicks; on a window's stage only",
+          reads=(Force,), keeps=(Pose, Motion, UserInput), writes=(Force, UserInput)),
+    Entry("simulate", Simulate, "fixed dt, n substeps", plays=True,
+          reads=(Force, MotorSpeed), keeps=(Ground,), writes=(Pose, Motion, Touch)),
+    Entry("guard", Guard, "an arena that exploded is cut", plays=True,
           reads=(Pose, Motion, Touch), keeps=(Chance,), writes=(Pose, Motion, Touch, Explosion)),
-    Entry("sense", Sense, "before respawn, so that the last sight of an episode survives",
-          reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance, Memory), writes=(NextObservation,)),
-    Entry("judge", Judge, "named terms; terminated and truncated are never mixed up",
+    Entry("sense", Sense, "before respawn, so that the last sight of an episode survives", plays=True,
+          reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance), writes=(NextObservation,)),
+    Entry("judge", Judge, "named terms; terminated and truncated are never mixed up", plays=True,
           reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance),
-          writes=(Reward, Ending, RowEnds, Memory, Episodes, Clock)),
-    Entry("record", Record, "the only writer of transitions; learners copy",
-          reads=(Action, NextObservation, Reward, RowEnds), keeps=(Observation,), writes=(Session, Trail)),
+          writes=(Reward, EpisodeEnd, Done, Terms, Finished, Clock)),
+    Entry("record", Record, "the only way to a learner: complete transitions; learners copy",
+          reads=(Action, NextObservation, Reward, Done), keeps=(Observation,), writes=(Session,)),
     Entry("render", Render, "the window or the film sees the tick; on a stage only, a pure observer",
-          reads=(Pose, Motion, Touch, Action, Reward, Ending, Episodes), keeps=(Observation, Onlooker)),
-    Entry("respawn", Respawn, "ended arenas start again, seeded per arena and episode",
-          reads=(Ending, NextObservation, Episodes, Memory, Clock),
-          writes=(Pose, Motion, Touch, Ground, Chance, Clock, Memory, Episodes, Observation)),
+          reads=(Pose, Motion, Touch, Action, Amount, Reward, EpisodeEnd, Terms, Finished), keeps=(Observation,)),
+    Entry("respawn", Respawn, "ended arenas start again, seeded per arena and episode", plays=True,
+          reads=(Finished, NextObservation, Terms, Clock),
+          writes=(Pose, Motion, Touch, Ground, Chance, Clock, Terms, Amount, PolicyState, Observation)),
     Entry("learn", Learn, "an update in slices, once enough is recorded",
           reads=(Session,), writes=(Session, Policy)),
     Entry("tally", Tally, "ended episodes into statistics and log",
-          reads=(Episodes, Session), writes=(Session,)),
+          reads=(Finished, Session), writes=(Session,)),
     Entry("evaluate", Evaluate, "greedy, in a world of its own, on seeds that never change",
           reads=(Session, Policy), keeps=(Journal,), writes=(Session, Exam)),
     Entry("film", Film, "a clip of the policy, if asked for; a pure observer in a world of its own",
           reads=(Session, Policy), writes=(Films,)),
+    Entry("snapshot", Snapshot, "where a checkpoint is due, the physics is made anew from the columns",
+          reads=(Session, ActionLog), writes=(ActionLog, Snapshots)),
     Entry("write", Write, "checkpoints, metrics and logs into the run directory",
-          reads=(Session, Exam, Explosion, Trail), writes=(Session, Journal, Trail)),
+          reads=(Session, Exam, Explosion, ActionLog, Snapshots), writes=(Session, Journal)),
 )
 # fmt: on
 
-PLAYING = ("decide", "actuate", "simulate", "guard", "sense", "judge", "respawn")
+PLAYING = tuple(entry.name for entry in SCHEDULE if entry.plays)
 """Everything that happens in the arenas, and nothing that learns or writes."""
-ON_STAGE = (*PLAYING, "meddle", "render")
+ON_STAGE = (*PLAYING, "interact", "render")
 """A world that somebody watches, and may touch."""
-TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("meddle", "render", "film"))
+TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("interact", "render", "film"))
 
-OUTSIDE = {Policy, Hand, Onlooker}
+OUTSIDE = {Policy, UserInput}
 """Set from outside, before or between the ticks."""
-
-
-def check(schedule: Sequence[Entry]) -> None:
-    """Refuse a schedule that reads something before it is written in the tick, or keeps what nobody writes again."""
-    written: set[type] = set(OUTSIDE)
-    for i, entry in enumerate(schedule):
-        for component in entry.reads:
-            if component not in written:
-                raise ScheduleError(f"'{entry.name}' reads {component.__name__} before any stage has written it")
-        later = {component for other in schedule[i:] for component in other.writes} | OUTSIDE
-        for component in entry.keeps:
-            if component not in later:
-                raise ScheduleError(f"'{entry.name}' keeps {component.__name__} of the last tick: none writes it after")
-            if component in written - OUTSIDE:
-                raise ScheduleError(f"'{entry.name}' wants {component.__name__} of the last tick, it is overwritten")
-        written |= set(entry.writes)
+OF_SYSTEMS = {Pose, Motion, Force}
+"""The components of ours that a scene's systems may write."""
 
 
 def chosen(names: Sequence[str]) -> tuple[Entry, ...]:
     """Return the schedule with only these stages."""
+    known = [entry.name for entry in SCHEDULE]
+    for name in names:
+        if name not in known:
+            raise ScheduleError(f"there is no stage '{name}': {nearest(name, known)}")
     return tuple(entry for entry in SCHEDULE if entry.name in names)
 
 
-def tick_table() -> str:
-    """Return the schedule as the README's table."""
-    rows = ["| stage | reads | writes | what it does |", "|---|---|---|---|"]
-    for entry in SCHEDULE:
-        reads = ", ".join([c.__name__ for c in entry.reads] + [f"*{c.__name__}*" for c in entry.keeps])
-        rows.append(f"| {entry.name} | {reads} | {', '.join(c.__name__ for c in entry.writes)} | {entry.about} |")
-    return "\n".join(rows)
+def tick_of(arena: Arena, names: Sequence[str], physics: Physics) -> list[Entry]:
+    """Return the tick of a scene: the stages of these names, and every system of the scene's own in its place."""
+    left_out = set(SCHEDULE) - set(chosen(names))
+    entries = [e for e in placed(SCHEDULE, arena.systems, physics.moving, OF_SYSTEMS) if e not in left_out]
+    entries = [replace(e, writes=(*e.writes, *arena.kinds)) if e.name == "respawn" else e for e in entries]
+    ours = {kind for entry in SCHEDULE for kind in (*entry.writes, *entry.keeps)}
+    theirs = {kind for entry in entries for kind in (*entry.reads, *entry.keeps, *entry.writes)} - ours
+    check(entries, OUTSIDE | theirs)  # what a scene brings along always has numbers
+    return entries

@@ -8,12 +8,11 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.agents.base import ActMode, Agent
+from ecs_rl.agents.base import ActMode, Agent, Decision, Floats
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
-from ecs_rl.components import Exam, Films, Journal, Session, Trail
-from ecs_rl.components.mind import ChooseAction
+from ecs_rl.components import ActionLog, Exam, Films, Journal, Session, Snapshots
 from ecs_rl.evaluation import SEED, Examiner
 from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.resume import surroundings
@@ -21,7 +20,7 @@ from ecs_rl.scene.arena import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
-from ecs_rl.world import World, policy_specs
+from ecs_rl.world import DecideAction, World, policy_specs
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -37,18 +36,23 @@ def make_agents(
 ) -> dict[str, Agent]:
     """Return a new agent for every policy of a scene."""
     arena = scene.describe()
-    seats = {policy: sum(plan.policy == policy for plan in arena.agents) for policy in policy_specs(arena)}
+    slots = {policy: sum(plan.policy == policy for plan in arena.agents) for policy in policy_specs(arena)}
     return {
         policy: make_agent(
-            name, spec, config, seed=seed + i * BETWEEN_POLICIES, rows=arenas * seats[policy], threads=threads
+            name, spec, config, seed=seed + i * BETWEEN_POLICIES, rows=arenas * slots[policy], threads=threads
         )
         for i, (policy, spec) in enumerate(policy_specs(arena).items())
     }
 
 
-def choosers(agents: Mapping[str, Agent], mode: ActMode) -> dict[str, ChooseAction]:
-    """Return the agents as functions from observations to actions."""
-    return {policy: partial(agent.act, mode=mode) for policy, agent in agents.items()}
+def deciding(agents: Mapping[str, Agent], mode: ActMode) -> dict[str, DecideAction]:
+    """Return the agents as functions from observations and states to decisions."""
+    return {policy: partial(decide_with, agent, mode) for policy, agent in agents.items()}
+
+
+def decide_with(agent: Agent, mode: ActMode, observation: Floats, state: Floats) -> Decision:
+    """Return what an agent decides in this mode."""
+    return agent.act(observation, mode, state)
 
 
 @dataclass
@@ -74,7 +78,7 @@ class Training:
         self.session.with_run(run).with_surroundings(partial(surroundings, self))
         if self.films is not None:
             self.films.shoot = lambda steps: shoot(self, run.path, steps)
-        self.world.anchor()
+        self.world.snapshot()
 
     def tick(self) -> None:
         """Run one tick."""
@@ -173,7 +177,7 @@ def prepare(
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
-    examiner = Examiner(scene, choosers(agents, ActMode.GREEDY))
+    examiner = Examiner(scene, deciding(agents, ActMode.GREEDY))
     exam = Exam(eval_every, seeds, examiner.play, scene.solved_at)
     journal = Journal(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
@@ -182,10 +186,10 @@ def prepare(
         arenas=arenas,
         seed=seed,
         threads=threads,
-        policies=choosers(agents, ActMode.EXPLORE),
+        policies=deciding(agents, ActMode.EXPLORE),
         stages=TRAINING if films is None else (*TRAINING, "film"),
         session=Session(session),
-        resources=(exam, journal, Trail({}), films),
+        resources=(exam, journal, ActionLog(), Snapshots(), films),
         debug=debug,
     )
     training = Training(world, session, agents, exam, journal, examiner, until_solved, films)

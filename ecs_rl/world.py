@@ -2,86 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
-import esper
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
-from ecs_rl.arrays import F64
-from ecs_rl.columns import columns_of, follow, put_columns
+from ecs_rl.agents.base import Continuous, Decision, Discrete, PolicySpec
+from ecs_rl.arrays import F32, F64, I64
 from ecs_rl.components import (
     Action,
+    ActionLog,
+    Amount,
     Chance,
     Clock,
-    Ending,
-    Episodes,
+    Done,
+    EpisodeEnd,
     Explosion,
-    Memory,
+    Finished,
     NextObservation,
     Observation,
     Policy,
+    PolicyState,
     Reward,
-    RowEnds,
     Session,
-    Trail,
+    Snapshots,
+    Terms,
 )
-from ecs_rl.components.mind import ChooseAction
-from ecs_rl.components.trail import Columns
-from ecs_rl.errors import SceneError
+from ecs_rl.ecs import Context, Runner
+from ecs_rl.ecs.component import allocate, columns_of, live
+from ecs_rl.ecs.context import Columns
+from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.respawn import Respawn
-from ecs_rl.scene.arena import AgentPlan, Arena, Scene
+from ecs_rl.scene.arena import AgentSpec, Arena, Scene
 from ecs_rl.scene.chance import episode_keys
-from ecs_rl.scene.checks import RuleError, given
+from ecs_rl.scene.checks import given
 from ecs_rl.scene.effects import Choice
 from ecs_rl.scene.loader import blaming
-from ecs_rl.scene.rules import Remembering
 from ecs_rl.scene.sensors import Sensor
-from ecs_rl.schedule import PLAYING, check, chosen
-from ecs_rl.watchdog import Watchdog
+from ecs_rl.schedule import PLAYING, tick_of
 
-C = TypeVar("C")
-_serial = count()
+DecideAction = Callable[[F32, F32], Decision | NDArray[Any]]
+"""Takes (rows, numbers) of observations and (rows, numbers) of the policy's state; an array is a Decision alone."""
 
 
 @dataclass(frozen=True)
-class Seat:
+class AgentSlot:
     """One agent's place in its policy's batch."""
 
-    plan: AgentPlan
+    spec: AgentSpec
     rows: slice
-    amounts: F64
+    amount: F64
     """(effects, arenas) How strongly each of the agent's effects works."""
 
 
 @dataclass(frozen=True)
-class Crew:
+class PolicyBatch:
     """The agents that share a policy: one batch of `arenas * agents` rows."""
 
     name: str
     entity: int
-    seats: tuple[Seat, ...]
+    spec: PolicySpec
+    slots: tuple[AgentSlot, ...]
     rows: int
 
 
 def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
     """Return what each policy of a scene sees and does."""
     specs: dict[str, PolicySpec] = {}
-    for plan in arena.agents:
-        actions = Discrete(plan.does.names) if isinstance(plan.does, Choice) else Continuous(plan.does.names)
-        specs.setdefault(plan.policy, PolicySpec(plan.observation_names, actions, plan.policy))
+    for spec in arena.agents:
+        actions = Discrete(spec.does.names) if isinstance(spec.does, Choice) else Continuous(spec.does.names)
+        specs.setdefault(spec.policy, PolicySpec(spec.observation_names, actions, spec.policy))
     return specs
 
 
-class World:
+class World(Context):
     """N arenas of a scene in an esper context of their own; `tick` runs every stage of the schedule once.
 
-    `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`.
+    `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`. `hooks` are
+    the functions that stages such as render call.
     """
 
     def __init__(
@@ -92,108 +93,138 @@ class World:
         seed: int = 0,
         threads: int = 1,
         seeds: Sequence[int] | None = None,
-        policies: Mapping[str, ChooseAction] | None = None,
+        policies: Mapping[str, DecideAction] | None = None,
         stages: Sequence[str] = PLAYING,
         session: Session | None = None,
         resources: Sequence[object] = (),
+        hooks: Mapping[str, Callable[..., Any]] | None = None,
         debug: bool = False,
     ) -> None:
-        self.scene, self.arenas = scene, arenas
-        self.context = f"{scene.name or 'scene'}-{next(_serial)}"
-        self.arena = scene.describe()
+        super().__init__(scene.name or "scene", arenas)
+        self.scene, self.arena, self.debug = scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
-        self.memories = [rule for rule in self.arena.used if isinstance(rule, Remembering)]
+        self.policies: dict[str, DecideAction] = {name: (policies or {}).get(name, _nobody) for name in self.specs}
+        self.hooks = dict(hooks or {})
         self.physics = Physics(scene, self.arena, arenas, threads)
-        self.ticks = 0
-        self.enter()
         try:
             self._create_arenas(seed, seeds)
-            self._create_roles()
-            self.crews = [self._create_crew(name, (policies or {}).get(name)) for name in self.specs]
+            self._create_parts()
+            self.batches = [self._create_batch(spec) for spec in self.specs.values()]
+            self._draw_slots()
             for resource in (session, *resources):
                 if resource is not None:
-                    esper.create_entity(resource)
-            self._create_stages(stages, debug)
+                    self.create(f"@{type(resource).__name__}", resource)
+            self.runner = Runner(self, tick_of(self.arena, stages, self.physics), debug=debug)
+            self.stages = self.runner.stages
             self._start()
         except BaseException:
             self.close()  # a scene that is refused leaves no threads and no context behind
             raise
 
-    def _create_stages(self, stages: Sequence[str], debug: bool) -> None:
-        entries = chosen(stages)
-        check(entries)
-        self.stages = {entry.name: entry.processor(self) for entry in entries}
-        for processor in self.stages.values():
-            esper.add_processor(processor)
-        self.watchdog = Watchdog(self, entries) if debug else None
-
-    def enter(self) -> None:
-        """Make this world's esper context the current one; another world leaves its own behind."""
-        if esper.current_world != self.context:
-            esper.switch_world(self.context)
+    # --- building ---------------------------------------------------------------------------------------------------
 
     def _create_arenas(self, seed: int, seeds: Sequence[int] | None) -> None:
         n = self.arenas
         numbers = np.zeros(n, np.int64) if seeds is not None else np.arange(1, n + 1)
         named = np.full(n, seed, np.int64) if seeds is None else np.asarray(seeds, np.int64)
-        # In the order of the crews, in which judge writes: agents that share a policy come one after the other.
-        plans = [plan for policy in self.specs for plan in self.arena.agents if plan.policy == policy]
-        several = len(plans) > 1
-        terms = tuple(f"{plan.name}/{name}" if several else name for plan in plans for name in plan.earns)
-        reasons = tuple(f"{plan.name}/{name}" if several else name for plan in plans for name in plan.ends)
-        esper.create_entity(
-            Clock(np.zeros(n, np.int64), np.zeros(n, np.int64)),
-            Chance(episode_keys(named, numbers), np.zeros((n, self.arena.draw_count))),
-            Memory(np.zeros((len(self.memories), n)), np.zeros((len(self.memories), n))),
-            Explosion(np.zeros(n, bool)),
-            Ending(np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool), np.zeros(0, np.int64)),
-            Episodes(np.zeros((len(terms), n)), terms, reasons),
+        # In the order of the batches, in which judge writes: agents that share a policy come one after the other.
+        agents = [spec for policy in self.specs for spec in self.arena.agents if spec.policy == policy]
+        several = len(agents) > 1
+        listed = [(spec.name, f"{spec.name}/{name}" if several else name) for spec in agents for name in spec.earns]
+        self.terms = tuple(name for _, name in listed)
+        """The names of the reward terms, in the order of Terms."""
+        self.terms_of = {spec.name: [i for i, (agent, _) in enumerate(listed) if agent == spec.name] for spec in agents}
+        """For each agent, which of them are its own."""
+        self.reasons = tuple(f"{spec.name}/{name}" if several else name for spec in agents for name in spec.ends)
+        self.create(
+            "@arena",
+            live(Clock, tick=np.zeros(n, np.int64), episode=np.zeros(n, np.int64)),
+            live(Chance, key=episode_keys(named, numbers), uniform=np.zeros((n, self._draws()))),
+            live(Explosion, now=np.zeros(n, bool), any=np.zeros((), bool), count=np.zeros((), np.int64)),
+            live(EpisodeEnd, terminated=np.zeros(n, bool), truncated=np.zeros(n, bool), ended=np.zeros(n, bool)),
+            live(Terms, now=np.zeros((len(listed), n)), total=np.zeros((len(listed), n))),
+            Finished(),
             self.physics.touch,
             self.physics.ground,
+            self.physics.motors,
+            *(allocate(part, n) for part in self.arena.parts),
+            starts=_starts(self.arena.parts),
         )
-        for slot, memory in enumerate(self.memories):
-            memory.bind(self.one(Memory), slot)
-        for draw in self.arena.draws:
-            draw.bind(self.one(Chance))
+
+    def _draws(self) -> int:
+        """Return how many numbers an episode draws: those of starts and terrains, then those of components."""
+        parts = [part for role in self.arena.roles for part in role.parts] + self.arena.parts
+        parts += [number.kind(number.start) for number in self.arena.numbers]
+        starts = [part.__dict__[each.name] for part in parts for each in columns_of(type(part))]
+        return self.arena.draw_count + sum(getattr(start, "draws", 0) for start in starts)
+
+    def _draw_slots(self) -> None:
+        """Give every column that starts with a draw its own."""
+        self.slots, following = dict[str, int](), self.arena.draw_count
+        for each in self.stored:
+            if hasattr(each.start, "draws"):
+                self.slots[each.key] = following
+                following += each.start.draws
+
+    def _create_parts(self) -> None:
+        """Create the roles, the arena's numbers and what its rules remember, and give the scene its handles."""
+        for kind, handle in self.arena.handles.items():
+            assert type(handle) is kind
+            self.expose("@arena", handle, tracked=self.debug)
+        for role in self.arena.roles:
+            own = [allocate(part, self.arenas) for part in role.parts]
+            self.create(role.name, *self.physics.columns(role.number), *own, starts=_starts(role.parts))
+            views = {kind: self.expose(role.name, handle, tracked=self.debug) for kind, handle in role.handles.items()}
+            for kind, more in role.bind(views, self.noted_at if self.debug else None):
+                self.exposed.append((role.name, kind, more))
+        for number in self.arena.numbers:
+            template = number.kind(number.start)
+            name = f"@number/{number.name}"
+            self.create(name, allocate(template, self.arenas), starts=_starts([template]))
+            self.expose(name, number.handle, tracked=self.debug)
+        for i, memory in enumerate(self.arena.memories):
+            name = f"@memory/{i}"
+            arrays = {each.name: np.zeros(self.arenas, each.dtype) for each in columns_of(memory.kind)}
+            self.create(name, live(memory.kind, **arrays), starts=memory.starts)
+            self.expose(name, memory.handle, tracked=False)
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(self.physics.touch, self.physics.ground)
+        for motor, rate in zip(self.arena.motors, self.physics.motors.rate, strict=True):
+            motor.bind_rate(rate)
 
-    def _create_roles(self) -> None:
-        self.roles: dict[str, int] = {}
-        for role in self.arena.roles:
-            columns = self.physics.columns(role.number)
-            role.bind(*columns)
-            self.roles[role.name] = esper.create_entity(*columns)
-
-    def _create_crew(self, policy: str, choose: ChooseAction | None) -> Crew:
-        plans = [plan for plan in self.arena.agents if plan.policy == policy]
-        n, rows = self.arenas, self.arenas * len(plans)
-        numbers = len(plans[0].observation_names)
-        discrete = isinstance(plans[0].does, Choice)
-        action = np.zeros(rows, np.int64) if discrete else np.zeros((rows, len(plans[0].does.names)), np.float32)
-        entity = esper.create_entity(
-            Policy(policy, choose or _nobody),
-            Observation(np.zeros((rows, numbers), np.float32)),
-            NextObservation(np.zeros((rows, numbers), np.float32)),
+    def _create_batch(self, spec: PolicySpec) -> PolicyBatch:
+        agents = [agent for agent in self.arena.agents if agent.policy == spec.name]
+        n, rows = self.arenas, self.arenas * len(agents)
+        discrete = isinstance(spec.actions, Discrete)
+        action = np.zeros(rows, np.int64) if discrete else np.zeros((rows, len(spec.actions.names)), np.float32)
+        amounts = np.zeros((sum(len(agent.does.effects) for agent in agents), n))
+        entity = self.create(
+            f"@policy/{spec.name}",
+            Policy(spec.name),
             Action(action),
-            Reward(np.zeros(rows, np.float32)),
-            RowEnds(np.zeros(rows, bool), np.zeros(rows, bool), np.ones(rows, bool)),
+            live(Amount, value=amounts),
+            live(Observation, value=np.zeros((rows, len(spec.observations)), np.float32)),
+            live(NextObservation, value=np.zeros((rows, len(spec.observations)), np.float32)),
+            live(PolicyState, value=np.zeros((rows, spec.state), np.float32)),
+            live(Reward, value=np.zeros(rows, np.float32)),
+            live(Done, terminated=np.zeros(rows, bool), truncated=np.zeros(rows, bool), valid=np.ones(rows, bool)),
         )
-        seats = []
-        for i, plan in enumerate(plans):
-            amounts = np.zeros((len(plan.does.effects), n))
-            for effect, column in zip(plan.does.effects, amounts, strict=True):
-                effect.bind(column)
-            seats.append(Seat(plan, slice(i * n, (i + 1) * n), amounts))
-        return Crew(policy, entity, tuple(seats), rows)
+        slots, first = [], 0
+        for i, agent in enumerate(agents):
+            mine = amounts[first : first + len(agent.does.effects)]
+            first += len(mine)
+            for effect, amount in zip(agent.does.effects, mine, strict=True):
+                effect.bind(amount)
+            slots.append(AgentSlot(agent, slice(i * n, (i + 1) * n), mine))
+        return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 
     def _start(self) -> None:
         """Begin the first episodes and try every rule once, so that a rule that cannot work is refused now."""
         self.start_over()
         with blaming(self.scene.file):
-            for plan in self.arena.agents:
-                for kind, rules in (("reward", plan.earns), ("end", plan.ends)):
+            for agent in self.arena.agents:
+                for kind, rules in (("reward", agent.earns), ("end", agent.ends)):
                     for name, rule in rules.items():
                         value = given(rule)
                         if value.shape not in ((), (self.arenas,)) or value.dtype.kind not in "biuf":
@@ -203,14 +234,20 @@ class World:
                             told = f"the end '{name}' must give true or false, not {value.dtype}"
                             raise RuleError(f"{told}: compare it with something, as `beyond` does", rule)
 
+    # --- running ----------------------------------------------------------------------------------------------------
+
     def tick(self) -> None:
         """Run every stage once: each arena takes one decision."""
         self.enter()
         with blaming(self.scene.file):
-            if self.watchdog is None:
-                esper.process()
-            else:
-                self.watchdog.tick()
+            self.runner.tick()
+        self.ticks += 1
+
+    def slices(self) -> Iterator[None]:
+        """Run one tick in slices; between two of them other worlds may run."""
+        self.enter()
+        with blaming(self.scene.file):
+            yield from self.runner.slices()
         self.ticks += 1
 
     def start_over(self) -> None:
@@ -222,80 +259,65 @@ class World:
             respawn.begin_all()
             self.physics.rebuild()
 
-    def slices(self) -> Iterator[None]:
-        """Run one tick in slices; between two of them other worlds may run."""
-        self.enter()
-        with blaming(self.scene.file):
-            for stage in self.stages.values():
-                for _ in stage.slices():
-                    yield
-                    self.enter()
-        self.ticks += 1
+    def begin(self, rows: I64, drawn: F64) -> None:
+        """Start the columns of these arenas anew, for (rows, draws) numbers in [0, 1)."""
+        self.reset(rows, drawn, self.slots)
 
-    def anchor(self) -> None:
-        """Make the physics anew from the columns, here and now: whoever starts from these goes the same way.
+    # --- snapshots --------------------------------------------------------------------------------------------------
 
-        The physics remembers more than its columns show, and cannot be saved as it is (see Trail).
-        """
+    def snapshot(self) -> None:
+        """Make the physics anew from the columns, here and now: whoever starts from these goes the same way."""
         self.physics.rebuild()
-        trail = self.one(Trail)
-        trail.anchor = columns_of(self)
-        trail.actions.clear()
+        log, snapshots = self.one(ActionLog), self.one(Snapshots)
+        snapshots.earlier, snapshots.earlier_actions = snapshots.columns, log.actions
+        snapshots.columns, log.actions, log.kept = self.save_columns(), [], True
 
-    def return_to(self, anchor: Columns, actions: Sequence[NDArray[Any]]) -> None:
-        """Go to an anchor and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
-        put_columns(self, anchor)
-        self.anchor()
-        minds = [action for (action,) in self.each(Action)]
-        stages = [self.stages[name] for name in PLAYING if name != "decide"]
-        trail = self.one(Trail)
-        for taken in zip(*actions, strict=True):
-            follow(trail, taken)
-            for mind, action in zip(minds, taken, strict=True):
-                mind.value = action.astype(np.int64) if action.dtype.kind in "iu" else action
-            for stage in stages:
-                stage.run()
-            self.ticks += 1
+    def restore(self, columns: Columns, actions: Sequence[NDArray[Any]]) -> None:
+        """Go to a snapshot and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
+        self.load_columns(columns)
+        self.snapshot()
+        log, taken_by = self.one(ActionLog), [self.action_of(batch) for batch in self.batches]
+        with blaming(self.scene.file):
+            for taken in zip(*actions, strict=True):
+                log.actions.append(taken)
+                for action, value in zip(taken_by, taken, strict=True):
+                    action.value = value.astype(np.int64) if value.dtype.kind in "iu" else value
+                self.runner.replay(without="decide")
+                self.ticks += 1
 
-    def each(self, *types: type) -> list[tuple[Any, ...]]:
-        """Return the components of every entity that has all of these, in the order of creation."""
-        self.enter()
-        # esper lists entities in the order of a set; data must never depend on that.
-        found: list[tuple[int, Any]] = esper.get_components(*types)
-        return [tuple(parts) for _, parts in sorted(found, key=lambda each: each[0])]
+    # --- asking -----------------------------------------------------------------------------------------------------
 
-    def one(self, kind: type[C]) -> C:
-        """Return the only component of its kind."""
-        self.enter()
-        found = esper.get_component(kind)
-        if len(found) != 1:
-            raise LookupError(f"the world has {len(found)} {kind.__name__}, not one")
-        return found[0][1]
+    def action_of(self, batch: PolicyBatch) -> Action:
+        """Return the Action of a policy."""
+        return self.of(batch.entity, Action)
 
-    def of(self, entity: int | str, kind: type[C]) -> C:
-        """Return the component of an entity, or of a role by its name."""
-        self.enter()
-        return esper.component_for_entity(self.roles[entity] if isinstance(entity, str) else entity, kind)
+    def drive(self, policy: str, decide: DecideAction) -> None:
+        """Let a function decide for a policy from now on."""
+        self.policies[policy] = decide
 
-    def drive(self, policy: str, choose: ChooseAction) -> None:
-        """Let a function choose the actions of a policy from now on."""
-        for (found,) in self.each(Policy):
-            if found.name == policy:
-                found.choose = choose
+    def return_of(self, arena: int) -> float:
+        """Return what an arena's running episode has earned so far: the mean over its agents."""
+        return float(self.one(Terms).total[:, arena].sum()) / len(self.terms_of)
 
     @property
-    def seconds_in(self) -> dict[str, float]:
+    def seconds_in(self) -> Mapping[str, float]:
         """Seconds that each stage has taken so far."""
-        return {name: stage.seconds for name, stage in self.stages.items()}
+        return self.runner.seconds_in
 
     def close(self) -> None:
         """Give back threads and the esper context."""
         self.physics.close()
-        if esper.current_world == self.context:
-            esper.switch_world("default")
-        if self.context in esper.list_worlds():
-            esper.delete_world(self.context)
+        super().close()
 
 
-def _nobody(observation: Any) -> Any:
+def _starts(parts: Sequence[object]) -> dict[str, Any]:
+    """Return how the columns of these components start, by `Component/field`."""
+    return {
+        f"{type(part).__name__}/{each.name}": part.__dict__[each.name]
+        for part in parts
+        for each in columns_of(type(part))
+    }
+
+
+def _nobody(observation: Any, state: Any) -> Any:
     raise SceneError("nobody drives this policy: give the world `policies={name: function}`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -21,11 +21,11 @@ class ActMode(Enum):
     """How an agent picks its action."""
 
     EXPLORE = "explore"
-    """To learn: samples, and remembers what the next `observe` needs."""
+    """To learn: samples, and adds what the learner wants back."""
     SAMPLE = "sample"
-    """As while exploring, but leaves no trace in the learner but for its random numbers."""
+    """As while exploring, from random numbers of its own, so that whoever watches changes nothing."""
     GREEDY = "greedy"
-    """The best action as far as the agent knows: no randomness, and nothing in the agent changes."""
+    """The best action as far as the agent knows: no randomness."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,20 @@ class PolicySpec:
     """The name of each number in an observation, in order."""
     actions: Discrete | Continuous
     name: str = "policy"
+    state: int = 0
+    """Numbers that a recurrent policy remembers for each row; zero where an episode begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a policy decides for a batch: a function of its parameters, the observations and its state."""
+
+    action: NDArray[Any]
+    """(rows,) whole numbers for choices, (rows, actions) otherwise."""
+    state: Floats | None = None
+    """(rows, numbers) What a recurrent policy remembers from here on; None for the others."""
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    """What its learner wants back with the transition, (rows, ...) each, by name: log-probability, value, ..."""
 
 
 @dataclass(slots=True)
@@ -70,6 +84,8 @@ class Experience:
     """(rows,) The episode was cut by its time limit: the future is worth what the agent expects."""
     valid: Bools | None = None
     """(rows,) False where the transition must not be learned from (an arena that exploded); None: all are good."""
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    """What the decision carried for the learner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +110,11 @@ class Agent(Protocol):
     name: str
     spec: PolicySpec
 
-    def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
-        """Return one action per row."""
+    def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
+        """Return the decision for every row; nothing but the random streams changes in the agent."""
 
     def observe(self, experience: Experience) -> None:
-        """Take the transitions that followed the last exploring `act`, rows in the same order; copies what it keeps."""
+        """Take complete transitions, the extras of their decision included; copies what it keeps."""
 
     def learn(self, progress: float) -> Iterator[None]:
         """Update if enough has been gathered, yielding between minibatches; `progress` is the schedule's share done."""

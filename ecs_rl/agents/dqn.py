@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import ActMode, Experience, Floats, Insight, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, Insight, PolicySpec, State
 from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.networks import MLP, Adam, Parameters
 from ecs_rl.agents.replay import Replay
@@ -64,16 +62,16 @@ class DQN:
         return linear_epsilon(self._seen, self.config)
 
     @torch.inference_mode()
-    def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
-        """Return one action per row: the best, but while exploring or sampling a random one now and then."""
+    def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
+        """Decide for each row: the best action, but while exploring or sampling a random one now and then."""
         check_observation(observation, self.spec, self.rows if mode is ActMode.EXPLORE else None)
         best = self._q(_copied(observation)).argmax(1)
         if mode is ActMode.GREEDY:
-            return best.numpy()
+            return Decision(best.numpy())
         generator = self._random if mode is ActMode.EXPLORE else self._sample_random
         explores = torch.rand(len(best), generator=generator) < self.epsilon
         anything = torch.randint(self._choices, (len(best),), generator=generator)
-        return torch.where(explores, anything, best).numpy()
+        return Decision(torch.where(explores, anything, best).numpy())
 
     # --- gathering --------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Proximal policy optimisation (Schulman et al. 2017): sample with the policy, then improve it a bounded step.
 
-Read from top to bottom: `act` picks actions and notes what the update needs, `observe` adds what came of them,
+Read from top to bottom: `act` decides, `observe` takes complete transitions into the rollout,
 `learn` improves both networks once the rollout is full. Where an update stands is kept in the agent and not in the
 generator that `learn` returns: one that is dropped halfway goes on at the next call, also after a save and a load.
 """
@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.aside import Aside
-from ecs_rl.agents.base import ActMode, Continuous, Experience, Floats, Insight, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Continuous, Decision, Experience, Floats, Insight, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Categorical, Gaussian, Head
 from ecs_rl.agents.networks import MLP, Adam, Parameters
@@ -81,29 +79,19 @@ class PPO:
     # --- acting -----------------------------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
-        """Return one action per row; exploring also notes the observation, its value and the action's probability."""
+    def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
+        """Decide for each row; exploring adds the normalised observation, its value and the action's probability."""
         check_observation(observation, self.spec, self.rows if mode is ActMode.EXPLORE else None)
-        if mode is ActMode.EXPLORE:
-            return self._explore(observation)
-        output = self._policy(self._normalised(observation))
-        if mode is ActMode.GREEDY:
-            return self._head.best(output).numpy()
-        return self._head.sample(output, self._sample_random)[0].numpy()
-
-    def _explore(self, observation: Floats) -> NDArray[Any]:
-        rollout, t = self._rollout, self._rollout.size
-        if rollout.is_full:
-            raise RuntimeError("the rollout is full: run learn() to its end before exploring further")
-        x = rollout.tensors["observation"][t]
-        self._normaliser.apply(observation, out=rollout.arrays["observation"][t])
+        x = self._normalised(observation)
+        if mode is not ActMode.EXPLORE:
+            output = self._policy(x)
+            if mode is ActMode.GREEDY:
+                return Decision(self._head.best(output).numpy())
+            return Decision(self._head.sample(output, self._sample_random)[0].numpy())
         value = self._aside.start(len(x), self._value, x)
         action, log_prob = self._head.sample(self._policy(x), self._random)
-        rollout.tensors["action"][t] = action
-        rollout.tensors["log_prob"][t] = log_prob
-        rollout.tensors["value"][t] = value().squeeze(1)
-        rollout.pending = True
-        return action.numpy()
+        extras = {"observation": x, "log_prob": log_prob, "value": value().squeeze(1)}
+        return Decision(action.numpy(), extras={name: told.numpy() for name, told in extras.items()})
 
     def _normalised(self, observation: Floats) -> Tensor:
         x = torch.empty(observation.shape)
@@ -114,10 +102,12 @@ class PPO:
 
     @torch.inference_mode()
     def observe(self, experience: Experience) -> None:
-        """Add what followed the last exploring `act` to the rollout and to the running statistics."""
+        """Add complete transitions to the rollout and to the running statistics."""
         rollout, t, valid = self._rollout, self._rollout.size, experience.valid
-        if not rollout.pending:
-            raise RuntimeError("observe() takes what followed an exploring act(), and there was none")
+        if rollout.is_full:
+            raise RuntimeError("the rollout is full: run learn() to its end before observing further")
+        if not experience.extras:
+            raise ValueError("PPO learns from its own decisions: pass the extras of the decision with the experience")
         check_observation(experience.next_observation, self.spec, self.rows)
         if valid is not None and valid.all():
             valid = None
@@ -127,6 +117,9 @@ class PPO:
         self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
         self._rewards.scale(experience.reward, ended, valid, out=rollout.arrays["reward"][t])
         self._loaded_unit = None
+        for name, told in experience.extras.items():
+            rollout.arrays[name][t] = told
+        rollout.arrays["action"][t] = experience.action
         rollout.arrays["ended"][t] = ended
         if valid is not None:
             rollout.arrays["valid"][t] = valid
@@ -134,7 +127,6 @@ class PPO:
         if cut.any():
             last = self._normalised(experience.next_observation[cut])
             rollout.arrays["final_value"][t, cut] = self._value(last).squeeze(1).numpy()
-        rollout.pending = False
         rollout.size += 1
         if rollout.is_full:
             self._normaliser.apply(experience.next_observation, out=rollout.last_observation.numpy())

@@ -19,7 +19,6 @@ class Rollout:
 
     def __init__(self, ticks: int, rows: int, observation: int, action: tuple[int, ...], action_type: torch.dtype):
         self.ticks, self.rows, self.size = ticks, rows, 0
-        self.pending = False
         self.tensors: dict[str, Tensor] = {
             "observation": torch.zeros(ticks, rows, observation),
             "action": torch.zeros(ticks, rows, *action, dtype=action_type),
@@ -58,23 +57,21 @@ class Rollout:
         return self.tensors[name].flatten(0, 1)
 
     def state(self) -> State:
-        """Return copies of the ticks filled so far, the pending one included."""
-        filled = self.size + self.pending
-        state = {name: tensor[:filled].clone() for name, tensor in self.tensors.items()}
-        pending = torch.tensor(self.pending)
-        return {**state, "pending": pending, "last_observation": self.last_observation.clone()}
+        """Return copies of the ticks filled so far."""
+        state = {name: tensor[: self.size].clone() for name, tensor in self.tensors.items()}
+        return {**state, "last_observation": self.last_observation.clone()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Take over a rollout of as many rows."""
-        pending, lengths = bool(state["pending"]), {len(state[name]) for name in self.tensors}
+        lengths = {len(state[name]) for name in self.tensors}
         filled = max(lengths)
-        if len(lengths) > 1 or filled > self.ticks or filled < pending:
+        if len(lengths) > 1 or filled > self.ticks:
             raise CheckpointError(f"the saved rollout holds {sorted(lengths)} ticks, this agent's {self.ticks}")
         self.clear()
         for name, tensor in self.tensors.items():
             tensor[:filled].copy_(state[name])
         self.last_observation.copy_(state["last_observation"])
-        self.pending, self.size = pending, filled - pending
+        self.size = filled
 
 
 def advantages(

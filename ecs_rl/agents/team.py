@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
-from numpy.typing import NDArray
-
-from ecs_rl.agents.base import ActMode, Agent, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats, PolicySpec, State
 
 
 class Team:
@@ -24,8 +22,8 @@ class Team:
         """The first policy's; `specs` has all of them."""
         return self.specs[0]
 
-    def act(self, observation: Sequence[Floats], mode: ActMode) -> tuple[NDArray[Any], ...]:
-        """Return the actions of every policy."""
+    def act(self, observation: Sequence[Floats], mode: ActMode, state: None = None) -> tuple[Decision, ...]:
+        """Return the decisions of every policy."""
         return tuple(agent.act(seen, mode) for agent, seen in zip(self.agents, observation, strict=True))
 
     def observe(self, experience: Sequence[Experience]) -> None:

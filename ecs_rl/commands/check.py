@@ -6,6 +6,8 @@ import hashlib
 import json
 import sys
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from time import perf_counter
 from typing import Any
 
@@ -13,95 +15,201 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Discrete, PolicySpec
+from ecs_rl.arrays import F32, F64
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.components import Episodes, Explosion, NextObservation, Reward
-from ecs_rl.components.mind import ChooseAction
+from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
+from ecs_rl.ecs.system import SystemStage
 from ecs_rl.scene.arena import Scene
+from ecs_rl.schedule import PLAYING
+from ecs_rl.snapshots import Sections, restore_world, save_world
 from ecs_rl.world import World, policy_specs
 
-TICKS = 300
+SHORTEST, LONGEST = 1_500, 10_000
+"""Ticks of a play: long enough for two whole episodes, and for what a scene may do after some hundred ticks."""
+WATCHED = 60
+"""Ticks of the debug run, in which every stage is compared with what it declares."""
 
 
 @dataclass
 class Findings:
     """What some ticks of random play showed."""
 
+    ticks: int
     digest: str
     """Over every observation and reward, so that two plays can be compared."""
+    after: str = ""
+    """The same over the ticks after the snapshot, and over all columns at the end."""
     seen: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Lowest and highest of each number that is seen."""
     terms: dict[str, float] = field(default_factory=dict)
     """Mean of each reward term per tick."""
     ends: dict[str, int] = field(default_factory=dict)
     """How often each rule ended an episode."""
+    alike: list[str] = field(default_factory=list)
+    """Terms and observations that change, and are the same number in all arenas at every tick."""
     explosions: int = 0
     ticks_per_second: float = 0.0
 
 
 def check_scene(scene: Scene, settings: TrainSettings) -> int:
-    """Play twice alike, compare, and print the report; 0 where all is well, 2 where the scene is not sound."""
-    first, again = (random_play(scene, settings.arenas, settings.seed, settings.threads) for _ in range(2))
+    """Play three times and watch a debug run, compare, and print the report; 0 where all is well, 2 otherwise."""
+    play = partial(Play, scene, settings.arenas, settings.seed, settings.threads)
+    first, again = play(), play()
+    found = first.run()
     problems = []
-    if first.digest != again.digest:
+    if found.digest != again.run().digest:
         problems.append("the same seed gave different numbers: something in the scene draws its own random numbers")
-    if first.explosions:
-        problems.append(f"{first.explosions} arenas exploded under random actions: see masses, forces and joints")
-    facts = as_json(scene, settings, first, problems)
+    elif found.after != play(first.saved).run().after:
+        problems.append(
+            "brought back from its columns it goes another way: the scene keeps something that no component holds, "
+            "such as a closure's variable or a generator; use arena.number, a @component, Progress or Lasting"
+        )
+    if found.explosions:
+        problems.append(f"{found.explosions} arenas exploded under random actions: see masses, forces and joints")
+    for name in found.alike:
+        problems.append(
+            f"'{name}' is one number for all arenas: rules work on all arenas at once, so leave .mean() out"
+        )
+    facts = as_json(scene, settings, found, problems) | {"tick": watch(scene, settings)}
     tell(json.dumps(facts) if settings.json else "\n".join(report(facts)))
     for problem in problems:
         tell(f"train.py: {scene.name}: {problem}", sys.stderr)
     return 2 if problems else 0
 
 
-def random_play(scene: Scene, arenas: int, seed: int, threads: int) -> Findings:
-    """Run some ticks with random actions and gather what there is to see; anything not finite raises on its way."""
-    random = np.random.default_rng(seed)
-    specs = policy_specs(scene.describe())
-    policies = {name: random_chooser(spec, random) for name, spec in specs.items()}
-    world = World(scene, arenas=arenas, seed=seed, threads=threads, policies=policies)
-    minds, episodes = world.each(NextObservation, Reward), world.one(Episodes)
-    digest, busy = hashlib.sha256(), 0.0
-    low = [np.full(seen.value.shape[1], np.inf) for seen, _ in minds]
-    high = [-each for each in low]
-    terms, ends = np.zeros(len(episodes.term_names)), np.zeros(len(episodes.reason_names), int)
-    for _ in range(TICKS):
-        began = perf_counter()
-        world.tick()
-        busy += perf_counter() - began
-        for i, (seen, reward) in enumerate(minds):
-            digest.update(seen.value.tobytes() + reward.value.tobytes())
-            np.minimum(low[i], seen.value.min(axis=0), out=low[i])
-            np.maximum(high[i], seen.value.max(axis=0), out=high[i])
-        if episodes.finished is not None:
-            terms += episodes.finished.terms.sum(axis=1)
-            ends += episodes.finished.reasons.sum(axis=1)
-    terms += episodes.terms.sum(axis=1)
-    several = len(specs) > 1
-    names = [f"{p}/{name}" if several else name for p, spec in specs.items() for name in spec.observations]
-    found = Findings(
-        digest=digest.hexdigest(),
-        seen=dict(zip(names, zip(*(np.concatenate(x).tolist() for x in (low, high)), strict=True), strict=True)),
-        terms=dict(zip(episodes.term_names, (terms / (TICKS * arenas)).tolist(), strict=True)),
-        ends=dict(zip(episodes.reason_names, ends.tolist(), strict=True)),
-        explosions=world.one(Explosion).count,
-        ticks_per_second=TICKS / busy,
+class Play:
+    """One random play, whose actions are a function of the seed and the tick alone."""
+
+    def __init__(self, scene: Scene, arenas: int, seed: int, threads: int, saved: Sections | None = None) -> None:
+        self.ticks = min(LONGEST, max(SHORTEST, 2 * scene.max_ticks + 500))
+        self.world = World(
+            scene,
+            arenas=arenas,
+            seed=seed,
+            threads=threads,
+            policies={name: random_chooser(spec, seed, self.tick_now) for name, spec in _specs(scene).items()},
+            stages=PLAYING,
+            resources=(ActionLog(), Snapshots()),
+        )
+        self.saved = saved or {}
+        if saved is not None:
+            restore_world(self.world, saved | {"earlier": {}}, exactly=False)
+            self.world.ticks = self.ticks // 2
+
+    def tick_now(self) -> int:
+        """Return how many ticks the play has behind it."""
+        return self.world.ticks
+
+    def run(self) -> Findings:
+        """Play to the end; anything that is not finite raises on its way."""
+        world, half = self.world, self.ticks // 2
+        batches, finished = world.each(NextObservation, Reward), world.one(Finished)
+        whole, after, busy = hashlib.sha256(), hashlib.sha256(), 0.0
+        ranges, terms = [Range(seen.value) for seen, _ in batches], Range(world.one(Terms).now.T)
+        earned, ends = np.zeros(len(world.terms)), np.zeros(len(world.reasons), int)
+        began = world.ticks
+        while world.ticks < self.ticks:
+            if world.ticks == half and not self.saved:
+                world.snapshot()
+                self.saved = save_world(world)
+            began_tick = perf_counter()
+            world.tick()
+            busy += perf_counter() - began_tick
+            for each in (*ranges, terms):
+                each.look()
+            told = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)
+            whole.update(told)
+            if world.ticks > half:
+                after.update(told)
+            earned += world.one(Terms).now.sum(axis=1)
+            ends += finished.reasons.sum(axis=1) if len(finished.arena) else 0
+        after.update(repr(sorted((name, kind.__name__, d) for (name, kind), d in world.digests().items())).encode())
+        names = _observation_names(world)
+        low, high = (np.concatenate([getattr(each, side) for each in ranges]).tolist() for side in ("low", "high"))
+        alike = np.concatenate([*(each.alike() for each in ranges), terms.alike()])
+        ticks = world.ticks - began
+        found = Findings(
+            ticks=ticks,
+            digest=whole.hexdigest(),
+            after=after.hexdigest(),
+            seen=dict(zip(names, zip(low, high, strict=True), strict=True)),
+            terms=dict(zip(world.terms, (earned / (ticks * world.arenas)).tolist(), strict=True)),
+            ends=dict(zip(world.reasons, ends.tolist(), strict=True)),
+            alike=[name for name, same in zip((*names, *world.terms), alike, strict=True) if same],
+            explosions=int(world.one(Explosion).count),
+            ticks_per_second=ticks / busy,
+        )
+        world.close()
+        return found
+
+
+class Range:
+    """How far the numbers of (rows, numbers) go, and whether rows ever differ."""
+
+    def __init__(self, array: F32 | F64) -> None:
+        self.array = array
+        self.low = np.full(array.shape[1], np.inf)
+        self.high = -self.low
+        self.differ = np.full(array.shape[1], len(array) < 2)
+
+    def look(self) -> None:
+        """Take the present numbers in."""
+        low, high = self.array.min(axis=0), self.array.max(axis=0)
+        np.minimum(self.low, low, out=self.low)
+        np.maximum(self.high, high, out=self.high)
+        self.differ |= low != high
+
+    def alike(self) -> NDArray[np.bool_]:
+        """Return which numbers change, but are always the same in all rows."""
+        return np.asarray(~self.differ & (self.low < self.high))
+
+
+def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
+    """Run the debug run, which refuses what is read or written undeclared; return the scene's tick."""
+    specs, ticks = _specs(scene), count()
+    world = World(
+        scene,
+        arenas=min(4, settings.arenas),
+        seed=settings.seed,
+        policies={name: random_chooser(spec, settings.seed, ticks.__next__) for name, spec in specs.items()},
+        debug=True,
     )
+    for _ in range(WATCHED):
+        world.tick()
     world.close()
-    return found
+    return [
+        {
+            "stage": entry.name,
+            "reads": [kind.__name__ for kind in (*entry.reads, *entry.keeps)],
+            "writes": [kind.__name__ for kind in entry.writes],
+            "own": isinstance(world.stages[entry.name], SystemStage),
+            "about": entry.about,
+        }
+        for entry in world.runner.entries
+    ]
 
 
-def random_chooser(spec: PolicySpec, random: np.random.Generator) -> ChooseAction:
-    """Return a policy that knows nothing."""
+def random_chooser(spec: PolicySpec, seed: int, tick: Any) -> Any:
+    """Return a policy that knows nothing, whose actions are a function of the seed and of the tick."""
     count = len(spec.actions.names)
 
-    def choose(observation: NDArray[np.float32]) -> NDArray[Any]:
-        rows = len(observation)
+    def choose(observation: F32, state: F32) -> NDArray[Any]:
+        random, rows = np.random.default_rng((seed, tick())), len(observation)
         if isinstance(spec.actions, Discrete):
             return random.integers(0, count, rows)
         return random.uniform(-1.0, 1.0, (rows, count)).astype(np.float32)
 
     return choose
+
+
+def _specs(scene: Scene) -> dict[str, PolicySpec]:
+    return policy_specs(scene.describe())
+
+
+def _observation_names(world: World) -> list[str]:
+    several = len(world.specs) > 1
+    return [f"{p}/{name}" if several else name for p, spec in world.specs.items() for name in spec.observations]
 
 
 def as_json(scene: Scene, settings: TrainSettings, found: Findings, problems: list[str]) -> dict[str, Any]:
@@ -110,10 +218,11 @@ def as_json(scene: Scene, settings: TrainSettings, found: Findings, problems: li
         "scene": settings.scene,
         "about": scene.about,
         "arenas": settings.arenas,
-        "ticks": TICKS,
+        "ticks": found.ticks,
         "ok": not problems,
         "problems": problems,
         "deterministic": not any("same seed" in problem for problem in problems),
+        "resumable": not any("brought back" in problem for problem in problems),
         "explosions": found.explosions,
         "observations": found.seen,
         "reward_per_tick": found.terms,
@@ -129,9 +238,14 @@ def report(facts: dict[str, Any]) -> list[str]:
         f"{facts['scene']}: {facts['about']}",
         f"{facts['ticks']} ticks of {facts['arenas']} arenas, random actions: "
         f"{facts['ticks_per_second']:,.0f} ticks/s, {facts['steps_per_second']:,.0f} steps/s",
-        f"same seed, same numbers: {'yes' if facts['deterministic'] else 'NO'}; explosions: {facts['explosions']}",
-        "sees (lowest to highest):",
+        f"same seed, same numbers: {'yes' if facts['deterministic'] else 'NO'}; "
+        f"brought back exactly: {'yes' if facts['resumable'] else 'NO'}; explosions: {facts['explosions']}",
+        "the tick, as a debug run found it (reads -> writes; * is the scene's own):",
     ]
+    for stage in facts["tick"]:
+        name = f"{stage['stage']}{' *' if stage['own'] else ''}"
+        lines.append(f"  {name:24} {', '.join(stage['reads']) or '-'} -> {', '.join(stage['writes'])}")
+    lines += ["sees (lowest to highest):"]
     lines += [f"  {name:24} {low:10.3f} {high:10.3f}" for name, (low, high) in facts["observations"].items()]
     lines += ["earns (mean per tick):"]
     lines += [f"  {name:24} {mean:10.4f}" for name, mean in facts["reward_per_tick"].items()]

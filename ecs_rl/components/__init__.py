@@ -1,36 +1,38 @@
 """Components: data only, columns over all arenas; each says who writes it."""
 
-from ecs_rl.components.arena import Chance, Clock, Ending, Episodes, Explosion, Finished, Memory
-from ecs_rl.components.bodies import Force, Ground, Motion, Pose, Touch
-from ecs_rl.components.hand import Hand, Onlooker
-from ecs_rl.components.mind import Action, NextObservation, Observation, Policy, Reward, RowEnds
+from ecs_rl.components.actions import ActionLog, Snapshots
+from ecs_rl.components.arena import Chance, Clock, EpisodeEnd, Explosion, Finished, Terms
+from ecs_rl.components.bodies import Force, Ground, Motion, MotorSpeed, Pose, Touch
+from ecs_rl.components.interact import UserInput
+from ecs_rl.components.mind import Action, Amount, Done, NextObservation, Observation, Policy, PolicyState, Reward
 from ecs_rl.components.session import Exam, Films, Journal, Session
-from ecs_rl.components.trail import Trail
 
 __all__ = [
     "Action",
+    "ActionLog",
+    "Amount",
     "Chance",
     "Clock",
-    "Ending",
-    "Episodes",
+    "Done",
+    "EpisodeEnd",
     "Exam",
     "Explosion",
     "Films",
     "Finished",
     "Force",
     "Ground",
-    "Hand",
     "Journal",
-    "Memory",
     "Motion",
+    "MotorSpeed",
     "NextObservation",
     "Observation",
-    "Onlooker",
     "Policy",
+    "PolicyState",
     "Pose",
     "Reward",
-    "RowEnds",
     "Session",
+    "Snapshots",
+    "Terms",
     "Touch",
-    "Trail",
+    "UserInput",
 ]

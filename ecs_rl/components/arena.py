@@ -8,85 +8,76 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, I64, Bool
+from ecs_rl.ecs.component import Axis, column, component
 
 
-@dataclass(slots=True)
+@component
 class Clock:
     """How far each arena is. Written by judge (ticks) and respawn."""
 
-    tick: I64
+    tick: I64 = column(0, dtype=np.int64)
     """(arenas,) Decisions taken in this episode."""
-    episode: I64
+    episode: I64 = column(dtype=np.int64)
     """(arenas,) Episodes begun before this one."""
 
 
-@dataclass(slots=True)
+@component
 class Chance:
     """What each episode drew. Written by respawn."""
 
-    key: NDArray[np.uint64]
+    key: NDArray[np.uint64] = column(dtype=np.uint64)
     """(arenas,) Names the arena's row of episodes: made of its seed and its number; fixed."""
-    uniform: F64
+    uniform: F64 = column(dtype=np.float64)
     """(arenas, draws) This episode's draws in [0, 1)."""
 
 
-@dataclass(slots=True)
-class Memory:
-    """What rules remember from tick to tick, one column each. Written by judge and respawn."""
-
-    value: F64
-    """(memories, arenas) What is remembered."""
-    now: F64
-    """(memories, arenas) What each rule gave in this tick; truths as 0 and 1."""
-
-
-@dataclass(slots=True)
+@component
 class Explosion:
     """Arenas whose physics went astray in this tick. Written by guard."""
 
-    now: Bool
+    now: Bool = column(dtype=np.bool_)
     """(arenas,)"""
-    any: bool = False
-    count: int = 0
-    """Explosions since the world was built."""
+    any: Bool = column(axis=Axis.WORLD, dtype=np.bool_)
+    """() Whether there is one in this tick."""
+    count: I64 = column(axis=Axis.WORLD, dtype=np.int64)
+    """() Explosions since the world was built."""
 
 
-@dataclass(slots=True)
-class Ending:
+@component
+class EpisodeEnd:
     """Which episodes end with this tick; never two of the three at once. Written by judge."""
 
-    terminated: Bool
+    terminated: Bool = column(lasts=False, dtype=np.bool_)
     """(arenas,) By a rule of the scene: nothing more is to be earned."""
-    truncated: Bool
+    truncated: Bool = column(lasts=False, dtype=np.bool_)
     """(arenas,) By the time limit: there would have been more."""
-    ended: Bool
+    ended: Bool = column(lasts=False, dtype=np.bool_)
     """(arenas,) Either of them, or an explosion."""
-    rows: I64
-    """Which arenas ended, in order."""
 
 
-@dataclass(slots=True)
+@component
+class Terms:
+    """What each named term earned. Written by judge and respawn."""
+
+    now: F64 = column(axis=Axis.LAST, lasts=False, dtype=np.float64)
+    """(terms, arenas) In this tick."""
+    total: F64 = column(0.0, axis=Axis.LAST, dtype=np.float64)
+    """(terms, arenas) Since the episode began."""
+
+
+@dataclass
 class Finished:
-    """Episodes that ended well-formed (not by an explosion) in this tick, one row each."""
+    """What ended in this tick. Written by judge."""
 
-    arena: I64
-    total: F64
-    """Sum of rewards, over all agents of the arena."""
-    length: I64
-    terminated: Bool
-    terms: F64
+    rows: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(ended,) All arenas that ended, exploded ones too, in rising order."""
+    arena: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(episodes,) Those that ended well-formed (not by an explosion); all that follows is of these."""
+    total: F64 = field(default_factory=lambda: np.zeros(0))
+    """(episodes,) The return: the sum of rewards, the mean over the arena's agents."""
+    length: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    terminated: Bool = field(default_factory=lambda: np.zeros(0, bool))
+    terms: F64 = field(default_factory=lambda: np.zeros((0, 0)))
     """(terms, episodes) Sum of each named reward term."""
-    reasons: Bool
+    reasons: Bool = field(default_factory=lambda: np.zeros((0, 0), bool))
     """(rules, episodes) Which rules ended it."""
-
-
-@dataclass(slots=True)
-class Episodes:
-    """What the running episodes earned, and those that just ended. Written by judge and respawn."""
-
-    terms: F64
-    """(terms, arenas) Sum of each named reward term since the episode began."""
-    term_names: tuple[str, ...]
-    reason_names: tuple[str, ...]
-    finished: Finished | None = field(default=None)
-    """None when no episode ended in this tick."""

@@ -5,52 +5,61 @@ The arrays are views into blocks that the physics owns, so one call moves all of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import numpy as np
 
 from ecs_rl.arrays import F64, Bool
+from ecs_rl.ecs.component import Axis, column, component
 
 
-@dataclass(slots=True)
+@component
 class Pose:
     """Where a body is. Written by simulate, guard and respawn."""
 
-    position: F64
+    position: F64 = column(unit="m", dtype=np.float64)
     """(arenas, 2) Centre of gravity, from the arena's own origin."""
-    angle: F64
+    angle: F64 = column(unit="rad", dtype=np.float64)
     """(arenas,) Counter-clockwise, never wrapped."""
 
 
-@dataclass(slots=True)
+@component
 class Motion:
     """How a body moves. Written by simulate, guard and respawn."""
 
-    velocity: F64
+    velocity: F64 = column(unit="m/s", dtype=np.float64)
     """(arenas, 2)"""
-    spin: F64
+    spin: F64 = column(unit="rad/s", dtype=np.float64)
     """(arenas,) Radians per second, counter-clockwise."""
 
 
-@dataclass(slots=True)
+@component
 class Force:
     """What pushes a body during the coming tick, gravity left out. Written by actuate."""
 
-    force: F64
+    force: F64 = column(unit="N", lasts=False, dtype=np.float64)
     """(arenas, 2) Through the centre of gravity, in the arena's axes."""
-    torque: F64
+    torque: F64 = column(unit="N m", lasts=False, dtype=np.float64)
     """(arenas,)"""
 
 
-@dataclass(slots=True)
-class Touch:
-    """Which roles touch. One for the whole world. Written by simulate and respawn."""
+@component
+class MotorSpeed:
+    """How fast each motor of the scene is to turn. One for the whole world. Written by actuate."""
 
-    pairs: Bool
+    rate: F64 = column(axis=Axis.LAST, lasts=False, dtype=np.float64)
+    """(motors, arenas) Radians per second of a motor's role against its base."""
+
+
+@component
+class Touch:
+    """Which roles touch. One for the whole world. Written by simulate, guard and respawn."""
+
+    pairs: Bool = column(False, dtype=np.bool_)
     """(arenas, roles + 1, roles + 1) Symmetric; the last row and column stand for the ground."""
 
 
-@dataclass(slots=True)
+@component
 class Ground:
     """The segments that never move during an episode. One for the whole world. Written by respawn."""
 
-    segments: F64
+    segments: F64 = column(dtype=np.float64)
     """(arenas, segments, 2, 2) Both ends of each."""

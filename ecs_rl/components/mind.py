@@ -5,40 +5,45 @@ Rows are agent-major: all arenas of the policy's first agent, then all arenas of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.arrays import F32, Bool
-
-ChooseAction = Callable[[F32], NDArray[Any]]
+from ecs_rl.arrays import F32, F64, Bool
+from ecs_rl.ecs.component import Axis, column, component
 
 
 @dataclass(slots=True)
 class Policy:
-    """Who decides for these rows. Set when the world is built."""
+    """Who decides for these rows: learn changes what it does. Set when the world is built."""
 
     name: str
-    choose: ChooseAction
-    """Takes (rows, numbers), returns one action per row."""
 
 
-@dataclass(slots=True)
+@component
 class Observation:
     """What the agents see before they decide. Written by respawn, read in the next tick."""
 
-    value: F32
+    value: F32 = column(axis=Axis.ROWS, dtype=np.float32)
     """(rows, numbers)"""
 
 
-@dataclass(slots=True)
+@component
 class NextObservation:
     """What came of the decision, taken before a new episode starts. Written by sense."""
 
-    value: F32
+    value: F32 = column(axis=Axis.ROWS, lasts=False, dtype=np.float32)
+    """(rows, numbers)"""
+
+
+@component
+class PolicyState:
+    """What a recurrent policy remembers; no numbers for the others. Written by decide, and by respawn: zero."""
+
+    value: F32 = column(axis=Axis.ROWS, dtype=np.float32)
     """(rows, numbers)"""
 
 
@@ -48,21 +53,31 @@ class Action:
 
     value: NDArray[np.int64] | F32
     """(rows,) whole numbers for a choice, (rows, levers) otherwise."""
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    """What the policy adds for its learner, by name, (rows, ...) each: the log-probability, the value."""
 
 
-@dataclass(slots=True)
+@component
+class Amount:
+    """How strongly the effects of a policy's agents work. Written by actuate and respawn."""
+
+    value: F64 = column(0.0, axis=Axis.LAST, dtype=np.float64)
+    """(effects, arenas) All effects of the first agent, then those of the second."""
+
+
+@component
 class Reward:
     """What the decision earned. Written by judge."""
 
-    value: F32
+    value: F32 = column(axis=Axis.ROWS, lasts=False, dtype=np.float32)
     """(rows,) The sum of all named terms."""
 
 
-@dataclass(slots=True)
-class RowEnds:
+@component
+class Done:
     """The endings of the arenas, one per row. Written by judge."""
 
-    terminated: Bool
-    truncated: Bool
-    valid: Bool
-    all_valid: bool = True
+    terminated: Bool = column(axis=Axis.ROWS, lasts=False, dtype=np.bool_)
+    truncated: Bool = column(axis=Axis.ROWS, lasts=False, dtype=np.bool_)
+    valid: Bool = column(axis=Axis.ROWS, lasts=False, dtype=np.bool_)
+    """False where the arena exploded: nothing may be learned from that row."""

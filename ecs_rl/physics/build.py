@@ -9,6 +9,7 @@ import pymunk
 
 from ecs_rl.scene.arena import Arena, Terrain, Wall
 from ecs_rl.scene.checks import Point
+from ecs_rl.scene.effects import Motor
 from ecs_rl.scene.joints import Groove, Joint, Pivot, Spring, TurnLimit, TurnSpring
 from ecs_rl.scene.parts import Disc, Shape
 from ecs_rl.scene.roles import Role
@@ -24,6 +25,8 @@ class Built:
     still: pymunk.Body
     """What ground and joints are fixed to: an arena's own, or numbers that are not finite would spread through it."""
     joints: list[pymunk.Constraint] = field(default_factory=list)
+    """Joints in the scene's order, then its motors."""
+    motors: list[pymunk.SimpleMotor] = field(default_factory=list)
     shapes: list[pymunk.Shape] = field(default_factory=list)
     terrain: list[pymunk.Segment] = field(default_factory=list)
     """The segments that each episode moves, over all terrains in order."""
@@ -97,7 +100,17 @@ def _add_joints(space: pymunk.Space, arena: Arena, x: float, built: Built) -> No
         fixed = joint.a.body is None
         a = built.still if fixed else built.bodies[joint.a.number]
         built.joints.append(_constraint(joint, a, built.bodies[joint.b.number], x if fixed else 0.0))
+    built.motors = [_motor(motor, built) for motor in arena.motors]
+    built.joints += built.motors
     space.add(*built.joints)
+
+
+def _motor(motor: Motor, built: Built) -> pymunk.SimpleMotor:
+    """Return the joint of a motor, standing still; its rate is that of the second body against the first, reversed."""
+    base, role = (built.still if side.body is None else built.bodies[side.number] for side in (motor.base, motor.role))
+    made = pymunk.SimpleMotor(role, base, 0.0)
+    made.max_force = motor.strength
+    return made
 
 
 def _add_ground(space: pymunk.Space, arena: Arena, x: float, built: Built) -> None:

@@ -67,6 +67,18 @@ def forget_pushes(bodies: Sequence[Any]) -> None:
         _lib.cpBodyUpdatePosition(body, 0.0)
 
 
+def motor_pointers(motors: Sequence[pymunk.SimpleMotor]) -> list[Any]:
+    """Return what `set_rates` wants of these motors; each lives as long as its constraint."""
+    return [motor._constraint for motor in motors]
+
+
+def set_rates(motors: Sequence[Any], rates: Sequence[float]) -> None:
+    """Give each motor its rate, radians per second, of which any finite number is one."""
+    set_rate = _lib.cpSimpleMotorSetRate
+    for motor, rate in zip(motors, rates, strict=True):
+        set_rate(motor, rate)
+
+
 def segment_pointers(space: pymunk.Space, segments: Sequence[pymunk.Segment]) -> list[tuple[Any, Any]]:
     """Return what `move_segments` wants of these segments; each lives as long as its shape and its Space."""
     return [(space._space, segment._shape) for segment in segments]

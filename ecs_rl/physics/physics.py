@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
 
 from ecs_rl.arrays import F64, I64
-from ecs_rl.components import Chance, Clock, Force, Ground, Motion, Pose, Touch
+from ecs_rl.components import Force, Ground, Motion, MotorSpeed, Pose, Touch
+from ecs_rl.ecs.component import live
+from ecs_rl.errors import RuleError
 from ecs_rl.physics.contacts import BodyNumbers
-from ecs_rl.physics.direct import body_pointers, forget_pushes, move_segments, segment_pointers, set_states
+from ecs_rl.physics.direct import (
+    body_pointers,
+    forget_pushes,
+    motor_pointers,
+    move_segments,
+    segment_pointers,
+    set_rates,
+    set_states,
+)
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.physics.start import Starter
 from ecs_rl.scene.arena import Arena, Scene
-from ecs_rl.scene.chance import uniforms
-from ecs_rl.scene.checks import RuleError
 
 COLLIDING_SHARD = 96
 """Arenas in a Space with collisions: more make its tree slow, fewer make the calls around it dear."""
@@ -36,11 +45,13 @@ class Physics:
         self.state = np.zeros((6, roles, arenas))
         """x, y, angle, vx, vy, spin: the order in which the batch calls give them."""
         self.force = np.zeros((3, roles, arenas))
-        self.start = Starter(arena)
-        self.touch = Touch(np.zeros((arenas, roles + 1, roles + 1), dtype=bool))
+        self.start, self._feels = Starter(arena), arena.wants_contacts
+        self.touch = live(Touch, pairs=np.zeros((arenas, roles + 1, roles + 1), dtype=bool))
+        self.motors = live(MotorSpeed, rate=np.zeros((len(arena.motors), arenas)))
+        self._rates = np.zeros((len(arena.motors), arenas))  # as the Spaces have them
         self._walls = np.array([wall.ends for wall in arena.walls]).reshape(-1, 2, 2)
         moving = sum(terrain.points - 1 for terrain in arena.terrains)
-        self.ground = Ground(np.zeros((arenas, len(self._walls) + moving, 2, 2)))
+        self.ground = live(Ground, segments=np.zeros((arenas, len(self._walls) + moving, 2, 2)))
         self.ground.segments[:, : len(self._walls)] = self._walls
         self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
         self.shards: list[Shard] = []
@@ -56,6 +67,7 @@ class Physics:
         built = [(shard.space, built) for shard in self.shards for built in shard.built]
         self._bodies = [body_pointers(each.bodies) for _, each in built]
         self._terrain = [segment_pointers(space, each.terrain) for space, each in built]
+        self._find_motors()
         self.put(np.arange(self.arenas))
         shown = self.ground.segments[:, len(self._walls) :]
         everywhere = np.indices(shown.shape[:2]).reshape(2, -1)
@@ -67,12 +79,31 @@ class Physics:
     def columns(self, role: int) -> tuple[Pose, Motion, Force]:
         """Return a role's components, views into the blocks."""
         state, force = self.state[:, role], self.force[:, role]
-        return Pose(state[:2].T, state[2]), Motion(state[3:5].T, state[5]), Force(force[:2].T, force[2])
+        return (
+            live(Pose, position=state[:2].T, angle=state[2]),
+            live(Motion, velocity=state[3:5].T, spin=state[5]),
+            live(Force, force=force[:2].T, torque=force[2]),
+        )
+
+    def _find_motors(self) -> None:
+        """Note where the motors of all arenas are; they stand still in new Spaces."""
+        built = [built for shard in self.shards for built in shard.built]
+        self._motors = [motor_pointers(each.motors) for each in built]
+        self._rates.fill(0.0)
+
+    def _turn_motors(self) -> None:
+        """Tell the motors whose speed changed."""
+        number, arena = np.nonzero(self.motors.rate != self._rates)
+        motors = [self._motors[a][m] for a, m in zip(arena.tolist(), number.tolist(), strict=True)]
+        set_rates(motors, self.motors.rate[number, arena].tolist())
+        self._rates[...] = self.motors.rate
 
     def step(self) -> None:
         """Run one tick in all arenas."""
+        if len(self._rates):
+            self._turn_motors()
         self._on_threads(self._step_share)
-        if self.arena.wants_contacts:
+        if self._feels:
             self._feel()
 
     def _step_share(self, shards: list[Shard]) -> None:
@@ -87,7 +118,7 @@ class Physics:
         """Mark who touches whom."""
         pairs = self.touch.pairs
         pairs[...] = False
-        ids = np.concatenate([shard.contacts() for shard in self.shards])
+        ids = np.concatenate([ids for shard in self.shards for ids in shard.contacts()])
         if len(ids):
             body = self._number_of(ids)
             roles = len(self.arena.roles)
@@ -109,12 +140,18 @@ class Physics:
         for other in others:
             other.result()
 
-    def place(self, rows: I64, chance: Chance, clock: Clock) -> None:
-        """Draw these arenas' episodes anew and put them at their start."""
-        drawn = uniforms(chance.key[rows], clock.episode[rows], self.arena.draw_count)
-        chance.uniform[rows] = drawn
+    @contextmanager
+    def moving(self) -> Iterator[None]:
+        """Let somebody write into the columns of bodies; what they moved is moved in the Spaces too."""
+        before = self.state.copy()
+        yield
+        moved = np.flatnonzero((self.state != before).any(axis=(0, 1)))
+        if len(moved):
+            self.put(moved)
+
+    def place(self, rows: I64, drawn: F64) -> None:
+        """Put these arenas at their start, for (rows, draws) numbers in [0, 1)."""
         self.state[:, :, rows] = self.start(drawn).transpose(2, 1, 0)
-        self.touch.pairs[rows] = False
         if self.arena.terrains:
             self._move_terrain(rows, self._lines(drawn))
         if not self.shards:
@@ -128,6 +165,7 @@ class Physics:
         for shard, mine in self._by_shard(rows):
             for row in mine.tolist():
                 shard.mend(row - shard.rows.start)
+        self._find_motors()
 
     def put(self, rows: I64) -> None:
         """Move the bodies of these arenas to where the columns say."""

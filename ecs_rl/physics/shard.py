@@ -34,6 +34,7 @@ class Shard:
         # Contacts vanish with the step in which they part, so the list of contacts is what touches now.
         self.space.collision_persistence = 1
         static = self.space.static_body  # touched now, so that it has its row (the last) from the beginning
+        self.feels = arena.wants_contacts
         self.apart = arena.collides  # what cannot touch may stand in one place, where numbers are the most exact
         spacing = 2.5 * scene.extent if self.apart else 0.0
         self.origin = spacing * scattered(self.count)
@@ -41,6 +42,7 @@ class Shard:
         self._force = np.zeros((self.count * self.roles + 1, 3))
         self._force_in, self._state_out, self._contacts = InBuffer(), OutBuffer(), OutBuffer()
         self._force_in.set_float_buf(self._force)
+        self._touched: list[I64] = []
         self._check_rows(static)
 
     def _check_rows(self, static: pymunk.Body) -> None:
@@ -61,11 +63,19 @@ class Shard:
         batch.set_space_bodies(self.space, _FORCE, self._force_in)
 
     def step(self) -> None:
-        """Run all physics steps of one tick."""
+        """Run all physics steps of one tick, and note what touched in any of them."""
         self.space.step(self.dt)
+        self._note_contacts()
         for _ in range(self.substeps - 1):  # the physics forgets forces after each step
             batch.set_space_bodies(self.space, _FORCE, self._force_in)
             self.space.step(self.dt)
+            self._note_contacts()
+
+    def _note_contacts(self) -> None:
+        if self.feels:
+            self._contacts.clear()
+            batch.get_space_arbiters(self.space, _PAIR, self._contacts)
+            self._touched.append(np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy())
 
     def pull(self, state: F64) -> None:
         """Write where the bodies are now into the world's (6, roles, arenas) columns."""
@@ -77,11 +87,10 @@ class Shard:
         if self.apart:
             mine[0] -= self.origin
 
-    def contacts(self) -> I64:
-        """Return (contacts, 2) ids of the bodies that touch now; the ground's is in no arena."""
-        self._contacts.clear()
-        batch.get_space_arbiters(self.space, _PAIR, self._contacts)
-        return np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy()
+    def contacts(self) -> list[I64]:
+        """Return (contacts, 2) ids of the bodies that touched in each step of the tick; the ground's is in no arena."""
+        touched, self._touched = self._touched, []
+        return touched
 
 
 def scattered(count: int) -> I64:

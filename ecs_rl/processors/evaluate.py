@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ecs_rl.components import Exam, Journal, Session
-from ecs_rl.processors.base import Stage
+from ecs_rl.ecs import Stage
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
@@ -17,7 +17,7 @@ class Evaluate(Stage):
     """Examine the policies on episodes that never change, in a world of its own, and keep the best."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
+        self.world = world
         self.session, self.exam, self.journal = world.one(Session), world.one(Exam), world.one(Journal)
 
     def run(self) -> None:

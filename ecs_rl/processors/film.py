@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ecs_rl.components import Films, Session
+from ecs_rl.ecs import Stage
 from ecs_rl.errors import EcsRlError
-from ecs_rl.processors.base import Stage
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
@@ -17,7 +17,6 @@ class Film(Stage):
     """Film how the policy plays now, in a world of its own; taking the stage away changes no result."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
         self.session, self.films = world.one(Session), world.one(Films)
 
     def run(self) -> None:

@@ -1,92 +1,115 @@
-"""judge: Pose, Motion, Touch -> Reward, Ending."""
+"""judge: Pose, Motion, Touch -> Reward, EpisodeEnd."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
-from ecs_rl.components import Clock, Ending, Episodes, Explosion, Finished, Reward, RowEnds
-from ecs_rl.processors.base import Stage
-from ecs_rl.scene.checks import RuleError
+from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward, Terms
+from ecs_rl.ecs import Stage
+from ecs_rl.errors import RuleError
 from ecs_rl.scene.sensors import Rule
 
 if TYPE_CHECKING:
-    from ecs_rl.world import Seat, World
+    from ecs_rl.world import AgentSlot, World
+
+LARGEST = 1e9
+"""A reward beyond this in one tick is nothing to learn from: its square leaves no digit of a float32 to the others."""
+NOBODY = Finished()
 
 
 class Judge(Stage):
     """Work out every named term and every named end; an episode terminates, is truncated, explodes, or goes on."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.clock, self.ending, self.episodes = world.one(Clock), world.one(Ending), world.one(Episodes)
-        self.explosion = world.one(Explosion)
-        self.crews = [(crew, world.of(crew.entity, Reward), world.of(crew.entity, RowEnds)) for crew in world.crews]
-        self.seats = [(seat, reward) for crew, reward, _ in self.crews for seat in crew.seats]
-        self.rules = [named for seat, _ in self.seats for named in seat.plan.ends.items()]
-        self.memories = world.memories
-        arenas = world.arenas
-        self.terms = np.zeros((len(self.episodes.term_names), arenas))
-        self.reasons = np.zeros((len(self.rules), arenas), dtype=bool)
+        self.world, self.max_ticks = world, world.scene.max_ticks
+        self.tick, self.end, self.terms = world.one(Clock).tick, world.one(EpisodeEnd), world.one(Terms)
+        self.explosion, self.finished = world.one(Explosion), world.one(Finished)
+        self.done = [(len(batch.slots), world.of(batch.entity, Done)) for batch in world.batches]
+        self.earning: list[tuple[AgentSlot, F32, F64]] = []
+        self.ends: list[tuple[str, Rule]] = []
+        first = 0
+        for batch in world.batches:
+            for slot in batch.slots:
+                last = first + len(slot.spec.earns)
+                earned = world.of(batch.entity, Reward).value[slot.rows]
+                self.earning.append((slot, earned, self.terms.now[first:last]))
+                self.ends += slot.spec.ends.items()
+                first = last
+        self.reasons = np.zeros((len(self.ends), world.arenas), dtype=bool)
 
     def run(self) -> None:
         """Judge the tick."""
-        self.clock.tick += 1
-        for memory in self.memories:
-            memory.look()
-        self._earn()
+        self.tick += 1
+        for slot, earned, terms in self.earning:
+            for row, (name, rule) in zip(terms, slot.spec.earns.items(), strict=True):
+                fill(row, "reward", name, rule)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
+                np.add.reduce(terms, axis=0, out=earned, dtype=np.float64)
+                sound = earned.dot(earned) < LARGEST**2
+            if not sound:
+                self.refuse(slot, earned, terms)
+        np.add(self.terms.total, self.terms.now, out=self.terms.total)
         self._end()
         self._tell_rows()
 
-    def _earn(self) -> None:
-        first = 0
-        for seat, reward in self.seats:
-            last = first + len(seat.plan.earns)
-            mine = self.terms[first:last]
-            for row, (name, rule) in zip(mine, seat.plan.earns.items(), strict=True):
-                fill(row, "reward", name, rule)
-            earned = reward.value[seat.rows]
-            with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
-                earned[...] = mine.sum(axis=0) if last - first > 1 else mine[0]
-                sound = np.isfinite(earned.sum())
-            if not sound:
-                refuse(seat, mine, earned)
-            first = last
-        self.episodes.terms += self.terms
-
     def _end(self) -> None:
-        ending, explosion = self.ending, self.explosion
-        ending.terminated[...] = False
-        for row, (name, rule) in zip(self.reasons, self.rules, strict=True):
+        terminated, truncated, ended = self.end.terminated, self.end.truncated, self.end.ended
+        terminated.fill(False)
+        for row, (name, rule) in zip(self.reasons, self.ends, strict=True):
             fill(row, "end", name, rule)
-            ending.terminated |= row
-        np.greater_equal(self.clock.tick, self.world.scene.max_ticks, out=ending.truncated)
-        if explosion.any:
-            ending.terminated &= ~explosion.now
-            ending.truncated &= ~explosion.now
-        ending.truncated &= ~ending.terminated
-        np.logical_or(ending.terminated, ending.truncated, out=ending.ended)
-        well = np.flatnonzero(ending.ended)
-        ending.rows = np.flatnonzero(ending.ended | explosion.now) if explosion.any else well
-        ending.ended |= explosion.now
-        self.episodes.finished = self._finished(well) if len(well) else None
+            terminated |= row
+        np.greater_equal(self.tick, self.max_ticks, out=truncated)
+        if self.explosion.any:
+            terminated &= ~self.explosion.now
+            truncated &= ~self.explosion.now
+        np.greater(truncated, terminated, out=truncated)  # truncated and not terminated
+        np.logical_or(terminated, truncated, out=ended)
+        well = ended.nonzero()[0]
+        rows = well
+        if self.explosion.any:
+            ended |= self.explosion.now
+            rows = ended.nonzero()[0]
+        self._note_finished(rows, well)
 
-    def _finished(self, rows: np.ndarray) -> Finished:
-        terms = self.episodes.terms[:, rows]
-        ended = self.ending.terminated[rows]
-        return Finished(rows, terms.sum(axis=0), self.clock.tick[rows], ended, terms, self.reasons[:, rows] & ended)
+    def _note_finished(self, rows: NDArray[np.int64], well: NDArray[np.int64]) -> None:
+        done = self.finished
+        if not len(rows):
+            if len(done.rows):
+                replace(done, NOBODY)
+            return
+        terms, ended = self.terms.total[:, well], self.end.terminated[well]
+        total = terms.sum(axis=0) / len(self.earning)
+        replace(done, Finished(rows, well, total, self.tick[well], ended, terms, self.reasons[:, well] & ended))
 
     def _tell_rows(self) -> None:
-        for crew, _, ends in self.crews:
-            arenas = (len(crew.seats), -1)
-            ends.terminated.reshape(arenas)[...] = self.ending.terminated
-            ends.truncated.reshape(arenas)[...] = self.ending.truncated
-            ends.all_valid = not self.explosion.any
-            if self.explosion.any:
-                ends.valid.reshape(arenas)[...] = ~self.explosion.now
+        for slots, done in self.done:
+            done.terminated.reshape(slots, -1)[...] = self.end.terminated
+            done.truncated.reshape(slots, -1)[...] = self.end.truncated
+            np.logical_not(self.explosion.now, out=done.valid.reshape(slots, -1))
+
+    def refuse(self, slot: AgentSlot, earned: F32, terms: F64) -> None:
+        """Name the reward term that is not finite, or the largest where their sum is too large to learn from."""
+        bad = np.flatnonzero(~(np.abs(earned) < LARGEST))
+        if not len(bad):  # many large rewards in one tick, each of them within the limit
+            return
+        arena = int(bad[0])
+        column = terms[:, arena]
+        worst = int(np.argmax(np.where(np.isfinite(column), np.abs(column), np.inf)))
+        name, rule = list(slot.spec.earns.items())[worst]
+        large = ", too large to learn from" if np.isfinite(column[worst]) else ""
+        where = f"in arena {arena} at tick {self.world.ticks}"
+        raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {column[worst]:g} {where}{large}", rule)
+
+
+def replace(there: Finished, new: Finished) -> None:
+    """Let the component that everyone holds say something new."""
+    for each in fields(Finished):
+        setattr(there, each.name, getattr(new, each.name))
 
 
 def fill(row: NDArray[Any], kind: str, name: str, rule: Rule) -> None:
@@ -97,15 +120,3 @@ def fill(row: NDArray[Any], kind: str, name: str, rule: Rule) -> None:
     except (TypeError, ValueError, OverflowError):
         form = getattr(value, "shape", type(value).__name__)
         raise RuleError(f"the {kind} '{name}' must give one number per arena, not {form}", rule) from None
-
-
-def refuse(seat: Seat, terms: F64, earned: F32) -> None:
-    """Name the reward term that is not finite, or the largest of those that are too large for the learner's float32."""
-    bad = np.flatnonzero(~np.isfinite(earned))
-    if len(bad):  # a sum of finite numbers can overflow
-        column = terms[:, bad[0]]
-        worst = int(np.argmax(np.where(np.isfinite(column), np.abs(column), np.inf)))
-        name, rule = list(seat.plan.earns.items())[worst]
-        large = f"{column[worst]:g}, too large to learn from"
-        told = large if np.isfinite(column[worst]) else "a number that is not finite"
-        raise RuleError(f"the reward '{name}' of '{seat.plan.name}' gave {told}", rule)

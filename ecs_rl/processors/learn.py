@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ecs_rl.components import Session
-from ecs_rl.processors.base import Stage
+from ecs_rl.ecs import Stage
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
@@ -16,7 +16,6 @@ class Learn(Stage):
     """Let the agent improve once it has gathered enough; agents yield between minibatches, headless takes them all."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
         self.session = world.one(Session)
 
     def run(self) -> None:

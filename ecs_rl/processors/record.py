@@ -1,25 +1,32 @@
-"""record: Observation, Action, Reward, NextObservation, RowEnds -> Session."""
+"""record: Observation, Action, Reward, NextObservation, Done -> Session."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ecs_rl.agents.base import Experience
-from ecs_rl.columns import follow
-from ecs_rl.components import Action, NextObservation, Observation, Reward, RowEnds, Session, Trail
-from ecs_rl.processors.base import Stage
+from ecs_rl.components import Done, Explosion, NextObservation, Observation, Reward, Session
+from ecs_rl.ecs import Stage
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
 
 
 class Record(Stage):
-    """Hand the tick's transitions to the session; the only stage that does."""
+    """Hand the tick's complete transitions to the session: nothing reaches a learner on any other way."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.session, self.trail = world.one(Session), world.one(Trail)
-        self.minds = world.each(Observation, Action, Reward, NextObservation, RowEnds)
+        self.session, self.explosion, self.arenas = world.one(Session), world.one(Explosion), world.arenas
+        self.batches = [
+            (
+                world.action_of(batch),
+                world.of(batch.entity, Observation),
+                world.of(batch.entity, Reward),
+                world.of(batch.entity, NextObservation),
+                world.of(batch.entity, Done),
+            )
+            for batch in world.batches
+        ]
 
     def run(self) -> None:
         """Record one experience per policy; learners copy what they keep."""
@@ -31,10 +38,9 @@ class Record(Stage):
                 next_observation=after.value,
                 terminated=ends.terminated,
                 truncated=ends.truncated,
-                valid=None if ends.all_valid else ends.valid,
+                valid=ends.valid if self.explosion.any else None,
+                extras=action.extras,
             )
-            for before, action, reward, after, ends in self.minds
+            for action, before, reward, after, ends in self.batches
         ]
-        if self.trail.anchor:
-            follow(self.trail, tuple(experience.action for experience in told))
-        self.session.training.record(told[0] if len(told) == 1 else tuple(told), steps=self.world.arenas)
+        self.session.training.record(told[0] if len(told) == 1 else tuple(told), steps=self.arenas)

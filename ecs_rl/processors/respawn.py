@@ -1,4 +1,4 @@
-"""respawn: Ending -> Pose, Motion, Ground, Observation."""
+"""respawn: EpisodeEnd -> Pose, Motion, Ground, Observation, and whatever starts anew with an episode."""
 
 from __future__ import annotations
 
@@ -6,59 +6,52 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.arrays import F32, I64
-from ecs_rl.components import Chance, Clock, Ending, Episodes, Memory, NextObservation, Observation
-from ecs_rl.processors.base import Stage
-from ecs_rl.processors.sense import look
+from ecs_rl.arrays import I64
+from ecs_rl.components import Chance, Clock, Finished, NextObservation, Observation, PolicyState
+from ecs_rl.ecs import Stage
+from ecs_rl.processors.sense import Sight
+from ecs_rl.scene.chance import uniforms
 
 if TYPE_CHECKING:
-    from ecs_rl.world import Crew, World
+    from ecs_rl.world import World
 
 
 class Respawn(Stage):
     """Start ended arenas again, each from the draws of its own next episode, and show everyone where they stand."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.clock, self.chance, self.ending = world.one(Clock), world.one(Chance), world.one(Ending)
-        self.episodes, self.memory = world.one(Episodes), world.one(Memory)
-        self.crews = [
-            (crew, world.of(crew.entity, Observation), world.of(crew.entity, NextObservation)) for crew in world.crews
+        self.world, self.physics, self.finished = world, world.physics, world.one(Finished)
+        self.clock, self.chance = world.one(Clock), world.one(Chance)
+        self.draws = self.chance.uniform.shape[1]
+        self.batches = [
+            (world.of(b.entity, Observation).value, world.of(b.entity, NextObservation).value, len(b.slots))
+            for b in world.batches
         ]
+        self.states = [(world.of(b.entity, PolicyState).value, len(b.slots)) for b in world.batches]
+        self.fresh = [Sight(world, b, np.zeros_like(world.of(b.entity, Observation).value)) for b in world.batches]
 
     def run(self) -> None:
-        """Go on with what was seen, or look again where something started anew."""
-        rows = self.ending.rows
+        """Go on with what was seen, and look again where something started anew."""
+        for before, after, _ in self.batches:
+            before[...] = after
+        rows = self.finished.rows
         if len(rows):
             self.clock.episode[rows] += 1
-        if not len(rows) or self.world.memories:
-            for _, before, after in self.crews:
-                before.value[...] = after.value
-        if len(rows):
             self.begin(rows)
 
     def begin(self, rows: I64) -> None:
         """Begin the current episode of these arenas."""
-        self.clock.tick[rows] = 0
-        self.episodes.terms[:, rows] = 0.0
-        self.memory.now[:, rows] = 0.0
-        self.world.physics.place(rows, self.chance, self.clock)
-        for memory in self.world.memories:
-            memory.begin(rows)
-        for crew, before, _ in self.crews:
-            for seat in crew.seats:
-                seat.amounts[:, rows] = 0.0
-            self.see(crew, before.value, rows)
-
-    def see(self, crew: Crew, seen: F32, rows: I64) -> None:
-        """Look again where an episode begins; what goes on was seen already, before its rules remembered this tick."""
-        if not self.world.memories or len(rows) == self.world.arenas:
-            look(crew, seen)
-            return
-        fresh = np.empty_like(seen)
-        look(crew, fresh)
-        again = (len(crew.seats), self.world.arenas, -1)
-        seen.reshape(again)[:, rows] = fresh.reshape(again)[:, rows]
+        drawn = uniforms(self.chance.key[rows], self.clock.episode[rows], self.draws)
+        self.chance.uniform[rows] = drawn
+        self.physics.place(rows, drawn)
+        self.world.begin(rows, drawn)
+        for (before, _, slots), sight in zip(self.batches, self.fresh, strict=True):
+            sight.look()
+            arenas = (slots, self.world.arenas, -1)
+            before.reshape(arenas)[:, rows] = sight.out.reshape(arenas)[:, rows]
+        for state, slots in self.states:
+            if state.shape[1]:
+                state.reshape(slots, self.world.arenas, -1)[:, rows] = 0.0
 
     def begin_all(self) -> None:
         """Begin the current episode of every arena: how a world starts."""

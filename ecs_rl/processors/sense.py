@@ -8,44 +8,53 @@ import numpy as np
 
 from ecs_rl.arrays import F32
 from ecs_rl.components import NextObservation
-from ecs_rl.processors.base import Stage
-from ecs_rl.scene.checks import RuleError
+from ecs_rl.ecs import Stage
+from ecs_rl.errors import RuleError
 
 if TYPE_CHECKING:
-    from ecs_rl.world import Crew, World
+    from ecs_rl.world import PolicyBatch, World
 
 
 class Sense(Stage):
     """See what came of the tick, before anything starts again, so that the last sight of an episode survives."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.crews = [(crew, world.of(crew.entity, NextObservation)) for crew in world.crews]
+        self.sights = [Sight(world, batch, world.of(batch.entity, NextObservation).value) for batch in world.batches]
 
     def run(self) -> None:
         """Fill the next observations of all policies."""
-        for crew, seen in self.crews:
-            look(crew, seen.value)
+        for sight in self.sights:
+            sight.look()
 
 
-def look(crew: Crew, out: F32) -> None:
-    """Let every agent of a policy see, each into its own rows of (rows, numbers)."""
-    with np.errstate(over="ignore"):  # refused here, by name
-        for seat in crew.seats:
+class Sight:
+    """The sensors of a policy's agents, each with its own part of (rows, numbers) to write to."""
+
+    def __init__(self, world: World, batch: PolicyBatch, out: F32) -> None:
+        self.world, self.batch, self.out, self.flat = world, batch, out, out.reshape(-1)
+        self.parts = []
+        for slot in batch.slots:
             first = 0
-            for sensor in seat.plan.sees:
+            for sensor in slot.spec.sees:
                 last = first + len(sensor.names)
-                sensor.write(out[seat.rows, first:last])
+                self.parts.append((sensor.write, out[slot.rows, first:last]))
                 first = last
-        sound = np.isfinite(out.sum())
-    if not sound:
-        refuse(crew, out)
 
+    def look(self) -> None:
+        """Let every sensor write its numbers, and refuse what is not finite."""
+        with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
+            for write, part in self.parts:
+                write(part)
+            sound = np.isfinite(self.flat.dot(self.flat))
+        if not sound:
+            self.refuse()
 
-def refuse(crew: Crew, out: F32) -> None:
-    """Name the number that is not finite; nothing of the physics is, so it is a sensor of the scene's own."""
-    bad = np.flatnonzero(~np.isfinite(out).all(axis=0))
-    if len(bad):  # a sum of finite numbers can overflow
-        sensors = [(name, sensor) for sensor in crew.seats[0].plan.sees for name in sensor.names]
-        name, sensor = sensors[bad[0]]
-        raise RuleError(f"the sensor '{name}' gave a number that is not finite", sensor)
+    def refuse(self) -> None:
+        """Name the number that is not finite; nothing of the physics is, so it is a sensor of the scene's own."""
+        bad = np.argwhere(~np.isfinite(self.out))
+        if len(bad):  # squares of finite numbers can overflow
+            row, number = bad[0].tolist()
+            slot, arena = self.batch.slots[row // self.world.arenas], row % self.world.arenas
+            name, sensor = [(name, sensor) for sensor in slot.spec.sees for name in sensor.names][number]
+            where = f"in arena {arena} at tick {self.world.ticks}"
+            raise RuleError(f"the sensor '{name}' gave {self.out[row, number]} {where}", sensor)

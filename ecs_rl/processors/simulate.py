@@ -1,13 +1,21 @@
-"""simulate: Force -> Pose, Motion, Touch."""
+"""simulate: Force, MotorSpeed -> Pose, Motion, Touch."""
 
 from __future__ import annotations
 
-from ecs_rl.processors.base import Stage
+from typing import TYPE_CHECKING
+
+from ecs_rl.ecs import Stage
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
 
 
 class Simulate(Stage):
     """Let the physics run for one tick in all arenas."""
 
+    def __init__(self, world: World) -> None:
+        self.physics = world.physics
+
     def run(self) -> None:
         """Step all shards, on threads where there are several."""
-        self.world.physics.step()
+        self.physics.step()

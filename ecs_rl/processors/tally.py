@@ -1,4 +1,4 @@
-"""tally: Episodes -> Session."""
+"""tally: Finished -> Session."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.components import Episodes, Finished, Session
-from ecs_rl.processors.base import Stage
+from ecs_rl.components import Finished, Session
+from ecs_rl.ecs import Stage
 from ecs_rl.session import EpisodeRecord
 
 if TYPE_CHECKING:
@@ -18,33 +18,27 @@ class Tally(Stage):
     """Give ended episodes to the session, which keeps the statistics and the log."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.session, self.episodes = world.one(Session), world.one(Episodes)
+        self.world, self.session, self.finished = world, world.one(Session), world.one(Finished)
 
     def run(self) -> None:
         """Pass on what ended in this tick."""
-        if self.episodes.finished is not None:
-            self.session.training.take(records_of(self.episodes))
+        if len(self.finished.arena):
+            self.session.training.take(records_of(self.world, self.finished))
 
 
-def records_of(episodes: Episodes) -> list[EpisodeRecord]:
-    """Return the episodes that ended in this tick, with their reward terms and what ended them as extras."""
-    done = episodes.finished
-    if done is None:
+def records_of(world: World, done: Finished) -> list[EpisodeRecord]:
+    """Return the episodes that ended in this tick.
+
+    Their extras are the sum of each reward term, what ended them, and each agent's own return where there are several.
+    """
+    if not len(done.arena):
         return []
-    return [
-        EpisodeRecord(total, length, "Terminated" if ended else "Truncated", extras)
-        for total, length, ended, extras in zip(
-            done.total.tolist(), done.length.tolist(), done.terminated.tolist(), _extras(done, episodes), strict=True
-        )
-    ]
-
-
-def _extras(done: Finished, episodes: Episodes) -> list[dict[str, float]]:
-    names = episodes.term_names
-    extras = [dict(zip(names, row, strict=True)) for row in done.terms.T.tolist()]
-    for name, ended in zip(episodes.reason_names, done.reasons, strict=True):
-        key = f"end/{name}"
+    extras = [dict(zip(world.terms, row, strict=True)) for row in done.terms.T.tolist()]
+    for name, own in world.terms_of.items() if len(world.terms_of) > 1 else ():
+        for episode, total in enumerate(done.terms[own].sum(axis=0).tolist()):
+            extras[episode][f"return/{name}"] = total
+    for name, ended in zip(world.reasons, done.reasons, strict=True):
         for episode in np.flatnonzero(ended).tolist():
-            extras[episode][key] = 1.0
-    return extras
+            extras[episode][f"end/{name}"] = 1.0
+    rows = zip(done.total.tolist(), done.length.tolist(), done.terminated.tolist(), extras, strict=True)
+    return [EpisodeRecord(total, n, "Terminated" if ended else "Truncated", told) for total, n, ended, told in rows]

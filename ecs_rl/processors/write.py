@@ -5,14 +5,12 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.components import Exam, Explosion, Journal, Session, Trail
-from ecs_rl.processors.base import Stage
+from ecs_rl.components import Exam, Explosion, Journal, Session
+from ecs_rl.ecs import Stage
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
 
-LONGEST_TRAIL = 50_000
-"""Ticks after which the physics is made anew even if nothing is saved, so that the trail of actions stays small."""
 FLUSH_EVERY = 2.0
 """Seconds after which log rows reach the disk for whoever reads along; no result depends on it."""
 
@@ -21,9 +19,9 @@ class Write(Stage):
     """Bring checkpoints, metrics and logs to disk when they are due."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
+        self.world = world
         self.session, self.exam, self.journal = world.one(Session), world.one(Exam), world.one(Journal)
-        self.explosion, self.trail = world.one(Explosion), world.one(Trail)
+        self.explosion = world.one(Explosion)
         self.flushed = 0.0
 
     def run(self) -> None:
@@ -40,10 +38,7 @@ class Write(Stage):
             if now - self.flushed > FLUSH_EVERY:
                 self.flushed = now
                 training.run.flush()
-        due = training.is_due()
-        if due or len(self.trail.actions) >= LONGEST_TRAIL:
-            self.world.anchor()
-        if due:  # last, so that the checkpoint counts this tick's row
+        if training.is_due():  # last, so that the checkpoint counts this tick's row
             training.save_checkpoint()
 
     def metrics(self, examined: bool) -> dict[str, float]:

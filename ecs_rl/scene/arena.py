@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ecs_rl import components
 from ecs_rl.arrays import F64
+from ecs_rl.ecs.component import check_template, is_component, new_handle
+from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point, finite, named, not_negative, plain, point
-from ecs_rl.scene.effects import Choice, Levers
+from ecs_rl.scene.effects import Choice, Levers, Motor
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
-from ecs_rl.scene.parts import Body, Disc, Part, Polygon, Shape, Start, moment_of
-from ecs_rl.scene.roles import Draw, Role
+from ecs_rl.scene.parts import Body, Disc, Polygon, Shape, Start, moment_of
+from ecs_rl.scene.roles import Draw, Number, Role
 from ecs_rl.scene.rules import Remembering
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, Touching
 
+C = TypeVar("C")
+N = TypeVar("N", bound=Number)
 MOST_ROLES = 31  # the physics tells roles apart by one bit each, and the ground takes one
 
 
@@ -46,7 +52,7 @@ class Terrain:
 
 
 @dataclass(frozen=True)
-class AgentPlan:
+class AgentSpec:
     """One agent of the arena: what it sees, does and earns, and the rules that end the episode."""
 
     name: str
@@ -72,24 +78,31 @@ class Arena:
     joints: list[Joint] = field(default_factory=list)
     walls: list[Wall] = field(default_factory=list)
     terrains: list[Terrain] = field(default_factory=list)
-    agents: list[AgentPlan] = field(default_factory=list)
-    draws: list[Draw] = field(default_factory=list)
+    agents: list[AgentSpec] = field(default_factory=list)
     start_slots: dict[str, dict[str, int]] = field(default_factory=dict)
     """Which draw belongs to which field of which role's Start."""
     used: list[Sensor | Remembering] = field(default_factory=list)
+    numbers: list[Number] = field(default_factory=list)
+    parts: list[object] = field(default_factory=list)
+    """Components of the arena itself, with their start values."""
+    systems: list[System] = field(default_factory=list)
     draw_count: int = 0
-    ground: Role = field(default_factory=lambda: Role("ground", -1, None, (), Start()))
+    handles: dict[type, object] = field(default_factory=dict)
+    """The arena's own components as a scene may hold them, by their class."""
+    ground: Role = field(default_factory=lambda: Role("ground", -1))
 
-    def spawn(self, name: str, *parts: Part) -> Role:
-        """Add a role made of one Body, at least one shape, a Start and a Look."""
+    def spawn(self, name: str, *parts: Any) -> Role:
+        """Add a role made of one Body, at least one shape, a Start, a Look, and components of the scene's own."""
         named("a role", name)
         if any(role.name == name for role in self.roles) or name == "ground":
             raise SceneError(f"there is a role '{name}' already: give this one another name")
         if len(self.roles) == MOST_ROLES:
             raise SceneError(f"an arena holds at most {MOST_ROLES} roles")
+        own = tuple(part for part in parts if is_component(part) and not isinstance(part, type))
         for part in parts:
-            if not isinstance(part, (Body, Disc, Polygon, Start, Look)):
-                raise SceneError(f"'{name}' is made of a Body, shapes, a Start and a Look, not of {part!r}")
+            if not isinstance(part, (Body, Disc, Polygon, Start, Look)) and part not in own:
+                raise SceneError(f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {part!r}")
+        self._check_parts(name, own)
         bodies = [part for part in parts if isinstance(part, Body)] or [Body()]
         starts = [part for part in parts if isinstance(part, Start)] or [Start()]
         looks = [part for part in parts if isinstance(part, Look)]
@@ -101,7 +114,17 @@ class Arena:
         look = looks[0] if looks else None
         if look and self.file:
             sprite_file(look, self)  # refused here, in the line that spawns, if there is no such file
-        role = Role(name, len(self.roles), bodies[0], shapes, starts[0], moment_of(bodies[0], shapes), look)
+        body = bodies[0]
+        role = Role(
+            name,
+            len(self.roles),
+            body=body,
+            shapes=shapes,
+            start=starts[0],
+            moment=moment_of(body, shapes),
+            look=look,
+            parts=own,
+        )
         self.start_slots[name] = {
             key: self._draw(1) for key, value in vars(starts[0]).items() if isinstance(value, Spread)
         }
@@ -141,9 +164,62 @@ class Arena:
 
     def random(self, name: str, spread: Spread) -> Draw:
         """Return a number that each episode draws anew, for use in rules: `wind.value` is (arenas,)."""
-        draw = Draw(name, spread, self._draw(1))
-        self.draws.append(draw)
-        return draw
+        return self._number(Draw(named("a random number", name), spread))
+
+    def number(self, name: str, start: float | Spread | Rule = 0.0) -> Number:
+        """Return a number of the arena that systems change, such as a score: `got.value` is (arenas,)."""
+        return self._number(Number(named("a number", name), start))
+
+    def add(self, part: C) -> C:
+        """Give the arena itself a component; return its handle."""
+        if not is_component(part) or isinstance(part, type):
+            raise SceneError(f"an arena takes an instance of a @component, as in `arena.add(Wind())`, not {part!r}")
+        self._check_parts("the arena", (*self.parts, part))
+        self.parts.append(part)
+        handle = self.handles[type(part)] = new_handle(type(part))
+        return handle
+
+    def system(
+        self,
+        run: Callable[..., None] | None = None,
+        *,
+        after: str = "",
+        before: str = "",
+        reads: Iterable[type | Number] | None = None,
+        writes: Iterable[type | Number] | None = None,
+        name: str = "",
+    ) -> Any:
+        """Add a stage to the tick, as a call or as a decorator; between guard and sense unless told otherwise.
+
+        A closure over handles must say what it `writes`. A function of components, as in `def cool(gun: Gun)`, runs for
+        every role that has them all, and may write them.
+        """
+        if run is None:
+            return partial(self.system, after=after, before=before, reads=reads, writes=writes, name=name)
+        self.systems.append(declare(run, reads=reads, writes=writes, after=after, before=before, name=name))
+        return run
+
+    def _number(self, number: N) -> N:
+        if any(number.name == other.name for other in self.numbers):
+            raise SceneError(f"there is a number '{number.name}' already: give this one another name")
+        check_template(number.kind())
+        self.numbers.append(number)
+        return number
+
+    def _check_parts(self, name: str, parts: Sequence[object]) -> None:
+        """Refuse components that could not be told apart, in a world or in a saved run."""
+        for part in parts:
+            check_template(part)
+            kind = type(part)
+            engine = getattr(components, kind.__name__, None)
+            others = {type(other) for role in self.roles for other in role.parts} | {
+                type(other) for other in self.parts
+            }
+            same = [other for other in (*others, *map(type, parts)) if other.__name__ == kind.__name__]
+            if engine is not None or any(other is not kind for other in same):
+                raise SceneError(f"there is a component {kind.__name__} already: give the one of {name} another name")
+            if [type(other) for other in parts].count(kind) > 1:
+                raise SceneError(f"{name} has two {kind.__name__}: a component is there once")
 
     def use(self, rule: Sensor | Remembering) -> Sensor | Remembering:
         """Make a sensor or a remembering rule known that is only read inside other rules; returns it."""
@@ -152,6 +228,8 @@ class Arena:
             self.use(inner)
         if rule not in self.used:
             self.used.append(rule)
+            if isinstance(rule, Remembering):
+                rule.known = True
         return rule
 
     def agent(
@@ -163,7 +241,7 @@ class Arena:
         ends: Mapping[str, Rule] | None = None,
         name: str = "agent",
         policy: str = "policy",
-    ) -> AgentPlan:
+    ) -> AgentSpec:
         """Add an agent; agents of the same policy must see and do alike, and learn together."""
         plain("an agent", name), plain("a policy", policy)
         _fit(name, sees, does, earns, ends)
@@ -171,7 +249,7 @@ class Arena:
             raise SceneError(f"there is an agent '{name}' already: give this one another name")
         if not sees or not earns:
             raise SceneError(f"the agent '{name}' needs something to see and something to earn")
-        plan = AgentPlan(name, policy, tuple(sees), does, {k: _rule(k, v) for k, v in earns.items()}, dict(ends or {}))
+        plan = AgentSpec(name, policy, tuple(sees), does, {k: _rule(k, v) for k, v in earns.items()}, dict(ends or {}))
         _tell_rays_apart(plan)
         twice = [seen for seen in plan.observation_names if plan.observation_names.count(seen) > 1]
         if twice:
@@ -200,9 +278,34 @@ class Arena:
                 if effect.role is self.ground:
                     raise SceneError(f"'{plan.name}' works on the ground, which never moves")
         self.ground.number = len(self.roles)
+        if self.memories:
+            kinds = {memory.kind for memory in self.memories}
+            self.systems.insert(0, declare(self._remember, after="sense", writes=kinds, name="remember", checked=False))
         for sensor in self.used:
             if isinstance(sensor, Rays):
                 sensor.others = tuple(role for role in self.roles if role is not sensor.role)
+
+    def _remember(self) -> None:
+        """Renew what Progress and Lasting know."""
+        for memory in self.memories:
+            memory.remember()
+
+    @cached_property
+    def memories(self) -> list[Remembering]:
+        """The rules that remember, in order."""
+        return [rule for rule in self.used if isinstance(rule, Remembering)]
+
+    @property
+    def kinds(self) -> list[type]:
+        """Return the components that the scene brings along, each once, those behind its numbers and rules included."""
+        parts = [*self.parts, *(part for role in self.roles for part in role.parts)]
+        found = [type(part) for part in parts] + [number.kind for number in self.numbers]
+        return list(dict.fromkeys([*found, *(memory.kind for memory in self.memories)]))
+
+    @cached_property
+    def motors(self) -> list[Motor]:
+        """The motors of all agents, in order."""
+        return [effect for agent in self.agents for effect in agent.does.effects if isinstance(effect, Motor)]
 
     def _draw(self, count: int) -> int:
         slot, self.draw_count = self.draw_count, self.draw_count + count
@@ -264,7 +367,7 @@ def _rule(name: str, value: Rule | float) -> Rule:
     return Constant(float(value))
 
 
-def _tell_rays_apart(plan: AgentPlan) -> None:
+def _tell_rays_apart(plan: AgentSpec) -> None:
     """Let the numbers of a role's rays go on from one fan of rays to the agent's next."""
     after: dict[Role, int] = {}
     for sensor in plan.sees:

@@ -7,6 +7,7 @@ SplitMix64) of who asks: draws never depend on how many arenas there are, or on 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ class Spread:
 
     low: float
     high: float
+    draws: ClassVar[int] = 1
+    """Uniform numbers that one number takes."""
 
     def __post_init__(self) -> None:
         if finite("the lower bound", self.low) > finite("the upper bound", self.high):

@@ -10,17 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.errors import SceneError
+from ecs_rl.errors import RuleError, SceneError
 
 Point = tuple[float, float]
-
-
-class RuleError(SceneError):
-    """A rule of a scene gave what nothing can be made of; the loader finds the line in which the rule is written."""
-
-    def __init__(self, message: str, rule: object) -> None:
-        super().__init__(message)
-        self.rule = rule
 
 
 def ruling(what: str, rule: Callable[[], Any]) -> Callable[[], Any]:

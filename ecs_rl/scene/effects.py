@@ -1,7 +1,7 @@
 """What an agent does to the world: effects, and how a choice or levers drive them.
 
 An effect is scaled by its `amount` column: 0 or 1 under a choice, -1 to 1 on a lever. Rules may read `engine.amount`.
-Motors are torques worked out here, not joints of the physics: nothing a policy says reaches a setter that could fail.
+A motor is a joint of the physics; what a policy says reaches only its rate, which may be any finite number.
 """
 
 from __future__ import annotations
@@ -108,31 +108,31 @@ class Twist(Effect):
 class Motor(Effect):
     """Turns `role` against `base` at up to `speed` radians per second, with at most `strength` newton metres.
 
-    The torque is what brings two free bodies to the asked speed in one tick, cut to the strength.
+    The physics' own motor keeps that speed under load, as far as its strength goes; at amount 0 it holds still.
     """
 
     base: Role
     speed: float = 1.0
     strength: float = 1.0
+    _rate: F64 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         finite("a motor's speed", self.speed), not_negative("a motor's strength", self.strength)
         if all(side.body is None or not side.body.spins for side in self.roles()):
             raise SceneError(f"neither '{self.role.name}' nor '{self.base.name}' can spin: a motor has nothing to turn")
 
+    def bind_rate(self, rate: F64) -> None:
+        """Give the motor its (arenas,) row of MotorSpeed."""
+        self._rate = rate
+
     def roles(self) -> tuple[Role, ...]:
         """Return both sides of the motor."""
         return (self.role, self.base)
 
     def apply(self, dt: float) -> None:
-        """Add the torque to one side and its opposite to the other."""
-        inverse = sum(1.0 / side.moment for side in self.roles() if side.body is not None)
-        moving = 0.0 if self.base.body is None else self.base.spin
-        wanted = (self.speed * self.amount - (self.role.spin - moving)) / (dt * inverse)
-        torque = np.clip(wanted, -self.strength, self.strength)
-        self.role.force.torque += torque
-        if self.base.body is not None:
-            self.base.force.torque -= torque
+        """Ask the physics for the speed."""
+        assert self._rate is not None
+        np.multiply(self.amount, self.speed, out=self._rate)
 
 
 Effects = Effect | tuple[Effect, ...] | None

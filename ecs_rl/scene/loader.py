@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import ecs_rl.scene as offered
-from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
+from ecs_rl.errors import CommandError, EcsRlError, RuleError, SceneError, nearest
 from ecs_rl.scene.arena import Arena, Scene
-from ecs_rl.scene.checks import RuleError
 from ecs_rl.scene.sources import Sources, read_sources
 from ecs_rl.shipped import SCENES, scene_names
 

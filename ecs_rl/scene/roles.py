@@ -1,47 +1,131 @@
-"""Handles that a scene holds: they name a role, and once a world runs they give its columns."""
+"""Handles that a scene holds: they name a role or a number, and once a world runs they give its columns.
+
+What a handle gives is read-only, but for the columns that a system declares as written, while it runs.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.components import Chance, Force, Motion, Pose
-from ecs_rl.errors import SceneError
+from ecs_rl.components import Force, Motion, Pose
+from ecs_rl.ecs.component import Array, column, component, new_handle
+from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point
 from ecs_rl.scene.look import Colour, Look, rgb
 from ecs_rl.scene.parts import Body, Shape, Start
+
+C = TypeVar("C")
+
+_COLUMNS: dict[str, tuple[type, Callable[[Mapping[str, Array]], Array]]] = {
+    "position": (Pose, lambda pose: pose["position"]),
+    "x": (Pose, lambda pose: pose["position"][:, 0]),
+    "y": (Pose, lambda pose: pose["position"][:, 1]),
+    "angle": (Pose, lambda pose: pose["angle"]),
+    "velocity": (Motion, lambda motion: motion["velocity"]),
+    "vx": (Motion, lambda motion: motion["velocity"][:, 0]),
+    "vy": (Motion, lambda motion: motion["velocity"][:, 1]),
+    "spin": (Motion, lambda motion: motion["spin"]),
+}
+"""Short names of a role's columns, and where each one is."""
+
+
+NOWHERE = Start()
 
 
 def _not_yet(name: str) -> SceneError:
     return SceneError(f"'{name}' has no numbers before the world runs: read them inside a rule, as in `lambda: ...`")
 
 
-@dataclass(eq=False)
 class Role:
-    """One thing in the arena, and its columns in all arenas: `cart.x` is (arenas,), `cart.velocity` (arenas, 2)."""
+    """One thing in the arena, and its columns in all arenas: `cart.x` is (arenas,), `cart[Gun].heat` too."""
 
-    name: str
-    number: int
-    """The row in Touch; the ground comes after the last role."""
-    body: Body | None
-    """None for the ground."""
-    shapes: tuple[Shape, ...]
-    start: Start
-    moment: float = 0.0
-    look: Look | None = None
-    """None leaves the look to the window."""
-    _stamp: bytes = field(default=b"", repr=False)
-    _heading: F64 = field(default_factory=lambda: np.zeros((2, 0)), repr=False)
-    _pose: Pose | None = field(default=None, repr=False)
-    _motion: Motion | None = field(default=None, repr=False)
-    _force: Force | None = field(default=None, repr=False)
+    position: F64
+    """(arenas, 2) metres."""
+    x: F64
+    """(arenas,) metres, to the right."""
+    y: F64
+    """(arenas,) metres, up."""
+    angle: F64
+    """(arenas,) radians, counter-clockwise, never wrapped."""
+    velocity: F64
+    """(arenas, 2) metres per second."""
+    vx: F64
+    """(arenas,) metres per second, to the right."""
+    vy: F64
+    """(arenas,) metres per second, up."""
+    spin: F64
+    """(arenas,) radians per second, counter-clockwise."""
 
-    def bind(self, pose: Pose, motion: Motion, force: Force) -> None:
-        """Give the handle its columns."""
-        self._pose, self._motion, self._force = pose, motion, force
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        *,
+        body: Body | None = None,
+        shapes: tuple[Shape, ...] = (),
+        start: Start = NOWHERE,
+        moment: float = 0.0,
+        look: Look | None = None,
+        parts: tuple[object, ...] = (),
+    ) -> None:
+        self.name, self.number = name, number
+        """`number` is the row in Touch; the ground comes after the last role."""
+        self.body, self.shapes, self.start = body, shapes, start
+        """The ground has no body."""
+        self.moment, self.look = moment, look
+        """Without a look, the window decides."""
+        self.parts = parts
+        """The scene's own components, with their start values."""
+        self.handles: dict[type, Any] = {kind: new_handle(kind) for kind in (Pose, Motion, Force, *map(type, parts))}
+        """The role's components as a scene may hold them, by their class."""
+        self._stamp = b""
+        self._heading: F64 = np.zeros((2, 0))
+
+    def bind(
+        self, views: Mapping[type, Mapping[str, Array]], note: Callable[[type], None] | None
+    ) -> list[tuple[type, list[Array]]]:
+        """Take the columns of a world; with `note`, each look at one is told. Returns the views made here, by kind."""
+        found = {name: (kind, cut(views[kind])) for name, (kind, cut) in _COLUMNS.items()}
+        for _, view in found.values():
+            view.flags.writeable = False
+        self.__dict__["_tracked"] = (found, note)
+        for name, (_, view) in found.items():
+            self.__dict__.pop(name, None)
+            if note is None:  # found at once from here on, without __getattr__
+                self.__dict__[name] = view
+        return [(kind, [view]) for kind, view in found.values()]
+
+    def __getattr__(self, name: str) -> Any:
+        found, note = self.__dict__.get("_tracked", ({}, None))
+        if name in found:
+            note(found[name][0])
+            return found[name][1]
+        if name in _COLUMNS:
+            raise _not_yet(self.name)
+        known = [*_COLUMNS, "heading", "point"]
+        raise AttributeError(f"the role '{self.name}' has no '{name}': {nearest(name, known)}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _COLUMNS:
+            column = getattr(self, name)
+            if column is not value or not column.flags.writeable:
+                column[...] = value
+            return
+        object.__setattr__(self, name, value)
+
+    def __getitem__(self, kind: type[C]) -> C:
+        """Return the role's component of this class."""
+        if kind not in self.handles:
+            names = [each.__name__ for each in self.handles]
+            asked = getattr(kind, "__name__", repr(kind))
+            raise SceneError(f"'{self.name}' has no component {asked}: give it one in spawn ({nearest(asked, names)})")
+        found: C = self.handles[kind]
+        return found
 
     @property
     def colour(self) -> Colour | None:
@@ -51,68 +135,22 @@ class Role:
     @property
     def pose(self) -> Pose:
         """The role's Pose component."""
-        if self._pose is None:
-            raise _not_yet(self.name)
-        return self._pose
+        return self[Pose]
 
     @property
     def motion(self) -> Motion:
         """The role's Motion component."""
-        if self._motion is None:
-            raise _not_yet(self.name)
-        return self._motion
+        return self[Motion]
 
     @property
     def force(self) -> Force:
         """The role's Force component."""
-        if self._force is None:
-            raise _not_yet(self.name)
-        return self._force
-
-    @property
-    def position(self) -> F64:
-        """(arenas, 2) metres."""
-        return self.pose.position
-
-    @property
-    def x(self) -> F64:
-        """(arenas,) metres, to the right."""
-        return self.pose.position[:, 0]
-
-    @property
-    def y(self) -> F64:
-        """(arenas,) metres, up."""
-        return self.pose.position[:, 1]
-
-    @property
-    def angle(self) -> F64:
-        """(arenas,) radians, counter-clockwise, never wrapped."""
-        return self.pose.angle
-
-    @property
-    def velocity(self) -> F64:
-        """(arenas, 2) metres per second."""
-        return self.motion.velocity
-
-    @property
-    def vx(self) -> F64:
-        """(arenas,) metres per second, to the right."""
-        return self.motion.velocity[:, 0]
-
-    @property
-    def vy(self) -> F64:
-        """(arenas,) metres per second, up."""
-        return self.motion.velocity[:, 1]
-
-    @property
-    def spin(self) -> F64:
-        """(arenas,) radians per second, counter-clockwise."""
-        return self.motion.spin
+        return self[Force]
 
     @property
     def heading(self) -> F64:
         """(arenas, 2) Cosine and sine of the angle; kept until the angle changes, as many rules ask for it."""
-        stamp = self.pose.angle.tobytes()
+        stamp = self.angle.tobytes()
         if stamp != self._stamp:
             self._stamp = stamp
             self._heading = np.stack((np.cos(self.angle), np.sin(self.angle)))
@@ -125,22 +163,28 @@ class Role:
         return np.asarray(self.position + turned)
 
 
-@dataclass(eq=False)
-class Draw:
-    """A number that each episode draws anew: `wind.value` is (arenas,)."""
+class Number:
+    """A number of the arena: `wind.value` is (arenas,), with a start that may be drawn anew for each episode."""
 
-    name: str
-    spread: Spread
-    slot: int
-    _chance: Chance | None = field(default=None, repr=False)
-
-    def bind(self, chance: Chance) -> None:
-        """Give the handle its column."""
-        self._chance = chance
+    def __init__(self, name: str, start: Any) -> None:
+        self.name, self.start = name, start
+        self.kind: type = component(type(name, (), {"__annotations__": {"value": float}, "value": column(start)}))
+        """The component behind it: what systems name as read or written."""
+        self.handle: Any = new_handle(self.kind)
 
     @property
     def value(self) -> F64:
         """(arenas,)"""
-        if self._chance is None:
-            raise _not_yet(self.name)
-        return self.spread(self._chance.uniform[:, self.slot])
+        return self.handle.value  # type: ignore[no-any-return]
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.handle.value = value
+
+
+class Draw(Number):
+    """A number that each episode draws anew: `wind.value` is (arenas,)."""
+
+    def __init__(self, name: str, spread: Spread) -> None:
+        super().__init__(name, spread)
+        self.spread = spread

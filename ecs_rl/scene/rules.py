@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.arrays import F64, Bool
-from ecs_rl.components import Memory
-from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import RuleError, finite, given, ruling
+from ecs_rl.arrays import F64, I64, Bool
+from ecs_rl.ecs.component import column, component, new_handle, views_of
+from ecs_rl.errors import RuleError, SceneError
+from ecs_rl.scene.checks import finite, given, ruling
 from ecs_rl.scene.sensors import Column, Rule
 
 
@@ -79,69 +79,96 @@ def above(rule: Rule, limit: float) -> Above:
     return Above(rule, limit)
 
 
+@component
+class Grown:
+    """What Progress knows of a number. Written by the system `remember`."""
+
+    last: F64 = column(dtype=np.float64)
+    """(arenas,) The number as the last tick left it; where the episode begins, what it is there."""
+    by: F64 = column(0.0, dtype=np.float64)
+    """(arenas,) By how much it grew in this tick."""
+
+
+@component
+class Held:
+    """What Lasting knows of a condition. Written by the system `remember`."""
+
+    ticks: I64 = column(0, dtype=np.int64)
+    """(arenas,) For how many ticks it has been true without a break."""
+    long: Bool = column(False, dtype=np.bool_)
+    """(arenas,) Whether that is long enough."""
+
+
 class Remembering:
-    """A rule with a memory of one number per arena, which starts anew with each episode."""
+    """A rule with columns of its own, which the system `remember` renews once a tick, before anything is judged."""
+
+    kind: type
+    """The component behind it."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = ruling(f"what {type(self).__name__} looks at", rule)
-        self._memory: Memory | None = None
-        self._slot = 0
-
-    def bind(self, memory: Memory, slot: int) -> None:
-        """Give the rule its column."""
-        self._memory, self._slot = memory, slot
+        self.handle: Any = new_handle(self.kind)
+        self.known = False
+        """Whether the arena knows of it; otherwise nothing is ever remembered."""
 
     @property
-    def column(self) -> F64:
-        """(arenas,) What is remembered."""
-        return np.asarray(self._bound().value[self._slot])
+    def starts(self) -> dict[str, Any]:
+        """How its columns start, where their declaration does not say it, by `Component/field`."""
+        return {}
 
-    @property
-    def now(self) -> F64:
-        """(arenas,) What the rule gave in this tick."""
-        return np.asarray(self._bound().now[self._slot])
-
-    def _bound(self) -> Memory:
-        if self._memory is None:
-            raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
-        return self._memory
-
-    def _worked_out(self) -> NDArray[Any]:
+    def worked_out(self, kinds: str, wanted: str) -> NDArray[Any]:
+        """Return what the rule gives in every arena, or refuse what is not one number or truth for each."""
         value = given(self.rule)
-        if value.shape not in ((), self.column.shape):
+        arenas = next(iter(views_of(self.handle).values())).shape
+        if value.shape not in ((), arenas):
             raise RuleError(f"{type(self).__name__} needs one number per arena, not {value.shape}", self)
+        if value.dtype.kind not in kinds:
+            raise RuleError(f"{type(self).__name__} needs a rule that gives {wanted}, not {value.dtype}", self)
         return value
 
-    def look(self) -> None:
-        """Work the rule out, once a tick, before anything is judged."""
+    def remember(self) -> None:
+        """Work the rule out and renew the columns."""
         raise TypeError(f"{type(self).__name__} does not say what it remembers")
-
-    def begin(self, rows: np.ndarray) -> None:
-        """Start anew in these arenas."""
-        raise TypeError(f"{type(self).__name__} does not say how it begins")
 
     def __call__(self) -> Column:
         """Return this tick's value."""
-        return self.now
+        if not self.known:
+            raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
+        return self.now()
+
+    def now(self) -> Column:
+        """Return the column that the rule gives."""
+        raise TypeError(f"{type(self).__name__} does not say what it gives")
 
 
 class Progress(Remembering):
     """Earns by how much a number has grown since the last tick: shaping that cannot be farmed by going in circles."""
 
-    def look(self) -> None:
-        """Compare with the last tick."""
-        value = self._worked_out().astype(np.float64)
-        self.now[...] = value - self.column
-        self.column[...] = value
+    kind = Grown
 
-    def begin(self, rows: np.ndarray) -> None:
-        """Remember where the episode begins."""
-        value = self._worked_out().astype(np.float64)
-        self.column[rows] = np.broadcast_to(value, self.column.shape)[rows]
+    @property
+    def starts(self) -> dict[str, Any]:
+        """Begin with what the number is where the episode begins."""
+        return {"Grown/last": self._number}
+
+    def _number(self) -> F64:
+        return self.worked_out("iufb", "numbers").astype(np.float64)
+
+    def remember(self) -> None:
+        """Compare with the last tick."""
+        value = self._number()
+        self.handle.by = value - self.handle.last
+        self.handle.last = value
+
+    def now(self) -> F64:
+        """Return by how much the number grew in this tick."""
+        return self.handle.by  # type: ignore[no-any-return]
 
 
 class Lasting(Remembering):
     """Is true where a rule has been true for so many ticks in a row."""
+
+    kind = Held
 
     def __init__(self, rule: Rule, ticks: int) -> None:
         super().__init__(rule)
@@ -149,18 +176,12 @@ class Lasting(Remembering):
             raise SceneError(f"Lasting needs at least one tick, not {ticks}")
         self.ticks = ticks
 
-    def look(self) -> None:
+    def remember(self) -> None:
         """Count on where the rule holds, from zero where it does not."""
-        holds = self._worked_out()
-        if holds.dtype != bool:
-            raise RuleError(f"Lasting needs a rule that gives true or false, not {holds.dtype}", self)
-        self.column[...] = np.where(holds, self.column + 1, 0)
-        self.now[...] = self.column >= self.ticks
+        self.handle.ticks += 1
+        self.handle.ticks *= self.worked_out("b", "true or false")
+        np.greater_equal(self.handle.ticks, self.ticks, out=self.handle.long)
 
-    def __call__(self) -> Bool:
-        """Return this tick's truth."""
-        return np.asarray(self.now, dtype=bool)
-
-    def begin(self, rows: np.ndarray) -> None:
-        """Forget what was counted."""
-        self.column[rows] = 0
+    def now(self) -> Bool:
+        """Return whether the rule has held for long enough."""
+        return self.handle.long  # type: ignore[no-any-return]

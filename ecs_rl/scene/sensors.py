@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
-from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import RuleError, finite, named, positive, ruling
+from ecs_rl.errors import RuleError, SceneError
+from ecs_rl.scene.checks import finite, named, positive, ruling
 from ecs_rl.scene.roles import Role
 
 Column = Any

@@ -28,6 +28,7 @@ def experience_rows(experience: Experience) -> Experience:
         terminated=_one(experience.terminated, np.bool_),
         truncated=_one(experience.truncated, np.bool_),
         valid=None if experience.valid is None else _one(experience.valid, np.bool_),
+        extras=experience.extras,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +20,7 @@ from ecs_rl.session.stats import StatsTracker
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
 
-Extras = Mapping[str, float]
+Extras = Mapping[str, Any]
 
 
 class TrainingSession:
@@ -43,6 +44,8 @@ class TrainingSession:
         self._start_extras: Extras = {}
         self._evaluation = PendingEvaluation()
         self._closed = False
+        self._decided: tuple[Extras, ...] = ()
+        """What the last exploring `act` of a plain loop added for the learner, by policy."""
 
     def with_run(self, run: TrainingRun) -> Self:
         """Write to this run, and count on from where it is."""
@@ -148,15 +151,24 @@ class TrainingSession:
     def act(self, observation: Any, mode: ActMode = ActMode.EXPLORE) -> Any:
         """Return an action per row, or one unbatched action for one unbatched observation; tuples go through as is."""
         self._start_clock()
-        if isinstance(observation, tuple):
-            return self._agent.act(observation, mode)  # type: ignore[arg-type]  # an agent of several policies
+        if isinstance(observation, tuple):  # an agent of several policies
+            told: Any = self._agent.act(observation, mode)  # type: ignore[arg-type]
+            self._decided = tuple(each.extras for each in told) if mode is ActMode.EXPLORE else self._decided
+            return tuple(each.action for each in told)
         rows, single = observation_rows(observation)
-        actions = self._agent.act(rows, mode)
-        return actions[0] if single else actions
+        decision = self._agent.act(rows, mode)
+        if mode is ActMode.EXPLORE:
+            self._decided = (decision.extras,)
+        return decision.action[0] if single else decision.action
 
     def observe(self, experience: Any) -> None:
-        """Take one tick's transitions (or a single one), learn if it is time to, and save at milestones."""
-        self.record(experience)
+        """Take the transitions (or the single one) that followed `act`, learn if it is time to, and save when due."""
+        several = experience if isinstance(experience, tuple) else (experience,)
+        told = tuple(
+            replace(each, extras=extras) if extras and not each.extras else each
+            for each, extras in zip(several, self._decided or ({},) * len(several), strict=True)
+        )
+        self.record(told if isinstance(experience, tuple) else told[0])
         for _ in self.learn():
             pass
         self.save_if_due()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.components import Clock, Episodes, Ground, Observation, Touch
+from ecs_rl.components import Clock, Ground, Observation, Terms, Touch
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring
 from ecs_rl.scene.rules import Beyond
@@ -51,8 +51,8 @@ class Reader:
     def __init__(self, world: World) -> None:
         self.world, self.arena = world, world.arena
         self.clock, self.ground, self.touch = world.one(Clock), world.one(Ground), world.one(Touch)
-        self.episodes = world.one(Episodes)
-        self.seats = [(seat, world.of(crew.entity, Observation)) for crew in world.crews for seat in crew.seats]
+        self.terms = world.one(Terms)
+        self.slots = [(slot, world.of(batch.entity, Observation)) for batch in world.batches for slot in batch.slots]
         self.parents = {j.b.name: j for j in self.arena.joints if isinstance(j, Pivot) and j.a.body is not None}
         self.looks = role_looks(self.arena, frozenset(self.parents))
         for look in self.looks:
@@ -66,7 +66,7 @@ class Reader:
         self._followed = (-1, -1)
         self._before: Poses = []
         self._now: Poses = []
-        self.effects = [(seat, i, effect) for seat, _ in self.seats for i, effect in enumerate(seat.plan.does.effects)]
+        self.effects = [(slot, i, effect) for slot, _ in self.slots for i, effect in enumerate(slot.spec.does.effects)]
         self._eased = [0.0] * len(self.effects)
         self._still, self._still_bytes = GroundView(), b""
 
@@ -113,7 +113,7 @@ class Reader:
             GridRole(role.position.copy(), role.angle.copy(), look.outlines, look.discs, look.colour)
             for role, look in zip(self.arena.roles, self.looks, strict=True)
         )
-        returns = self.episodes.terms.sum(axis=0)
+        returns = self.terms.total.sum(axis=0)
         fading = np.zeros(self.world.arenas) if ended is None else ended
         rails = _rails(self.arena)
         return GridView(roles, self.ground.segments.copy(), returns, fading, self.bounds, rails, selected)
@@ -157,7 +157,7 @@ class Reader:
     # --- what happens -----------------------------------------------------------------------------------------------
 
     def _amounts(self, arena: int) -> list[float]:
-        return [float(seat.amounts[i, arena]) for seat, i, _ in self.effects]
+        return [float(slot.amount[i, arena]) for slot, i, _ in self.effects]
 
     def _forces(self, amounts: list[float], poses: Poses) -> list[ForceView]:
         """Return what the effects do; all that push one body are one arrow."""
@@ -213,11 +213,11 @@ class Reader:
 
     def _rays(self, arena: int, poses: Poses) -> list[RayView]:
         found: list[RayView] = []
-        for seat, seen in self.seats:
+        for slot, seen in self.slots:
             first = 0
-            for sensor in seat.plan.sees:
+            for sensor in slot.spec.sees:
                 if isinstance(sensor, Rays):
-                    near = seen.value[seat.rows.start + arena, first : first + len(sensor.names)]
+                    near = seen.value[slot.rows.start + arena, first : first + len(sensor.names)]
                     found += _rays(sensor, near.tolist(), poses[sensor.role.number])
                 first += len(sensor.names)
         return found

@@ -55,28 +55,41 @@ def _area(role: RoleView) -> float:
 
 
 def inspect(world: World, arena: int, role: str) -> InspectorView:
-    """Return the components of a role in one arena, and the arena's own clock and draws."""
+    """Return every component of a role in one arena, what it touches, the arena's clock and the scene's own numbers."""
     found = next(each for each in world.arena.roles if each.name == role)
-    return InspectorView(role, (*_moving(found, arena), *_touching(world, found, arena), *_arena(world, arena)))
-
-
-def _moving(role: Role, arena: int) -> list[Row]:
-    angle, speed = float(role.angle[arena]), math.hypot(*role.velocity[arena].tolist())
-    turned = f"{math.degrees(angle):z.0f}°" if math.isfinite(angle) else ""
-    force = role.force
+    own = {type(part) for part in world.arena.parts}
     rows = [
-        ("Pose position", _pair(role.position[arena]), "m"),
-        ("Pose angle", f"{turned}  {fixed(angle)}".strip(), "rad"),
-        ("Motion velocity", _pair(role.velocity[arena]), "m/s"),
-        ("Motion speed", fixed(speed), "m/s"),
-        ("Motion spin", fixed(float(role.spin[arena])), "rad/s"),
-        ("Force force", _pair(force.force[arena]), "N"),
-        ("Force torque", fixed(float(force.torque[arena])), "N m"),
+        *_columns(world, role, arena),
+        *_body(found),
+        *_touching(world, found, arena),
+        *_columns(world, "@arena", arena, {Clock, *own}),
+        *(("number " + n.name, fixed(float(n.value[arena])), "") for n in world.arena.numbers),
     ]
-    if role.body is not None:
-        moment = (short(role.moment), "kg m²") if math.isfinite(role.moment) else ("never spins", "")
-        rows += [("mass", short(role.body.mass), "kg"), ("inertia", *moment)]
+    return InspectorView(role, tuple(rows))
+
+
+def _columns(world: World, entity: str, arena: int, only: set[type] | None = None) -> list[Row]:
+    """Return what the columns of an entity's components hold in one arena."""
+    rows = []
+    for stored in world.stored:
+        if stored.entity == entity and (only is None or stored.kind in only):
+            told = "  ".join(_told(value) for value in np.ravel(stored.array[arena]).tolist())
+            rows.append((f"{stored.kind.__name__} {stored.column.name}", told, stored.column.unit))
     return rows
+
+
+def _told(value: float | bool) -> str:
+    if isinstance(value, float):
+        return fixed(value)
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _body(role: Role) -> list[Row]:
+    if role.body is None:
+        return []
+    spins = math.isfinite(role.moment)
+    moment = short(role.moment) if spins else "never spins"
+    return [("mass", short(role.body.mass), "kg"), ("inertia", moment, "kg m²" if spins else "")]
 
 
 def _touching(world: World, role: Role, arena: int) -> list[Row]:
@@ -86,18 +99,3 @@ def _touching(world: World, role: Role, arena: int) -> list[Row]:
     names = [*(each.name for each in world.arena.roles), "ground"]
     touched = np.flatnonzero(world.one(Touch).pairs[arena, role.number]).tolist()
     return [("Touch", ", ".join(names[i] for i in touched) or "nothing", "")]
-
-
-def _arena(world: World, arena: int) -> list[Row]:
-    clock = world.one(Clock)
-    tick = int(clock.tick[arena])
-    return [
-        ("Clock episode", str(int(clock.episode[arena])), ""),
-        ("Clock tick", f"{tick} of {world.scene.max_ticks}", ""),
-        ("Clock time", f"{tick * world.scene.dt:.2f}", "s"),
-        *((f"Chance {draw.name}", fixed(float(draw.value[arena])), "") for draw in world.arena.draws),
-    ]
-
-
-def _pair(values: F64) -> str:
-    return "  ".join(fixed(value) for value in values.tolist())

@@ -11,13 +11,11 @@ from time import perf_counter
 import numpy as np
 
 from ecs_rl.agents.base import ActMode, Agent
-from ecs_rl.columns import copy_arena
-from ecs_rl.components import Chance, Clock, Ending, Episodes, Explosion, Hand, Onlooker
-from ecs_rl.processors.judge import Judge
+from ecs_rl.components import Chance, Clock, EpisodeEnd, Explosion, Finished, Terms, UserInput
 from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.roles import Role
 from ecs_rl.schedule import ON_STAGE
-from ecs_rl.training import choosers
+from ecs_rl.training import deciding
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.viewer.number_formats import signed
@@ -75,16 +73,18 @@ class LiveEpisode:
         """Episodes since somebody last looked, who clears it."""
         self.outcome: Ended | None = None
         """How the episode ended whose last picture still stands."""
-        self.hand = Hand(0)
+        self.hand = UserInput()
         self.world = World(
             scene,
             arenas=len(self.seeds),
             seeds=self.seeds,
-            policies=choosers(agents, self.mode),
+            policies=deciding(agents, self.mode),
             stages=ON_STAGE,
-            resources=(self.hand, Onlooker(self._look)),
+            resources=(self.hand,),
+            hooks={"render": self._look},
         )
-        self.clock, self.episodes = self.world.one(Clock), self.world.one(Episodes)
+        self.clock, self.terms = self.world.one(Clock), self.world.one(Terms)
+        self.finished = self.world.one(Finished)
         self._keys = self.world.one(Chance).key.copy()
         self.reader, self.mind = Reader(self.world), MindLog(self.world, agents)
         self.agents, self.label = agents, label
@@ -110,7 +110,7 @@ class LiveEpisode:
         """Let other agents play from the next tick on."""
         self.agents, self.label, self._fair = agents, label, False
         self.mind.use(agents)
-        for policy, choose in choosers(agents, self.mode).items():
+        for policy, choose in deciding(agents, self.mode).items():
             self.world.drive(policy, choose)
 
     def sample(self, sampled: bool) -> None:
@@ -148,7 +148,7 @@ class LiveEpisode:
 
     def adopt(self, source: World, arena: int, name: str) -> None:
         """Go on here from where an arena of another world of the same scene stands, until somebody goes elsewhere."""
-        copy_arena(source, arena, self.world, self.arena)
+        self.world.copy_arena(source, arena, self.arena)
         self.names[self.arena] = name
         self.world.physics.rebuild()
         self._begin()
@@ -271,7 +271,7 @@ class LiveEpisode:
     @property
     def total(self) -> float:
         """What the episode that is to be seen has earned so far."""
-        return self.outcome.total if self.outcome is not None else float(self.episodes.terms[:, self.arena].sum())
+        return self.outcome.total if self.outcome is not None else self.world.return_of(self.arena)
 
     @property
     def caption(self) -> str:
@@ -298,7 +298,7 @@ class LiveEpisode:
     def _look(self) -> None:
         self.reader.follow(self.arena)
         self.mind.saw(self.arena)
-        if self.world.one(Ending).ended[self.arena]:
+        if self.world.one(EpisodeEnd).ended[self.arena]:
             self._end()
 
     def _end(self) -> None:
@@ -314,8 +314,8 @@ class LiveEpisode:
             total,
             int(self.clock.tick[arena]),
             reasons,
-            dict(zip(self.episodes.term_names, self.episodes.terms[:, arena].tolist(), strict=True)),
-            bool(self.world.one(Ending).terminated[arena]),
+            dict(zip(self.world.terms, self.terms.total[:, arena].tolist(), strict=True)),
+            bool(self.world.one(EpisodeEnd).terminated[arena]),
             tone,
             self._fair and not self.touched and (self.label, self.sampled) == self._billed,
         )
@@ -325,19 +325,14 @@ class LiveEpisode:
         """Return the names of the rules that end the episode in this tick."""
         if self.world.one(Explosion).now[self.arena]:
             return ("exploded",)
-        done = self.episodes.finished
-        if done is None:
-            return ()
-        row = int(np.flatnonzero(done.arena == self.arena)[0])
-        return tuple(compress(self.episodes.reason_names, done.reasons[:, row]))
+        row = int(np.flatnonzero(self.finished.arena == self.arena)[0])
+        return tuple(compress(self.world.reasons, self.finished.reasons[:, row]))
 
     def _tone(self, total: float, reasons: Sequence[str]) -> Tone:
         """Return whether the ending was a good one: paid or fined under its own name, else solved or cut short."""
         if "exploded" in reasons:
             return "warn"
-        judge = self.world.stages["judge"]
-        assert isinstance(judge, Judge)
-        paid = dict(zip(self.episodes.term_names, judge.terms[:, self.arena].tolist(), strict=True))
+        paid = dict(zip(self.world.terms, self.terms.now[:, self.arena].tolist(), strict=True))
         named = sum(paid.get(reason, 0.0) for reason in reasons)
         if named:
             return "good" if named > 0 else "bad"

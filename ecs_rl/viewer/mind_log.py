@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Insight, insight_of
 from ecs_rl.arrays import F32, F64
-from ecs_rl.components import Action, Clock, Ending, Episodes, Explosion, NextObservation, Observation, Reward
-from ecs_rl.processors.judge import Judge
+from ecs_rl.components import Action, Clock, EpisodeEnd, Explosion, NextObservation, Observation, Reward, Terms
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
-    from ecs_rl.world import Seat, World
+    from ecs_rl.world import AgentSlot, World
 
 WINDOW = 300
 """Ticks that the plot goes back, over the ends of episodes."""
@@ -62,14 +61,11 @@ class MindLog:
 
     def __init__(self, world: World, agents: Mapping[str, Agent], plan: int = 0) -> None:
         self.plan = world.arena.agents[plan]
-        crew, self._seat, self._terms = _place(world, plan)
-        self._seen, self._after = world.of(crew, Observation), world.of(crew, NextObservation)
-        self._did, self._reward = world.of(crew, Action), world.of(crew, Reward)
-        self._clock, self._ending, self._explosion = world.one(Clock), world.one(Ending), world.one(Explosion)
-        self._episodes = world.one(Episodes)
-        judge = world.stages["judge"]
-        assert isinstance(judge, Judge)
-        self._judge = judge
+        batch, self._slot, self._mine = _place(world, plan)
+        self._seen, self._after = world.of(batch, Observation), world.of(batch, NextObservation)
+        self._did, self._reward = world.of(batch, Action), world.of(batch, Reward)
+        self._clock, self._ending, self._explosion = world.one(Clock), world.one(EpisodeEnd), world.one(Explosion)
+        self._terms = world.one(Terms)
         self._moments: deque[Moment] = deque(maxlen=WINDOW)
         self._fresh = 0
         """How many of the newest moments nobody has asked the agent about."""
@@ -97,7 +93,7 @@ class MindLog:
 
     def saw(self, arena: int) -> None:
         """Note the tick that has just been judged, before the arena starts again; only copies are made."""
-        row, tick = self._seat.rows.start + arena, int(self._clock.tick[arena])
+        row, tick = self._slot.rows.start + arena, int(self._clock.tick[arena])
         here = (arena, int(self._clock.episode[arena]), tick)
         if here != self._next:
             self.forget()
@@ -106,7 +102,7 @@ class MindLog:
         after = self._after.value[row].copy() if fate is Fate.TRUNCATED else None
         did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
         self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after))
-        self._earned = self._judge.terms[self._terms, arena].copy(), self._episodes.terms[self._terms, arena].copy()
+        self._earned = self._terms.now[self._mine, arena].copy(), self._terms.total[self._mine, arena].copy()
         self._fresh += 1
         self._view = None
 
@@ -197,13 +193,13 @@ def _beyond(last: Moment) -> tuple[float, float, bool]:
     return 0.0, 1.0, last.fate is Fate.TERMINATED
 
 
-def _place(world: World, plan: int) -> tuple[int, Seat, slice]:
-    """Return the crew's entity, the agent's seat, and its rows among all reward terms, which go by crews and seats."""
+def _place(world: World, plan: int) -> tuple[int, AgentSlot, slice]:
+    """Return the batch's entity, the agent's slot, and its rows among all reward terms, which go by batches."""
     first = 0
-    for crew in world.crews:
-        for seat in crew.seats:
-            last = first + len(seat.plan.earns)
-            if seat.plan is world.arena.agents[plan]:
-                return crew.entity, seat, slice(first, last)
+    for batch in world.batches:
+        for slot in batch.slots:
+            last = first + len(slot.spec.earns)
+            if slot.spec is world.arena.agents[plan]:
+                return batch.entity, slot, slice(first, last)
             first = last
-    raise LookupError(f"no crew has a seat for agent {plan}")
+    raise LookupError(f"no batch has a slot for agent {plan}")

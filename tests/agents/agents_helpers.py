@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents import ActMode, Agent, Continuous, Discrete, DQNConfig, Experience, PolicySpec, PPOConfig, make_agent
+from ecs_rl.agents import (
+    ActMode,
+    Agent,
+    Continuous,
+    Decision,
+    Discrete,
+    DQNConfig,
+    Experience,
+    PolicySpec,
+    PPOConfig,
+    make_agent,
+)
 
 ROWS = 6
 CHOICES = PolicySpec(("x", "y", "z"), Discrete(("left", "stay", "right")))
@@ -30,19 +41,20 @@ def some_observation(random: np.random.Generator, rows: int = ROWS) -> NDArray[n
 
 
 def some_experience(
-    random: np.random.Generator, observation: NDArray[np.float32], action: NDArray[Any], invalid: float = 0.1
+    random: np.random.Generator, observation: NDArray[np.float32], decision: Decision, invalid: float = 0.1
 ) -> Experience:
-    """Return transitions of which some terminate, some are cut and some are invalid."""
+    """Return what followed a decision: transitions of which some terminate, some are cut and some are invalid."""
     rows = len(observation)
     end = random.random(rows)
     return Experience(
         observation=observation,
-        action=action,
+        action=decision.action,
         reward=random.normal(size=rows).astype(np.float32),
         next_observation=some_observation(random, rows),
         terminated=end < 0.15,
         truncated=end > 0.85,
         valid=random.random(rows) >= invalid if invalid else None,
+        extras=decision.extras,
     )
 
 
@@ -50,8 +62,8 @@ def play(agent: Agent, ticks: int, data: np.random.Generator, *, invalid: float 
     """Let an agent explore random data for some ticks, learning in full as it goes."""
     for _ in range(ticks):
         observation = some_observation(data)
-        action = agent.act(observation, ActMode.EXPLORE)
-        agent.observe(some_experience(data, observation, action, invalid))
+        decision = agent.act(observation, ActMode.EXPLORE)
+        agent.observe(some_experience(data, observation, decision, invalid))
         if learn:
             for _ in agent.learn(0.3):
                 pass

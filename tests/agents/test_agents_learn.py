@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,8 +73,8 @@ class Corridor:
 
 def train(agent: Agent, world: Bandit | Corridor, ticks: int) -> None:
     for tick in range(ticks):
-        action = agent.act(world.observation, ActMode.EXPLORE)
-        agent.observe(world.step(action))
+        decision = agent.act(world.observation, ActMode.EXPLORE)
+        agent.observe(replace(world.step(decision.action), extras=decision.extras))
         for _ in agent.learn(tick / ticks):
             pass
 
@@ -89,7 +90,7 @@ def test_a_bandit_with_two_arms_is_learned(name: str, seed: int) -> None:
     agent = make_agent(name, world.spec, PPO if name == "ppo" else DQN, seed=seed, rows=ROWS)
     train(agent, world, 600)
     x = np.linspace(-1, 1, 200, dtype=np.float32)
-    action = agent.act(np.stack([x, x * 0], 1), ActMode.GREEDY)
+    action = agent.act(np.stack([x, x * 0], 1), ActMode.GREEDY).action
     assert (action == (x > 0)).mean() > 0.93
 
 
@@ -99,7 +100,7 @@ def test_a_bandit_with_a_continuous_arm_is_learned(seed: int) -> None:
     agent = make_agent("ppo", world.spec, PPO, seed=seed, rows=ROWS)
     train(agent, world, 800)
     x = np.linspace(-1, 1, 200, dtype=np.float32)
-    action = agent.act(np.stack([x, x * 0], 1), ActMode.GREEDY)
+    action = agent.act(np.stack([x, x * 0], 1), ActMode.GREEDY).action
     assert np.abs(action[:, 0] - 0.5 * x).mean() < 0.08
 
 
@@ -109,4 +110,4 @@ def test_a_corridor_is_walked_to_its_better_end_from_every_cell(name: str, seed:
     world = Corridor(seed)
     agent = make_agent(name, world.spec, PPO if name == "ppo" else DQN, seed=seed, rows=ROWS)
     train(agent, world, 500)
-    assert agent.act(np.eye(5, dtype=np.float32)[1:4], ActMode.GREEDY).tolist() == [1, 1, 1]
+    assert agent.act(np.eye(5, dtype=np.float32)[1:4], ActMode.GREEDY).action.tolist() == [1, 1, 1]

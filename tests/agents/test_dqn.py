@@ -137,9 +137,10 @@ def test_exploring_is_random_at_first_and_nearly_greedy_at_last() -> None:
     agent = DQN(CHOICES, config, seed=0, rows=600)
     data = np.random.default_rng(0)
     observation = some_observation(data, 600)
-    action = agent.act(observation, ActMode.EXPLORE)
-    shares = np.bincount(action, minlength=3) / 600
+    decision = agent.act(observation, ActMode.EXPLORE)
+    shares = np.bincount(decision.action, minlength=3) / 600
     np.testing.assert_allclose(shares, 1 / 3, atol=0.08)
-    agent.observe(some_experience(data, observation, action, invalid=0))
+    agent.observe(some_experience(data, observation, decision, invalid=0))
     assert agent.epsilon == 0.0
-    assert (agent.act(observation, ActMode.EXPLORE) == agent.act(observation, ActMode.GREEDY)).all()
+    greedy = agent.act(observation, ActMode.GREEDY).action
+    assert (agent.act(observation, ActMode.EXPLORE).action == greedy).all()

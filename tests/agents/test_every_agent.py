@@ -157,8 +157,8 @@ def test_greedy_acts_repeat_themselves_and_change_nothing(kind: str, rows: int) 
     play(agent, 13, np.random.default_rng(0))
     before, observation = agent.state(), some_observation(np.random.default_rng(1), rows)
     kept = observation.copy()
-    first = agent.act(observation, ActMode.GREEDY)
-    assert (first == agent.act(observation, ActMode.GREEDY)).all()
+    first = agent.act(observation, ActMode.GREEDY).action
+    assert (first == agent.act(observation, ActMode.GREEDY).action).all()
     assert same(agent.state(), before)
     assert (observation == kept).all()
 
@@ -169,7 +169,7 @@ def test_sampling_leaves_no_trace_but_in_its_own_random_stream(kind: str) -> Non
     for one in (agent, undisturbed):
         play(one, 13, np.random.default_rng(0))
     observation = some_observation(np.random.default_rng(1), 40)
-    first, second = (agent.act(observation, ActMode.SAMPLE) for _ in range(2))
+    first, second = (agent.act(observation, ActMode.SAMPLE).action for _ in range(2))
     assert (first != second).any()
     for one in (agent, undisturbed):
         play(one, 13, np.random.default_rng(2))
@@ -182,29 +182,27 @@ def test_sampling_leaves_no_trace_but_in_its_own_random_stream(kind: str) -> Non
 def test_actions_have_the_shape_and_type_that_the_specification_says(kind: str) -> None:
     agent = small_agent(kind)
     for mode in (ActMode.EXPLORE, ActMode.SAMPLE, ActMode.GREEDY):
-        action = agent.act(some_observation(np.random.default_rng(0)), mode)
+        action = agent.act(some_observation(np.random.default_rng(0)), mode).action
         assert action.shape == ((ROWS, 2) if kind == "ppo continuous" else (ROWS,))
         assert action.dtype == (np.float32 if kind == "ppo continuous" else np.int64)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_world_does_with_an_action_or_an_observation_afterwards_does_not_reach_the_agent(kind: str) -> None:
-    kept, meddled = small_agent(kind), small_agent(kind)
-    for agent in (kept, meddled):
+    kept, touched = small_agent(kind), small_agent(kind)
+    for agent in (kept, touched):
         data = np.random.default_rng(0)
         for _ in range(12):
             observation = some_observation(data)
-            action = agent.act(observation, ActMode.EXPLORE)
-            e = some_experience(data, observation.copy(), action.copy())
-            if agent is meddled:
-                action[:] = 0
+            e = some_experience(data, observation.copy(), agent.act(observation, ActMode.EXPLORE))
+            if agent is touched:
                 observation[:] = 99
             agent.observe(e)
-            if agent is meddled:
-                for array in (e.observation, e.next_observation, e.reward):
-                    array[:] = 77
+            if agent is touched:
+                for array in (e.observation, e.next_observation, e.reward, e.action, *e.extras.values()):
+                    array[:] = 1
             list(agent.learn(0.0))
-    assert same(kept.state(), meddled.state())
+    assert same(kept.state(), touched.state())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -267,7 +265,7 @@ def test_a_policy_alone_acts_like_the_agent_it_came_from(kind: str) -> None:
     play(agent, 20, np.random.default_rng(0))
     copy.load_policy_state(agent.policy_state())
     observation = some_observation(np.random.default_rng(1), 50)
-    assert (agent.act(observation, ActMode.GREEDY) == copy.act(observation, ActMode.GREEDY)).all()
+    assert (agent.act(observation, ActMode.GREEDY).action == copy.act(observation, ActMode.GREEDY).action).all()
     assert agent.parameters_sha256() == copy.parameters_sha256()
 
 
@@ -327,9 +325,9 @@ def test_one_row_and_one_number_are_enough() -> None:
         random = np.random.default_rng(0)
         for _ in range(30):
             observation = some_observation(random, 1)
-            action = agent.act(observation, ActMode.EXPLORE)
-            flags = np.zeros(1, bool)
-            agent.observe(Experience(observation, action, np.ones(1, np.float32), observation, flags, flags))
+            told, flags = agent.act(observation, ActMode.EXPLORE), np.zeros(1, bool)
+            ones = np.ones(1, np.float32)
+            agent.observe(Experience(observation, told.action, ones, observation, flags, flags, extras=told.extras))
             list(agent.learn(0.0))
         assert agent.is_finite()
         assert agent.metrics()

@@ -42,7 +42,7 @@ def same_bits(a: State, b: State) -> bool:
 @pytest.mark.parametrize("rows", [1, 2, ROWS, 50])
 def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
     agent, observation = played(kind), some_observation(np.random.default_rng(1), rows)
-    seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY)
+    seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY).action
     assert seen.kind == {"ppo": "probabilities", "ppo continuous": "levers", "dqn": "values"}[kind]
     assert seen.does.shape == (rows, 2 if kind == "ppo continuous" else 3)
     assert seen.worth.shape == (rows,)
@@ -58,14 +58,14 @@ def test_probabilities_sum_to_one_and_are_those_of_the_sampled_choices() -> None
     agent, observation = played("ppo", 60), some_observation(np.random.default_rng(1), 1)
     does = look(agent, observation).does
     assert does.sum(axis=1) == pytest.approx(1.0, abs=1e-6)
-    drawn = agent.act(np.repeat(observation, 40_000, axis=0), ActMode.SAMPLE)
+    drawn = agent.act(np.repeat(observation, 40_000, axis=0), ActMode.SAMPLE).action
     assert np.bincount(drawn, minlength=3) / len(drawn) == pytest.approx(does[0], abs=0.01)
 
 
 def test_the_spread_is_that_of_the_sampled_levers() -> None:
     agent, observation = played("ppo continuous", 60), some_observation(np.random.default_rng(1), 1)
     seen = look(agent, observation)
-    drawn = agent.act(np.repeat(observation, 40_000, axis=0), ActMode.SAMPLE)
+    drawn = agent.act(np.repeat(observation, 40_000, axis=0), ActMode.SAMPLE).action
     assert seen.spread is not None
     assert drawn.std(axis=0) == pytest.approx(seen.spread, rel=0.02)
     assert drawn.mean(axis=0) == pytest.approx(seen.does[0], abs=0.02)
@@ -186,7 +186,7 @@ def test_an_older_policy_plays_as_ever_but_does_not_know_its_worth(kind: str) ->
     old = {name: tensor for name, tensor in agent.policy_state().items() if name != UNIT}
     assert len(old) == len(agent.policy_state()) - 1
     copy.load_policy_state(old)
-    assert (copy.act(observation, ActMode.GREEDY) == agent.act(observation, ActMode.GREEDY)).all()
+    assert (copy.act(observation, ActMode.GREEDY).action == agent.act(observation, ActMode.GREEDY).action).all()
     assert (look(copy, observation).does == look(agent, observation).does).all()
     assert np.isnan(look(copy, observation).worth).all()
     again = small_agent(kind, seed=10)

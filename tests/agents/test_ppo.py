@@ -7,7 +7,7 @@ import pytest
 import torch
 from agents_helpers import CHOICES, MOTORS, ROWS, SMALL_PPO, play, some_experience, some_observation
 
-from ecs_rl.agents import ActMode
+from ecs_rl.agents.base import ActMode, Decision
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.ppo import PPO
 
@@ -125,26 +125,37 @@ def test_the_learning_rate_falls_in_a_straight_line_or_stays() -> None:
         assert agent.metrics()["lr"] == pytest.approx(expected)
 
 
-def test_exploring_with_a_full_rollout_and_observing_without_an_act_are_refused() -> None:
+def test_observing_with_a_full_rollout_and_without_the_extras_of_a_decision_are_refused() -> None:
     agent = full_agent()
     data = np.random.default_rng(0)
     observation = some_observation(data)
+    decision = agent.act(observation, ActMode.EXPLORE)
     with pytest.raises(RuntimeError, match="rollout is full"):
-        agent.act(observation, ActMode.EXPLORE)
+        agent.observe(some_experience(data, observation, decision))
     minibatches(agent)
-    e = some_experience(data, observation, np.zeros(ROWS, np.int64))
-    with pytest.raises(RuntimeError, match="exploring act"):
-        agent.observe(e)
+    with pytest.raises(ValueError, match="pass the extras"):
+        agent.observe(some_experience(data, observation, Decision(decision.action)))
+
+
+def test_a_decision_changes_nothing_in_the_agent_but_its_random_stream() -> None:
+    agent = full_agent()
+    minibatches(agent)
+    before = agent.state()
+    agent.act(some_observation(np.random.default_rng(0)), ActMode.EXPLORE)
+    after = agent.state()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {"random/train"}
 
 
 def test_the_stored_log_probability_is_that_of_the_action_before_the_world_clips_it() -> None:
     agent = PPO(MOTORS, replace(SMALL_PPO, log_std=1.0), seed=0, rows=ROWS)
     observation = some_observation(np.random.default_rng(0))
-    action = agent.act(observation, ActMode.EXPLORE)
+    decision = agent.act(observation, ActMode.EXPLORE)
+    action = decision.action
     assert np.abs(action).max() > 1.0
+    agent.observe(some_experience(np.random.default_rng(1), observation, decision))
     stored = agent._rollout.tensors
     mean = agent._policy(stored["observation"][0])
     expected = torch.distributions.Normal(mean, np.e).log_prob(torch.from_numpy(action)).sum(-1)  # type: ignore[no-untyped-call]
     torch.testing.assert_close(stored["log_prob"][0], expected)
-    agent.observe(some_experience(np.random.default_rng(1), observation, action.clip(-1, 1)))
     torch.testing.assert_close(stored["action"][0], torch.from_numpy(action))

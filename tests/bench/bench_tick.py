@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Agent, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats, PolicySpec, State
 from ecs_rl.commands.check import random_chooser
-from ecs_rl.components import Session, Trail
+from ecs_rl.components import Session
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import PLAYING
 from ecs_rl.session import TrainingSession
@@ -34,16 +34,16 @@ class Recorder:
 
     def __init__(self, spec: PolicySpec, rows: int) -> None:
         self.spec = spec
-        self._choose = random_chooser(spec, np.random.default_rng(0))
+        self.seen = 0
+        self._choose = random_chooser(spec, 0, lambda: self.seen)
         numbers = len(spec.observations)
         self.kept = [np.zeros((ROLLOUT, rows, numbers), np.float32), np.zeros((ROLLOUT, rows), np.float32)]
         self.ends = np.zeros((ROLLOUT, 2, rows), bool)
         self.actions: list[NDArray[Any]] = [np.zeros(0)] * ROLLOUT
-        self.seen = 0
 
-    def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
+    def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Choose at random."""
-        return self._choose(observation)
+        return Decision(self._choose(observation, observation))
 
     def observe(self, experience: Experience) -> None:
         """Copy the transition."""
@@ -96,10 +96,10 @@ def measure(scene_name: str, arenas: int, threads: int, rounds: int) -> Measured
         scene,
         arenas=arenas,
         threads=threads,
-        policies=dict.fromkeys(specs, lambda seen: agent.act(seen, ActMode.EXPLORE)),
+        policies=dict.fromkeys(specs, lambda seen, state: agent.act(seen, ActMode.EXPLORE)),
         stages=(*PLAYING, "record", "tally"),
         session=session,
-        resources=(Trail({}),),
+        resources=(),
     )
     for _ in range(100):  # until episodes end at all sorts of times
         world.tick()

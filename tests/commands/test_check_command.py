@@ -63,7 +63,7 @@ def test_people_read_the_same_facts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["balance", *FEW]) == 0
     told = capsys.readouterr().out
     assert told.startswith(f"balance: {found['about']}\n")
-    assert "same seed, same numbers: yes; explosions: 0" in told
+    assert "same seed, same numbers: yes; brought back exactly: yes; explosions: 0" in told
     low, high = found["observations"]["pole angle"]
     assert f"  {'pole angle':24} {low:10.3f} {high:10.3f}\n" in told
     assert f"  {'upright':24} {1:10.4f}\n" in told

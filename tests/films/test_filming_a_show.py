@@ -15,7 +15,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.errors import CommandError
 from ecs_rl.evaluation import SEED, play_episodes
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training import choosers, make_agents
+from ecs_rl.training import deciding, make_agents
 from ecs_rl.viewer.films import studio
 from ecs_rl.viewer.films.studio import Title, record_play, shoot_clip
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -60,7 +60,7 @@ def test_a_recorded_play_tells_the_endings_that_an_evaluation_has(
     tmp_path: Path, show: LiveEpisode, agents: dict[str, Agent]
 ) -> None:
     ended = [end for (end,) in record_play([show], tmp_path / "play.mp4")]
-    wanted = play_episodes(show.scene, choosers(agents, ActMode.GREEDY), range(SEED, SEED + 3))
+    wanted = play_episodes(show.scene, deciding(agents, ActMode.GREEDY), range(SEED, SEED + 3))
     assert [(e.seed, e.total, e.length) for e in ended] == [
         (SEED + i, record.total_reward, record.length) for i, record in enumerate(wanted)
     ]
@@ -83,7 +83,7 @@ def test_several_shows_are_filmed_side_by_side_until_the_last_one_has_ended(
 ) -> None:
     scene, seeds = load_scene("balance"), range(SEED, SEED + 2)
     others = make_agents(scene, "ppo", PPOConfig(hidden=(8,)), arenas=1, seed=4)
-    wanted = [play_episodes(scene, choosers(each, ActMode.GREEDY), seeds) for each in (agents, others)]
+    wanted = [play_episodes(scene, deciding(each, ActMode.GREEDY), seeds) for each in (agents, others)]
     shows = [LiveEpisode(scene, each, seeds=seeds) for each in (agents, others)]
     try:
         ended = list(record_play(shows, tmp_path / "both.mp4", speed=4.0))

@@ -14,13 +14,12 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 import pygame
 import pytest
 
-from ecs_rl.columns import columns_of
 from ecs_rl.commands import playing
 from ecs_rl.commands.parse import parse_play, parse_train
 from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
-from ecs_rl.components.trail import Columns
-from ecs_rl.processors import base
+from ecs_rl.ecs import stage as base
+from ecs_rl.ecs.context import Columns
 from ecs_rl.training import Training
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.history import History
@@ -116,7 +115,7 @@ class Live:
 
     def state(self) -> Columns:
         """Return all that the stage's world is right now."""
-        return columns_of(self.show.world)
+        return self.show.world.save_columns()
 
     def pixel(self, role: str, show: int = 0) -> tuple[int, int]:
         """Return where a body was drawn, and no smaller one over it."""

@@ -10,7 +10,6 @@ import pygame
 import pytest
 from live_windows import CODES, Live, key_event, pressed, same, watching
 
-from ecs_rl.columns import columns_of
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.viewer.live.checkpoint_list import NEWEST
 from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, Command, command_for, help_groups, hints
@@ -186,14 +185,14 @@ def sampled(live: Live, hit: Hit) -> None:
 
 
 def poke(live: Live, hit: Hit) -> None:
-    stage, before = live.show.hand, columns_of(live.trains.world)
+    stage, before = live.show.hand, live.trains.world.save_columns()
     hit()
     assert stage.kicked is not None
     assert live.show.touched
     assert "kicked" in live.said()
     live.show.tick()
     assert stage.kicked is None
-    assert same(columns_of(live.trains.world), before), "only the stage's world changes"
+    assert same(live.trains.world.save_columns(), before), "only the stage's world changes"
     live.window.selected = "pole"
     hit()
     assert live.said().endswith("kicked pole")

@@ -10,7 +10,6 @@ import pygame
 import pytest
 from live_windows import Live, down, moved, same, seeing, up, watching, wheel
 
-from ecs_rl.columns import columns_of
 from ecs_rl.viewer.live.mouse import NOTCH, STEADY, Mouse
 
 SIZES = [(640, 400), (300, 200), (1920, 1080), (2560, 1440), (1281, 723)]
@@ -35,7 +34,7 @@ def place(live: Live, role: str) -> tuple[float, float]:
 def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
     at = live.pixel("cart")
     to = at[0] + 60, at[1]
-    training = columns_of(live.trains.world)
+    training = live.trains.world.save_columns()
     live.answer(down(at), moved(to, (60, 0)))
     hand = live.show.hand
     assert hand.role is not None
@@ -57,7 +56,7 @@ def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
     assert hand.role is None
     assert live.window.selected is None, "a drag never selects"
     assert live.show.touched or live.show.outcome is not None
-    assert same(columns_of(live.trains.world), training)
+    assert same(live.trains.world.save_columns(), training)
 
 
 def test_a_click_selects_and_never_grabs(live: Live) -> None:
@@ -166,15 +165,15 @@ def test_a_click_in_the_grid_brings_that_training_arena_to_the_stage(live: Live)
     window = live.window
     arenas = [window.painter.cell_at(window.seen, window.layout, (x, 200)) for x in range(0, 900, 10)]
     at = next((x * 10, 200) for x, arena in enumerate(arenas) if arena == 1)
-    theirs = columns_of(live.trains.world)
+    theirs = live.trains.world.save_columns()
     live.answer(down(at), up(at))
     assert window.grid is None
     assert "training arena 1" in live.show.caption
     ours = live.state()
-    assert ours["Pose/0/position"][0].tobytes() == theirs["Pose/0/position"][1].tobytes()
+    assert ours["cart/Pose/position"][0].tobytes() == theirs["cart/Pose/position"][1].tobytes()
     live.draw()
     live.show.tick()
-    assert same(columns_of(live.trains.world), theirs)
+    assert same(live.trains.world.save_columns(), theirs)
 
 
 def test_in_the_grid_nothing_is_grabbed_and_nothing_zooms(live: Live) -> None:

@@ -11,7 +11,6 @@ import pygame
 import pytest
 from live_windows import TINY, Clock, Live, watching
 
-from ecs_rl.columns import columns_of
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.training import Training
 from ecs_rl.viewer.live import background as background_module
@@ -194,12 +193,12 @@ def test_the_grid_shows_the_training_arenas_as_they_are(live: Live) -> None:
     assert (grid.arenas, grid.selected) == (8, 0)
     live.slices(12)
     grid.selected = 5
-    before = columns_of(world)
+    before = world.save_columns()
     view = grid.view(1 / 60)
     assert view.selected == 5
     cart = next(role for role in world.arena.roles if role.name == "cart")
     assert any((role.position == cart.position).all() for role in view.roles)
-    assert {name: value.tobytes() for name, value in columns_of(world).items()} == {
+    assert {name: value.tobytes() for name, value in world.save_columns().items()} == {
         name: value.tobytes() for name, value in before.items()
     }
 

@@ -11,11 +11,10 @@ from live_windows import Clock, same
 
 from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.columns import columns_of
 from ecs_rl.errors import SceneError
 from ecs_rl.evaluation import SEED, play_episodes
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training import choosers, make_agents
+from ecs_rl.training import deciding, make_agents
 from ecs_rl.viewer import live_episode as show_module
 from ecs_rl.viewer.live.commands import SPEEDS
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -109,7 +108,7 @@ def test_time_that_stands_still_or_runs_backwards_does_nothing(show: LiveEpisode
 @pytest.mark.parametrize("speed", [1.0, 64.0, math.inf])
 def test_an_arena_plays_exactly_as_an_evaluation_of_its_seed(scene: str, speed: float) -> None:
     agents, seeds = agents_of(scene), range(SEED, SEED + 3)
-    wanted = play_episodes(load_scene(scene), choosers(agents, ActMode.GREEDY), seeds)
+    wanted = play_episodes(load_scene(scene), deciding(agents, ActMode.GREEDY), seeds)
     show = LiveEpisode(load_scene(scene), agents, seeds=seeds, stays=True)
     try:
         show.speed = speed
@@ -177,14 +176,14 @@ def test_a_show_that_stays_waits_to_be_sent_on(short: LiveEpisode) -> None:
 def test_again_and_next_count_from_the_episode_that_is_seen(short: LiveEpisode) -> None:
     begins = []
     for _ in range(3):
-        begins.append(columns_of(short.world))
+        begins.append(short.world.save_columns())
         to_the_end(short)
         total = short.total
         assert total == short.ended[-1].total > 0
         assert short.episode == len(begins) - 1
         short.restart()
         assert (short.episode, short.total, short.outcome) == (len(begins) - 1, 0.0, None)
-        assert same(columns_of(short.world), begins[-1]) or len(begins) == 1
+        assert same(short.world.save_columns(), begins[-1]) or len(begins) == 1
         to_the_end(short)
         assert short.total == total
         short.new_episode()
@@ -208,7 +207,7 @@ def test_the_newest_policy_plays_from_the_next_tick_on(short: LiveEpisode) -> No
     other = agents_of("balance", seed=9)
     short.use(other, "another")
     to_the_end(short)
-    wanted = play_episodes(short.scene, choosers(other, ActMode.GREEDY), [SEED, SEED + 1])[0]
+    wanted = play_episodes(short.scene, deciding(other, ActMode.GREEDY), [SEED, SEED + 1])[0]
     assert short.ended[-1].total == wanted.total_reward
     assert short.caption.startswith("another, greedy")
 
@@ -223,9 +222,9 @@ def test_what_is_adopted_goes_on_from_there(short: LiveEpisode) -> None:
         for _ in range(3):
             short.tick()
             source.tick()
-            ours, theirs = columns_of(short.world), columns_of(source.world)
-            assert ours["Clock/0/tick"][0] == theirs["Clock/0/tick"][2]
-            assert ours["Pose/1/angle"][0] == pytest.approx(theirs["Pose/1/angle"][2], abs=1e-6)
+            ours, theirs = short.world.save_columns(), source.world.save_columns()
+            assert ours["@arena/Clock/tick"][0] == theirs["@arena/Clock/tick"][2]
+            assert ours["pole/Pose/angle"][0] == pytest.approx(theirs["pole/Pose/angle"][2], abs=1e-6)
     finally:
         source.close()
 

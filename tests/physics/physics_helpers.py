@@ -19,12 +19,12 @@ def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
 
 def driven(scene: Scene, arenas: int, action: NDArray[Any], **more: Any) -> World:
     """Return a world in which every tick repeats an action; the array may be changed in between."""
-    return World(scene, arenas=arenas, policies={"policy": lambda seen: action}, **more)
+    return World(scene, arenas=arenas, policies={"policy": lambda seen, state: action}, **more)
 
 
 def drive(world: World, action: NDArray[Any]) -> None:
     """Let every tick from now on repeat this action."""
-    world.drive("policy", lambda seen: action)
+    world.drive("policy", lambda seen, state: action)
 
 
 def role_of(world: World, name: str) -> Role:
@@ -44,7 +44,7 @@ def played(scene: Scene | str, actions: NDArray[Any], **more: Any) -> tuple[Worl
     """Play given actions; return the world, and where everything was after each tick, (ticks, 6, roles, arenas)."""
     found = load_scene(scene) if isinstance(scene, str) else scene
     rows = iter(actions)
-    world = World(found, arenas=actions.shape[1], policies={"policy": lambda seen: next(rows)}, **more)
+    world = World(found, arenas=actions.shape[1], policies={"policy": lambda seen, state: next(rows)}, **more)
     seen = []
     for _ in actions:
         world.tick()

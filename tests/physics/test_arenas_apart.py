@@ -6,9 +6,9 @@ import os
 
 import numpy as np
 import pytest
-from physics_helpers import actions_of, drive, driven, played, role_of, scene_of
+from physics_helpers import actions_of, drive, driven, played, scene_of
 
-from ecs_rl.components import Clock
+from ecs_rl.components import Clock, Pose
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Start, Touching, X
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
@@ -55,11 +55,15 @@ def test_landers_never_touch_those_of_other_arenas() -> None:
     world, _ = played(scene, actions_of(scene, 1, 90))
     (shard,) = world.physics.shards
     assert (np.diff(np.sort(shard.origin)) > 2 * scene.extent).all()
+    told: list[np.ndarray] = []
+    honest = shard.contacts
+    shard.contacts = lambda: told.extend(found := honest()) or found  # type: ignore[func-returns-value, method-assign]
     seen = 0
     for tick in range(150):
         drive(world, actions_of(scene, 1, 90, tick)[0])
         world.tick()
-        ids = shard.contacts()
+        ids = np.concatenate(told)
+        told.clear()
         arena = world.physics._number_of(ids) // 3
         assert ((arena[:, 0] == arena[:, 1]) | (arena == -1).any(axis=1)).all()
         seen += len(ids)
@@ -73,7 +77,7 @@ def test_what_stands_at_the_edge_of_its_arena_touches_nobody_of_the_next() -> No
         arena.agent(sees=[X(disc), Touching(disc)], does=Levers(push=Push(disc, 1.0)), earns={"x": 1.0})
 
     world = driven(scene_of(build, extent=40.0, gravity=(0.0, 0.0)), 3, np.zeros((3, 1), np.float32))
-    role_of(world, "disc").position[:, 0] = (39.0, -39.0, 39.0)
+    world.of("disc", Pose).position[:, 0] = (39.0, -39.0, 39.0)
     world.physics.put(np.arange(3))
     world.tick()
     assert not world.physics.touch.pairs.any()
@@ -100,7 +104,7 @@ def test_putting_bodies_where_they_are_changes_nothing_that_follows(name: str) -
     actions = actions_of(scene, 60, 20)
     _, left_alone = played(scene, actions)
     rows = iter(actions)
-    world = World(scene, arenas=20, policies={"policy": lambda seen: next(rows)})
+    world = World(scene, arenas=20, policies={"policy": lambda seen, state: next(rows)})
     for tick in range(60):
         world.physics.put(np.arange(20) if tick % 3 else np.array([1, 5, 19]))
         world.tick()
@@ -112,11 +116,11 @@ def test_two_worlds_rebuilt_from_the_same_columns_go_on_alike(name: str) -> None
     scene = load_scene(name)
     actions = actions_of(scene, 80, 12)
     rows = iter(actions[:40])
-    running = World(scene, arenas=12, policies={"policy": lambda seen: next(rows)})
+    running = World(scene, arenas=12, policies={"policy": lambda seen, state: next(rows)})
     for _ in range(40):
         running.tick()
     running.physics.rebuild()
-    other = World(scene, arenas=12, seed=99, policies={"policy": lambda seen: np.zeros(12, int)})
+    other = World(scene, arenas=12, seed=99, policies={"policy": lambda seen, state: np.zeros(12, int)})
     for mine, theirs in ((other.physics.state, running.physics.state), (other.physics.force, running.physics.force)):
         mine[...] = theirs
     other.physics.ground.segments[...] = running.physics.ground.segments

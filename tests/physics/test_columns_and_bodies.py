@@ -36,7 +36,7 @@ def bodies_say(world: World) -> np.ndarray:
 def test_columns_equal_the_bodies_attributes_after_every_tick(name: str, arenas: int) -> None:
     scene = load_scene(name)
     rows = iter(actions_of(scene, 30, arenas))
-    world = World(scene, arenas=arenas, policies={"policy": lambda seen: next(rows)})
+    world = World(scene, arenas=arenas, policies={"policy": lambda seen, state: next(rows)})
     assert world.physics.state == pytest.approx(bodies_say(world), abs=1e-9)  # far from zero a start is rounded
     for _ in range(30):
         world.tick()
@@ -46,7 +46,7 @@ def test_columns_equal_the_bodies_attributes_after_every_tick(name: str, arenas:
 
 def test_rows_of_several_shards_belong_to_their_own_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(physics_module, "COLLIDING_SHARD", 3)
-    world = World(load_scene("lander"), arenas=10, policies={"policy": lambda seen: np.zeros(10, int)})
+    world = World(load_scene("lander"), arenas=10, policies={"policy": lambda seen, state: np.zeros(10, int)})
     assert [shard.rows for shard in world.physics.shards] == [slice(0, 3), slice(3, 6), slice(6, 10)]
     marked = np.arange(6 * 3 * 10, dtype=float).reshape(6, 3, 10) / 100
     world.physics.state[...] = marked

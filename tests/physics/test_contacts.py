@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from physics_helpers import actions_of, driven, played, role_of, scene_of
 
-from ecs_rl.components import Observation
+from ecs_rl.components import Finished, Observation, Pose
 from ecs_rl.physics import contacts
 from ecs_rl.physics import physics as physics_module
 from ecs_rl.physics.contacts import BodyNumbers
@@ -45,10 +45,10 @@ def test_touching_is_true_only_in_the_arena_that_touches() -> None:
     world, _ = ball_world()
     world.tick()
     assert not world.physics.touch.pairs.any()
-    role_of(world, "ball").position[2] = (1.0, -0.01)
+    world.of("ball", Pose).position[2] = (1.0, -0.01)
     world.physics.put(np.array([2]))
     world.tick()
-    assert world.of(world.crews[0].entity, Observation).value[:, 1:].tolist() == [
+    assert world.of(world.batches[0].entity, Observation).value[:, 1:].tolist() == [
         [0, 0, 0, 0],
         [0, 0, 0, 0],
         [1, 1, 0, 0],
@@ -59,7 +59,7 @@ def test_touching_is_true_only_in_the_arena_that_touches() -> None:
 @pytest.mark.usefixtures("path")
 def test_roles_that_touch_each_other_do_not_touch_the_ground() -> None:
     world, _ = ball_world()
-    role_of(world, "ball").position[1] = (9.05, 3.0)
+    world.of("ball", Pose).position[1] = (9.05, 3.0)
     world.physics.put(np.array([1]))
     world.tick()
     pairs = world.physics.touch.pairs
@@ -71,7 +71,7 @@ def test_roles_that_touch_each_other_do_not_touch_the_ground() -> None:
 def test_touching_ends_with_the_tick_in_which_they_part() -> None:
     world, action = ball_world(2)
     ball, touching = role_of(world, "ball"), []
-    ball.position[0] = (0.0, -0.01)
+    world.of("ball", Pose).position[0] = (0.0, -0.01)
     world.physics.put(np.array([0]))
     for tick in range(12):
         action[:] = 0.0 if tick < 4 else 1.0
@@ -87,7 +87,7 @@ def test_touch_agrees_with_pymunks_own_arbiters_in_every_shard(monkeypatch: pyte
     monkeypatch.setattr(physics_module, "COLLIDING_SHARD", 40)
     scene = load_scene("lander")
     rows = iter(actions_of(scene, 200, 150))
-    world = World(scene, arenas=150, policies={"policy": lambda seen: next(rows)})
+    world = World(scene, arenas=150, policies={"policy": lambda seen, state: next(rows)})
     assert len(world.physics.shards) > 1
     honest, marked = world.stages["guard"].run, 0
 
@@ -115,9 +115,9 @@ def test_a_new_episode_begins_without_the_contacts_of_the_last() -> None:
     world, _ = played("lander", actions_of(load_scene("lander"), 200, 60))
     seen = 0
     for _ in range(60):
-        world.drive("policy", lambda rows: np.zeros(len(rows), int))
+        world.drive("policy", lambda rows, state: np.zeros(len(rows), int))
         world.tick()
-        ended = world.stages["judge"].ending.rows  # type: ignore[attr-defined]
+        ended = world.one(Finished).rows
         seen += len(ended)
         assert not world.physics.touch.pairs[ended].any()
     assert seen > 5
@@ -133,7 +133,7 @@ def test_joined_roles_do_not_collide() -> None:
 
     world = driven(scene_of(build, gravity=(0.0, 0.0)), 2, np.zeros((2, 1), np.float32))
     world.tick()
-    assert world.of(world.crews[0].entity, Observation).value.tolist() == [[0.0, 1.0]] * 2
+    assert world.of(world.batches[0].entity, Observation).value.tolist() == [[0.0, 1.0]] * 2
 
 
 @pytest.mark.usefixtures("path")

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pymunk
 import pytest
-from physics_helpers import driven, role_of, scene_of
+from physics_helpers import driven, scene_of
 
-from ecs_rl.components import Ground, Observation
+from ecs_rl.components import Ground, Observation, Pose
 from ecs_rl.physics.rays import hit_disc, hit_segments
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Polygon, Push, Rays, Start, jitter
 from ecs_rl.world import World
@@ -66,7 +66,7 @@ def asked_of_pymunk(world: World, arena: int) -> list[float]:
 
 def test_rays_see_what_pymunk_finds_ray_by_ray() -> None:
     world = cluttered()
-    seen = world.of(world.crews[0].entity, Observation).value
+    seen = world.of(world.batches[0].entity, Observation).value
     expected = np.array([asked_of_pymunk(world, arena) for arena in range(ARENAS)])
     assert seen == pytest.approx(expected, abs=1e-5)
     assert 0.2 < (expected > 0).mean() < 1.0  # some hit, some miss
@@ -75,12 +75,12 @@ def test_rays_see_what_pymunk_finds_ray_by_ray() -> None:
 
 def test_rays_follow_what_moves_and_turn_with_their_body() -> None:
     world = cluttered()
-    eye = role_of(world, "eye")
-    eye.pose.angle[...] += ANGLES[1] - ANGLES[0]
-    eye.pose.position[...] += 0.1
+    eye = world.of("eye", Pose)
+    eye.angle += ANGLES[1] - ANGLES[0]
+    eye.position += 0.1
     world.physics.put(np.arange(ARENAS))
     world.tick()
-    seen = world.of(world.crews[0].entity, Observation).value
+    seen = world.of(world.batches[0].entity, Observation).value
     expected = np.array([asked_of_pymunk(world, arena) for arena in range(ARENAS)])
     assert seen == pytest.approx(expected, abs=1e-5)
 
@@ -134,4 +134,4 @@ def test_rays_see_no_farther_than_their_reach_and_nothing_gives_zero() -> None:
         )
 
     world = driven(scene_of(build), 1, np.zeros((1, 1), np.float32))
-    assert world.of(world.crews[0].entity, Observation).value.tolist() == [[0.5, 0.0, 0.0]]
+    assert world.of(world.batches[0].entity, Observation).value.tolist() == [[0.5, 0.0, 0.0]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from physics_helpers import driven, role_of, scene_of
 
-from ecs_rl.components import Chance, Clock
+from ecs_rl.components import Chance, Clock, Pose
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Role, Start, X, between, jitter
 from ecs_rl.world import World
 
@@ -99,11 +99,11 @@ def test_a_random_number_of_the_scene_is_new_in_each_episode_and_arena() -> None
         arena.agent(sees=[X(disc)], does=Levers(p=Push(disc, 1.0)), earns={"wind": lambda: wind.value})
 
     world = driven(scene_of(build, max_ticks=2), 5, np.zeros((5, 1), np.float32))
-    (wind,) = world.arena.draws
-    seen = [wind.value]
+    (wind,) = world.arena.numbers
+    seen = [wind.value.copy()]
     for _ in range(6):
         world.tick()
-        seen.append(wind.value)
+        seen.append(wind.value.copy())
     assert (seen[0] == seen[1]).all()
     values = np.concatenate(seen[::2])
     assert len(np.unique(values)) == 20
@@ -123,7 +123,7 @@ def test_a_new_episode_begins_without_the_push_that_the_ground_gave_in_the_last(
     world = driven(scene_of(sunk, max_ticks=6, gravity=(0.0, 0.0)), 3, np.zeros((3, 1), np.float32))
     for _ in range(5):
         world.tick()
-    disc, other = role_of(world, "disc"), role_of(world, "other")
+    disc, other = world.of("disc", Pose), world.of("other", Pose)
     disc.position[1] = (0.0, 0.2)  # deep in the ground, which pushes it out from the next physics step on
     if astray:
         other.position[1] = np.nan

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from physics_helpers import driven, role_of, scene_of
 
-from ecs_rl.components import Clock, Ending, Ground
+from ecs_rl.components import Clock, EpisodeEnd, Ground
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Start, Touching, Y
 from ecs_rl.scene.loader import load_scene
@@ -60,13 +60,13 @@ def test_a_wall_is_the_same_everywhere_and_always() -> None:
 def test_only_the_ground_of_ended_arenas_changes() -> None:
     scene = load_scene("lander")
     rng = np.random.default_rng(0)
-    world = World(scene, arenas=20, policies={"policy": lambda seen: rng.integers(0, 4, 20)})
+    world = World(scene, arenas=20, policies={"policy": lambda seen, state: rng.integers(0, 4, 20)})
     ground, changes = world.one(Ground), 0
     for _ in range(150):
         before = ground.segments.copy()
         world.tick()
         changed = (ground.segments != before).any(axis=(1, 2, 3))
-        assert (changed == world.one(Ending).ended).all()
+        assert (changed == world.one(EpisodeEnd).ended).all()
         changes += int(changed.sum())
     assert changes > 10
 
@@ -74,7 +74,7 @@ def test_only_the_ground_of_ended_arenas_changes() -> None:
 def test_the_columns_show_what_the_space_collides_with() -> None:
     scene = load_scene("lander")
     rng = np.random.default_rng(0)
-    world = World(scene, arenas=20, policies={"policy": lambda seen: rng.integers(0, 4, 20)})
+    world = World(scene, arenas=20, policies={"policy": lambda seen, state: rng.integers(0, 4, 20)})
     for tick in range(100):
         if tick % 20 == 0:
             assert in_the_space(world) == pytest.approx(world.one(Ground).segments, abs=1e-9)

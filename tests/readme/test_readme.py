@@ -12,8 +12,9 @@ from ecs_rl.commands.check import check_scene
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.commands.train import main, recipes_of
+from ecs_rl.ecs.schedule import tick_table
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.schedule import tick_table
+from ecs_rl.schedule import SCHEDULE
 from ecs_rl.viewer.live.commands import keys_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +46,7 @@ def test_the_example_scene_trains(drone: Path, tmp_path: Path) -> None:
 def test_the_tick_table_is_made_from_the_schedule() -> None:
     found = re.search(r"<!-- tick table: [^>]*-->\n(.*?)\n<!-- end of tick table -->", README, re.S)
     assert found is not None
-    assert found[1] == tick_table()
+    assert found[1] == tick_table(SCHEDULE)
 
 
 def test_the_table_of_keys_is_made_from_the_bindings() -> None:

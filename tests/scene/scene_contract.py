@@ -7,7 +7,7 @@ from functools import cache, partial
 import numpy as np
 
 from ecs_rl.agents.base import Discrete, PolicySpec
-from ecs_rl.components import Episodes, Explosion, NextObservation, Observation, Reward
+from ecs_rl.components import Explosion, Finished, NextObservation, Observation, Reward
 from ecs_rl.processors.tally import records_of
 from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.loader import load_scene
@@ -30,18 +30,18 @@ class Played:
                 return rng.integers(0, len(actions.names), rows)
             return rng.uniform(-1.5, 1.5, (rows, len(actions.names))).astype(np.float32)
 
-        policies = {name: (lambda seen, name=name: choose(name, len(seen))) for name in self.specs}
+        policies = {name: (lambda seen, state, name=name: choose(name, len(seen))) for name in self.specs}
         self.world = World(scene, arenas=ARENAS, seed=3, policies=policies)
         self.records: list[EpisodeRecord] = []
         seen, earned, states = [], [], []
-        crew = self.world.crews[0]
+        batch = self.world.batches[0]
         for _ in range(TICKS):
             self.world.tick()
             states.append(self.world.physics.state.copy())
-            seen.append(self.world.of(crew.entity, Observation).value.copy())
-            seen.append(self.world.of(crew.entity, NextObservation).value.copy())
-            earned.append(self.world.of(crew.entity, Reward).value.copy())
-            self.records += records_of(self.world.one(Episodes))
+            seen.append(self.world.of(batch.entity, Observation).value.copy())
+            seen.append(self.world.of(batch.entity, NextObservation).value.copy())
+            earned.append(self.world.of(batch.entity, Reward).value.copy())
+            self.records += records_of(self.world, self.world.one(Finished))
         self.states, self.seen, self.earned = np.array(states), np.array(seen), np.array(earned)
 
 
@@ -84,13 +84,13 @@ class SceneContract:
 
     def test_every_observed_number_has_a_name_of_its_own(self) -> None:
         found = played(self.scene)
-        names = found.specs[found.world.crews[0].name].observations
+        names = found.specs[found.world.batches[0].name].observations
         assert found.seen.shape[2] == len(names) == len(set(names))
         assert all(names)
 
     def test_every_observed_number_changes(self) -> None:
         found = played(self.scene)
-        names = found.specs[found.world.crews[0].name].observations
+        names = found.specs[found.world.batches[0].name].observations
         constant = [
             name
             for name, column in zip(names, found.seen.reshape(-1, len(names)).T, strict=True)

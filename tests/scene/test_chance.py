@@ -64,7 +64,7 @@ def test_draws_of_one_episode_do_not_go_together() -> None:
 
 def test_evaluation_never_plays_an_episode_of_training() -> None:
     scene = load_scene("balance")
-    nobody = {"policy": lambda seen: np.zeros(len(seen), int)}
+    nobody = {"policy": lambda seen, state: np.zeros(len(seen), int)}
     exam = World(scene, arenas=100, seeds=range(SEED, SEED + 100), policies=nobody)
     examined = {tuple(row) for row in exam.physics.state.reshape(-1, 100).T.tolist()}
     assert len(examined) == 100

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ecs_rl.columns import columns_of
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Box, Choice, Disc, Look, Push, Scene, Start, X, jitter
 from ecs_rl.scene.loader import load_scene
@@ -147,10 +146,10 @@ def _columns(*looks: Look) -> dict[str, np.ndarray]:
         arena.agent(sees=[X(disc), X(box)], does=does, earns={"x": X(disc)})
 
     scene = Scene(about="", max_ticks=7, build=build)
-    world = World(scene, arenas=5, seed=3, policies={"policy": lambda seen: np.arange(5) % 2})
+    world = World(scene, arenas=5, seed=3, policies={"policy": lambda seen, state: np.arange(5) % 2})
     for _ in range(20):
         world.tick()
-    columns = columns_of(world)
+    columns = world.save_columns()
     world.close()
     return columns
 
@@ -169,7 +168,7 @@ import sys
 import numpy as np
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
-world = World(load_scene({str(path)!r}), arenas=2, policies={{"policy": lambda seen: np.array([0, 1])}})
+world = World(load_scene({str(path)!r}), arenas=2, policies={{"policy": lambda seen, state: np.array([0, 1])}})
 world.tick()
 sys.exit("pygame" in sys.modules)
 """

@@ -76,7 +76,7 @@ def test_a_sensor_inside_a_comparison_needs_no_word_of_its_own() -> None:
     scene = Scene(about="", max_ticks=50, gravity=(0.0, 0.0), build=_falling)
     known = scene.describe().used
     assert [rule.names if isinstance(rule, Sensor) else type(rule) for rule in known] == [("disc x",)] * 2 + [Lasting]
-    world = World(scene, arenas=2, policies={"policy": lambda seen: np.ones(len(seen), int)})
+    world = World(scene, arenas=2, policies={"policy": lambda seen, state: np.ones(len(seen), int)})
     disc, reached = world.arena.roles[0], 0.0
     for _ in range(8):
         world.tick()
@@ -94,7 +94,7 @@ def test_a_touch_inside_a_comparison_is_told_as_unknown_until_the_arena_uses_it(
         does = Choice(left=Push(disc, -1.0), coast=None)
         arena.agent(sees=[X(disc)], does=does, earns={"x": 1.0}, ends={"hit": above(touching, 0.5)})
 
-    nobody = {"policy": lambda seen: np.ones(len(seen), int)}
+    nobody = {"policy": lambda seen, state: np.ones(len(seen), int)}
     with pytest.raises(SceneError, match="'disc touches anything' is not known"):
         World(Scene(about="", max_ticks=5, build=lambda arena: build(arena, False)), arenas=2, policies=nobody)
     World(Scene(about="", max_ticks=5, build=lambda arena: build(arena, True)), arenas=2, policies=nobody).close()

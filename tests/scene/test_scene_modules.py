@@ -80,7 +80,7 @@ def test_two_folders_may_each_have_a_module_of_one_name(tmp_path: Path) -> None:
 def test_what_a_rule_imports_only_when_it_is_asked_is_found_too(tmp_path: Path) -> None:
     rule = "def late():\n    import helper\n    return np.full(3, helper.PAY)\n"
     path = write(tmp_path, rule, earns="late", helper="PAY = 0.25")
-    world = World(load_scene(path), arenas=3, policies={"policy": lambda seen: np.zeros(len(seen), int)})
+    world = World(load_scene(path), arenas=3, policies={"policy": lambda seen, state: np.zeros(len(seen), int)})
     load_scene(write(tmp_path / "other", "import helper", "helper.PAY", helper="PAY = 9.0"))
     world.tick()
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from two_armed import ArmValues, rows
 
-from ecs_rl.agents.base import ActMode, Experience
+from ecs_rl.agents.base import ActMode, Decision, Experience
 from ecs_rl.errors import CommandError
 from ecs_rl.runs import TrainingRun, read_checkpoint, section
 from ecs_rl.session import EpisodeStatus, Extra, Mean, StatsTracker, TrainingSession
@@ -81,7 +81,7 @@ def test_a_single_transition_reaches_the_agent_as_one_row() -> None:
 
 def test_a_single_continuous_action_keeps_its_own_dimension() -> None:
     agent = ArmValues()
-    agent.act = lambda observation, mode: np.tile([0.5, -0.5], (len(observation), 1))  # type: ignore[method-assign]
+    agent.act = lambda *told: Decision(np.tile([0.5, -0.5], (len(told[0]), 1)))  # type: ignore[method-assign]
     session = TrainingSession(agent)
     assert session.act([0.0, 1.0]).tolist() == [0.5, -0.5]
     assert session.act(np.zeros((3, 2))).shape == (3, 2)
@@ -104,7 +104,7 @@ class Pair(ArmValues):
 
     seen: Any = None
 
-    def act(self, observation: Any, mode: ActMode) -> Any:
+    def act(self, observation: Any, mode: ActMode, state: Any = None) -> Any:
         return tuple(super(Pair, self).act(part, mode) for part in observation)
 
     def observe(self, experience: Any) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Discrete, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Decision, Discrete, Experience, Floats, PolicySpec, State
 
 
 class ArmValues:
@@ -26,12 +24,12 @@ class ArmValues:
         self.progress: list[float] = []
         self._random = np.random.default_rng(seed)
 
-    def act(self, observation: Floats, mode: ActMode) -> NDArray[Any]:
+    def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         greedy = np.full(len(observation), int(self.values.argmax()))
         if mode is ActMode.GREEDY:
-            return greedy
+            return Decision(greedy)
         explores = self._random.random(len(observation)) < 0.3
-        return np.where(explores, self._random.integers(0, 2, len(observation)), greedy)
+        return Decision(np.where(explores, self._random.integers(0, 2, len(observation)), greedy))
 
     def observe(self, experience: Experience) -> None:
         self.batches.append(experience)

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 from pymunk.batch import Buffer
 
-from ecs_rl.components import Trail
+from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.physics import shard
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
@@ -45,13 +45,13 @@ def allocated(*, large: bool = True) -> int:
 
 def lost_by_anchors(scene: str) -> int:
     """Return the bytes of C memory that many anchors, restarts, ticks and moved arenas have not given back."""
-    choose = {"policy": lambda seen: np.zeros(len(seen), np.int64)}
-    world = World(load_scene(scene), arenas=ARENAS, policies=choose, resources=(Trail({}),))
+    choose = {"policy": lambda seen, state: np.zeros(len(seen), np.int64)}
+    world = World(load_scene(scene), arenas=ARENAS, policies=choose, resources=(ActionLog(), Snapshots()))
 
     def go_round() -> None:
         world.start_over()  # every round is the same: no more contacts in one than in another
         world.tick()
-        world.anchor()
+        world.snapshot()
         world.tick()
         world.physics.put(np.arange(4))
 

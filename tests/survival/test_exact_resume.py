@@ -25,8 +25,7 @@ from survival_runs import (
     transitions,
 )
 
-from ecs_rl.columns import columns_of
-from ecs_rl.components import Explosion, Trail
+from ecs_rl.components import ActionLog, Explosion, Snapshots
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
@@ -127,8 +126,10 @@ def test_the_stop_points_lie_where_they_should(whole: Callable[[Case], Whole]) -
         stopped = train(*trained.args("where", "--steps", STEPS))
     assert latest(stopped.run) == (171 * ARENAS, {"agent/rollout/observation": 171 % 16})
     _, tensors = read_checkpoint(stopped.run / "checkpoints" / "latest.safetensors")
-    assert tensors["world/Clock/0/tick"].min() != tensors["world/Clock/0/tick"].max()  # in the middle of episodes
-    assert len(tensors["trail/0"]) == 171 - 126 + 1  # and of the way from one checkpoint to the next
+    assert (
+        tensors["world/now/@arena/Clock/tick"].min() != tensors["world/now//arena/Clock/tick"].max()
+    )  # in the middle of episodes
+    assert len(tensors["world/actions/0"]) == 171 - 126 + 1  # and of the way from one checkpoint to the next
     wild, end, _ = whole(next(case for case in CASES if case.scene == "wild"))
     assert rows(end.run, "metrics")[-1]["env/explosions"] > 10
     assert len(rows(end.run, "train_episodes")) > 10
@@ -174,20 +175,20 @@ def test_a_world_that_explodes_at_its_anchor_forgets_that_in_the_next_tick_as_ev
     scene = load_scene(trained.scene)
 
     def anchored(seed: int) -> World:
-        choose = {"policy": lambda seen: np.full(len(seen), 1, np.int64)}
-        world = World(scene, arenas=8, seed=seed, policies=choose, resources=(Trail({}),))
-        world.anchor()
+        choose = {"policy": lambda seen, state: np.full(len(seen), 1, np.int64)}
+        world = World(scene, arenas=8, seed=seed, policies=choose, resources=(ActionLog(), Snapshots()))
+        world.snapshot()
         return world
 
     running, other = anchored(0), anchored(1)
     while not running.one(Explosion).any:
         running.tick()
-    running.anchor()
-    other.return_to(running.one(Trail).anchor, [])
+    running.snapshot()
+    other.restore(running.one(Snapshots).columns, [])
     for _ in range(30):
-        assert columns_of(running).keys() == columns_of(other).keys()
-        for name, column in columns_of(running).items():
-            assert np.array_equal(column, columns_of(other)[name]), name
+        assert running.save_columns().keys() == other.save_columns().keys()
+        for name, column in running.save_columns().items():
+            assert np.array_equal(column, other.save_columns()[name]), name
         running.tick()
         other.tick()
     running.close()

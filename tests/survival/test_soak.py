@@ -25,7 +25,7 @@ from c_memory import KNOWN, allocated
 from survival_runs import FORKS
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.components import Trail
+from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.evaluation import play_episodes
 from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.loader import load_scene
@@ -167,14 +167,14 @@ def count(kind: type) -> int:
 @pytest.mark.parametrize("scene", ["balance", "lander"])
 def test_anchors_and_evaluations_leave_no_spaces_and_no_worlds_behind(scene: str) -> None:
     found = load_scene(scene)
-    choose = {"policy": lambda seen: np.zeros(len(seen), np.int64)}
+    choose = {"policy": lambda seen, state: np.zeros(len(seen), np.int64)}
     spaces, bodies, worlds = count(pymunk.Space), count(pymunk.Body), len(esper.list_worlds())
-    world = World(found, arenas=200, policies=choose, resources=(Trail({}),))
+    world = World(found, arenas=200, policies=choose, resources=(ActionLog(), Snapshots()))
     own = count(pymunk.Space) - spaces
     own_bodies = count(pymunk.Body) - bodies
     assert own == len(world.physics.shards)
     for _ in range(4):
-        world.anchor()
+        world.snapshot()
         world.tick()
         play_episodes(found, choose, [1, 2])
     assert count(pymunk.Space) - spaces == own

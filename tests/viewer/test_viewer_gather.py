@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ecs_rl.columns import columns_of
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -43,7 +42,7 @@ COAST, LEFT, MAIN, RIGHT = range(4)
 
 @pytest.fixture
 def lander() -> Iterator[World]:
-    world = World(load_scene("lander"), arenas=3, seed=5, policies={"policy": lambda seen: np.full(3, MAIN)})
+    world = World(load_scene("lander"), arenas=3, seed=5, policies={"policy": lambda seen, state: np.full(3, MAIN)})
     yield world
     world.close()
 
@@ -78,11 +77,11 @@ def test_reading_changes_nothing(lander: World) -> None:
     reader = Reader(lander)
     for _ in range(10):
         lander.tick()
-        before = columns_of(lander)
+        before = lander.save_columns()
         reader.follow(0)
         reader.stage(0, blend=0.3)
         reader.grid()
-        after = columns_of(lander)
+        after = lander.save_columns()
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
@@ -97,7 +96,7 @@ def test_the_ground_is_the_same_object_until_it_changes(lander: World) -> None:
 
 
 def test_contacts_lie_on_the_ground(lander: World) -> None:
-    lander.drive("policy", lambda seen: np.full(3, COAST))
+    lander.drive("policy", lambda seen, state: np.full(3, COAST))
     reader = Reader(lander)
     for _ in range(300):
         lander.tick()
@@ -109,7 +108,7 @@ def test_contacts_lie_on_the_ground(lander: World) -> None:
 
 
 def test_a_trail_grows_and_begins_anew_with_the_episode(lander: World) -> None:
-    lander.drive("policy", lambda seen: np.full(3, COAST))
+    lander.drive("policy", lambda seen, state: np.full(3, COAST))
     reader, longest, lengths = Reader(lander), 0, []
     for _ in range(150):
         lander.tick()
@@ -139,7 +138,7 @@ def test_the_grid_holds_every_arena(lander: World) -> None:
 
 
 def test_the_cart_has_a_rail_and_the_pole_draws_its_tip() -> None:
-    world = World(load_scene("swingup"), arenas=1, policies={"policy": lambda seen: np.ones((1, 1), np.float32)})
+    world = World(load_scene("swingup"), arenas=1, policies={"policy": lambda seen, state: np.ones((1, 1), np.float32)})
     reader = Reader(world)
     for _ in range(5):
         world.tick()
@@ -172,7 +171,7 @@ def _busy(arena: Arena) -> None:
 
 def test_rays_twists_and_motors_are_shown() -> None:
     scene = Scene(about="busy", max_ticks=50, gravity=(0.0, 0.0)).named("busy", "", "busy", _busy)
-    world = World(scene, arenas=1, policies={"policy": lambda seen: np.full((1, 3), 0.5, np.float32)})
+    world = World(scene, arenas=1, policies={"policy": lambda seen, state: np.full((1, 3), 0.5, np.float32)})
     world.tick()
     stage = Reader(world).stage(0)
     world.close()
@@ -221,7 +220,7 @@ def test_a_line_leaves_a_body_at_its_far_side() -> None:
 def test_a_force_that_changes_sides_in_every_tick_does_not_flicker() -> None:
     sides = [0]
 
-    def zigzag(seen: object) -> np.ndarray[Any, Any]:
+    def zigzag(seen: object, state: object) -> np.ndarray[Any, Any]:
         sides[0] = 1 - sides[0]
         return np.full(1, sides[0])
 
@@ -238,7 +237,7 @@ def test_a_force_that_changes_sides_in_every_tick_does_not_flicker() -> None:
 
 
 def test_a_force_that_stays_is_soon_shown_whole(lander: World) -> None:
-    lander.drive("policy", lambda seen: np.full(len(seen), 2))
+    lander.drive("policy", lambda seen, state: np.full(len(seen), 2))
     reader = Reader(lander)
     for _ in range(10):
         lander.tick()

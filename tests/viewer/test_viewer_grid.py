@@ -49,9 +49,9 @@ def test_the_more_episodes_end_the_calmer_they_flash(world: World) -> None:
 
 def test_the_line_is_full_where_the_scene_is_solved(world: World) -> None:
     watch = GridWatch(world)
-    watch._reader.episodes.terms[:] = 0.0
+    watch._reader.terms.total[:] = 0.0
     assert watch.view(FRAME).scale == (0.0, 200.0)
-    watch._reader.episodes.terms[0, 3] = -90.0
+    watch._reader.terms.total[0, 3] = -90.0
     assert watch.view(FRAME).scale == (-200.0, 200.0)
 
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Agent, Floats, Insight
 from ecs_rl.arrays import F64
-from ecs_rl.columns import columns_of
-from ecs_rl.components import Onlooker
+from ecs_rl.processors.render import Render
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import PLAYING
@@ -42,7 +41,9 @@ def agents(**minds: object) -> Mapping[str, Agent]:
 
 def watched(world: World, log: MindLog, arena: int = 0) -> None:
     """Let the log see every tick of an arena from its place in the tick."""
-    world.one(Onlooker).look = lambda: log.saw(arena)
+    render = world.stages["render"]
+    assert isinstance(render, Render)
+    render.look = lambda: log.saw(arena)
 
 
 def lander(**more: Any) -> World:
@@ -50,8 +51,8 @@ def lander(**more: Any) -> World:
     stages = ("decide", "actuate", "simulate", "guard", "sense", "judge", "render", "respawn")
     assert set(PLAYING) <= set(stages)
     return World(
-        load_scene("lander"), arenas=2, seed=4, stages=stages, resources=(Onlooker(lambda: None),),
-        policies={"policy": lambda seen: random.integers(0, 4, 2)}, **more,
+        load_scene("lander"), arenas=2, seed=4, stages=stages, hooks={"render": lambda: None},
+        policies={"policy": lambda seen, state: random.integers(0, 4, 2)}, **more,
     )  # fmt: skip
 
 
@@ -137,8 +138,8 @@ def _sliding(arena: Arena) -> None:
 def _sliding_world(max_ticks: int = 10) -> World:
     scene = Scene(about="slides", max_ticks=max_ticks, gravity=(0.0, 0.0)).named("sliding", "", "sliding", _sliding)
     return World(
-        scene, arenas=3, stages=(*PLAYING, "render"), resources=(Onlooker(lambda: None),),
-        policies={"policy": lambda seen: np.full((3, 1), 2.0, np.float32)},
+        scene, arenas=3, stages=(*PLAYING, "render"), hooks={"render": lambda: None},
+        policies={"policy": lambda seen, state: np.full((3, 1), 2.0, np.float32)},
     )  # fmt: skip
 
 
@@ -184,10 +185,10 @@ def test_the_choice_that_was_made_is_marked(world: World) -> None:
 def test_it_sees_what_it_decided_on_and_ranges_only_grow(world: World) -> None:
     log = MindLog(world, agents(policy=Thinker()))
     watched(world, log)
-    crew = world.crews[0]
+    batch = world.batches[0]
     widths = [[2.0] * 8]
     for _ in range(90):
-        shown = log._seen.value[crew.seats[0].rows.start].copy()
+        shown = log._seen.value[batch.slots[0].rows.start].copy()
         world.tick()
         view = log.view()
         assert [seen.value for seen in view.sees] == shown.tolist()
@@ -275,7 +276,7 @@ def test_an_exploded_episode_is_never_known() -> None:
     log = MindLog(world, agents(policy=Thinker(1, "levers", 0.99)))
     watched(world, log)
     world.tick()
-    world.arena.roles[0].position[0] = 1e6
+    world.physics.state[0, 0, 0] = 1e6
     world.physics.rebuild()
     world.tick()
     assert log._moments[-1].fate is Fate.CUT
@@ -310,8 +311,8 @@ def _two(arena: Arena) -> None:
 def test_of_several_agents_one_is_watched_with_its_own_rewards() -> None:
     scene = Scene(about="two", max_ticks=20, gravity=(0.0, 0.0)).named("two", "", "two", _two)
     world = World(
-        scene, arenas=2, stages=(*PLAYING, "render"), resources=(Onlooker(lambda: None),),
-        policies={"policy": lambda seen: np.zeros((4, 1), np.float32)},
+        scene, arenas=2, stages=(*PLAYING, "render"), hooks={"render": lambda: None},
+        policies={"policy": lambda seen, state: np.zeros((4, 1), np.float32)},
     )  # fmt: skip
     log = MindLog(world, agents(policy=Thinker(1, "levers")), plan=1)
     watched(world, log)
@@ -327,10 +328,10 @@ def test_watching_changes_nothing(world: World) -> None:
     log = MindLog(world, agents(policy=Thinker()))
     for _ in range(5):
         world.tick()
-        before = columns_of(world)
+        before = world.save_columns()
         log.saw(0)
         log.view()
-        after = columns_of(world)
+        after = world.save_columns()
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
 

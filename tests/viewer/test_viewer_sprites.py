@@ -114,7 +114,7 @@ def test_a_lost_or_far_body_is_left_out(ship: Path) -> None:
 def made(folder: Path) -> World:
     (folder / "ship_scene.py").write_text(SCENE)
     scene = load_scene(str(folder / "ship_scene.py"))
-    return World(scene, arenas=1, policies={"policy": lambda seen: np.zeros((1, 1), np.float32)})
+    return World(scene, arenas=1, policies={"policy": lambda seen, state: np.zeros((1, 1), np.float32)})
 
 
 def test_a_scene_s_sprite_is_as_wide_as_its_shapes(ship: Path) -> None:

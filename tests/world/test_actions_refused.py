@@ -47,7 +47,7 @@ def test_an_action_that_no_arena_can_carry_out_is_refused(scene: str, what: str,
     good = random_choice(world.specs["policy"], np.random.default_rng(0))
     world.tick()
     before = world.physics.state.copy()
-    world.drive("policy", lambda seen: action)
+    world.drive("policy", lambda seen, state: action)
     with pytest.raises(ActionError, match=f"policy 'policy' .*{message}"):
         world.tick()
     assert (world.physics.state == before).all()  # nothing of it has reached the physics
@@ -61,7 +61,7 @@ def test_an_action_that_no_arena_can_carry_out_is_refused(scene: str, what: str,
 def test_every_type_of_whole_number_chooses(kind: type) -> None:
     world = random_world("balance", 2)
     start = world.physics.state[3, 0].copy()
-    world.drive("policy", lambda seen: np.array([0, 1], kind))
+    world.drive("policy", lambda seen, state: np.array([0, 1], kind))
     world.tick()
     assert world.physics.state[3, 0, 0] < start[0]
     assert world.physics.state[3, 0, 1] > start[1]
@@ -69,8 +69,8 @@ def test_every_type_of_whole_number_chooses(kind: type) -> None:
 
 def test_levers_beyond_their_ends_count_as_their_ends() -> None:
     beyond, ends = random_world("swingup", 2), random_world("swingup", 2)
-    beyond.drive("policy", lambda seen: np.array([[7.0], [-1e30]], np.float32))
-    ends.drive("policy", lambda seen: np.array([[1.0], [-1.0]], np.float32))
+    beyond.drive("policy", lambda seen, state: np.array([[7.0], [-1e30]], np.float32))
+    ends.drive("policy", lambda seen, state: np.array([[1.0], [-1.0]], np.float32))
     for _ in range(10):
         beyond.tick()
         ends.tick()

@@ -13,13 +13,12 @@ import pytest
 from world_helpers import SHIPPED, random_choice, random_world, role_of, scene_of, states
 
 from ecs_rl.arrays import F64
-from ecs_rl.columns import copy_arena
-from ecs_rl.components import Chance, Clock, Episodes, Ground, Memory, Observation, Reward, Touch
-from ecs_rl.components.mind import ChooseAction
+from ecs_rl.components import Chance, Clock, Ground, Observation, Reward, Terms, Touch
 from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, X, Y, jitter
 from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.world import World
+from ecs_rl.scene.rules import Grown
+from ecs_rl.world import DecideAction, World
 
 ONE, OTHER = 3, 1
 """The arena that is copied, of five, and the one that it takes the place of, of four."""
@@ -40,7 +39,7 @@ def copied(scene: Scene, ticks: int, *, anchored: bool = False) -> tuple[World, 
     source, target = random_world(scene, 5, seed=1), random_world(scene, 4, seed=7)
     states(source, ticks)
     states(target, 33)
-    copy_arena(source, ONE, target, OTHER)
+    target.copy_arena(source, ONE, OTHER)
     target.physics.rebuild()
     if anchored:
         source.physics.rebuild()
@@ -49,9 +48,9 @@ def copied(scene: Scene, ticks: int, *, anchored: bool = False) -> tuple[World, 
     return source, target
 
 
-def the_same_for_all(world: World) -> ChooseAction:
+def the_same_for_all(world: World) -> DecideAction:
     choose = random_choice(world.specs["policy"], np.random.default_rng(5))
-    return lambda seen: np.repeat(choose(seen[:1]), len(seen), axis=0)
+    return lambda seen, state: np.repeat(np.asarray(choose(seen[:1], state)), len(seen), axis=0)
 
 
 def apart(source: World, target: World, ticks: int) -> tuple[F64, F64]:
@@ -61,7 +60,7 @@ def apart(source: World, target: World, ticks: int) -> tuple[F64, F64]:
         source.tick()
         target.tick()
         moved.append(np.abs(source.physics.state[:, :, ONE] - target.physics.state[:, :, OTHER]).max())
-        rewards = [world.of(world.crews[0].entity, Reward).value for world in (source, target)]
+        rewards = [world.of(world.batches[0].entity, Reward).value for world in (source, target)]
         earned.append(abs(float(rewards[0][ONE]) - float(rewards[1][OTHER])))
     return np.array(moved), np.array(earned)
 
@@ -71,13 +70,14 @@ def apart(source: World, target: World, ticks: int) -> tuple[F64, F64]:
 def test_a_copied_arena_stands_where_the_other_one_stands(name: str, ticks: int) -> None:
     source, target = copied(load_scene(name), ticks)
     assert (target.physics.state[:, :, OTHER] == source.physics.state[:, :, ONE]).all()
-    seen, shown = (world.of(world.crews[0].entity, Observation).value for world in (source, target))
+    seen, shown = (world.of(world.batches[0].entity, Observation).value for world in (source, target))
     assert (shown[OTHER] == seen[ONE]).all()
     for kind, field in ((Clock, "tick"), (Clock, "episode"), (Chance, "key"), (Chance, "uniform"), (Touch, "pairs")):
         assert np.array_equal(getattr(target.one(kind), field)[OTHER], getattr(source.one(kind), field)[ONE]), field
     assert (target.one(Ground).segments[OTHER] == source.one(Ground).segments[ONE]).all()
-    assert (target.one(Memory).value[:, OTHER] == source.one(Memory).value[:, ONE]).all()
-    assert (target.one(Episodes).terms[:, OTHER] == source.one(Episodes).terms[:, ONE]).all()
+    for (mine,), (theirs,) in zip(target.each(Grown), source.each(Grown), strict=True):
+        assert (mine.last[OTHER], mine.by[OTHER]) == (theirs.last[ONE], theirs.by[ONE])
+    assert (target.one(Terms).total[:, OTHER] == source.one(Terms).total[:, ONE]).all()
 
 
 @pytest.mark.parametrize("ticks", [20, 60, 150])
@@ -115,7 +115,7 @@ def test_the_other_arenas_of_the_target_are_not_disturbed(name: str) -> None:
     source, target, control = (random_world(scene, 4, seed) for seed in (1, 7, 7))
     for world in (source, target, control):
         states(world, 33)
-    copy_arena(source, ONE, target, OTHER)
+    target.copy_arena(source, ONE, OTHER)
     others = [row for row in range(4) if row != OTHER]
     for world in (target, control):
         world.physics.rebuild()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from world_helpers import SHIPPED, always, random_world, role_of, scene_of, sights
 
-from ecs_rl.components import Clock, Ending, Episodes, NextObservation, Observation, Reward, RowEnds
+from ecs_rl.components import Clock, Done, EpisodeEnd, Finished, Motion, NextObservation, Observation, Reward
 from ecs_rl.processors.tally import records_of
 from ecs_rl.scene import (
     Arena,
@@ -42,13 +42,13 @@ def running(arenas: int = 8, max_ticks: int = 30, push: float = 0.0) -> World:
 def test_terminal_observation_is_taken_before_respawn() -> None:
     world = running()
     before, after = sights(world)
-    ending, seen = world.one(Ending), 0
+    ending, seen = world.one(EpisodeEnd), 0
     for _ in range(120):
         expected = role_of(world, "disc").x + role_of(world, "disc").vx * world.scene.dt
         world.tick()
         assert after.value[:, 0] == pytest.approx(expected, abs=1e-5)
         assert (before.value[:, 0] == role_of(world, "disc").x.astype(np.float32)).all()
-        for arena in ending.rows.tolist():
+        for arena in world.one(Finished).rows.tolist():
             seen += 1
             assert before.value[arena, 0] == 0.0  # where every episode starts
             assert abs(after.value[arena, 0]) > 1.0 or ending.truncated[arena]
@@ -61,7 +61,7 @@ def test_an_arena_that_goes_on_sees_next_what_it_saw_last(name: str) -> None:
     before, after = sights(world)
     for _ in range(60):
         world.tick()
-        lives = ~world.one(Ending).ended
+        lives = ~world.one(EpisodeEnd).ended
         assert (before.value[lives] == after.value[lives]).all()
 
 
@@ -83,7 +83,7 @@ def test_what_a_remembering_rule_shows_does_not_depend_on_other_arenas() -> None
     mixed = 0
     for _ in range(60):
         many.tick()
-        ended = many.one(Ending).ended
+        ended = many.one(EpisodeEnd).ended
         mixed += int(0 < ended.sum() < 12)
         assert (before.value[~ended] == after.value[~ended]).all()
     assert mixed > 10
@@ -101,7 +101,7 @@ def test_the_first_sight_of_an_episode_knows_nothing_of_the_last_one() -> None:
         )
 
     world = World(scene_of(build, gravity=(0.0, 0.0), max_ticks=9), arenas=2, policies=always(np.array([0, 1])))
-    seen, ending, first = world.of(world.crews[0].entity, Observation), world.one(Ending), 0
+    seen, ending, first = world.of(world.batches[0].entity, Observation), world.one(EpisodeEnd), 0
     for _ in range(30):
         world.tick()
         first += int(ending.ended[0])
@@ -112,8 +112,8 @@ def test_the_first_sight_of_an_episode_knows_nothing_of_the_last_one() -> None:
 @pytest.mark.parametrize(("push", "max_ticks"), [(0.0, 12), (1.0, 40)])
 def test_no_episode_is_both_terminated_and_truncated(push: float, max_ticks: int) -> None:
     world = running(max_ticks=max_ticks, push=push)
-    ending, seen = world.one(Ending), np.zeros(2, int)
-    rows = world.of(world.crews[0].entity, RowEnds)
+    ending, seen = world.one(EpisodeEnd), np.zeros(2, int)
+    rows = world.of(world.batches[0].entity, Done)
     for _ in range(100):
         world.tick()
         assert not (ending.terminated & ending.truncated).any()
@@ -138,16 +138,16 @@ def test_an_episode_that_ends_by_a_rule_in_its_last_tick_is_terminated() -> None
     scene = scene_of(build, gravity=(0.0, 0.0), max_ticks=10)
     world = World(scene, arenas=1, policies=always(np.zeros((1, 1), np.float32)))
     for _ in range(10):
-        assert not world.one(Ending).ended.any()
+        assert not world.one(EpisodeEnd).ended.any()
         world.tick()
-    assert world.one(Ending).terminated.all()
-    assert not world.one(Ending).truncated.any()
+    assert world.one(EpisodeEnd).terminated.all()
+    assert not world.one(EpisodeEnd).truncated.any()
 
 
 def test_truncation_comes_exactly_at_max_ticks() -> None:
     world = running(arenas=3, max_ticks=7)
-    ending, clock = world.one(Ending), world.one(Clock)
-    role_of(world, "disc").velocity[...] = 0.0
+    ending, clock = world.one(EpisodeEnd), world.one(Clock)
+    world.of("disc", Motion).velocity[...] = 0.0
     world.physics.put(np.arange(3))
     for tick in range(1, 8):
         world.tick()
@@ -155,7 +155,7 @@ def test_truncation_comes_exactly_at_max_ticks() -> None:
         assert ending.truncated.any() == (tick == 7)
     assert clock.tick.tolist() == [0, 0, 0]
     assert clock.episode.tolist() == [1, 1, 1]
-    finished = world.one(Episodes).finished
+    finished = world.one(Finished)
     assert finished is not None
     assert finished.length.tolist() == [7, 7, 7]
     assert not finished.terminated.any()
@@ -165,7 +165,7 @@ def test_truncation_comes_exactly_at_max_ticks() -> None:
 def test_named_terms_add_up_to_the_reward_and_to_the_extras_of_an_episode(name: str) -> None:
     """A slow loop works out every rule by itself, arena by arena, and adds up by hand."""
     world = random_world(name, 6)
-    reward, ending, episodes = world.of(world.crews[0].entity, Reward), world.one(Ending), world.one(Episodes)
+    reward, finished = world.of(world.batches[0].entity, Reward), world.one(Finished)
     (plan,) = world.arena.agents
     sums: list[dict[str, float]] = [dict.fromkeys(plan.earns, 0.0) for _ in range(6)]
     told: dict[str, np.ndarray] = {}
@@ -182,8 +182,8 @@ def test_named_terms_add_up_to_the_reward_and_to_the_extras_of_an_episode(name: 
     lengths, done = [0] * 6, 0
     for _ in range(300):
         world.tick()
-        records = records_of(episodes)
-        ended = ending.rows.tolist()
+        records = records_of(world, finished)
+        ended = finished.rows.tolist()
         assert len(records) == len(ended)
         for arena in range(6):
             lengths[arena] += 1
@@ -220,7 +220,7 @@ def test_the_reason_of_an_end_is_the_rule_that_was_true() -> None:
     judged.run = watch  # type: ignore[method-assign]
     for _ in range(120):
         world.tick()
-        finished = world.one(Episodes).finished
+        finished = world.one(Finished)
         if finished is not None:
             for arena, reasons in zip(finished.arena.tolist(), finished.reasons.T.tolist(), strict=True):
                 assert reasons[0] == (abs(angles[arena]) > 0.2095)
@@ -235,12 +235,12 @@ def test_progress_adds_up_to_the_whole_way() -> None:
         arena.agent(sees=[X(disc)], does=Levers(push=Push(disc, 5.0)), earns={"way": Progress(X(disc))})
 
     world = random_world(scene_of(build, gravity=(0.0, 0.0), max_ticks=20), 5)
-    after = world.of(world.crews[0].entity, NextObservation)
+    after = world.of(world.batches[0].entity, NextObservation)
     for _ in range(3):
         began = role_of(world, "disc").x.copy()
         for _ in range(20):
             world.tick()
-        finished = world.one(Episodes).finished
+        finished = world.one(Finished)
         assert finished is not None
         assert finished.total == pytest.approx(after.value[:, 0] - began, abs=1e-5)
 
@@ -261,7 +261,7 @@ def test_lasting_counts_ticks_in_a_row_and_starts_anew_with_the_episode() -> Non
     for tick in range(30):
         push[1] = 1.0 if tick == 3 else -1.0 if tick == 4 else 0.0  # a jolt in arena 1, four ticks after its start
         world.tick()
-        finished = world.one(Episodes).finished
+        finished = world.one(Finished)
         if finished is not None:
             for arena, length in zip(finished.arena.tolist(), finished.length.tolist(), strict=True):
                 lengths[arena].append(length)

@@ -9,7 +9,7 @@ import pytest
 from world_helpers import SHIPPED, SMALL_PPO, always, random_world, scene_of, sights, states
 
 from ecs_rl.agents.base import Experience
-from ecs_rl.components import Clock, Ending, Episodes, Explosion, Reward, RowEnds
+from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward
 from ecs_rl.errors import SceneError
 from ecs_rl.evaluation import play_episodes
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Spin, Twist, X
@@ -37,10 +37,10 @@ def test_an_explosion_is_cut_counted_and_starts_again_with_finite_numbers(name: 
     episode = int(world.one(Clock).episode[VICTIM])
     poison(world, value=value, field=field)
     world.tick()
-    explosion, ending = world.one(Explosion), world.one(Ending)
+    explosion, ending = world.one(Explosion), world.one(EpisodeEnd)
     assert explosion.now.tolist() == [False, False, True, False, False, False]
     assert explosion.count == 1
-    assert VICTIM in ending.rows.tolist()
+    assert VICTIM in world.one(Finished).rows.tolist()
     assert not ending.terminated[VICTIM]
     assert not ending.truncated[VICTIM]
     assert world.one(Clock).episode[VICTIM] == episode + 1
@@ -63,7 +63,7 @@ def test_other_arenas_do_not_notice_an_explosion(name: str, value: float, field:
 def test_agents_only_ever_see_finite_numbers(name: str) -> None:
     world = random_world(name, 6)
     before, after = sights(world)
-    reward = world.of(world.crews[0].entity, Reward)
+    reward = world.of(world.batches[0].entity, Reward)
     for tick in range(24):
         if tick % 4 == 3:
             value, field = BAD[tick // 4 % len(BAD)]
@@ -129,9 +129,9 @@ def test_the_transition_of_an_explosion_is_marked_and_its_episode_is_not_told() 
         if tick == 4:
             poison(world)
             training.tick()
-            finished = world.one(Episodes).finished
+            finished = world.one(Finished)
             assert finished is None or VICTIM not in finished.arena.tolist()
-            assert world.of(world.crews[0].entity, RowEnds).valid.tolist() == [True, True, False, True]
+            assert world.of(world.batches[0].entity, Done).valid.tolist() == [True, True, False, True]
         else:
             training.tick()
     assert [None if valid is None else valid.tolist() for valid in kept] == [
@@ -161,9 +161,8 @@ def test_an_explosion_in_one_of_two_agents_arenas_marks_both_rows() -> None:
     world.tick()
     poison(world, arena=1, role=1)
     world.tick()
-    rows = world.of(world.crews[0].entity, RowEnds)
+    rows = world.of(world.batches[0].entity, Done)
     assert rows.valid.tolist() == [True, False, True, True, False, True]
-    assert not rows.all_valid
 
 
 def test_a_scene_that_always_explodes_is_refused_by_evaluation() -> None:

@@ -16,7 +16,7 @@ from ecs_rl.agents.base import ActMode
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.evaluation import SEED, play_episodes
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training import choosers, make_agents, prepare
+from ecs_rl.training import deciding, make_agents, prepare
 
 HERE = Path(__file__).parent
 AGENTS = [("ppo", SMALL_PPO), ("dqn", SMALL_DQN)]
@@ -73,7 +73,7 @@ def test_another_world_in_between_does_not_disturb_training() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_same_seeds_play_the_same_episodes_whatever_was_played_before(name: str) -> None:
     scene = load_scene(name)
-    policies = choosers(make_agents(scene, "ppo", SMALL_PPO, arenas=1, seed=4), ActMode.GREEDY)
+    policies = deciding(make_agents(scene, "ppo", SMALL_PPO, arenas=1, seed=4), ActMode.GREEDY)
     seeds = tuple(range(SEED, SEED + 6))
     first = play_episodes(scene, policies, seeds)
     assert play_episodes(scene, policies, seeds) == first
@@ -86,7 +86,7 @@ def test_the_same_seeds_play_the_same_episodes_whatever_was_played_before(name: 
 
 def test_episodes_come_back_in_the_order_of_their_seeds() -> None:
     scene = load_scene("balance")
-    policies = choosers(make_agents(scene, "ppo", SMALL_PPO, arenas=1, seed=4), ActMode.GREEDY)
+    policies = deciding(make_agents(scene, "ppo", SMALL_PPO, arenas=1, seed=4), ActMode.GREEDY)
     forth = play_episodes(scene, policies, (1, 2, 3, 4, 5, 6))
     assert play_episodes(scene, policies, (6, 5, 4, 3, 2, 1)) == forth[::-1]
     assert len({record.length for record in forth}) > 1
@@ -94,6 +94,6 @@ def test_episodes_come_back_in_the_order_of_their_seeds() -> None:
 
 def test_evaluation_returns_are_sums_of_rewards() -> None:
     scene = load_scene("balance")
-    records = play_episodes(scene, {"policy": lambda seen: np.zeros(len(seen), int)}, (1, 2, 3))
+    records = play_episodes(scene, {"policy": lambda seen, state: np.zeros(len(seen), int)}, (1, 2, 3))
     assert [record.total_reward for record in records] == [float(record.length) for record in records]
     assert all(record.status == "Terminated" for record in records)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from world_helpers import SHIPPED, random_policies, states
 
-from ecs_rl.columns import columns_of
 from ecs_rl.components import Clock
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
@@ -27,12 +26,12 @@ def driven(world: World, seed: int) -> World:
 def test_a_world_that_starts_over_plays_bit_for_bit_as_a_new_one(name: str) -> None:
     scene = load_scene(name)
     used, new = (World(scene, arenas=len(SEEDS), seeds=SEEDS) for _ in range(2))
-    beginning = columns_of(new)
+    beginning = new.save_columns()
     states(driven(used, 1), 300)
     assert used.one(Clock).episode.any()
     used.one(Clock).episode[:] = 0
     used.start_over()
-    again = columns_of(used)
+    again = used.save_columns()
     assert again.keys() == beginning.keys()
     for key, column in beginning.items():
         if key not in MADE_ANEW:
@@ -40,8 +39,8 @@ def test_a_world_that_starts_over_plays_bit_for_bit_as_a_new_one(name: str) -> N
     for world in (used, new):
         driven(world, 2)
     assert (states(used, 300) == states(new, 300)).all()
-    for key, column in columns_of(new).items():
-        assert np.array_equal(columns_of(used)[key], column), key
+    for key, column in new.save_columns().items():
+        assert np.array_equal(used.save_columns()[key], column), key
     assert used.one(Clock).episode.any()
 
 

@@ -10,7 +10,7 @@ from world_helpers import SMALL_DQN, SMALL_PPO, always, random_world, role_of, s
 from ecs_rl.agents.base import ActMode
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.team import Team
-from ecs_rl.components import Ending, Episodes, Observation, Policy, Reward, RowEnds
+from ecs_rl.components import Done, EpisodeEnd, Finished, Observation, Policy, Reward
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
 from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, Vx, X, Y, above
@@ -31,10 +31,10 @@ def trained(scene: Scene, agent: str, config: AgentConfig, steps: int = 400, see
 
 def test_rows_of_a_shared_policy_are_batched_agent_after_agent() -> None:
     world = random_world(SAME_POLICY, ARENAS)
-    (crew,) = world.crews
-    assert [seat.plan.name for seat in crew.seats] == list(NAMES)
+    (batch,) = world.batches
+    assert [slot.spec.name for slot in batch.slots] == list(NAMES)
     for _ in range(10):
-        seen = world.of(crew.entity, Observation).value
+        seen = world.of(batch.entity, Observation).value
         one, two = role_of(world, "one"), role_of(world, "two")
         assert seen.shape == (2 * ARENAS, 3)
         assert (seen[:ARENAS] == np.stack((one.x, one.vx, two.x), axis=1).astype(np.float32)).all()
@@ -44,10 +44,10 @@ def test_rows_of_a_shared_policy_are_batched_agent_after_agent() -> None:
 
 def test_different_policies_have_a_batch_each() -> None:
     world = random_world(OWN_POLICIES, ARENAS)
-    assert [crew.name for crew in world.crews] == list(NAMES)
-    for crew in world.crews:
-        assert world.of(crew.entity, Observation).value.shape == (ARENAS, 3)
-        assert world.of(crew.entity, Policy).name == crew.name
+    assert [batch.name for batch in world.batches] == list(NAMES)
+    for batch in world.batches:
+        assert world.of(batch.entity, Observation).value.shape == (ARENAS, 3)
+        assert world.of(batch.entity, Policy).name == batch.name
 
 
 @pytest.mark.parametrize("agent", [0, 1])
@@ -81,8 +81,8 @@ def test_an_action_of_a_policy_of_its_own_moves_only_its_role(agent: int) -> Non
 
 def test_every_agent_earns_its_own_reward_and_all_end_together() -> None:
     world = random_world(SAME_POLICY, ARENAS)
-    (crew,) = world.crews
-    reward, rows, ending = world.of(crew.entity, Reward), world.of(crew.entity, RowEnds), world.one(Ending)
+    (batch,) = world.batches
+    reward, rows, ending = world.of(batch.entity, Reward), world.of(batch.entity, Done), world.one(EpisodeEnd)
     judged, expected = world.stages["judge"], np.zeros(2 * ARENAS)
     honest = judged.run
 
@@ -99,21 +99,24 @@ def test_every_agent_earns_its_own_reward_and_all_end_together() -> None:
         for part in (slice(0, ARENAS), slice(ARENAS, None)):
             assert (rows.terminated[part] == ending.terminated).all()
             assert (rows.truncated[part] == ending.truncated).all()
-        ended += len(ending.rows)
+        ended += ending.ended.sum()
     assert ended > 5
 
 
 def test_episodes_name_each_agents_terms_and_reasons() -> None:
     world = random_world(SAME_POLICY, ARENAS)
     seen: set[str] = set()
-    world.drive("policy", lambda rows: np.ones(len(rows), int))
+    world.drive("policy", lambda rows, state: np.ones(len(rows), int))
     for _ in range(120):
         world.tick()
-        for record in records_of(world.one(Episodes)):
+        for record in records_of(world, world.one(Finished)):
             assert record.extras["one/number"] == record.length
             assert record.extras["two/number"] == 2.0 * record.length
-            terms = [value for name, value in record.extras.items() if not name.startswith("end/")]
-            assert record.total_reward == pytest.approx(sum(terms))
+            terms = {name: value for name, value in record.extras.items() if not name.startswith(("end/", "return/"))}
+            assert record.total_reward == pytest.approx(sum(terms.values()) / 2)
+            for agent in ("one", "two"):
+                own = sum(value for name, value in terms.items() if name.startswith(f"{agent}/"))
+                assert record.extras[f"return/{agent}"] == pytest.approx(own)
             seen |= set(record.extras)
     assert {"one/middle", "two/middle", "end/one/out"} <= seen
 
@@ -158,7 +161,7 @@ def test_a_team_comes_back_from_its_state(part: str) -> None:
     assert copy.parameters_sha256() == team.parameters_sha256()
     seen = np.random.default_rng(0).normal(size=(ARENAS, 3)).astype(np.float32)
     for ours, theirs in zip(training.agents.values(), other.agents.values(), strict=True):
-        assert (ours.act(seen, ActMode.GREEDY) == theirs.act(seen, ActMode.GREEDY)).all()
+        assert (ours.act(seen, ActMode.GREEDY).action == theirs.act(seen, ActMode.GREEDY).action).all()
     other.close()
 
 
@@ -181,13 +184,13 @@ def test_terms_and_ends_keep_their_names_where_agents_of_two_policies_take_turns
             ends = {"late": above(Y(disc), 5.0 * i - 1.0 if name == "b" else 99.0)}
             arena.agent(name=name, policy=policy, sees=[X(disc)], does=does, earns={f"of {name}": i + 1.0}, ends=ends)
 
-    still = {policy: lambda seen: np.zeros(len(seen), int) for policy in "pq"}
+    still = {policy: lambda seen, state: np.zeros(len(seen), int) for policy in "pq"}
     world = World(scene_of(build, gravity=(0.0, 0.0)), arenas=2, policies=still)
     world.tick()
-    (record, _) = records_of(world.one(Episodes))
-    terms = {name: value for name, value in record.extras.items() if not name.startswith("end/")}
+    (record, _) = records_of(world, world.one(Finished))
+    terms = {name: value for name, value in record.extras.items() if not name.startswith(("end/", "return/"))}
     assert terms == {"a/of a": 1.0, "b/of b": 2.0, "c/of c": 3.0}
     assert [name for name in record.extras if name.startswith("end/") and record.extras[name]] == ["end/b/late"]
-    for crew in world.crews:
-        earned = [float(world.of(crew.entity, Reward).value[seat.rows][0]) for seat in crew.seats]
-        assert earned == ([1.0, 3.0] if crew.name == "p" else [2.0])
+    for batch in world.batches:
+        earned = [float(world.of(batch.entity, Reward).value[slot.rows][0]) for slot in batch.slots]
+        assert earned == ([1.0, 3.0] if batch.name == "p" else [2.0])

@@ -9,26 +9,25 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Discrete, PolicySpec
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.components import NextObservation, Observation
-from ecs_rl.components.mind import ChooseAction
 from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.roles import Role
 from ecs_rl.shipped import scene_names
-from ecs_rl.world import World, policy_specs
+from ecs_rl.world import DecideAction, World, policy_specs
 
 SHIPPED = scene_names()
 SMALL_PPO = PPOConfig(rollout=16, minibatch=64, epochs=2, hidden=(16,))
 SMALL_DQN = DQNConfig(memory=2_000, batch=32, warm_up=64, learn_every=32, hidden=(16,))
 
 
-def random_choice(spec: PolicySpec, rng: np.random.Generator) -> ChooseAction:
+def random_choice(spec: PolicySpec, rng: np.random.Generator) -> DecideAction:
     options = len(spec.actions.names)
     if isinstance(spec.actions, Discrete):
-        return lambda seen: rng.integers(0, options, len(seen))
-    return lambda seen: rng.uniform(-1.2, 1.2, (len(seen), options)).astype(np.float32)
+        return lambda seen, state: rng.integers(0, options, len(seen))
+    return lambda seen, state: rng.uniform(-1.2, 1.2, (len(seen), options)).astype(np.float32)
 
 
-def random_policies(scene: Scene, seed: int = 0) -> dict[str, ChooseAction]:
+def random_policies(scene: Scene, seed: int = 0) -> dict[str, DecideAction]:
     rng = np.random.default_rng(seed)
     return {name: random_choice(spec, rng) for name, spec in policy_specs(scene.describe()).items()}
 
@@ -38,8 +37,8 @@ def random_world(scene: Scene | str, arenas: int, seed: int = 0, **more: Any) ->
     return World(found, arenas=arenas, seed=seed, policies=random_policies(found, seed), **more)
 
 
-def always(action: NDArray[Any], policy: str = "policy") -> Mapping[str, ChooseAction]:
-    return {policy: lambda seen: action}
+def always(action: NDArray[Any], policy: str = "policy") -> Mapping[str, DecideAction]:
+    return {policy: lambda seen, state: action}
 
 
 def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
@@ -49,7 +48,7 @@ def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
 
 def sights(world: World) -> tuple[Observation, NextObservation]:
     """Return what the first policy sees before it decides, and what came of it."""
-    entity = world.crews[0].entity
+    entity = world.batches[0].entity
     return world.of(entity, Observation), world.of(entity, NextObservation)
 
 

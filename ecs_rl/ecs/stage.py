@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import esper
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
-
 
 A_MOMENT = 0.001
 """Seconds; a stage that takes less than this goes on to the next one without a pause."""
@@ -19,9 +14,8 @@ A_MOMENT = 0.001
 class Stage(esper.Processor):
     """A stage of the tick. Columns never move while a world lives, so each stage gathers its own when it is made."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.seconds = 0.0
+    seconds = 0.0
+    """How long the stage has run so far."""
 
     def process(self) -> None:
         """Run the stage and count its time."""

@@ -1,4 +1,4 @@
-"""meddle: Hand -> Force."""
+"""interact: UserInput -> Force."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.components import Hand
-from ecs_rl.processors.base import Stage
+from ecs_rl.components import UserInput
+from ecs_rl.ecs import Stage
 
 if TYPE_CHECKING:
     from ecs_rl.scene.roles import Role
@@ -25,12 +25,12 @@ CALMING = 3.0
 """Per second, how fast a body that is held stops turning about the hand: without this it would swing for ever."""
 
 
-class Meddle(Stage):
+class Interact(Stage):
     """Pull at a body by a soft spring, or kick it: what a person's hand does on the window's stage."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.hand, self.dt = world.one(Hand), world.scene.dt
+        self.world = world
+        self.hand, self.dt = world.one(UserInput), world.scene.dt
         self.lead = world.scene.dt / world.scene.substeps
         self.falls = self.dt * np.array(world.scene.gravity)
         """By how much a tick of gravity changes a velocity."""
@@ -66,16 +66,14 @@ class Meddle(Stage):
         yields = np.eye(2) / mass + np.outer(turned, turned) * inverse
         force = np.linalg.solve(np.eye(2) + (c * h + k * h * h) * yields, -(k * off + (c + h * k) * speed))
         force *= min(1.0, most / max(math.hypot(*force), 1e-12))
-        role.force.force[arena] += force
-        role.force.torque[arena] += arm[0] * force[1] - arm[1] * force[0]
-        role.force.torque[arena] -= calmed / h / inverse if inverse else 0.0
+        turn = arm[0] * force[1] - arm[1] * force[0] - (calmed / h / inverse if inverse else 0.0)
+        self.world.physics.force[:, role.number, arena] += (*force, turn)
 
     def _kick(self, role: Role) -> None:
         vx, vy, spin = self.hand.kick
         arena, share = self.hand.arena, _mass(role) / self.dt
-        role.force.force[arena] += (vx * share, vy * share)
-        if math.isfinite(role.moment):
-            role.force.torque[arena] += spin * role.moment / self.dt
+        turn = spin * role.moment / self.dt if math.isfinite(role.moment) else 0.0
+        self.world.physics.force[:, role.number, arena] += (vx * share, vy * share, turn)
 
 
 def _mass(role: Role) -> float:

@@ -1,4 +1,4 @@
-"""A trail of actions that nobody saves must not grow for ever."""
+"""A log of actions that nobody saves must not grow for ever."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.components import Trail
-from ecs_rl.processors import write
+from ecs_rl.components import ActionLog
+from ecs_rl.processors import snapshot
 from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training import prepare
 
 
-def test_without_checkpoints_the_physics_is_made_anew_before_the_trail_grows_long(
+def test_without_checkpoints_the_physics_is_made_anew_before_the_log_grows_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "LONGEST_TRAIL", 7)
+    monkeypatch.setattr(snapshot, "LONGEST", 7)
     training = prepare(
         load_scene("balance"),
         "ppo",
@@ -27,10 +27,10 @@ def test_without_checkpoints_the_physics_is_made_anew_before_the_trail_grows_lon
         steps=200,
         run=TrainingRun.create("long", runs_dir=tmp_path),
     )
-    trail, lengths = training.world.one(Trail), []
+    log, lengths = training.world.one(ActionLog), []
     while not training.done:
         training.tick()
-        lengths.append(len(trail.actions))
+        lengths.append(len(log.actions))
     training.close()
     assert lengths[:8] == [1, 2, 3, 4, 5, 6, 0, 1]
     assert max(lengths) == 6

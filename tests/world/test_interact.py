@@ -10,8 +10,8 @@ import pytest
 from world_helpers import SHIPPED, always, random_policies, scene_of, states
 
 from ecs_rl.arrays import F64
-from ecs_rl.components import Hand, Onlooker
-from ecs_rl.processors.meddle import MOST_WEIGHTS
+from ecs_rl.components import UserInput
+from ecs_rl.processors.interact import MOST_WEIGHTS
 from ecs_rl.scene import Arena, Body, Box, Choice, Disc, Groove, Pivot, Push, Rod, X
 from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.loader import load_scene
@@ -48,26 +48,26 @@ def cart_and_pole(arena: Arena) -> None:
     arena.agent(sees=[X(cart)], does=Choice(coast=None, push=Push(cart, 1.0)), earns={"x": 1.0})
 
 
-def staged(scene: Scene, arenas: int = 1) -> tuple[World, Hand]:
-    hand = Hand()
-    resources = (hand, Onlooker(lambda: None))
+def staged(scene: Scene, arenas: int = 1) -> tuple[World, UserInput]:
+    hand = UserInput()
+    resources = (hand,)
     still = always(np.zeros(arenas, int))
     return World(scene, arenas=arenas, policies=still, stages=ON_STAGE, resources=resources), hand
 
 
-def grip(world: World, hand: Hand) -> F64:
+def grip(world: World, hand: UserInput) -> F64:
     assert hand.role is not None
     return np.array(world.arena.roles[hand.role].point(hand.at)[hand.arena])
 
 
-def hold(world: World, hand: Hand, role: int, at: tuple[float, float], away: tuple[float, float]) -> None:
+def hold(world: World, hand: UserInput, role: int, at: tuple[float, float], away: tuple[float, float]) -> None:
     """Take a body and move the hand away."""
     hand.role, hand.at = role, at
     x, y = (grip(world, hand) + away).tolist()
     hand.to = (x, y)
 
 
-def pulled(world: World, hand: Hand, ticks: int) -> F64:
+def pulled(world: World, hand: UserInput, ticks: int) -> F64:
     """Return (ticks, 2) how far from the hand the held point is after each tick."""
     seen = []
     for _ in range(ticks):
@@ -199,9 +199,9 @@ def test_a_body_that_does_not_turn_is_held_and_kicked_without_turning() -> None:
     assert abs(off[-1, 0]) < 0.05
 
 
-def played(name: str, stages: tuple[str, ...], touch: Callable[[Hand], None] | None = None) -> F64:
-    scene, hand = load_scene(name), Hand(2)
-    resources = (hand, Onlooker(lambda: None))
+def played(name: str, stages: tuple[str, ...], touch: Callable[[UserInput], None] | None = None) -> F64:
+    scene, hand = load_scene(name), UserInput(2)
+    resources = (hand,)
     world = World(scene, arenas=4, seed=3, policies=random_policies(scene, 3), stages=stages, resources=resources)
     if touch is not None:
         touch(hand)
@@ -217,7 +217,7 @@ def test_without_a_hand_the_world_moves_bit_for_bit_as_without_the_stage(name: s
 
 @pytest.mark.parametrize("name", ["balance", "swingup"])
 def test_a_hand_moves_nothing_in_the_other_arenas(name: str) -> None:
-    def touch(hand: Hand) -> None:
+    def touch(hand: UserInput) -> None:
         hand.role, hand.kicked, hand.kick = 1, 0, (1.0, 0.0, 0.0)
 
     held, alone = played(name, ON_STAGE, touch)[:10], played(name, PLAYING)[:10]

@@ -1,0 +1,191 @@
+"""Components: classes whose fields are columns, each with a declared life.
+
+A field declares where a row starts when an episode begins, whether its numbers last from tick to tick, and along which
+axis its array holds the arenas. Allocation, reset, save, copy, the debug run and the inspector all follow from that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass
+from enum import Enum
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.errors import SceneError, nearest
+
+C = TypeVar("C")
+Array = NDArray[Any]
+_KINDS = {float: np.float64, int: np.int64, bool: np.bool_}
+
+
+class Axis(Enum):
+    """Where an array holds the arenas."""
+
+    ARENA = "(arenas, ...)"
+    LAST = "(..., arenas)"
+    ROWS = "(agents * arenas, ...), all arenas of the first agent first"
+    WORLD = "one for the whole world"
+
+
+@dataclass(frozen=True)
+class Column:
+    """The declared life of one field."""
+
+    name: str
+    dtype: np.dtype[Any]
+    start: Any = None
+    """What a row is when an episode begins: a number, a tuple, a Spread, a rule; None leaves it to a processor."""
+    axis: Axis = Axis.ARENA
+    lasts: bool = True
+    """False where every tick makes it anew before anything reads it: then it is neither saved nor copied."""
+    unit: str = ""
+
+    def of_arena(self, array: Array, arenas: int, one: int) -> Array | None:
+        """Return the view of one arena's part, None where the arenas have no parts of their own."""
+        match self.axis:
+            case Axis.ARENA:
+                return array[one : one + 1]
+            case Axis.LAST:
+                return array[..., one : one + 1]
+            case Axis.ROWS:
+                return array.reshape(len(array) // arenas, arenas, *array.shape[1:])[:, one]
+            case Axis.WORLD:
+                return None
+
+
+def column(
+    start: Any = None, *, unit: str = "", axis: Axis = Axis.ARENA, lasts: bool = True, dtype: type | None = None
+) -> Any:
+    """Return the declaration of a field that needs more said than a type and a start value."""
+    return dataclasses.field(default=start, metadata={"axis": axis, "lasts": lasts, "dtype": dtype, "unit": unit})
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(column,))
+def component(kind: type[C]) -> type[C]:
+    """Make a class a component; an instance holds start values until a world gives it arrays (see `live`)."""
+    made: Any = dataclass(eq=False)(kind)
+    hints = get_type_hints(kind)
+    made.__columns__ = tuple(_declared(made, field, hints[field.name]) for field in dataclasses.fields(made))
+    for each in made.__columns__:  # an instance without arrays must not answer with the default
+        if each.name in made.__dict__:
+            delattr(made, each.name)
+    made.__getattr__, made.__setattr__ = _missing, _assign
+    return made  # type: ignore[no-any-return]
+
+
+def _declared(kind: type, field: dataclasses.Field[Any], hint: Any) -> Column:
+    if field.default is MISSING:
+        raise SceneError(f"{kind.__name__}.{field.name} needs a start value, as in `{field.name}: float = 0.0`")
+    dtype = field.metadata.get("dtype") or _KINDS.get(hint)
+    if dtype is None:
+        raise SceneError(f"{kind.__name__}.{field.name} must be a float, an int or a bool, not {hint!r}")
+    life = {key: field.metadata[key] for key in ("axis", "lasts", "unit") if key in field.metadata}
+    return Column(field.name, np.dtype(dtype), field.default, **life)
+
+
+def _missing(self: Any, name: str) -> Any:
+    """Answer for an attribute that is not there: a tracked column, or a clear refusal."""
+    tracked = self.__dict__.get("__tracked__")
+    if tracked is not None and name in tracked[0]:
+        tracked[1](type(self))
+        return tracked[0][name]
+    kind = type(self).__name__
+    names = [each.name for each in columns_of(type(self))]
+    if name in names:
+        raise SceneError(f"'{kind}.{name}' has no numbers before the world runs: read them inside a rule or a system")
+    raise AttributeError(f"{kind} has no '{name}': {nearest(name, names)}")
+
+
+def _assign(self: Any, name: str, value: Any) -> None:
+    """Write into the column, so that `gun.heat = x` and `gun.heat -= 1` both change what everyone sees."""
+    tracked = self.__dict__.get("__tracked__")
+    present = self.__dict__.get(name) if tracked is None else tracked[0].get(name)
+    if isinstance(present, np.ndarray):
+        if present is not value:
+            present[...] = value
+        elif not present.flags.writeable:  # numpy has refused `+=` already, unless there was nothing to add
+            raise ValueError("assignment destination is read-only")
+        return
+    if name not in {each.name for each in columns_of(type(self))}:
+        raise AttributeError(
+            f"{type(self).__name__} has no '{name}': declare it as a field, and it is saved with the run"
+        )
+    object.__setattr__(self, name, value)
+
+
+def is_component(value: object) -> bool:
+    """Tell whether this is a component with columns, or its class."""
+    return hasattr(value if isinstance(value, type) else type(value), "__columns__")
+
+
+def columns_of(kind: type) -> tuple[Column, ...]:
+    """Return the declared columns of a component's class, none for a plain class."""
+    return getattr(kind, "__columns__", ())
+
+
+def arrays_of(made: object) -> dict[str, Array]:
+    """Return the arrays of a live component by field."""
+    return {each.name: made.__dict__[each.name] for each in columns_of(type(made))}
+
+
+def live(kind: type[C], **arrays: Array) -> C:
+    """Return a component on these arrays, which must be all of its columns and never move."""
+    made: Any = object.__new__(kind)
+    for each in columns_of(kind):
+        array = arrays.pop(each.name)
+        if array.dtype != each.dtype:
+            raise TypeError(f"{kind.__name__}.{each.name} holds {each.dtype}, not {array.dtype}")
+        made.__dict__[each.name] = array
+    if arrays:
+        raise TypeError(f"{kind.__name__} has no {', '.join(arrays)}")
+    return made  # type: ignore[no-any-return]
+
+
+def allocate(template: C, arenas: int) -> C:
+    """Return a component of a scene with arrays of its own, every row at the template's start value."""
+    arrays = {}
+    for each in columns_of(type(template)):
+        start = template.__dict__[each.name]
+        fixed = np.zeros(()) if start is None or callable(start) else np.asarray(start)
+        arrays[each.name] = np.empty((arenas, *fixed.shape), each.dtype)
+        arrays[each.name][...] = fixed
+    return live(type(template), **arrays)
+
+
+def check_template(template: object) -> None:
+    """Refuse a start value that no column of its type can hold."""
+    for each in columns_of(type(template)):
+        start, name = template.__dict__[each.name], f"{type(template).__name__}.{each.name}"
+        if callable(start) or start is None:
+            continue
+        numbers = start if isinstance(start, tuple) else (start,)
+        fits = {"f": (int, float), "i": (int,), "b": (bool,)}[each.dtype.kind]
+        good = all(isinstance(n, fits) and (each.dtype.kind == "b" or not isinstance(n, bool)) for n in numbers)
+        if not numbers or not good or not all(math.isfinite(n) for n in numbers):
+            word = {"f": "a finite number", "i": "a whole number", "b": "true or false"}[each.dtype.kind]
+            raise SceneError(f"{name} starts as {word}, a tuple of them, a jitter or a rule, not {start!r}")
+
+
+def new_handle(kind: type[C]) -> C:
+    """Return a twin without arrays, which a scene may hold before there is a world."""
+    return object.__new__(kind)
+
+
+def bind_handle(handle: object, arrays: Mapping[str, Array], note: Callable[[type], None] | None) -> None:
+    """Give a twin read-only views; with `note`, each look at one of them is told, by the component's class."""
+    views = {name: array.view() for name, array in arrays.items()}
+    for view in views.values():
+        view.flags.writeable = False
+    handle.__dict__.clear()
+    handle.__dict__.update(views if note is None else {"__tracked__": (views, note)})
+
+
+def views_of(handle: object) -> dict[str, Array]:
+    """Return the views of a bound twin by field."""
+    tracked = handle.__dict__.get("__tracked__")
+    return dict(handle.__dict__ if tracked is None else tracked[0])

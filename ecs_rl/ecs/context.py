@@ -1,0 +1,204 @@
+"""One esper context: its entities by name, and the columns of their components in a fixed order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import count
+from typing import Any, TypeVar
+
+import esper
+import numpy as np
+
+from ecs_rl.arrays import F64, I64
+from ecs_rl.ecs.component import Array, Axis, Column, arrays_of, bind_handle, columns_of, views_of
+from ecs_rl.errors import CheckpointError, SceneError
+
+C = TypeVar("C")
+Columns = dict[str, Array]
+"""Arrays by `entity/Component/field`."""
+_serial = count()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A column in the world: where it is, how it lives, and what starts its rows."""
+
+    key: str
+    entity: str
+    kind: type
+    column: Column
+    array: Array
+    start: Any
+
+
+class Context:
+    """The entities of N arenas. Everything is made before the first tick, and no array ever moves after that."""
+
+    def __init__(self, name: str, arenas: int) -> None:
+        self.context, self.arenas = f"{name}-{next(_serial)}", arenas
+        self.ticks = 0
+        self.entities: dict[str, int] = {}
+        self.stored: list[Stored] = []
+        self.handles: dict[str, dict[type, object]] = {}
+        """By entity, the read-only twins that a scene holds."""
+        self.exposed: list[tuple[str, type, list[Array]]] = []
+        """Entity, component and the read-only views of its columns that the scene holds."""
+        self.noted: set[type] = set()
+        """Components at which somebody has looked; noted in debug runs only."""
+        self.enter()
+
+    def enter(self) -> None:
+        """Make this context esper's current one."""
+        if esper.current_world != self.context:
+            esper.switch_world(self.context)
+
+    def create(self, name: str, *components: object, starts: dict[str, Any] | None = None) -> int:
+        """Create an entity; `starts` overrules a column's declared start, by `Component/field`."""
+        self.enter()
+        if name in self.entities:
+            raise SceneError(f"there are two '{name}': give one of them another name")
+        self.entities[name] = entity = esper.create_entity(*components)
+        for made in components:
+            for each in columns_of(type(made)):
+                key = f"{type(made).__name__}/{each.name}"
+                start = (starts or {}).get(key, each.start)
+                self.stored.append(Stored(f"{name}/{key}", name, type(made), each, made.__dict__[each.name], start))
+        return entity
+
+    def expose(self, name: str, handle: object, *, tracked: bool) -> dict[str, Array]:
+        """Give a scene's handle the columns of the entity's component of its kind; return its read-only views."""
+        kind = type(handle)
+        bind_handle(handle, arrays_of(self.of(name, kind)), self.noted_at if tracked else None)
+        views = views_of(handle)
+        self.handles.setdefault(name, {})[kind] = handle
+        self.exposed.append((name, kind, list(views.values())))
+        return views
+
+    def noted_at(self, kind: type) -> None:
+        """Note that somebody looks at a component."""
+        self.noted.add(kind)
+
+    # --- finding ----------------------------------------------------------------------------------------------------
+
+    def each(self, *types: type) -> list[tuple[Any, ...]]:
+        """Return the components of every entity that has all of these, in the order of creation."""
+        self.enter()
+        # esper lists entities in the order of a set; data must never depend on that.
+        found: list[tuple[int, Any]] = esper.get_components(*types)
+        return [tuple(parts) for _, parts in sorted(found, key=lambda each: each[0])]
+
+    def one(self, kind: type[C]) -> C:
+        """Return the only component of its kind."""
+        found = self.each(kind)
+        if len(found) != 1:
+            raise LookupError(f"the world has {len(found)} {kind.__name__}, not one")
+        return found[0][0]  # type: ignore[no-any-return]
+
+    def of(self, entity: int | str, kind: type[C]) -> C:
+        """Return the component of an entity, by its number or its name."""
+        self.enter()
+        return esper.component_for_entity(self.entities[entity] if isinstance(entity, str) else entity, kind)
+
+    def components(self) -> Iterator[tuple[str, object]]:
+        """Yield every component with its entity's name, in a fixed order."""
+        self.enter()
+        for name, entity in self.entities.items():
+            found: tuple[object, ...] = esper.components_for_entity(entity)
+            yield from ((name, made) for made in sorted(found, key=_kind_name))
+
+    # --- columns ----------------------------------------------------------------------------------------------------
+
+    def reset(self, rows: I64, uniform: F64, first_slot: dict[str, int]) -> None:
+        """Start these rows anew: constants, then draws from (rows, draws) in [0, 1), then rules, which see both."""
+        rules = []
+        for each in self.stored:
+            if each.start is None:
+                continue
+            if not callable(each.start):
+                _rows(each, rows, each.start)
+            elif hasattr(each.start, "draws"):
+                _rows(each, rows, each.start(uniform[:, first_slot[each.key]]))
+            else:
+                rules.append(each)
+        for each in rules:
+            _rows(each, rows, np.broadcast_to(each.start(), (self.arenas,))[rows])
+
+    def lasting(self) -> list[Stored]:
+        """Return every column whose numbers last from tick to tick."""
+        return [each for each in self.stored if each.column.lasts]
+
+    def save_columns(self) -> Columns:
+        """Return copies of all that lasts, under stable names."""
+        return {each.key: each.array.copy() for each in self.lasting()}
+
+    def load_columns(self, columns: Columns) -> None:
+        """Put all that lasts back; the physics does not know of it until it is made anew."""
+        mine = {each.key: each.array for each in self.lasting()}
+        odd = sorted(mine.keys() ^ columns.keys())
+        if odd:
+            raise CheckpointError(f"the saved world does not fit this scene: it differs in {', '.join(odd[:5])}")
+        for key, array in mine.items():
+            saved = columns[key]
+            if (saved.shape, saved.dtype) != (array.shape, array.dtype):
+                now = f"{array.shape} of {array.dtype}"
+                raise CheckpointError(
+                    f"the saved world does not fit: {key} is {saved.shape} of {saved.dtype}, not {now}"
+                )
+        for key, array in mine.items():
+            array[...] = columns[key]
+
+    def copy_arena(self, source: Context, one: int, other: int) -> None:
+        """Let an arena of another context of the same scene stand in one of this one's, episode and all."""
+        for mine, theirs in zip(self.lasting(), source.lasting(), strict=True):
+            from_part = theirs.column.of_arena(theirs.array, source.arenas, one)
+            if from_part is not None:
+                mine.column.of_arena(mine.array, self.arenas, other)[...] = from_part  # type: ignore[index]
+
+    def digests(self) -> dict[tuple[str, type], str]:
+        """Return the SHA-256 of every component by entity and class; what has no columns counts by its fields."""
+        return {(name, type(made)): _digest(made) for name, made in self.components()}
+
+    def close(self) -> None:
+        """Give the esper context back."""
+        if esper.current_world == self.context:
+            esper.switch_world("default")
+        if self.context in esper.list_worlds():
+            esper.delete_world(self.context)
+
+
+def _rows(stored: Stored, rows: I64, value: Any) -> None:
+    try:
+        match stored.column.axis:
+            case Axis.ARENA:
+                stored.array[rows] = value
+            case Axis.LAST:
+                stored.array[..., rows] = value
+            case Axis.ROWS:
+                raise TypeError(f"{stored.key}: rows of agents start with their own processor")
+    except ValueError:
+        raise SceneError(
+            f"{stored.key} cannot start as {np.shape(value)}: its rows are {stored.array.shape[1:]}"
+        ) from None
+
+
+def _kind_name(made: object) -> str:
+    return type(made).__name__
+
+
+def _digest(made: object) -> str:
+    digest = hashlib.sha256()
+    _add(digest, made)
+    return digest.hexdigest()
+
+
+def _add(digest: Any, value: object) -> None:
+    if columns_of(type(value)):
+        for each in columns_of(type(value)):
+            digest.update(value.__dict__[each.name].tobytes())
+    elif is_dataclass(value):
+        for field in fields(value):
+            _add(digest, getattr(value, field.name))
+    else:
+        digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())

@@ -1,0 +1,68 @@
+"""The runner: the one way in which the stages of a tick are run, whole or in slices, watched or not, again or anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import esper
+
+from ecs_rl.ecs.context import Context
+from ecs_rl.ecs.schedule import Entry, ScheduleError
+from ecs_rl.ecs.stage import Stage
+from ecs_rl.ecs.system import SystemStage
+
+
+class Runner:
+    """Runs the stages of one context in the order of their entries."""
+
+    def __init__(self, context: Context, entries: Sequence[Entry], *, debug: bool = False) -> None:
+        self.context, self.entries, self.debug = context, tuple(entries), debug
+        self.stages: dict[str, Stage] = {entry.name: entry.processor(context) for entry in entries}
+        self._playing = [(entry, self.stages[entry.name]) for entry in entries if entry.plays]
+        context.enter()
+        for stage in self.stages.values():
+            esper.add_processor(stage)
+
+    def tick(self) -> None:
+        """Run every stage once."""
+        if self.debug:
+            self._watched(tuple(zip(self.entries, self.stages.values(), strict=True)))
+            return
+        for stage in self.stages.values():
+            stage.process()
+
+    def slices(self) -> Iterator[None]:
+        """Run one tick in slices; between two of them other contexts may run."""
+        if self.debug:
+            self.tick()
+            return
+        for stage in self.stages.values():
+            for _ in stage.slices():
+                yield
+                self.context.enter()
+
+    def replay(self, without: str) -> None:
+        """Run the stages that are part of the game, but for the one whose result is known."""
+        for entry, stage in self._playing:
+            if entry.name != without:
+                stage.run()
+
+    def _watched(self, stages: Sequence[tuple[Entry, Stage]]) -> None:
+        """Compare what each stage really changes with what its entry declares, and what a system really reads."""
+        before = self.context.digests()
+        for entry, stage in stages:
+            stage.process()
+            self.context.enter()  # the stage may have run another context
+            after = self.context.digests()
+            changed = {kind for name, kind in after if after[name, kind] != before.get((name, kind))}
+            secret = sorted(kind.__name__ for kind in changed - set(entry.writes))
+            if secret:
+                raise ScheduleError(f"'{entry.name}' changes {', '.join(secret)} without saying so in the schedule")
+            if isinstance(stage, SystemStage):
+                stage.check_reads()
+            before = after
+
+    @property
+    def seconds_in(self) -> Mapping[str, float]:
+        """Seconds that each stage has taken so far."""
+        return {name: stage.seconds for name, stage in self.stages.items()}

@@ -1,0 +1,206 @@
+"""Systems: stages that a scene brings along, as a closure over handles or as a function of the components it queries.
+
+Handles are read-only for everyone. While a system runs, the columns that it declares as written are open, so writing to
+any other fails in the very line that does it; a debug run notes which columns are asked for, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import numpy as np
+
+from ecs_rl.ecs.component import columns_of, is_component
+from ecs_rl.ecs.schedule import Entry, ScheduleError
+from ecs_rl.ecs.stage import Stage
+from ecs_rl.errors import RuleError, SceneError, nearest
+
+if TYPE_CHECKING:
+    from ecs_rl.ecs.component import Array
+    from ecs_rl.ecs.context import Context
+
+Moving = Callable[[], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A stage of a scene's own, and where in the tick it stands."""
+
+    name: str
+    run: Callable[..., None]
+    query: tuple[type, ...]
+    """The components that `run` takes, once for each entity that has all of them; empty for a closure."""
+    reads: tuple[type, ...] | None
+    """None: not declared, so that only what is written is known."""
+    writes: tuple[type, ...]
+    after: str
+    before: str
+    checked: bool = True
+    """Whether what it writes is refused here if it is not finite; otherwise whoever reads it does that, by name."""
+
+    @property
+    def about(self) -> str:
+        """What the tick's table says about it: the first line of its docstring."""
+        return (inspect.getdoc(self.run) or "a system of the scene").split("\n", maxsplit=1)[0].rstrip(".")
+
+
+def declare(
+    run: Callable[..., None],
+    *,
+    reads: Iterable[Any] | None = None,
+    writes: Iterable[Any] | None = None,
+    after: str = "",
+    before: str = "",
+    name: str = "",
+    checked: bool = True,
+) -> System:
+    """Return a system, or refuse what cannot be one; a function of components may write those unless told otherwise."""
+    named = name or getattr(run, "__name__", "")
+    if not callable(run) or not named.isidentifier():
+        raise SceneError(f"a system is a function with a name, or says name=..., not {run!r}")
+    if after and before:
+        raise SceneError(f"the system '{named}' stands after one stage or before one: say only one of the two")
+    query = _query(run, named)
+    written = query if writes is None else _kinds(writes, named, "writes")
+    read = query if reads is None and query else None if reads is None else (*query, *_kinds(reads, named, "reads"))
+    return System(named, run, query, read, written, after, before, checked)
+
+
+def _query(run: Callable[..., None], name: str) -> tuple[type, ...]:
+    parameters = inspect.signature(run).parameters
+    asked = [p for p in parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    hints = get_type_hints(run) if asked else {}
+    for parameter in asked:
+        if not is_component(hints.get(parameter.name)):
+            raise SceneError(f"'{name}' must say of which component its '{parameter.name}' is, as in `gun: Gun`")
+    return tuple(hints[parameter.name] for parameter in asked)
+
+
+def _kinds(listed: Iterable[Any], name: str, word: str) -> tuple[type, ...]:
+    if isinstance(listed, (type, str)):
+        raise SceneError(f"{word} of '{name}' must be a tuple of components, as in `{word}=(Gun,)`")
+    kinds = [getattr(each, "kind", each) for each in listed]
+    for kind in kinds:
+        if not isinstance(kind, type) or not is_component(kind):
+            raise SceneError(f"'{name}' {word} components such as Pose or one of the scene's own, not {kind!r}")
+    return tuple(kinds)
+
+
+def placed(
+    schedule: Sequence[Entry], systems: Iterable[System], moving: Moving, inside: Collection[type]
+) -> list[Entry]:
+    """Return the schedule with the systems in their places, one after the other where several stand at one.
+
+    `inside` are the engine's components that systems may write, `moving` surrounds those that write one of them.
+    """
+    entries = list(schedule)
+    for system in systems:
+        names = [entry.name for entry in entries]
+        if system.name in names:
+            raise SceneError(f"there is a stage '{system.name}' already: give the system another name")
+        at = system.after or system.before or "sense"
+        if at not in names:
+            raise SceneError(f"'{system.name}' stands next to '{at}', and there is no such stage: {nearest(at, names)}")
+        engine = {kind for entry in schedule for kind in (*entry.writes, *entry.keeps)} - set(inside)
+        for kind in system.writes:
+            if kind in engine:
+                raise SceneError(f"'{system.name}' writes {kind.__name__}, which only the engine writes")
+        place = names.index(at) + bool(system.after)
+        while system.after and place < len(entries) and isinstance(entries[place], SystemEntry):
+            place += 1
+        entries.insert(
+            place, _entry(system, entries[:place], moving if set(inside) & set(system.writes) else nullcontext)
+        )
+    return entries
+
+
+@dataclass(frozen=True)
+class SystemEntry(Entry):
+    """The entry of a system of the scene's own."""
+
+
+def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
+    fresh = {kind for entry in earlier for kind in entry.writes}
+    read = [kind for kind in system.reads or () if kind not in system.writes]
+    for kind in read:
+        if kind not in fresh and not all(column.lasts for column in columns_of(kind)):
+            told = f"'{system.name}' reads {kind.__name__} before this tick's is there, and the last one's is gone"
+            raise RuleError(f"{told}: place it after the stage that writes it", system.run)
+    return SystemEntry(
+        system.name,
+        partial(SystemStage, system=system, moving=moving),
+        system.about,
+        reads=tuple(kind for kind in read if kind in fresh),
+        keeps=tuple(kind for kind in read if kind not in fresh),
+        writes=system.writes,
+        plays=True,
+    )
+
+
+class SystemStage(Stage):
+    """Runs one system with its own columns open, and refuses numbers that are not finite."""
+
+    def __init__(self, context: Context, system: System, moving: Moving) -> None:
+        self.context, self.system, self.moving = context, system, moving
+        self.calls = self._calls()
+        self.open = [view for _, kind, views in context.exposed if kind in system.writes for view in views]
+        self.checked = [
+            (each.key, each.array)
+            for each in context.stored
+            if system.checked and each.array.dtype.kind == "f" and each.kind in system.writes
+        ]
+        self.plain = moving is nullcontext
+
+    def _calls(self) -> list[Callable[[], None]]:
+        system = self.system
+        if not system.query:
+            return [system.run]
+        found: list[Callable[[], None]] = []
+        for handles in self.context.handles.values():
+            if any(kind in handles for kind in system.query):
+                both = {**self.context.handles.get("@arena", {}), **handles}
+                if all(kind in both for kind in system.query):
+                    found.append(partial(system.run, *(both[kind] for kind in system.query)))
+        if not found:
+            kinds = ", ".join(kind.__name__ for kind in system.query)
+            raise RuleError(f"no role has {kinds} all together: the system '{system.name}' would never run", system.run)
+        return found
+
+    def run(self) -> None:
+        """Run the system."""
+        for view in self.open:
+            view.setflags(write=True)
+        try:
+            if self.plain:
+                for call in self.calls:
+                    call()
+            else:
+                with self.moving():
+                    for call in self.calls:
+                        call()
+        finally:
+            for view in self.open:
+                view.setflags(write=False)
+        for key, array in self.checked:
+            if not np.isfinite(np.add.reduce(array, axis=None)):
+                self._refuse(key, array)
+
+    def _refuse(self, key: str, array: Array) -> None:
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):  # a sum of finite numbers can overflow
+            arena, told = int(bad[0][0]), array[tuple(bad[0])]
+            where = f"in arena {arena} at tick {self.context.ticks}"
+            raise RuleError(f"the system '{self.system.name}' made {key} {told} {where}", self.system.run)
+
+    def check_reads(self) -> None:
+        """Refuse a look at a column that was not declared; for debug runs, in which looks are noted."""
+        noted, self.context.noted = self.context.noted, set()
+        if self.system.reads is not None:
+            secret = sorted(kind.__name__ for kind in noted - {*self.system.reads, *self.system.writes})
+            if secret:
+                raise ScheduleError(f"'{self.system.name}' reads {', '.join(secret)} without saying so in reads=")

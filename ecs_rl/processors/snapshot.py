@@ -1,0 +1,27 @@
+"""snapshot: Session -> ActionLog, and physics made anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ecs_rl.components import ActionLog, Session
+from ecs_rl.ecs import Stage
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+LONGEST = 50_000
+"""Ticks after which a snapshot is taken even if nothing is saved, so that the log of actions stays small."""
+
+
+class Snapshot(Stage):
+    """Make the physics anew from the columns where a checkpoint is due: whoever starts from it goes the same way."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.session, self.log = world, world.one(Session), world.one(ActionLog)
+
+    def run(self) -> None:
+        """Take a snapshot if one is due."""
+        training = self.session.training
+        if (training.run is not None and training.is_due()) or len(self.log.actions) >= LONGEST:
+            self.world.snapshot()

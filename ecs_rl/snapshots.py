@@ -1,0 +1,80 @@
+"""A world as arrays for a checkpoint, and brought back from them to the last bit, or found not to come back.
+
+Saved are the columns now, the last snapshot with the actions since, and the snapshot before it with the actions between
+the two: living through those again shows whether the columns are really all that the scene goes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.components import ActionLog, PolicyState, Snapshots
+from ecs_rl.ecs.context import Columns
+from ecs_rl.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
+
+Sections = dict[str, dict[str, NDArray[Any]]]
+
+
+class InexactError(CheckpointError):
+    """A world that does not come back as it was: the scene goes by something that no column holds."""
+
+
+def save_world(world: World) -> Sections:
+    """Return everything by section: `now`, `snapshot` and its `actions`, `earlier` and its `earlier_actions`."""
+    log, snapshots = world.one(ActionLog), world.one(Snapshots)
+    return {
+        "now": world.save_columns(),
+        "snapshot": snapshots.columns,
+        "actions": _stacked(log.actions),
+        "earlier": snapshots.earlier,
+        "earlier_actions": _stacked(snapshots.earlier_actions),
+    }
+
+
+def restore_world(world: World, saved: Mapping[str, Mapping[str, NDArray[Any]]], *, exactly: bool = True) -> None:
+    """Bring a world back; with `exactly`, InexactError where the same actions do not lead to the same columns."""
+    snapshot, now = dict(saved["snapshot"]), dict(saved["now"])
+    if saved["earlier"]:
+        world.restore(dict(saved["earlier"]), _listed(saved["earlier_actions"]))
+        _compare(world, snapshot, exactly)
+    world.restore(snapshot, _listed(saved["actions"]))
+    _compare(world, now, exactly)
+    inexact = _differing(world, now)
+    world.load_columns(now)  # what no replay makes again: the state of a recurrent policy
+    if inexact:
+        world.snapshot()
+
+
+def _compare(world: World, wanted: Columns, exactly: bool) -> None:
+    odd = _differing(world, wanted)
+    if odd and exactly:
+        raise InexactError(
+            f"this run cannot be continued exactly: brought back by its own actions, {', '.join(odd[:3])} came out "
+            "otherwise. The scene keeps something that no component holds (a closure's variable, an attribute, random "
+            "numbers of its own); see the README, `train.py SCENE --check`, or go on all the same with --inexact"
+        )
+
+
+def _differing(world: World, wanted: Columns) -> list[str]:
+    """Return the columns that are not as they should be, to the last bit."""
+    return [
+        each.key
+        for each in world.lasting()
+        if each.kind is not PolicyState and each.array.tobytes() != np.asarray(wanted[each.key]).tobytes()
+    ]
+
+
+def _stacked(actions: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray[Any]]:
+    """Return (ticks, rows, ...) actions by the policy's number; nothing if there was no tick."""
+    return {str(i): np.stack(column) for i, column in enumerate(zip(*actions, strict=True))}
+
+
+def _listed(actions: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    return [actions[str(policy)] for policy in range(len(actions))]
