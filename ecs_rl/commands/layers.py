@@ -18,7 +18,7 @@ from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
 T = TypeVar("T")
 
 _OF_THE_CALL = frozenset(
-    {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch"}
+    {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
 )
 """Settings of one call of the command: neither a scene nor an earlier run decides them."""
 

@@ -126,7 +126,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     if other := other_versions(manifest.versions or record.metadata.versions, versions):
         tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
     training.write_to(record)
-    go_on(training, manifest, tensors)
+    go_on(training, manifest, tensors, exactly=not (differs or other or settings.inexact))
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(manifest.resume["logs"])
     cut_clips(run, manifest.step)
@@ -157,4 +157,4 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
 def _config_of(record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
     """Return what holds from now on: a new --steps must still hold when the run is resumed once more."""
     own = {name: record.config[name] for name in ("name", "version", "runs", "init_from") if name in record.config}
-    return settings_as_dict(replace(settings, resume=None)) | own
+    return settings_as_dict(replace(settings, resume=None, inexact=False)) | own

@@ -80,6 +80,8 @@ class TrainSettings:
     """Stop as soon as an evaluation reaches the scene's solved_at."""
     resume: Annotated[str | None, _RESUME, arg(help_behavior_hint="(default: start anew)")] = None
     """Go on with a run; without RUN with the newest one of this name."""
+    inexact: bool = False
+    """With --resume: go on also where that cannot be done to the last bit."""
     steps: int = 1_000_000
     """Steps in total, also after --resume; a step is one decision of one arena."""
     seed: int = 0
