@@ -35,9 +35,10 @@ from ecs_rl.components.trail import Columns
 from ecs_rl.errors import SceneError
 from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.respawn import Respawn
-from ecs_rl.scene.arena import AgentPlan, Arena, Scene
+from ecs_rl.scene.agents import AgentPlan
+from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.chance import episode_keys
-from ecs_rl.scene.checks import RuleError, given
+from ecs_rl.scene.checks import tried
 from ecs_rl.scene.effects import Choice
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.rules import Remembering
@@ -193,15 +194,10 @@ class World:
         self.start_over()
         with blaming(self.scene.file):
             for plan in self.arena.agents:
-                for kind, rules in (("reward", plan.earns), ("end", plan.ends)):
-                    for name, rule in rules.items():
-                        value = given(rule)
-                        if value.shape not in ((), (self.arenas,)) or value.dtype.kind not in "biuf":
-                            told = f"the {kind} '{name}' must give one number per arena, not {value.shape}"
-                            raise RuleError(f"{told} of {value.dtype}", rule)
-                        if kind == "end" and value.dtype != bool:
-                            told = f"the end '{name}' must give true or false, not {value.dtype}"
-                            raise RuleError(f"{told}: compare it with something, as `beyond` does", rule)
+                for name, rule in plan.earns.items():
+                    tried(f"the reward '{name}'", rule, self.arenas)
+                for name, rule in plan.ends.items():
+                    tried(f"the end '{name}'", rule, self.arenas, truth=True)
 
     def tick(self) -> None:
         """Run every stage once: each arena takes one decision."""
