@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING
 
 import esper
 
+from ecs_rl.components import Clock
+
 if TYPE_CHECKING:
     from ecs_rl.world import World
 
 
 A_MOMENT = 0.001
 """Seconds; a stage that takes less than this goes on to the next one without a pause."""
+
+
+def when(world: World, arena: int, *, judged: bool = False) -> str:
+    """Return in which arena, and at which tick of its episode, something went wrong; `judge` has counted it already."""
+    tick = int(world.one(Clock).tick[arena]) + (0 if judged else 1)
+    return f"in arena {arena} at tick {tick} of its episode"
 
 
 class Stage(esper.Processor):

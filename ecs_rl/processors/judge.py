@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Clock, Ending, Episodes, Explosion, Finished, Reward, RowEnds
-from ecs_rl.processors.base import Stage
+from ecs_rl.processors.base import Stage, when
 from ecs_rl.scene.checks import RuleError
+from ecs_rl.scene.quotes import form
 from ecs_rl.scene.sensors import Rule
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Judge(Stage):
                 earned[...] = mine.sum(axis=0) if last - first > 1 else mine[0]
                 sound = np.isfinite(earned.sum())
             if not sound:
-                refuse(seat, mine, earned)
+                refuse(seat, mine, earned, self.world)
             first = last
         self.episodes.terms += self.terms
 
@@ -95,17 +96,20 @@ def fill(row: NDArray[Any], kind: str, name: str, rule: Rule) -> None:
     try:
         row[...] = value
     except (TypeError, ValueError, OverflowError):
-        form = getattr(value, "shape", type(value).__name__)
-        raise RuleError(f"the {kind} '{name}' must give one number per arena, not {form}", rule) from None
+        raise RuleError(f"the {kind} '{name}' must give one number per arena, not {form(value)}", rule) from None
 
 
-def refuse(seat: Seat, terms: F64, earned: F32) -> None:
-    """Name the reward term that is not finite, or the largest of those that are too large for the learner's float32."""
+def refuse(seat: Seat, terms: F64, earned: F32, world: World) -> None:
+    """Name the reward term that is not finite, or the largest of those that are too large for the learner's float32.
+
+    `terms` is (terms, arenas), `earned` their sum, (arenas,).
+    """
     bad = np.flatnonzero(~np.isfinite(earned))
     if len(bad):  # a sum of finite numbers can overflow
         column = terms[:, bad[0]]
         worst = int(np.argmax(np.where(np.isfinite(column), np.abs(column), np.inf)))
         name, rule = list(seat.plan.earns.items())[worst]
-        large = f"{column[worst]:g}, too large to learn from"
-        told = large if np.isfinite(column[worst]) else "a number that is not finite"
+        where = when(world, int(bad[0]), judged=True)
+        large = f"{column[worst]:g}, too large to learn from, {where}"
+        told = large if np.isfinite(column[worst]) else f"a number that is not finite: {column[worst]:g} {where}"
         raise RuleError(f"the reward '{name}' of '{seat.plan.name}' gave {told}", rule)

@@ -53,10 +53,10 @@ class Respawn(Stage):
     def see(self, crew: Crew, seen: F32, rows: I64) -> None:
         """Look again where an episode begins; what goes on was seen already, before its rules remembered this tick."""
         if not self.world.memories or len(rows) == self.world.arenas:
-            look(crew, seen)
+            look(crew, seen, self.world, begins=True)
             return
         fresh = np.empty_like(seen)
-        look(crew, fresh)
+        look(crew, fresh, self.world, begins=True)
         again = (len(crew.seats), self.world.arenas, -1)
         seen.reshape(again)[:, rows] = fresh.reshape(again)[:, rows]
 

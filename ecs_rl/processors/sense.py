@@ -8,7 +8,7 @@ import numpy as np
 
 from ecs_rl.arrays import F32
 from ecs_rl.components import NextObservation
-from ecs_rl.processors.base import Stage
+from ecs_rl.processors.base import Stage, when
 from ecs_rl.scene.checks import RuleError
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ class Sense(Stage):
     def run(self) -> None:
         """Fill the next observations of all policies."""
         for crew, seen in self.crews:
-            look(crew, seen.value)
+            look(crew, seen.value, self.world)
 
 
-def look(crew: Crew, out: F32) -> None:
+def look(crew: Crew, out: F32, world: World, *, begins: bool = False) -> None:
     """Let every agent of a policy see, each into its own rows of (rows, numbers)."""
     with np.errstate(over="ignore"):  # refused here, by name
         for seat in crew.seats:
@@ -39,13 +39,16 @@ def look(crew: Crew, out: F32) -> None:
                 first = last
         sound = np.isfinite(out.sum())
     if not sound:
-        refuse(crew, out)
+        refuse(crew, out, world, begins=begins)
 
 
-def refuse(crew: Crew, out: F32) -> None:
+def refuse(crew: Crew, out: F32, world: World, *, begins: bool) -> None:
     """Name the number that is not finite; nothing of the physics is, so it is a sensor of the scene's own."""
-    bad = np.flatnonzero(~np.isfinite(out).all(axis=0))
+    bad = np.argwhere(~np.isfinite(out))
     if len(bad):  # a sum of finite numbers can overflow
-        sensors = [(name, sensor) for sensor in crew.seats[0].plan.sees for name in sensor.names]
-        name, sensor = sensors[bad[0]]
-        raise RuleError(f"the sensor '{name}' gave a number that is not finite", sensor)
+        row, number = bad[0].tolist()
+        seat = next(seat for seat in crew.seats if row < seat.rows.stop)
+        name, sensor = [(name, sensor) for sensor in seat.plan.sees for name in sensor.names][number]
+        arena = row - seat.rows.start
+        where = when(world, arena, judged=begins)
+        raise RuleError(f"the sensor '{name}' gave a number that is not finite: {out[row, number]:g} {where}", sensor)
