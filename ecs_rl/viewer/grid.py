@@ -31,7 +31,7 @@ from ecs_rl.viewer.palette import (
     role_colour,
 )
 from ecs_rl.viewer.text import SMALL
-from ecs_rl.viewer.view import GridRole, GridView, Point
+from ecs_rl.viewer.view import GridRole, GridView, Point, in_drawing_order
 
 GAP = 4
 STRIP = 4
@@ -107,8 +107,8 @@ class Grid:
         self._keep(area.size, view, places, camera)
         surface.blit(self._still, area)
         grown = _grown([_placed(role) for role in view.roles], view, camera.zoom, places.height)
-        for number, (role, placed) in enumerate(zip(view.roles, grown, strict=True)):
-            _draw_role(target, placed, role.colour or role_colour(number), places, camera)
+        for number, role in in_drawing_order(view.roles):
+            _draw_role(target, grown[number], role.colour or role_colour(number), places, camera)
         _tell(target, view, places, kit)
 
     def _keep(self, size: tuple[int, int], view: GridView, places: Cells, camera: Camera) -> None:

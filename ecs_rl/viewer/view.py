@@ -6,8 +6,9 @@ and it is not drawn anew.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,12 @@ from ecs_rl.viewer.palette import Colour
 Point = tuple[float, float]
 Tone = Literal["plain", "good", "bad", "warn"]
 NO_POINTS: F64 = np.zeros((0, 2))
+R = TypeVar("R")
+
+
+def in_drawing_order(roles: Sequence[R]) -> Iterable[tuple[int, R]]:
+    """Yield roles with their numbers in the order to draw them: what is spawned later lies on top."""
+    return enumerate(roles)
 
 
 @dataclass(frozen=True)
