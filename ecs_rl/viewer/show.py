@@ -298,7 +298,7 @@ class Show:
     # --- what the world's render stage calls --------------------------------------------------------------------------
 
     def _look(self) -> None:
-        self.reader.follow(self.arena)
+        self.reader.follow(self.arena, held=self.hand.role is not None)
         self.mind.saw(self.arena)
         if self.world.one(Ending).ended[self.arena]:
             self._end()
