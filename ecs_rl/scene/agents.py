@@ -50,7 +50,8 @@ def plan_of(name: str, policy: str, *, sees: object, does: object, earns: object
         raise SceneError("an agent cannot be named 'end': that is what the ends of episodes are told by")
     if not isinstance(does, (Choice, Levers)):
         raise SceneError(f"does must be a Choice(...) or Levers(...) of effects, not {shown(does)}")
-    seen, earned, ended = _sensors(sees), _rules("earns", "reward", earns), _rules("ends", "end", ends or {})
+    seen, earned = _sensors(sees), _rules("earns", "reward", earns)
+    ended = _rules("ends", "end", {} if ends is None else ends)
     if not seen or not earned:
         raise SceneError(f"the agent '{name}' needs something to see and something to earn")
     rewards = {told: _reward(f"the reward '{told}'", rule) for told, rule in earned.items()}

@@ -89,6 +89,7 @@ MISTAKES = [
         "ends={'out': 2.0},",
         "the end 'out' must be a rule such as `beyond(X(cart), 2.0)`",
     ),
+    ("ends in an empty list", ENDS, "ends=[],", "ends must be a dict of names and rules, not []"),
     ("actions in a list", DOES, "does=[Push(disc, 1.0), Push(disc, -1.0)],", "effects, not [Push(...), Push(...)]"),
     ("an option in a list", DOES, "does=Levers(x=[Push(disc, 1.0)]),", "[Push(...)]: several go into a tuple"),
     ("an effect without a name", DOES, "does=Levers(Push(disc, 1.0)),", "each effect in Levers needs a name"),
