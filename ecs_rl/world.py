@@ -33,12 +33,13 @@ from ecs_rl.components import (
 from ecs_rl.ecs import Context, Runner
 from ecs_rl.ecs.component import allocate, columns_of, live
 from ecs_rl.ecs.context import Columns
-from ecs_rl.errors import RuleError, SceneError
+from ecs_rl.errors import SceneError
 from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.respawn import Respawn
-from ecs_rl.scene.arena import AgentSpec, Arena, Scene
+from ecs_rl.scene.agents import AgentSpec
+from ecs_rl.scene.arena import Arena, Scene
 from ecs_rl.scene.chance import episode_keys
-from ecs_rl.scene.checks import given
+from ecs_rl.scene.checks import tried
 from ecs_rl.scene.effects import Choice
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.sensors import Sensor
@@ -224,15 +225,10 @@ class World(Context):
         self.start_over()
         with blaming(self.scene.file):
             for agent in self.arena.agents:
-                for kind, rules in (("reward", agent.earns), ("end", agent.ends)):
-                    for name, rule in rules.items():
-                        value = given(rule)
-                        if value.shape not in ((), (self.arenas,)) or value.dtype.kind not in "biuf":
-                            told = f"the {kind} '{name}' must give one number per arena, not {value.shape}"
-                            raise RuleError(f"{told} of {value.dtype}", rule)
-                        if kind == "end" and value.dtype != bool:
-                            told = f"the end '{name}' must give true or false, not {value.dtype}"
-                            raise RuleError(f"{told}: compare it with something, as `beyond` does", rule)
+                for name, rule in agent.earns.items():
+                    tried(f"the reward '{name}'", rule, self.arenas)
+                for name, rule in agent.ends.items():
+                    tried(f"the end '{name}'", rule, self.arenas, truth=True)
 
     # --- running ----------------------------------------------------------------------------------------------------
 
@@ -294,6 +290,11 @@ class World(Context):
     def drive(self, policy: str, decide: DecideAction) -> None:
         """Let a function decide for a policy from now on."""
         self.policies[policy] = decide
+
+    def when(self, arena: int, *, judged: bool = False) -> str:
+        """Return in which arena, and at which tick of its episode, something went wrong; `judge` counts the tick."""
+        tick = int(self.one(Clock).tick[arena]) + (0 if judged else 1)
+        return f"in arena {arena} at tick {tick} of its episode"
 
     def return_of(self, arena: int) -> float:
         """Return what an arena's running episode has earned so far: the mean over its agents."""

@@ -108,6 +108,10 @@ class Context:
             found: tuple[object, ...] = esper.components_for_entity(entity)
             yield from ((name, made) for made in sorted(found, key=_kind_name))
 
+    def when(self, arena: int) -> str:
+        """Return in which arena and when something went wrong."""
+        return f"in arena {arena} at tick {self.ticks}"
+
     # --- columns ----------------------------------------------------------------------------------------------------
 
     def reset(self, rows: I64, uniform: F64, first_slot: dict[str, int]) -> None:

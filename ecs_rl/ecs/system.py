@@ -194,8 +194,9 @@ class SystemStage(Stage):
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):  # a sum of finite numbers can overflow
             arena, told = int(bad[0][0]), array[tuple(bad[0])]
-            where = f"in arena {arena} at tick {self.context.ticks}"
-            raise RuleError(f"the system '{self.system.name}' made {key} {told} {where}", self.system.run)
+            raise RuleError(
+                f"the system '{self.system.name}' made {key} {told} {self.context.when(arena)}", self.system.run
+            )
 
     def check_reads(self) -> None:
         """Refuse a look at a column that was not declared; for debug runs, in which looks are noted."""

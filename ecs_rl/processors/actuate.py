@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ecs_rl.components import Force
 from ecs_rl.ecs import Stage
+from ecs_rl.errors import RuleError
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
@@ -17,7 +20,8 @@ class Actuate(Stage):
     def __init__(self, world: World) -> None:
         self.slots = [(world.action_of(batch), slot) for batch in world.batches for slot in batch.slots]
         self.effects = [effect for _, slot in self.slots for effect in slot.spec.does.effects]
-        self.dt, self.force = world.scene.dt, world.physics.force
+        self.world, self.dt, self.force = world, world.scene.dt, world.physics.force
+        self.flat = self.force.reshape(-1)
         moved = {role.name for effect in self.effects for role in effect.roles()}
         self.open = [v for name, kind, views in world.exposed if kind is Force and name in moved for v in views]
 
@@ -30,5 +34,21 @@ class Actuate(Stage):
             view.setflags(write=True)
         for effect in self.effects:
             effect.apply(self.dt)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
+            sound = np.isfinite(self.flat.dot(self.flat))
+        if not sound:
+            self._refuse()
         for view in self.open:
             view.setflags(write=False)
+
+    def _refuse(self) -> None:
+        """Name the effect whose force is not finite, by trying each alone."""
+        for effect in self.effects:
+            self.force.fill(0.0)
+            effect.apply(self.dt)
+            bad = np.argwhere(~np.isfinite(self.force))
+            if len(bad):  # squares of finite numbers can overflow
+                axis, role, arena = bad[0].tolist()
+                told = f"{'torque' if axis == 2 else 'force'} on '{self.world.arena.roles[role].name}'"
+                gave = f"{self.force[axis, role, arena]:g} {self.world.when(arena)}"
+                raise RuleError(f"{type(effect).__name__} gave a {told} that is not finite: {gave}", effect)

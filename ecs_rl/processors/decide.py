@@ -33,7 +33,7 @@ class Decide(Stage):
             decision = self.world.policies[batch.name](observation.value, state.value)
             if not isinstance(decision, Decision):
                 decision = Decision(decision)
-            check_action(batch, decision.action)
+            check_action(batch, decision.action, self.world)
             action.value, action.extras = decision.action, decision.extras
             if decision.state is not None:
                 state.value = decision.state
@@ -41,7 +41,7 @@ class Decide(Stage):
             self.log.actions.append(tuple(_small(action.value) for *_, action in self.batches))
 
 
-def check_action(batch: PolicyBatch, action: Any) -> None:
+def check_action(batch: PolicyBatch, action: Any, world: World) -> None:
     """Refuse a wrong shape, a choice that is not there, and what is not a finite number."""
     names, rows = batch.spec.actions.names, batch.rows
     if not isinstance(action, np.ndarray):
@@ -55,7 +55,10 @@ def check_action(batch: PolicyBatch, action: Any) -> None:
     if action.shape != (rows, len(names)) or action.dtype.kind != "f":
         raise ActionError(f"policy '{batch.name}' must set ({rows}, {len(names)}) levers, not {_told(action)}")
     if not np.isfinite(action).all():
-        raise ActionError(f"policy '{batch.name}' set a lever to something that is not a finite number")
+        row, number = np.argwhere(~np.isfinite(action))[0].tolist()
+        slot, arena = batch.slots[row // world.arenas], row % world.arenas
+        told = f"the lever '{names[number]}' of '{slot.spec.name}' to {action[row, number]:g}"
+        raise ActionError(f"policy '{batch.name}' set {told}, not a finite number, {world.when(arena)}")
 
 
 def _told(action: NDArray[Any]) -> str:

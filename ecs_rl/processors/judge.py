@@ -12,6 +12,7 @@ from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward, Terms
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
+from ecs_rl.scene.quotes import form
 from ecs_rl.scene.sensors import Rule
 
 if TYPE_CHECKING:
@@ -101,9 +102,10 @@ class Judge(Stage):
         column = terms[:, arena]
         worst = int(np.argmax(np.where(np.isfinite(column), np.abs(column), np.inf)))
         name, rule = list(slot.spec.earns.items())[worst]
-        large = ", too large to learn from" if np.isfinite(column[worst]) else ""
-        where = f"in arena {arena} at tick {self.world.ticks}"
-        raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {column[worst]:g} {where}{large}", rule)
+        where = self.world.when(arena, judged=True)
+        large = f"{column[worst]:g}, too large to learn from, {where}"
+        told = large if np.isfinite(column[worst]) else f"a number that is not finite: {column[worst]:g} {where}"
+        raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {told}", rule)
 
 
 def replace(there: Finished, new: Finished) -> None:
@@ -118,5 +120,4 @@ def fill(row: NDArray[Any], kind: str, name: str, rule: Rule) -> None:
     try:
         row[...] = value
     except (TypeError, ValueError, OverflowError):
-        form = getattr(value, "shape", type(value).__name__)
-        raise RuleError(f"the {kind} '{name}' must give one number per arena, not {form}", rule) from None
+        raise RuleError(f"the {kind} '{name}' must give one number per arena, not {form(value)}", rule) from None

@@ -46,7 +46,7 @@ class Respawn(Stage):
         self.physics.place(rows, drawn)
         self.world.begin(rows, drawn)
         for (before, _, slots), sight in zip(self.batches, self.fresh, strict=True):
-            sight.look()
+            sight.look(begins=True)
             arenas = (slots, self.world.arenas, -1)
             before.reshape(arenas)[:, rows] = sight.out.reshape(arenas)[:, rows]
         for state, slots in self.states:

@@ -40,21 +40,21 @@ class Sight:
                 self.parts.append((sensor.write, out[slot.rows, first:last]))
                 first = last
 
-    def look(self) -> None:
-        """Let every sensor write its numbers, and refuse what is not finite."""
+    def look(self, *, begins: bool = False) -> None:
+        """Let every sensor write its numbers, and refuse what is not finite; `begins`: the episodes have just begun."""
         with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
             for write, part in self.parts:
                 write(part)
             sound = np.isfinite(self.flat.dot(self.flat))
         if not sound:
-            self.refuse()
+            self.refuse(begins=begins)
 
-    def refuse(self) -> None:
+    def refuse(self, *, begins: bool) -> None:
         """Name the number that is not finite; nothing of the physics is, so it is a sensor of the scene's own."""
         bad = np.argwhere(~np.isfinite(self.out))
         if len(bad):  # squares of finite numbers can overflow
             row, number = bad[0].tolist()
             slot, arena = self.batch.slots[row // self.world.arenas], row % self.world.arenas
             name, sensor = [(name, sensor) for sensor in slot.spec.sees for name in sensor.names][number]
-            where = f"in arena {arena} at tick {self.world.ticks}"
-            raise RuleError(f"the sensor '{name}' gave {self.out[row, number]} {where}", sensor)
+            told = f"a number that is not finite: {self.out[row, number]:g} {self.world.when(arena, judged=begins)}"
+            raise RuleError(f"the sensor '{name}' gave {told}", sensor)

@@ -14,12 +14,14 @@ from ecs_rl.arrays import F64
 from ecs_rl.ecs.component import check_template, is_component, new_handle
 from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import SceneError, nearest
+from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, finite, named, not_negative, plain, point
+from ecs_rl.scene.checks import Point, finite, named, not_negative, plain, point, whole
 from ecs_rl.scene.effects import Choice, Levers, Motor
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Body, Disc, Polygon, Shape, Start, moment_of
+from ecs_rl.scene.quotes import shown
 from ecs_rl.scene.roles import Draw, Number, Role
 from ecs_rl.scene.rules import Remembering
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, Touching
@@ -49,23 +51,6 @@ class Terrain:
     draws: int
     friction: float
     elasticity: float
-
-
-@dataclass(frozen=True)
-class AgentSpec:
-    """One agent of the arena: what it sees, does and earns, and the rules that end the episode."""
-
-    name: str
-    policy: str
-    sees: tuple[Sensor, ...]
-    does: Choice | Levers
-    earns: Mapping[str, Rule]
-    ends: Mapping[str, Rule]
-
-    @property
-    def observation_names(self) -> tuple[str, ...]:
-        """The name of each number that the agent sees."""
-        return tuple(name for sensor in self.sees for name in sensor.names)
 
 
 @dataclass
@@ -101,16 +86,20 @@ class Arena:
         own = tuple(part for part in parts if is_component(part) and not isinstance(part, type))
         for part in parts:
             if not isinstance(part, (Body, Disc, Polygon, Start, Look)) and part not in own:
-                raise SceneError(f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {part!r}")
+                raise SceneError(
+                    f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {shown(part)}"
+                )
         self._check_parts(name, own)
         bodies = [part for part in parts if isinstance(part, Body)] or [Body()]
         starts = [part for part in parts if isinstance(part, Start)] or [Start()]
         looks = [part for part in parts if isinstance(part, Look)]
         shapes: tuple[Shape, ...] = tuple(part for part in parts if isinstance(part, (Disc, Polygon)))
-        if len(bodies) > 1 or len(starts) > 1 or not shapes:
-            raise SceneError(f"'{name}' needs one Body, one Start and at least one shape such as Box or Disc")
-        if len(looks) > 1:
-            raise SceneError(f"'{name}' has {len(looks)} looks: say all of it in one Look")
+        for kind, plural in ((Body, "bodies"), (Start, "starts"), (Look, "looks")):
+            several = sum(isinstance(part, kind) for part in parts)
+            if several > 1:
+                raise SceneError(f"'{name}' has {several} {plural}: say all of it in one {kind.__name__}(...)")
+        if not shapes:
+            raise SceneError(f"'{name}' needs at least one shape, such as Box(0.5, 0.3) or Disc(0.2)")
         look = looks[0] if looks else None
         if look and self.file:
             sprite_file(look, self)  # refused here, in the line that spawns, if there is no such file
@@ -134,6 +123,8 @@ class Arena:
     def join(self, *joints: Joint) -> None:
         """Hold roles together; joined roles do not collide with each other."""
         for joint in joints:
+            if not isinstance(joint, Joint):
+                raise SceneError(f"an arena is joined by joints, as in arena.join(Pivot(a, b)), not by {shown(joint)}")
             if joint.a is joint.b or joint.b is self.ground:
                 raise SceneError(f"a {type(joint).__name__} joins a role or the ground to another role, in this order")
             if isinstance(joint, Pivot) and joint.a is not self.ground and joint.a.number > joint.b.number:
@@ -157,6 +148,9 @@ class Arena:
     ) -> None:
         """Add a line of ground that each episode shapes anew: `rule` turns (arenas, draws) into (arenas, points, 2)."""
         not_negative("a terrain's friction", friction), not_negative("a terrain's elasticity", elasticity)
+        whole("the points of a terrain", points, 2), whole("the draws of a terrain", draws, 0)
+        if not callable(rule):
+            raise SceneError(f"a terrain is shaped by a function of its draws, not by {shown(rule)}")
         tried = np.asarray(rule(np.full((3, draws), 0.5)))
         if tried.shape != (3, points, 2) or not np.isfinite(tried).all():
             raise SceneError(f"a terrain of {points} points must give finite (arenas, {points}, 2), not {tried.shape}")
@@ -164,7 +158,10 @@ class Arena:
 
     def random(self, name: str, spread: Spread) -> Draw:
         """Return a number that each episode draws anew, for use in rules: `wind.value` is (arenas,)."""
-        return self._number(Draw(named("a random number", name), spread))
+        named("a random number", name)
+        if not isinstance(spread, Spread):
+            raise SceneError(f"'{name}' is drawn from a spread such as jitter(1.0), not {shown(spread)}")
+        return self._number(Draw(name, spread))
 
     def number(self, name: str, start: float | Spread | Rule = 0.0) -> Number:
         """Return a number of the arena that systems change, such as a score: `got.value` is (arenas,)."""
@@ -173,7 +170,9 @@ class Arena:
     def add(self, part: C) -> C:
         """Give the arena itself a component; return its handle."""
         if not is_component(part) or isinstance(part, type):
-            raise SceneError(f"an arena takes an instance of a @component, as in `arena.add(Wind())`, not {part!r}")
+            raise SceneError(
+                f"an arena takes an instance of a @component, as in `arena.add(Wind())`, not {shown(part)}"
+            )
         self._check_parts("the arena", (*self.parts, part))
         self.parts.append(part)
         handle = self.handles[type(part)] = new_handle(type(part))
@@ -223,10 +222,12 @@ class Arena:
 
     def use(self, rule: Sensor | Remembering) -> Sensor | Remembering:
         """Make a sensor or a remembering rule known that is only read inside other rules; returns it."""
-        inner = rule.read if isinstance(rule, Sensor) else rule.rule
+        if not isinstance(rule, (Sensor, Remembering)):
+            raise SceneError(f"arena.use takes a sensor, Progress or Lasting; {shown(rule)} needs no use")
+        inner = getattr(rule, "read" if isinstance(rule, Sensor) else "rule", None)
         if isinstance(inner, (Sensor, Remembering)):
             self.use(inner)
-        if rule not in self.used:
+        if not any(rule is other for other in self.used):  # a sensor of the scene's own may equal another
             self.used.append(rule)
             if isinstance(rule, Remembering):
                 rule.known = True
@@ -244,19 +245,12 @@ class Arena:
     ) -> AgentSpec:
         """Add an agent; agents of the same policy must see and do alike, and learn together."""
         plain("an agent", name), plain("a policy", policy)
-        _fit(name, sees, does, earns, ends)
         if any(agent.name == name for agent in self.agents):
             raise SceneError(f"there is an agent '{name}' already: give this one another name")
-        if not sees or not earns:
-            raise SceneError(f"the agent '{name}' needs something to see and something to earn")
-        plan = AgentSpec(name, policy, tuple(sees), does, {k: _rule(k, v) for k, v in earns.items()}, dict(ends or {}))
-        _tell_rays_apart(plan)
-        twice = [seen for seen in plan.observation_names if plan.observation_names.count(seen) > 1]
-        if twice:
-            raise SceneError(f"'{name}' sees '{twice[0]}' twice: each number that is seen needs a name of its own")
-        taken = {effect for agent in self.agents for effect in agent.does.effects}
-        if taken & set(plan.does.effects):
-            raise SceneError(f"'{name}' must have effects of its own, not those of another agent")
+        plan = plan_of(name, policy, sees=sees, does=does, earns=earns, ends=ends)
+        check_effects(plan, self.agents, self.roles, self.ground)
+        first = next((other for other in self.agents if other.policy == policy), plan)
+        check_alike(plan, first)
         for item in (*plan.sees, *plan.earns.values(), *plan.ends.values()):
             if isinstance(item, (Sensor, Remembering)):
                 self.use(item)
@@ -267,16 +261,6 @@ class Arena:
         """Check what can only be seen once everything is there."""
         if not self.agents:
             raise SceneError("a scene needs at least one agent: call arena.agent(...)")
-        for plan in self.agents:
-            first = next(other for other in self.agents if other.policy == plan.policy)
-            same = len(first.observation_names) == len(plan.observation_names) and _alike(first.does, plan.does)
-            if not same:
-                raise SceneError(f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike")
-            for effect in plan.does.effects:
-                if any(role not in self.roles and role is not self.ground for role in effect.roles()):
-                    raise SceneError(f"'{plan.name}' works on a role of another arena")
-                if effect.role is self.ground:
-                    raise SceneError(f"'{plan.name}' works on the ground, which never moves")
         self.ground.number = len(self.roles)
         if self.memories:
             kinds = {memory.kind for memory in self.memories}
@@ -337,57 +321,12 @@ class Arena:
         return any(isinstance(sensor, Touching) for sensor in self.used)
 
 
-def _fit(name: str, sees: object, does: object, earns: object, ends: object) -> None:
-    """Refuse an agent made of the wrong things, by what is expected in their place."""
-    if name == "end":
-        raise SceneError("an agent cannot be named 'end': that is what the ends of episodes are told by")
-    if not isinstance(sees, (list, tuple)):
-        raise SceneError(f"sees must be a list of sensors, as in `sees=[X(cart)]`, not {sees!r}")
-    for sensor in sees:
-        if not isinstance(sensor, Sensor):
-            raise SceneError(f"sees must be made of sensors such as X(cart), not of {sensor!r}")
-    if not isinstance(does, (Choice, Levers)):
-        raise SceneError(f"does must be a Choice(...) or Levers(...) of effects, not {does!r}")
-    for what, kind, rules in (("earns", "reward", earns), ("ends", "end", {} if ends is None else ends)):
-        if not isinstance(rules, Mapping):
-            raise SceneError(f"{what} must be a dict of names and rules, not {rules!r}")
-        for told in rules:
-            if named(f"each {kind}", told).startswith("end/"):
-                raise SceneError(f"the name of a {kind} must not begin with 'end/', as '{told}' does")
-    for told, rule in ends.items() if isinstance(ends, Mapping) else ():
-        if not callable(rule):
-            raise SceneError(f"the end '{told}' must be a rule such as `beyond(X(cart), 2.0)`, not {rule!r}")
-
-
-def _rule(name: str, value: Rule | float) -> Rule:
-    if callable(value):
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise SceneError(f"the reward '{name}' must be a number or a rule, not {value!r}")
-    return Constant(float(value))
-
-
 def _tell_rays_apart(plan: AgentSpec) -> None:
     """Let the numbers of a role's rays go on from one fan of rays to the agent's next."""
     after: dict[Role, int] = {}
     for sensor in plan.sees:
         if isinstance(sensor, Rays):
             after[sensor.role] = sensor.count_from(after.get(sensor.role, 0))
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A rule that always gives the same number."""
-
-    value: float
-
-    def __call__(self) -> float:
-        """Return the number."""
-        return self.value
-
-
-def _alike(one: Choice | Levers, other: Choice | Levers) -> bool:
-    return type(one) is type(other) and len(one.names) == len(other.names)
 
 
 Recipe = dict[str, object]
@@ -424,24 +363,22 @@ class Scene:
 
     def __post_init__(self) -> None:
         if not isinstance(self.about, str):
-            raise SceneError(f"about must be a text, not {self.about!r}")
+            raise SceneError(f"about must be a text, not {shown(self.about)}")
         if self.solved_at is not None:
             finite("solved_at", self.solved_at)
-        for what, value in (("max_ticks", self.max_ticks), ("substeps", self.substeps)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise SceneError(f"{what} must be a whole number of at least 1, not {value!r}")
+        whole("max_ticks", self.max_ticks, 1), whole("substeps", self.substeps, 1)
         for what, number in (("dt", self.dt), ("extent", self.extent)):
             if not (isinstance(number, (int, float)) and 0 < number < float("inf")):
-                raise SceneError(f"{what} must be a finite number above zero, not {number!r}")
+                raise SceneError(f"{what} must be a finite number above zero, not {shown(number)}")
         point("gravity", self.gravity)
         if not isinstance(self.recipes, Mapping):
-            raise SceneError(f"recipes must be a dict of agents and their recipes, not {self.recipes!r}")
+            raise SceneError(f"recipes must be a dict of agents and their recipes, not {shown(self.recipes)}")
         for agent, recipe in self.recipes.items():
             if agent not in ("ppo", "dqn", "sac"):
                 known = nearest(str(agent), ("ppo", "dqn", "sac"))
                 raise SceneError(f"a recipe for an unknown agent '{agent}': {known}")
             if not isinstance(recipe, dict):
-                raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {recipe!r}")
+                raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {shown(recipe)}")
 
     def describe(self) -> Arena:
         """Return a new description of one arena, with handles of its own."""

@@ -6,6 +6,7 @@ A motor is a joint of the physics; what a policy says reaches only its rate, whi
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import Point, finite, not_negative, point
-from ecs_rl.scene.roles import Role, _not_yet
+from ecs_rl.scene.quotes import shown
+from ecs_rl.scene.roles import Role, _not_yet, is_role
 
 
 @dataclass(eq=False)
@@ -24,6 +26,9 @@ class Effect:
 
     role: Role
     _amount: F64 | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        is_role(f"a {type(self).__name__} works on", self.role)
 
     def bind(self, amount: F64) -> None:
         """Give the handle its column."""
@@ -53,6 +58,7 @@ class Push(Effect):
     y: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         finite("a push", self.x), finite("a push", self.y)
 
     def apply(self, dt: float) -> None:
@@ -73,6 +79,7 @@ class Thrust(Effect):
     at: Point = (0.0, 0.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         finite("a thrust", self.x), finite("a thrust", self.y), point("a thrust's point", self.at)
 
     def apply(self, dt: float) -> None:
@@ -97,6 +104,7 @@ class Twist(Effect):
     torque: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         finite("a torque", self.torque)
 
     def apply(self, dt: float) -> None:
@@ -117,6 +125,8 @@ class Motor(Effect):
     _rate: F64 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        is_role("a Motor turns against", self.base)
         finite("a motor's speed", self.speed), not_negative("a motor's strength", self.strength)
         if all(side.body is None or not side.body.spins for side in self.roles()):
             raise SceneError(f"neither '{self.role.name}' nor '{self.base.name}' can spin: a motor has nothing to turn")
@@ -142,20 +152,52 @@ def _listed(effects: Effects) -> tuple[Effect, ...]:
     listed = effects if isinstance(effects, tuple) else () if effects is None else (effects,)
     for effect in listed:
         if not isinstance(effect, Effect):
-            raise SceneError(f"an action is made of effects such as Push or Thrust, not of {effect!r}")
+            several = ": several go into a tuple, (one, other)" if isinstance(effect, list) else ""
+            raise SceneError(f"an action is made of effects such as Push or Thrust, not of {shown(effect)}{several}")
+        _sound(effect)
     return listed
+
+
+def _sound(effect: Effect) -> None:
+    """Refuse an effect of the scene's own that lacks what every effect needs."""
+    kind = type(effect).__name__
+    if getattr(effect.apply, "__func__", None) is Effect.apply:
+        cure = "take Push, Thrust, Twist or Motor" if kind == "Effect" else f"give {kind} a method apply(self, dt)"
+        raise SceneError(f"{kind} does not say how it works: {cure}")
+    try:
+        inspect.signature(effect.apply).bind(0.02)
+    except TypeError:
+        raise SceneError(f"{kind}.apply must take the length of a tick: write def apply(self, dt)") from None
+    if not hasattr(effect, "role"):
+        raise SceneError(f"{kind} has no role: call super().__init__(role) in {kind}.__init__, before anything else")
+    for role in effect.roles():
+        is_role(f"{kind} works on", role)
+
+
+def _controls(kind: str, given: tuple[Any, ...], named: dict[str, Effects]) -> dict[str, tuple[Effect, ...]]:
+    """Return what each option or lever works, or refuse one without a name."""
+    if given:
+        raise SceneError(f"each effect in {kind} needs a name, as in {kind}(push=...), not {shown(given[0])} alone")
+    return {name: _listed(effects) for name, effects in named.items()}
+
+
+def _distinct(controls: dict[str, tuple[Effect, ...]]) -> tuple[tuple[Effect, ...], F64]:
+    """Return every effect once, and (controls, effects) which control works which of them."""
+    effects = tuple({id(effect): effect for listed in controls.values() for effect in listed}.values())
+    # By identity: an effect of the scene's own may be a dataclass that equals another.
+    table = [[float(any(e is other for other in listed)) for e in effects] for listed in controls.values()]
+    return effects, np.array(table)
 
 
 class Choice:
     """The agent picks one of the named options; each is an effect, several in a tuple, or None for doing nothing."""
 
-    def __init__(self, **options: Effects) -> None:
+    def __init__(self, *unnamed: Any, **options: Effects) -> None:
+        controls = _controls("Choice", unnamed, options)
         if len(options) < 2:
             raise SceneError("a choice needs at least two options")
         self.names = tuple(options)
-        chosen = [_listed(option) for option in options.values()]
-        self.effects = tuple(dict.fromkeys(effect for option in chosen for effect in option))
-        self.table = np.array([[float(e in option) for e in self.effects] for option in chosen])
+        self.effects, self.table = _distinct(controls)
         """(options, effects) Which option works which effect."""
 
     def work(self, action: NDArray[Any], amounts: F64) -> None:
@@ -166,13 +208,12 @@ class Choice:
 class Levers:
     """The agent sets each named lever between -1 and 1; a lever works one effect, or several in a tuple."""
 
-    def __init__(self, **levers: Effects) -> None:
+    def __init__(self, *unnamed: Any, **levers: Effects) -> None:
+        controls = _controls("Levers", unnamed, levers)
         if not levers:
             raise SceneError("levers need at least one effect")
         self.names = tuple(levers)
-        chosen = [_listed(lever) for lever in levers.values()]
-        self.effects = tuple(dict.fromkeys(effect for lever in chosen for effect in lever))
-        self.table = np.array([[float(e in lever) for e in self.effects] for lever in chosen])
+        self.effects, self.table = _distinct(controls)
         """(levers, effects) Which lever works which effect."""
 
     def work(self, action: NDArray[Any], amounts: F64) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import Point, finite, not_negative, point
-
-if TYPE_CHECKING:
-    from ecs_rl.scene.roles import Role
+from ecs_rl.scene.roles import Role, is_role
 
 
 @dataclass(frozen=True)
@@ -23,6 +20,7 @@ class Groove:
     at: Point = (0.0, 0.0)
 
     def __post_init__(self) -> None:
+        _two_roles(self)
         for value in (self.start, self.end, self.at):
             point("a groove's point", value)
         if self.start == self.end:
@@ -39,6 +37,7 @@ class Pivot:
     hinge: Point = (0.0, 0.0)
 
     def __post_init__(self) -> None:
+        _two_roles(self)
         point("a pivot's `at`", self.at)
         point("a pivot's `hinge`", self.hinge)
 
@@ -53,6 +52,7 @@ class TurnLimit:
     high: float
 
     def __post_init__(self) -> None:
+        _two_roles(self)
         if finite("a turn limit", self.low) > finite("a turn limit", self.high):
             raise SceneError(f"a turn limit goes from low to high, not from {self.low} to {self.high}")
 
@@ -68,6 +68,7 @@ class TurnSpring:
     damping: float
 
     def __post_init__(self) -> None:
+        _two_roles(self)
         finite("a spring's rest angle", self.rest)
         not_negative("a spring's stiffness", self.stiffness)
         not_negative("a spring's damping", self.damping)
@@ -86,11 +87,17 @@ class Spring:
     hinge: Point = (0.0, 0.0)
 
     def __post_init__(self) -> None:
+        _two_roles(self)
         point("a spring's `at`", self.at)
         point("a spring's `hinge`", self.hinge)
         not_negative("a spring's rest length", self.rest)
         not_negative("a spring's stiffness", self.stiffness)
         not_negative("a spring's damping", self.damping)
+
+
+def _two_roles(joint: Joint) -> None:
+    kind = type(joint).__name__
+    is_role(f"a {kind} joins", joint.a), is_role(f"a {kind} joins", joint.b)
 
 
 Joint = Groove | Pivot | TurnLimit | TurnSpring | Spring

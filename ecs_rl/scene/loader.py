@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import ecs_rl.scene as offered
-from ecs_rl.errors import CommandError, EcsRlError, RuleError, SceneError, nearest
+from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
 from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.blame import lines_in, told
 from ecs_rl.scene.sources import Sources, read_sources
 from ecs_rl.shipped import SCENES, scene_names
 
@@ -45,53 +44,13 @@ def blaming(file: str) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if file and str(error).startswith(file):
             raise  # said already, further in
-        number = _line_in(file, error)
-        if isinstance(error, SceneError) and number is None and file:
+        lines = lines_in(file, error)
+        if isinstance(error, SceneError) and not lines and file:
             raise SceneError(f"{file}: {error}") from error
-        if number is None or (isinstance(error, EcsRlError) and not isinstance(error, SceneError)):
+        if not lines or (isinstance(error, EcsRlError) and not isinstance(error, SceneError)):
             raise
-        raise SceneError(f"{file}, line {number}: {_told(error)}") from error
-
-
-def _told(error: BaseException) -> str:
-    if isinstance(error, EcsRlError):
-        return str(error)
-    if isinstance(error, SystemExit):
-        return "this ends the whole program: a scene must not call exit"
-    message, meant = str(error), _meant(str(error))
-    if meant:  # Python 3.13 has a guess of its own
-        message = re.sub(r"\. Did you mean '\w+'\?$", "", message)
-    return f"{type(error).__name__}: {message}{meant}"
-
-
-def _meant(message: str) -> str:
-    """Return the nearest argument, where something that a scene imports from here was called with an unknown one."""
-    found = re.match(r"(\w+)(?:\.(\w+))?\(\) got an unexpected keyword argument '(\w+)'", message)
-    called = getattr(offered, found[1], None) if found else None
-    if found and found[2] and called is not None:
-        called = getattr(called, found[2], None)
-    if not found or not callable(called):
-        return ""
-    return f": {nearest(found[3], [name for name in inspect.signature(called).parameters if name != 'self'])}"
-
-
-def _line_in(file: str, error: BaseException) -> int | None:
-    if isinstance(error, RuleError):
-        return _line_of(file, error.rule)
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == file]
-    return lines[-1] if lines else None
-
-
-def _line_of(file: str, rule: object, depth: int = 8) -> int | None:
-    """Return the line in which a rule's own function begins, however deep it is wrapped in rules that come with us."""
-    code = getattr(rule, "__code__", None)
-    if code is not None and code.co_filename == file:
-        return int(code.co_firstlineno)
-    cells = [cell.cell_contents for cell in getattr(rule, "__closure__", None) or ()]
-    inner = [*cells, getattr(rule, "rule", None), getattr(rule, "read", None)]
-    found = (_line_of(file, part, depth - 1) for part in inner if callable(part) and depth)
-    return next((line for line in found if line is not None), None)
+        caller = f" (called in line {lines[-2]})" if len(set(lines)) > 1 else ""
+        raise SceneError(f"{file}, line {lines[-1]}: {told(error)}{caller}") from error
 
 
 def load_scene(scene: str) -> Scene:

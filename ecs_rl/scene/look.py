@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.checks import Point, named, point, positive
+from ecs_rl.scene.quotes import shown
 from ecs_rl.shipped import ASSETS
 
 Colour = tuple[int, int, int]
@@ -41,7 +42,7 @@ class Look:
         if self.colour is not None:
             rgb(self.colour)
         if self.sprite is not None and not named("a sprite", self.sprite).lower().endswith(".png"):
-            raise SceneError(f"a sprite must be a PNG file, not {self.sprite!r}")
+            raise SceneError(f"a sprite must be a PNG file, not {shown(self.sprite)}")
         if self.width is not None:
             positive("a sprite's width", self.width)
         placed = point("a sprite's place", self.at) != (0.0, 0.0)
@@ -62,7 +63,7 @@ def rgb(colour: str) -> Colour:
     if isinstance(colour, str) and colour in COLOURS:
         return COLOURS[colour]
     if not isinstance(colour, str) or not re.fullmatch("#[0-9a-fA-F]{6}", colour):
-        raise SceneError(f"a colour must be a name or '#rrggbb', not {colour!r}: {nearest(str(colour), COLOURS)}")
+        raise SceneError(f"a colour must be a name or '#rrggbb', not {shown(colour)}: {nearest(str(colour), COLOURS)}")
     red, green, blue = bytes.fromhex(colour[1:])
     return red, green, blue
 

@@ -9,6 +9,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point, finite, not_negative, point, positive
 from ecs_rl.scene.look import Look
+from ecs_rl.scene.quotes import shown
 
 Chosen = float | Spread
 """A fixed number, or one drawn for each episode."""
@@ -26,6 +27,8 @@ class Body:
 
     def __post_init__(self) -> None:
         positive("a body's mass", self.mass)
+        if self.spins not in (True, False):
+            raise SceneError(f"a body's spins must be True or False, not {shown(self.spins)}")
         not_negative("a body's friction", self.friction)
         not_negative("a body's elasticity", self.elasticity)
 
@@ -53,6 +56,9 @@ class Polygon:
     points: tuple[Point, ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.points, (tuple, list)):
+            raise SceneError(f"a polygon is made of points, as in ((0, 0), (1, 0), (0, 1)), not {shown(self.points)}")
+        object.__setattr__(self, "points", tuple(self.points))
         if len(self.points) < 3:
             raise SceneError(f"a polygon needs at least three points, not {len(self.points)}")
         for at in self.points:

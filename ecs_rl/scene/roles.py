@@ -18,6 +18,7 @@ from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point
 from ecs_rl.scene.look import Colour, Look, rgb
 from ecs_rl.scene.parts import Body, Shape, Start
+from ecs_rl.scene.quotes import shown
 
 C = TypeVar("C")
 
@@ -39,6 +40,13 @@ NOWHERE = Start()
 
 def _not_yet(name: str) -> SceneError:
     return SceneError(f"'{name}' has no numbers before the world runs: read them inside a rule, as in `lambda: ...`")
+
+
+def is_role(what: str, role: object) -> Role:
+    """Return the role, or refuse what is none."""
+    if not isinstance(role, Role):
+        raise SceneError(f"{what} a role, which arena.spawn(...) returns, not {shown(role)}")
+    return role
 
 
 class Role:

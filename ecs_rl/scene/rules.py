@@ -12,6 +12,7 @@ from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.ecs.component import column, component, new_handle, views_of
 from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene.checks import finite, given, ruling
+from ecs_rl.scene.quotes import form
 from ecs_rl.scene.sensors import Column, Rule
 
 
@@ -31,8 +32,7 @@ class Compared:
         try:
             return self.past(value)
         except (TypeError, ValueError):
-            form = getattr(value, "shape", type(value).__name__)
-            told = f"what is compared with {self.limit:g} must be one number per arena, not {form}"
+            told = f"what is compared with {self.limit:g} must be one number per arena, not {form(value)}"
             raise RuleError(told, self) from None
 
     def past(self, value: Column) -> Column:
@@ -172,7 +172,7 @@ class Lasting(Remembering):
 
     def __init__(self, rule: Rule, ticks: int) -> None:
         super().__init__(rule)
-        if ticks < 1:
+        if finite("the ticks of Lasting", ticks) < 1:
             raise SceneError(f"Lasting needs at least one tick, not {ticks}")
         self.ticks = ticks
 

@@ -15,7 +15,8 @@ from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene.checks import finite, named, positive, ruling
-from ecs_rl.scene.roles import Role
+from ecs_rl.scene.quotes import form, shown
+from ecs_rl.scene.roles import Role, is_role
 
 Column = Any
 """(arenas,) numbers or truths, or one for all: whatever numpy takes for that."""
@@ -32,6 +33,9 @@ class Sensor:
 
     def __call__(self) -> Column:
         """Return the unscaled number, (arenas,), or (arenas, numbers) for a sensor of several."""
+        if not hasattr(self, "read"):
+            kind = type(self).__name__
+            raise RuleError(f"{kind} is no rule: call super().__init__(name, rule) in {kind}.__init__ for that", self)
         return self.read()
 
     def bind(self, touch: Touch, ground: Ground) -> None:
@@ -42,17 +46,35 @@ class Sensor:
         value = self.read()
         column = out[:, 0]
         try:
+            if value is None:  # numpy would make NaN of it
+                raise TypeError
             if self.scale == 1.0:
                 column[...] = value
             else:
                 np.multiply(value, self.scale, out=column, casting="unsafe")
-        except ValueError:
-            told = f"the sensor '{self.names[0]}' must give one number per arena, not {np.shape(value)}"
+        except (TypeError, ValueError):
+            told = f"the sensor '{self.names[0]}' must give one number per arena, not {form(value)}"
             raise RuleError(told, self) from None
 
 
+def sound(sensor: Sensor) -> None:
+    """Refuse a sensor of the scene's own that lacks what every sensor needs."""
+    kind, names = type(sensor).__name__, getattr(sensor, "names", None)
+    cure = f"in {kind}.__init__ call super().__init__(name, rule), or set self.names and give {kind} a write(self, out)"
+    if not names:
+        raise SceneError(f"{kind} has no names for what it sees: {cure}")
+    if isinstance(names, str) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise SceneError(f"the names of {kind} must be a tuple of texts, as in ('height',), not {shown(names)}")
+    if getattr(sensor.write, "__func__", None) is not Sensor.write:
+        return
+    if not hasattr(sensor, "read"):
+        raise SceneError(f"{kind} does not say what it sees: {cure}")
+    if len(names) > 1:
+        raise SceneError(f"{kind} has {len(names)} names, but one number: give it a write(self, out) that fills all")
+
+
 def _of(role: Role, name: str, scale: float) -> Sensor:
-    if role.body is None:
+    if is_role("a sensor looks at", role).body is None:
         raise SceneError("the ground never moves: there is nothing to sense")
     return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
 
@@ -106,18 +128,21 @@ class _Several(Sensor):
 
 def Heading(role: Role) -> Sensor:
     """See the role's angle as its sine and cosine, which do not jump after a full turn."""
+    is_role("Heading looks at", role)
     names = (f"{role.name} sin", f"{role.name} cos")
     return _Several(names, lambda: role.heading[:, ::-1])
 
 
 def Toward(role: Role, other: Role, scale: float = 1.0) -> Sensor:
     """See the way from the role to another, along the role's own axes, metres."""
+    is_role("Toward looks from", role), is_role("Toward looks at", other)
     names = (f"{role.name} to {other.name} ahead", f"{role.name} to {other.name} aside")
     return _Several(names, lambda: turned_back(role, other.position - role.position), scale)
 
 
 def Closing(role: Role, other: Role, scale: float = 1.0) -> Sensor:
     """See how fast another role moves against this one, along this one's own axes, metres per second."""
+    is_role("Closing looks from", role), is_role("Closing looks at", other)
     names = (f"{other.name} against {role.name} ahead", f"{other.name} against {role.name} aside")
     return _Several(names, lambda: turned_back(role, other.velocity - role.velocity), scale)
 
@@ -133,6 +158,9 @@ class Touching(Sensor):
     """See whether the role touches another, or anything at all: 1 or 0; as a rule it gives true or false."""
 
     def __init__(self, role: Role, other: Role | None = None) -> None:
+        is_role("Touching looks at", role)
+        if other is not None:
+            is_role("what it touches is", other)
         super().__init__(f"{role.name} touches {other.name if other else 'anything'}", self._touching)
         self.role, self.other = role, other
         self._touch: Touch | None = None
@@ -154,8 +182,10 @@ class Rays(Sensor):
     """See how near things are along rays that turn with the role: 1 touching, 0 nothing within reach."""
 
     def __init__(self, role: Role, angles: tuple[float, ...], reach: float) -> None:
-        super().__init__(f"{role.name} ray", self._nearness)
-        if not angles:
+        super().__init__(f"{is_role('Rays look from', role).name} ray", self._nearness)
+        if np.ndim(angles) != 1:
+            raise SceneError(f"the angles of rays must be a tuple, as in (0.0, 1.57), not {shown(angles)}")
+        if not len(angles):
             raise SceneError("rays need at least one angle")
         self.role, self.reach = role, positive("a ray's reach", reach)
         self.angles = np.array([finite("a ray's angle", angle) for angle in angles])

@@ -16,6 +16,7 @@ from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring
 from ecs_rl.scene.rules import Beyond
 from ecs_rl.scene.sensors import Rays, Sensor
+from ecs_rl.viewer.framing import Outline, framing_of
 from ecs_rl.viewer.shapes import exit_of, near_ground, place, role_looks, size_of
 from ecs_rl.viewer.sprites import load_sprite
 from ecs_rl.viewer.view import (
@@ -60,7 +61,10 @@ class Reader:
                 load_sprite(look.sprite.path)  # one that is no picture is refused before anything is shown
         weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
         self.weight = weight or 1.0
-        self.bounds = bounds_of(self.arena, self.ground.segments)
+        self.framing = framing_of(world, limits_of(self.arena), _rails(self.arena))
+        self._outline = Outline(self.looks)
+        self._ended = -1
+        """Episodes that had ended in all arenas together when the grid's picture was last reconsidered."""
         self._trails: tuple[deque[Point], ...] = tuple(deque(maxlen=TRAIL) for _ in self.arena.roles)
         self._trailing = [self._point_that_trails(look) for look in self.looks]
         self._followed = (-1, -1)
@@ -70,8 +74,14 @@ class Reader:
         self._eased = [0.0] * len(self.effects)
         self._still, self._still_bytes = GroundView(), b""
 
-    def follow(self, arena: int) -> None:
-        """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here."""
+    def follow(self, arena: int, *, held: bool = False) -> None:
+        """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here.
+
+        While a body is `held` by a hand the picture does not widen. -1 follows none: the next begins anew.
+        """
+        if arena < 0:
+            self._followed = (-1, -1)
+            return
         episode = (arena, int(self.clock.episode[arena]))
         self._before, self._now = self._now, self._poses(arena)
         if episode != self._followed:
@@ -79,6 +89,12 @@ class Reader:
             for trail in self._trails:
                 trail.clear()
             self._eased = [0.0] * len(self.effects)
+            self.framing.begin()
+        if held:
+            self.framing.hold()
+        else:
+            here = np.array(self._now)[:, None]
+            self.framing.see(self._outline.reach(here[..., :2], here[..., 2]), self.world.scene.dt)
         strength = zip(self._eased, self._amounts(arena), strict=True)
         self._eased = [e + EASE * (a - e) if math.isfinite(a) else a for e, a in strength]
         for at, trail, (x, y, angle) in zip(self._trailing, self._trails, self._now, strict=True):
@@ -87,8 +103,9 @@ class Reader:
 
     def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: str | None = None) -> StageView:
         """Return an arena as it is, or between the last two ticks of the followed one: `blend` is the share since."""
-        poses, amounts = self._poses(arena), self._amounts(arena)
+        poses, amounts, bounds = self._poses(arena), self._amounts(arena), self.framing.bounds()
         if self._followed[0] == arena and len(self._before) == len(self._now) and blend < 1.0:
+            bounds = self.framing.bounds(blend)
             amounts = [a if abs(a) >= FAINTEST else 0.0 for a in self._eased]
             pairs = zip(self._before, self._now, strict=True)
             poses = [tuple(a + (b - a) * blend for a, b in zip(p, q, strict=True)) for p, q in pairs]  # type: ignore[misc]
@@ -102,13 +119,15 @@ class Reader:
             contacts=tuple(self._contacts(arena, poses)),
             rays=tuple(self._rays(arena, poses)),
             selected=selected,
-            bounds=self.bounds,
+            bounds=bounds,
+            shape=self.framing.shape,
             tick=int(self.clock.tick[arena]),
             caption=caption,
         )
 
-    def grid(self, *, selected: int | None = None, ended: F64 | None = None) -> GridView:
-        """Return all arenas as they are."""
+    def grid(self, *, selected: int | None = None, ended: F64 | None = None, seconds: float | None = None) -> GridView:
+        """Return all arenas as they are, so many seconds after the last look; None if there was none."""
+        self._frame_all(seconds)
         roles = tuple(
             GridRole(role.position.copy(), role.angle.copy(), look.outlines, look.discs, look.colour)
             for role, look in zip(self.arena.roles, self.looks, strict=True)
@@ -116,7 +135,21 @@ class Reader:
         returns = self.terms.total.sum(axis=0)
         fading = np.zeros(self.world.arenas) if ended is None else ended
         rails = _rails(self.arena)
-        return GridView(roles, self.ground.segments.copy(), returns, fading, self.bounds, rails, selected)
+        bounds, shape = self.framing.bounds(), self.framing.shape
+        return GridView(roles, self.ground.segments.copy(), returns, fading, bounds, rails, selected, shape=shape)
+
+    def _frame_all(self, seconds: float | None) -> None:
+        """Make room for all arenas; what was visited counts until each of them has ended so many episodes."""
+        position = np.stack([role.position for role in self.arena.roles])
+        reach = self._outline.reach(position, np.stack([role.angle for role in self.arena.roles]))
+        if seconds is None:
+            self.framing.jump(reach)
+            return
+        ended = int(self.clock.episode.sum())
+        if ended - self._ended >= self.world.arenas:
+            self._ended = ended
+            self.framing.begin()
+        self.framing.see(reach, seconds)
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 
@@ -264,27 +297,3 @@ def limits_of(arena: Arena) -> tuple[float, ...]:
     rules = [rule for plan in arena.agents for rule in plan.ends.values() if isinstance(rule, Beyond)]
     limits = [float(r.limit) for r in rules if isinstance(r.rule, Sensor) and r.rule.names[0] in places and r.limit > 0]
     return (-min(limits), min(limits)) if limits else ()
-
-
-def bounds_of(arena: Arena, segments: F64) -> tuple[Point, Point]:
-    """Return what to show of an arena: its bodies in all their starts, the ground, what hangs in every direction."""
-    starts = np.concatenate([role.position for role in arena.roles])
-    arms = [2 * math.hypot(*joint.hinge) for joint in arena.joints if isinstance(joint, Pivot)]
-    size = max(size_of(role) for role in arena.roles)
-    reach = max([size, *arms]) * 1.25
-    low, high = starts.min(axis=0) - reach, starts.max(axis=0) + reach
-    spans = [segments[:, : len(arena.walls)].reshape(-1, 2)]
-    first = len(arena.walls)
-    for terrain in arena.terrains:  # its ends lie outside, so that it reaches over the edges of the picture
-        last = first + terrain.points - 1
-        spans.append(segments[:, first + 1 : last - 1].reshape(-1, 2))
-        first = last
-    points = np.concatenate(spans)
-    limits = limits_of(arena)
-    if len(points):
-        low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))
-    elif limits:
-        low[0], high[0] = limits[0] - size, limits[1] + size
-    else:
-        low[0], high[0] = min(low[0], -2.2 * reach), max(high[0], 2.2 * reach)
-    return (float(low[0]), float(low[1])), (float(high[0]), float(high[1]))

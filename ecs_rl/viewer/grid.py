@@ -31,7 +31,7 @@ from ecs_rl.viewer.palette import (
     role_colour,
 )
 from ecs_rl.viewer.text import SMALL
-from ecs_rl.viewer.view import GridRole, GridView, Point
+from ecs_rl.viewer.view import GridRole, GridView, Point, in_drawing_order, shape_of
 
 GAP = 4
 STRIP = 4
@@ -101,14 +101,13 @@ class Grid:
         target = part_of(surface, area)
         if target is None or min(area.size) < 8 or not arenas:
             return
-        (x0, y0), (x1, y1) = view.bounds
-        places = cells(area.size, arenas, max(x1 - x0, 1e-6) / max(y1 - y0, 1e-6), kit)
+        places = cells(area.size, arenas, view.shape or shape_of(view.bounds), kit)
         camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - kit.px(STRIP))), margin=1)
         self._keep(area.size, view, places, camera)
         surface.blit(self._still, area)
         grown = _grown([_placed(role) for role in view.roles], view, camera.zoom, places.height)
-        for number, (role, placed) in enumerate(zip(view.roles, grown, strict=True)):
-            _draw_role(target, placed, role.colour or role_colour(number), places, camera)
+        for number, role in in_drawing_order(view.roles):
+            _draw_role(target, grown[number], role.colour or role_colour(number), places, camera)
         _tell(target, view, places, kit)
 
     def _keep(self, size: tuple[int, int], view: GridView, places: Cells, camera: Camera) -> None:

@@ -296,7 +296,7 @@ class LiveEpisode:
     # --- what the world's render stage calls --------------------------------------------------------------------------
 
     def _look(self) -> None:
-        self.reader.follow(self.arena)
+        self.reader.follow(self.arena, held=self.hand.role is not None)
         self.mind.saw(self.arena)
         if self.world.one(EpisodeEnd).ended[self.arena]:
             self._end()

@@ -23,7 +23,7 @@ from ecs_rl.viewer.draw import Tile, rounded
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, TEXT, WARN, YELLOW, Colour, mix, role_colour
 from ecs_rl.viewer.sprites import draw_sprite
 from ecs_rl.viewer.text import LARGE, SMALL
-from ecs_rl.viewer.view import DiscView, Point, RoleView, StageView, Tone
+from ecs_rl.viewer.view import DiscView, Point, RoleView, StageView, Tone, in_drawing_order
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
 WHITE: Colour = (255, 255, 255)
@@ -64,8 +64,7 @@ def draw_stage(
         _under(target, stage, camera, kit)
     for start, end in stage.springs:
         draw_spring(target, camera.pixel(start), camera.pixel(end), kit)
-    for number in range(len(stage.roles) - 1, -1, -1):  # what hangs on a body is behind it
-        role = stage.roles[number]
+    for number, role in in_drawing_order(stage.roles):
         draw_role(target, role, role.colour or role_colour(number), camera, kit, chosen=role.name == stage.selected)
     for hinge in stage.hinges:
         draw_hinge(target, camera.pixel(hinge), camera, kit)

@@ -6,8 +6,9 @@ and it is not drawn anew.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,18 @@ from ecs_rl.viewer.palette import Colour
 Point = tuple[float, float]
 Tone = Literal["plain", "good", "bad", "warn"]
 NO_POINTS: F64 = np.zeros((0, 2))
+R = TypeVar("R")
+
+
+def shape_of(bounds: tuple[Point, Point]) -> float:
+    """Return width over height."""
+    (x0, y0), (x1, y1) = bounds
+    return max(x1 - x0, 1e-6) / max(y1 - y0, 1e-6)
+
+
+def in_drawing_order(roles: Sequence[R]) -> Iterable[tuple[int, R]]:
+    """Yield roles with their numbers in the order to draw them: what is spawned later lies on top."""
+    return enumerate(roles)
 
 
 @dataclass(frozen=True)
@@ -155,7 +168,9 @@ class StageView:
     """The spring of the user's hand: from the body to the mouse."""
     selected: str | None = None
     bounds: tuple[Point, Point] = ((-3.0, -2.0), (3.0, 2.0))
-    """Lower left and upper right corner of what the whole arena takes."""
+    """Lower left and upper right corner of what is shown of the arena."""
+    shape: float | None = None
+    """Width over height that a pane makes room for, which stays while the bounds change; None: that of the bounds."""
     tick: int = 0
     caption: str = ""
     """Such as `arena 3 · episode 12 · 4.2 s`."""
@@ -209,6 +224,8 @@ class GridView:
     """(arenas,) What the lines under the arenas show; None shows the returns."""
     scale: Point | None = None
     """The return at the left and at the right end of those lines; None fits them to what they show."""
+    shape: float | None = None
+    """Width over height of a cell, which stays while the bounds change; None: that of the bounds."""
 
 
 @dataclass(frozen=True)

@@ -5,66 +5,19 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scene_files import AGENT, DISC, DOES, EARNS, ENDS, GOOD, OTHER, SCENE, SEES, Save, run, with_line
 
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.evaluation import play_episodes
-from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.shipped import scene_names
-from ecs_rl.world import World
 
 ROOT = Path(__file__).parents[2]
-
-GOOD = """\
-import numpy as np
-from ecs_rl.scene import *
-
-SCENE = Scene(about="A test.", max_ticks=20)
-
-
-def build(arena):
-    disc = arena.spawn("disc", Body(), Disc(0.1), Start(vx=1.0))
-    other = arena.spawn("other", Body(), Box(0.1, 0.2), Start(x=5.0))
-    arena.agent(
-        sees=[X(disc)],
-        does=Choice(left=Push(disc, -1.0), right=Push(disc, 1.0)),
-        earns={"x": X(disc)},
-        ends={"out": beyond(X(disc), 2.0)},
-    )
-"""
-DISC, OTHER, SCENE, AGENT, SEES, DOES, EARNS, ENDS = 8, 9, 4, 10, 11, 12, 13, 14
-"""The lines of what may be replaced."""
 TOLD_BY_3_13 = "Scene.__init__() got an unexpected keyword argument 'max_tick'. Did you mean 'max_ticks'?"
-Save = Callable[[str], Path]
-
-
-@pytest.fixture
-def save(tmp_path: Path) -> Save:
-    def write(text: str) -> Path:
-        path = tmp_path / "mine.py"
-        path.write_text(text)
-        return path
-
-    return write
-
-
-def with_line(number: int, text: str) -> str:
-    lines = GOOD.splitlines()
-    indent = lines[number - 1][: len(lines[number - 1]) - len(lines[number - 1].lstrip())]
-    lines[number - 1] = indent + text
-    return "\n".join(lines) + "\n"
-
-
-def run(scene: Scene, ticks: int = 20, arenas: int = 3) -> World:
-    world = World(scene, arenas=arenas, policies={"policy": lambda seen, state: np.zeros(len(seen), int)})
-    for _ in range(ticks):
-        world.tick()
-    return world
 
 
 def test_the_good_scene_runs_by_its_path(save: Save) -> None:

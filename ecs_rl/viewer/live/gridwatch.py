@@ -34,11 +34,13 @@ class GridWatch:
         self._rate: float | None = None
         """Endings per second and arena; None before the second look."""
         self._bars: F64 | None = None
+        self._seen = False
         self._low = self._high = 0.0
 
     def view(self, seconds: float) -> GridView:
         """Return all arenas now, so many seconds after the last look."""
-        view = self._reader.grid(selected=self.selected, ended=self._flashes(seconds))
+        since, self._seen = (seconds if self._seen else None), True
+        view = self._reader.grid(selected=self.selected, ended=self._flashes(seconds), seconds=since)
         return replace(view, bars=self._followed(view.returns, seconds), scale=self._scale(view.returns))
 
     def _flashes(self, seconds: float) -> F64:

@@ -1,0 +1,204 @@
+"""What is told of an error in a scene file: the line that it is in, what is wrong there, and what was meant."""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+import ecs_rl.scene as offered
+from ecs_rl.errors import EcsRlError, RuleError
+from ecs_rl.scene.rules import Compared, Remembering
+from ecs_rl.scene.sensors import Sensor
+
+LONGEST = 300
+"""Characters of an error of Python's own that are repeated."""
+MOST_OPTIONAL = 3
+"""Arguments with a default that are listed of something called in a wrong way."""
+ALL_AT_ONCE = "a rule works on all arenas at once"
+PLAINLY: tuple[tuple[str, str], ...] = (
+    (
+        "truth value of an array",
+        f"{ALL_AT_ONCE}: use np.where(condition, a, b) for `if`; `&`, `|`, `~` and brackets for `and`, `or`, `not`; "
+        "np.maximum for `max`",
+    ),
+    (
+        r"only (0-dimensional|length-1|size-1) arrays can be converted",
+        f"{ALL_AT_ONCE}: use np.exp for math.exp and the like, and neither float(...) nor int(...)",
+    ),
+    (
+        r"could not be broadcast together .*,\s*2\)",
+        "position and velocity are two numbers per arena, everything else is one: take them apart, as in cart.x",
+    ),
+    (
+        r"'(numpy\.)?ndarray' object is not callable",
+        "a column is no function: leave the brackets away, as in cart.x",
+    ),
+    ("has no setter|can't set attribute", "rules only read; an effect such as Push moves a body"),
+)
+"""What a newcomer to columns needs to hear, by what Python and numpy say."""
+NO_NUMBERS = {
+    "function": "a function is not a number: call it, as in `distance()`",
+    "method": "a method is not a number: call it, with brackets",
+    "Draw": "a draw's number is its value, as in `wind.value`",
+    "Role": "a role's numbers are its x, y, angle, vx, vy and spin, as in `cart.x`",
+}
+"""Types that are calculated with by mistake."""
+
+
+def told(error: BaseException) -> str:
+    """Return one line that says what is wrong, and what was meant where that can be guessed."""
+    if isinstance(error, EcsRlError):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return "this ends the whole program: a scene must not call exit"
+    message = " ".join(str(error).split()).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
+    cut = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
+    hint = _meant(error, message)
+    return f"{type(error).__name__}: {cut}" + (f": {hint}" if hint else "")
+
+
+def _meant(error: BaseException, message: str) -> str:
+    """Return what was meant, or '' if there is nothing to say."""
+    plainly = next((hint for pattern, hint in PLAINLY if re.search(pattern, message)), "")
+    if plainly:
+        return plainly
+    if isinstance(error, NameError):
+        return _name_meant(error, message)
+    if isinstance(error, AttributeError):
+        return _attribute_meant(error, message)
+    if isinstance(error, ImportError):
+        return _import_meant(error, message)
+    if isinstance(error, TypeError):
+        return _call_meant(message) or _no_number(message)
+    return ""
+
+
+def _near(word: str, names: Iterable[str], likeness: float = 0.6) -> str:
+    """Return `did you mean 'x'?`, or '' where no name is near; a class is not what a variable was meant to be."""
+    known = sorted(n for n in set(names) if n[:1].isupper() == word[:1].isupper() or n.lower() == word.lower())
+    close = [name for name in known if name.lower() == word.lower()] or difflib.get_close_matches(
+        word, known, n=1, cutoff=likeness
+    )
+    return f"did you mean '{close[0]}'?" if close else ""
+
+
+def _name_meant(error: NameError, message: str) -> str:
+    found = re.search(r"'(\w+)'", message)
+    word = error.name or (found[1] if found else "")
+    if isinstance(error, UnboundLocalError) or "free variable" in message:
+        return f"'{word}' is used before the line that makes it"
+    if word == "np":
+        return "add `import numpy as np`"
+    if word in offered.__all__:
+        return "add `from ecs_rl.scene import *`"
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return (_near(word, _names_at(frames[-1])) if frames else "") or _near(word, vars(builtins), 0.8)
+
+
+def _names_at(frame: FrameType) -> set[str]:
+    """Return all names that could be used in a frame, those of the function around it included."""
+    outer = frame.f_globals.get(frame.f_code.co_qualname.split(".")[0])
+    code = getattr(outer, "__code__", None)
+    around = {*code.co_varnames, *code.co_cellvars} if code is not None else set()
+    names = {*frame.f_locals, *frame.f_globals, *around}
+    return {name for name in names if not name.startswith("_")}
+
+
+def _attribute_meant(error: AttributeError, message: str) -> str:
+    found = re.search(r"module '([\w.]+)' has no attribute '(\w+)'", message)
+    thing, word = (sys.modules.get(found[1]), found[2]) if found else (error.obj, error.name or "")
+    if thing is None or not word:
+        return ""
+    names = [name for name in dir(thing) if not name.startswith("_")]
+    ours = type(thing).__module__.startswith("ecs_rl.")
+    return _near(word, names) or (f"there is: {', '.join(names)}" if ours else "")
+
+
+def _import_meant(error: ImportError, message: str) -> str:
+    found = re.match(r"cannot import name '(\w+)' from 'ecs_rl.scene'", message)
+    if found:
+        return _near(found[1], offered.__all__) or "a scene imports with `from ecs_rl.scene import *`"
+    ours = (error.name or "").startswith("ecs_rl")
+    return "a scene imports with `from ecs_rl.scene import *`" if ours else ""
+
+
+def _call_meant(message: str) -> str:
+    """Return how something that a scene imports from here is called, where it was called in another way."""
+    found = re.match(r"(\w+)(?:\.(\w+))?\(\) (?:got|takes|missing)", message)
+    called = getattr(offered, found[1], None) if found else None
+    if found and found[2] and called is not None:
+        called = getattr(called, found[2], None)
+    if not found or not callable(called):
+        return ""
+    unknown = re.search(r"unexpected keyword argument '(\w+)'", message)
+    near = _near(unknown[1], _argument_names(called)) if unknown else ""
+    return near or f"it is called as {_usage(found[1] if found[2] in (None, '__init__') else found[2], called)}"
+
+
+def _usage(name: str, called: Callable[..., Any]) -> str:
+    """Return how something is called, as in `jitter(size)`."""
+    parameters = inspect.signature(called).parameters.values()
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters if p.name != "self"]
+    optional = [p for p in plain if p.default is not p.empty]
+    shown = inspect.Signature([p for p in plain if p not in optional[MOST_OPTIONAL:]])
+    return f"{name}{shown}" if len(optional) <= MOST_OPTIONAL else f"{name}{str(shown)[:-1]}, ...)"
+
+
+def _argument_names(called: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(called).parameters.values()
+    return [p.name for p in parameters if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def _no_number(message: str) -> str:
+    """Return how to get at the number of what somebody tried to calculate with."""
+    rules = {kind.__name__ for base in (Sensor, Remembering, Compared) for kind in (base, *base.__subclasses__())}
+    for quoted, plain in re.findall(r"'(\w+)'|of type (\w+)", message):
+        kind = quoted or plain
+        if kind in NO_NUMBERS:
+            return NO_NUMBERS[kind]
+        if kind in rules:
+            return "a sensor is a rule, not a number: call it inside a rule, as in `lambda: 2.0 * height()`"
+    return ""
+
+
+# --- where ------------------------------------------------------------------------------------------------------------
+
+
+def lines_in(file: str, error: BaseException) -> list[int]:
+    """Return the lines of a file that led to an error, the outermost first; none if it was not there."""
+    if isinstance(error, RuleError):
+        line = _line_of(file, error.rule)
+        return [] if line is None else [line]
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame.lineno for frame in frames if frame.filename == file and frame.lineno is not None]
+
+
+def _line_of(file: str, rule: object, depth: int = 8) -> int | None:
+    """Return the line in which a rule's own function begins, however deep it is wrapped in rules that come with us.
+
+    Of a sensor or an effect of the scene's own it is the line of its `write` or `apply`.
+    """
+    code = getattr(rule, "__code__", None)
+    if code is not None and code.co_filename == file:
+        return int(code.co_firstlineno)
+    inner = [*_enclosed(rule), *(getattr(rule, name, None) for name in ("rule", "read", "write", "apply"))]
+    found = (_line_of(file, part, depth - 1) for part in inner if callable(part) and depth)
+    return next((line for line in found if line is not None), None)
+
+
+def _enclosed(rule: object) -> list[object]:
+    """Return what a function uses of the functions around it, as far as that has a value yet."""
+    found = []
+    for cell in getattr(rule, "__closure__", None) or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:
+            continue  # it gets its value in a later line
+    return found

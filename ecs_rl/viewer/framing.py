@@ -1,0 +1,200 @@
+"""How much of an arena is shown: all that is known of it before the first tick, then all that its bodies visit.
+
+The picture widens smoothly where a body goes further out, and narrows again only when for many episodes none went
+there: it never pumps. What is shown is told as four numbers, metres: how far the picture reaches left, down, right, up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_rl.arrays import F64, Bool
+from ecs_rl.scene.joints import Groove, Pivot
+from ecs_rl.viewer.shapes import size_of
+from ecs_rl.viewer.view import Point, RoleView
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.arena import Arena
+    from ecs_rl.world import World
+
+RECENT = 20
+"""Episodes that what was visited is remembered for."""
+WIDEN, NARROW = 12.0, 1.5
+"""How fast a wider and a narrower picture come about: the rate of a critically damped spring, per second."""
+AHEAD, FARTHEST_AHEAD = 0.4, 0.15
+"""Seconds of a body's flight that room is made for, and the most that this may be, as a share of the picture."""
+SPARE = 0.05
+"""Share of the picture that is left free beyond what was visited."""
+SLACK = 0.22
+"""Share of the picture that must be empty before it narrows; more than is left free ahead of a body and beyond it."""
+STILL = 0.0015
+"""Share of the picture within which it comes to rest."""
+STRAYS = 50
+"""Of so many arenas the farthest one is left out: it would make all the others small."""
+ROOM = 8.0
+"""A body that flies where nothing else is gets room of so many times its size on each side."""
+NOWHERE: F64 = np.full(4, -np.inf)
+STARTS = 256
+"""Episodes tried out to see where bodies start and how terrain lies."""
+
+
+class Framing:
+    """The part of an arena that is shown, and where it is going.
+
+    `home` is what is known before the first tick; at the `open` sides (4,) it is but a guess, and bodies may fly on.
+    """
+
+    def __init__(self, home: F64, extent: float, open_sides: Bool | None = None) -> None:
+        self.home = home
+        self.open_sides = np.zeros(4, bool) if open_sides is None else open_sides
+        self.now = self.before = home
+        """(4,) After the last look, and after the one before."""
+        self._most = np.maximum(home, extent)
+        self._goal, self._speed = home, np.zeros(4)
+        self._visited: deque[F64] = deque(maxlen=RECENT)
+        self._known, self._here = NOWHERE, NOWHERE
+        """(4,) How far out anything was in the last episodes, and in this one."""
+        self._last: F64 | None = None
+
+    @property
+    def shape(self) -> float:
+        """Width over height that room is made for; it never changes."""
+        left, down, right, up = self.home.tolist()
+        return float(max(left + right, 1e-6) / max(down + up, 1e-6))
+
+    def bounds(self, blend: float = 1.0) -> tuple[Point, Point]:
+        """Return the lower left and the upper right corner, `blend` of the way between the last two looks."""
+        left, down, right, up = (self.before + (self.now - self.before) * blend).tolist()
+        return (-left, -down), (right, up)
+
+    def begin(self) -> None:
+        """Begin an episode; the picture may narrow where none of the last ones went."""
+        self._visited.append(self._here)
+        self._last, self._here, self._known = None, NOWHERE, np.max(self._visited, axis=0)
+        spare = np.minimum(self._known + SPARE * self._span(), self._most)
+        wanted = np.where(self._known > self.home, spare, self.home)
+        if (self._goal > wanted + SLACK * self._span()).any():
+            self._goal = np.minimum(self._goal, wanted)
+
+    def hold(self) -> None:
+        """Stay as it is, as long as a hand holds a body: the point under the mouse must not move."""
+        self.before, self._last = self.now, None
+
+    def see(self, reach: F64, seconds: float) -> None:
+        """Make room for bodies that reach this far, (4,) to each side, so many seconds after the last look."""
+        self.before = self.now
+        if not np.isfinite(reach).all():
+            return
+        pace = np.zeros(4) if self._last is None or seconds <= 0 else np.maximum(0.0, (reach - self._last) / seconds)
+        soon = reach + np.minimum(pace * AHEAD, FARTHEST_AHEAD * self._span())
+        new = self.open_sides & (reach > np.maximum(self._known, self._here))
+        leaves = np.where(new, soon, reach) > self._goal
+        if leaves.any():
+            wanted = np.minimum(soon + SPARE * self._span(), self._most)
+            self._goal = np.where(leaves, np.maximum(wanted, self._goal), self._goal)
+        was, self._here, self._last = self._last, np.maximum(self._here, reach), reach
+        if self.now is not self._goal:
+            self._approach(seconds)
+            if was is not None:  # what was in the picture never leaves it; what was not comes into it smoothly
+                kept = np.where(was <= self.before, np.minimum(reach, self._most), self.now)
+                self.now = np.maximum(self.now, kept)
+
+    def jump(self, reach: F64) -> None:
+        """Show all of this at once: nobody has seen anything else before."""
+        self.see(reach, 0.0)
+        self.now = self.before = self._goal
+        self._speed = np.zeros(4)
+
+    def _span(self) -> float:
+        return float(max(self._goal[0] + self._goal[2], self._goal[1] + self._goal[3]))
+
+    def _approach(self, seconds: float) -> None:
+        """Go on to where the picture is going, as a critically damped spring does, and rest there."""
+        away = self.now - self._goal
+        if (np.abs(away) < STILL * self._span()).all():
+            self.now, self._speed = self._goal, np.zeros(4)
+            return
+        rate = np.where(away < 0, WIDEN, NARROW)
+        slowing, turn = np.exp(-rate * seconds), (self._speed + rate * away) * seconds
+        self.now, self._speed = self._goal + (away + turn) * slowing, (self._speed - rate * turn) * slowing
+        over = (self.now - self._goal) * away < 0
+        self.now, self._speed = np.where(over, self._goal, self.now), np.where(over, 0.0, self._speed)
+
+
+class Outline:
+    """All corners and rims of an arena's bodies, so that their reach is worked out at once."""
+
+    def __init__(self, looks: Sequence[RoleView]) -> None:
+        points: list[tuple[int, float, float, float]] = []
+        for number, look in enumerate(looks):
+            points += [(number, x, y, 0.0) for outline in look.outlines for x, y in outline.tolist()]
+            points += [(number, *disc.at, disc.radius) for disc in look.discs]
+        role, x, y, radius = np.array(points).T
+        self._role, self._x, self._y, self._radius = role.astype(int), x[:, None], y[:, None], radius[:, None]
+
+    def reach(self, position: F64, angle: F64) -> F64:
+        """Return (4,) how far the bodies reach; of many arenas without the strays.
+
+        `position` is (roles, arenas, 2) and `angle` (roles, arenas).
+        """
+        cos, sin = np.cos(angle)[self._role], np.sin(angle)[self._role]
+        x = position[self._role, :, 0] + cos * self._x - sin * self._y
+        y = position[self._role, :, 1] + sin * self._x + cos * self._y
+        sides = np.stack([(side + self._radius).max(axis=0) for side in (-x, -y, x, y)])
+        farthest = sides.shape[1] - 1 - sides.shape[1] // STRAYS
+        return np.asarray(np.partition(sides, farthest, axis=1)[:, farthest])
+
+
+def framing_of(world: World, limits: tuple[float, ...], rails: tuple[tuple[Point, Point], ...]) -> Framing:
+    """Return the framing of a world's arenas, the same for every world of a scene.
+
+    What is known before the first tick are starts and what hangs there, ground, rails and limits.
+    """
+    extent = world.scene.extent
+    arena = world.arena
+    size = max(size_of(role) for role in arena.roles)
+    arms = [2 * math.hypot(*joint.hinge) for joint in arena.joints if isinstance(joint, Pivot)]
+    reach = max([size, *arms]) * 1.25
+    drawn = np.random.default_rng(0).random((STARTS, arena.draw_count))
+    ends = np.stack((np.zeros(arena.draw_count), np.full(arena.draw_count, 1 - 1e-9)))
+    starts = world.physics.start(np.concatenate((ends, drawn)))[:, :, :2].reshape(-1, 2)
+    known = _sides(starts) + reach
+    ground = _ground(arena, drawn)
+    if len(ground):
+        return Framing(np.maximum(known, _sides(ground)), extent)
+    if limits:
+        known[[0, 2]] = -limits[0] + size, limits[1] + size
+        rails = tuple(((max(a[0], limits[0]), a[1]), (min(b[0], limits[1]), b[1])) for a, b in map(sorted, rails))
+    if rails:
+        known = np.maximum(known, _sides(np.array(rails).reshape(-1, 2)) + (0.0 if limits else size))
+    room = min(ROOM * size, extent) if _flies(arena) else 0.0
+    wide = np.maximum(known, _sides(starts) + room)
+    if limits:
+        wide[[0, 2]] = known[[0, 2]]
+    else:
+        wide[[0, 2]] = np.maximum(wide[[0, 2]], 2.2 * reach)
+    return Framing(wide, extent, (wide > known) & (room > 0))
+
+
+def _sides(points: F64) -> F64:
+    return np.concatenate((-points.min(axis=0), points.max(axis=0)))
+
+
+def _ground(arena: Arena, drawn: F64) -> F64:
+    """Return (points, 2) of all walls, and of terrain as it may be; its ends reach over the edges of the picture."""
+    parts = [np.array([wall.ends for wall in arena.walls]).reshape(-1, 2)]
+    for terrain in arena.terrains:
+        line = np.asarray(terrain.rule(drawn[:, terrain.slot : terrain.slot + terrain.draws]))
+        parts.append(line[:, 1:-1].reshape(-1, 2))
+    return np.concatenate(parts)
+
+
+def _flies(arena: Arena) -> bool:
+    """Tell whether a body is held by nothing, neither by another one nor by a rail."""
+    held = {joint.b.name for joint in arena.joints if isinstance(joint, (Pivot, Groove))}
+    return any(role.name not in held for role in arena.roles)
