@@ -98,7 +98,7 @@ def _missing(self: Any, name: str) -> Any:
     names = [each.name for each in columns_of(type(self))]
     if name in names:
         raise SceneError(f"'{kind}.{name}' has no numbers before the world runs: read them inside a rule or a system")
-    raise AttributeError(f"{kind} has no '{name}': {nearest(name, names)}")
+    raise AttributeError(f"{kind} has no attribute '{name}': {nearest(name, names)}", name=name)
 
 
 def _assign(self: Any, name: str, value: Any) -> None:

@@ -40,7 +40,11 @@ PLAINLY: tuple[tuple[str, str], ...] = (
         r"'(numpy\.)?ndarray' object is not callable",
         "a column is no function: leave the brackets away, as in cart.x",
     ),
-    ("has no setter|can't set attribute", "rules only read; an effect such as Push moves a body"),
+    (
+        "read-only|has no setter|can't set attribute",
+        "rules only read: an effect such as Push moves a body, and a system writes what it names in arena.system(..., "
+        "writes=(...))",
+    ),
 )
 """What a newcomer to columns needs to hear, by what Python and numpy say."""
 NO_NUMBERS = {
@@ -59,6 +63,7 @@ def told(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return "this ends the whole program: a scene must not call exit"
     message = " ".join(str(error).split()).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
+    message = re.sub(r"\. Did you mean:? '\w+'\?$", "", message)  # Python 3.13 has a guess of its own
     cut = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
     hint = _meant(error, message)
     return f"{type(error).__name__}: {cut}" + (f": {hint}" if hint else "")

@@ -115,8 +115,10 @@ class Role:
             return found[name][1]
         if name in _COLUMNS:
             raise _not_yet(self.name)
-        known = [*_COLUMNS, "heading", "point"]
-        raise AttributeError(f"the role '{self.name}' has no '{name}': {nearest(name, known)}")
+        raise AttributeError(f"'{self.__dict__.get('name')}' has no attribute '{name}'", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_COLUMNS]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _COLUMNS:

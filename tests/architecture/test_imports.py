@@ -56,10 +56,16 @@ def test_only_the_physics_imports_pymunk() -> None:
     assert outside(found, "ecs_rl/physics/") == set()
 
 
-def test_only_the_world_and_its_processors_import_esper() -> None:
+def test_only_the_ecs_imports_esper() -> None:
     found = who_imports("esper")
-    assert found >= {"ecs_rl/world.py", "ecs_rl/processors/base.py"}
-    assert outside(found, "ecs_rl/world.py", "ecs_rl/processors/", "ecs_rl/watchdog.py") == set()
+    assert found
+    assert outside(found, "ecs_rl/ecs/") == set()
+
+
+def test_the_ecs_knows_nothing_of_games_physics_or_learning() -> None:
+    for path in (PACKAGE / "ecs").glob("*.py"):
+        ours = {module for module in imports(path) if module.startswith("ecs_rl")}
+        assert not [m for m in ours if not m.startswith(("ecs_rl.ecs", "ecs_rl.errors", "ecs_rl.arrays"))], named(path)
 
 
 @pytest.mark.parametrize("module", ["pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"])

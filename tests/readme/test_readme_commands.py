@@ -46,8 +46,9 @@ def commands() -> list[tuple[str, str]]:
 def words(program: str, line: str, folder: Path) -> list[str]:
     """Return the arguments with something real for each placeholder, small enough to be quick."""
     best = str(next(iter(sorted(folder.glob("runs/lander/v1/*/checkpoints/best.safetensors"))), ""))
-    real = {"SCENE": "lander", "RUN": "runs/lander", "CHECKPOINT": best, "some.safetensors": best}
-    real |= {"path/to/mine.py": "drone.py", "[RUN]": ""}
+    lander = str(ROOT / "scenes" / "lander.py")
+    real = {"SCENE": "lander", "RUN": "runs/lander", "CHECKPOINT": best, "some.safetensors": best, "FILE": lander}
+    real |= {"path/to/mine.py": "drone.py", "[RUN]": "", "new/place/drone.py": lander}
     given = [real.get(word, word) for word in shlex.split(line)]
     small = GO_ON if "--resume" in given else SMALL[program]
     more = {} if {"--help", "--list", "--check"} & set(given) else small

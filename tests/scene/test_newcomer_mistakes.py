@@ -131,7 +131,7 @@ MISTAKES = [
         "called as Scene(about, max_ticks, solved_at=None, dt=0.02, substep",
     ),
     ("two starts", OTHER, "arena.spawn('o', Disc(1.0), Start(), Start())", "has 2 starts: say all of it in one Start("),
-    ("a class for a part", OTHER, "arena.spawn('o', Body, Disc(1.0))", "a Start and a Look, not of the class Body"),
+    ("a class for a part", OTHER, "arena.spawn('o', Body, Disc(1.0))", "a Look and components, not of the class Body"),
     ("spins in words", OTHER, "Body(spins='no')", "a body's spins must be True or False, not 'no'"),
     ("a number for a polygon", OTHER, "Polygon(3)", "a polygon is made of points, as in ((0, 0), (1, 0), (0, 1))"),
     (

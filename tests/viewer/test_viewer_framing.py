@@ -296,8 +296,8 @@ def test_one_stray_among_many_arenas_does_not_make_all_others_small() -> None:
     world = world_of(scene_of(_flying), 100)
     watch = GridWatch(world)
     before = watch.view(1 / 60).bounds
-    world.arena.roles[0].position[17] = (25.0, 25.0)
+    world.physics.state[:2, 0, 17] = 25.0
     assert watch.view(1 / 60).bounds == before
-    world.arena.roles[0].position[:50] = (25.0, 25.0)
+    world.physics.state[:2, 0, :50] = 25.0
     assert watch.view(1 / 60).bounds[1][0] > before[1][0]
     world.close()
