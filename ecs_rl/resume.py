@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,8 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
     facts = {
         "scene_sha256": source_sha256(training.world.scene),
         "exam": {name: getattr(exam, name) for name in EXAM},
+        "left_at": training.left_at,
+        "filmed_at": None if training.films is None else training.films.shot_at,
         "written_at": journal.written_at,
         "seconds": perf_counter() - journal.began if journal.began else 0.0,
         "seconds_in": training.world.seconds_in,
@@ -55,9 +57,10 @@ def go_on(training: Training, manifest: Manifest, tensors: State) -> None:
         raise CheckpointError("this checkpoint holds only a policy: start a new run from it with --init-from")
     facts = manifest.resume
     training.session.agent.load_state(section(tensors, "agent"))
-    training.session.restore(facts["session"])
+    training.left_at = facts.get("left_at", "")  # runs from before it could be left have whole ticks
+    training.session.restore(facts["session"], unfinished_steps=training.world.arenas if training.left_at else 0)
     way = section(tensors, "trail")
-    actions = [_array(way[str(policy)]) for policy in range(len(way))]
+    actions = [_unless_stopped(training, _array(way[str(policy)])) for policy in range(len(way))]
     training.world.return_to({name: _array(t) for name, t in section(tensors, "world").items()}, actions)
     for name in EXAM:
         setattr(training.exam, name, facts["exam"][name])
@@ -68,7 +71,16 @@ def go_on(training: Training, manifest: Manifest, tensors: State) -> None:
         if name in training.world.stages:  # clips may be asked for in one life of a run and not in another
             training.world.stages[name].seconds = seconds
     if training.films is not None:
-        training.films.shot_at = training.session.total_steps
+        filmed_at = facts.get("filmed_at")
+        training.films.shot_at = training.session.total_steps if filmed_at is None else filmed_at
+
+
+def _unless_stopped(training: Training, actions: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Pass on the actions tick by tick; whoever stops the training does not wait for all of them."""
+    for action in actions:
+        if training.stop:
+            raise KeyboardInterrupt
+        yield action
 
 
 def _tensor(column: NDArray[Any]) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeVar
@@ -222,15 +222,22 @@ class World:
             respawn.begin_all()
             self.physics.rebuild()
 
-    def slices(self) -> Iterator[None]:
-        """Run one tick in slices; between two of them other worlds may run."""
+    def slices(self, first: str = "") -> Iterator[str]:
+        """Run one tick in slices, or the rest of one from the stage `first` on; between two other worlds may run.
+
+        Yields the name of the stage that is at work. A debug run takes the whole tick in one go.
+        """
+        if self.watchdog is not None:
+            self.tick()
+            return
         self.enter()
+        names = list(self.stages)
         with blaming(self.scene.file):
-            for stage in self.stages.values():
-                for _ in stage.slices():
-                    yield
+            for name in names[names.index(first) if first else 0 :]:
+                for _ in self.stages[name].slices():
+                    yield name
                     self.enter()
-        self.ticks += 1
+        self.ticks += not first
 
     def anchor(self) -> None:
         """Make the physics anew from the columns, here and now: whoever starts from these goes the same way.
@@ -242,7 +249,7 @@ class World:
         trail.anchor = columns_of(self)
         trail.actions.clear()
 
-    def return_to(self, anchor: Columns, actions: Sequence[NDArray[Any]]) -> None:
+    def return_to(self, anchor: Columns, actions: Sequence[Iterable[NDArray[Any]]]) -> None:
         """Go to an anchor and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
         put_columns(self, anchor)
         self.anchor()

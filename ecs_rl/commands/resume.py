@@ -100,6 +100,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     go_on(training, manifest, tensors)
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(manifest.resume["logs"])
+    training.session.return_to_best_of(manifest)
     cut_clips(run, manifest.step)
     record.write_config(_config_of(record, settings))
 

@@ -19,6 +19,9 @@ A_MOMENT = 0.001
 class Stage(esper.Processor):
     """A stage of the tick. Columns never move while a world lives, so each stage gathers its own when it is made."""
 
+    can_leave: bool = False
+    """Whether the tick may be left between the present two slices, to be taken up with this stage's beginning later."""
+
     def __init__(self, world: World) -> None:
         self.world = world
         self.seconds = 0.0
