@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Discrete, PolicySpec
-from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import Episodes, Explosion, NextObservation, Reward
 from ecs_rl.components.mind import ChooseAction
@@ -48,7 +48,7 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
     if first.explosions:
         problems.append(f"{first.explosions} arenas exploded under random actions: see masses, forces and joints")
     facts = as_json(scene, settings, first, problems)
-    tell(json.dumps(facts) if settings.json else "\n".join(report(facts)))
+    deliver(json.dumps(facts) if settings.json else "\n".join(report(facts)))
     for problem in problems:
         tell(f"train.py: {scene.name}: {problem}", sys.stderr)
     return 2 if problems else 0
