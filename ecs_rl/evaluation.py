@@ -14,8 +14,8 @@ from ecs_rl.world import World
 
 SEED = 10_000
 """The seed of the first evaluation episode; the next ones count on from it. Never the training's."""
-AT_ONCE = 512
-"""Episodes that share a world."""
+AT_ONCE = 256
+"""Episodes that share a world: one of `lander` is made in a quarter of a second."""
 MOST_EXPLOSIONS = 5
 """Episodes that an arena may lose to an explosion before the scene is to blame."""
 
