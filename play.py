@@ -1,8 +1,6 @@
 """Play back the best checkpoint of a run: `python play.py [RUN]`; `--help` tells the rest."""
 
-import sys
-
-from ecs_rl.commands.play import main
+from ecs_rl.commands.process import run_program
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_program("play.py", "ecs_rl.commands.play", "interrupted")

@@ -1,8 +1,6 @@
 """Train an agent in a scene: `python train.py SCENE`; `--help` tells the rest."""
 
-import sys
-
-from ecs_rl.commands.train import main
+from ecs_rl.commands.process import NOTHING_SAVED, run_program
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_program("train.py", "ecs_rl.commands.train", NOTHING_SAVED)

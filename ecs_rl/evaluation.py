@@ -13,6 +13,8 @@ from ecs_rl.world import DecideAction, World
 
 SEED = 10_000
 """The seed of the first evaluation episode; the next ones count on from it. Never the training's."""
+AT_ONCE = 256
+"""Episodes that share a world: one of `lander` is made in a quarter of a second."""
 MOST_EXPLOSIONS = 5
 """Episodes that an arena may lose to an explosion before the scene is to blame."""
 
@@ -39,16 +41,28 @@ def play_slices(
 
 
 class Examiner:
-    """Plays the same episodes again whenever it is asked, in one world that each time starts as a new one would."""
+    """Plays the same episodes again whenever it is asked, in worlds that each time start as new ones would.
+
+    More episodes than `AT_ONCE` have several worlds, one after the other: to make a world of thousands of arenas takes
+    many seconds, in which nothing else could happen.
+    """
 
     def __init__(self, scene: Scene, policies: Mapping[str, DecideAction]) -> None:
         self.scene, self.policies = scene, policies
-        self._world: World | None = None
-        self._seeds: tuple[int, ...] = ()
+        self._worlds: dict[tuple[int, ...], World] = {}
 
     def play(self, seeds: Sequence[int]) -> Generator[None, None, list[EpisodeRecord]]:
         """Play one episode for each seed, a tick at a time; return them in the seeds' order."""
-        world = self._ready(tuple(seeds))
+        parts = [tuple(seeds[first : first + AT_ONCE]) for first in range(0, len(seeds), AT_ONCE)]
+        if not self._worlds.keys() <= set(parts):
+            self.close()
+        records: list[EpisodeRecord] = []
+        for part in parts:
+            records += yield from self._play(part)
+        return records
+
+    def _play(self, seeds: tuple[int, ...]) -> Generator[None, None, list[EpisodeRecord]]:
+        world = self._ready(seeds)
         finished, began = world.one(Finished), world.ticks
         yield
         records: dict[int, EpisodeRecord] = {}
@@ -64,17 +78,18 @@ class Examiner:
         return [records[arena] for arena in range(len(seeds))]
 
     def _ready(self, seeds: tuple[int, ...]) -> World:
-        """Return the world at the beginning of these episodes."""
-        if self._world is None or seeds != self._seeds:
-            self.close()
-            self._world, self._seeds = World(self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies), seeds
+        """Return the world of these episodes at their beginning."""
+        world = self._worlds.get(seeds)
+        if world is None:
+            world = World(self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies)
+            self._worlds[seeds] = world
         else:
-            self._world.one(Clock).episode[:] = 0
-            self._world.start_over()
-        return self._world
+            world.one(Clock).episode[:] = 0
+            world.start_over()
+        return world
 
     def close(self) -> None:
-        """Give the world back."""
-        if self._world is not None:
-            self._world.close()
-            self._world = None
+        """Give the worlds back."""
+        for world in self._worlds.values():
+            world.close()
+        self._worlds.clear()

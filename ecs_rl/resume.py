@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
     exam, journal = training.exam, training.journal
     facts = {
         "exam": {name: getattr(exam, name) for name in EXAM},
+        "left_at": training.left_at,
+        "filmed_at": None if training.films is None else training.films.shot_at,
         "written_at": journal.written_at,
         "seconds": perf_counter() - journal.began if journal.began else 0.0,
         "seconds_in": training.world.seconds_in,
@@ -49,8 +52,10 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
         )
     facts = manifest.resume
     training.session.agent.load_state(section(tensors, "agent"))
-    training.session.restore(facts["session"])
-    restore_world(training.world, {part: _arrays(section(tensors, f"world/{part}")) for part in PARTS}, exactly=exactly)
+    training.left_at = facts.get("left_at", "")  # runs from before it could be left have whole ticks
+    training.session.restore(facts["session"], unfinished_steps=training.world.arenas if training.left_at else 0)
+    saved = {part: _arrays(section(tensors, f"world/{part}")) for part in PARTS}
+    restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
     for name in EXAM:
         setattr(training.exam, name, facts["exam"][name])
     training.journal.written_at, training.journal.examined_at = facts["written_at"], training.exam.taken_at
@@ -60,7 +65,14 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
         if name in training.world.stages:  # clips may be asked for in one life of a run and not in another
             training.world.stages[name].seconds = seconds
     if training.films is not None:
-        training.films.shot_at = training.session.total_steps
+        filmed_at = facts.get("filmed_at")
+        training.films.shot_at = training.session.total_steps if filmed_at is None else filmed_at
+
+
+def _unless_stopped(training: Training) -> None:
+    """Give up between two ticks of a replay where somebody stops the training."""
+    if training.stop:
+        raise KeyboardInterrupt
 
 
 def _tensor(column: NDArray[Any]) -> torch.Tensor:

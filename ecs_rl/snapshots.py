@@ -6,7 +6,7 @@ the two: living through those again shows whether the columns are really all tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,13 +38,22 @@ def save_world(world: World) -> Sections:
     }
 
 
-def restore_world(world: World, saved: Mapping[str, Mapping[str, NDArray[Any]]], *, exactly: bool = True) -> None:
-    """Bring a world back; with `exactly`, InexactError where the same actions do not lead to the same columns."""
+def restore_world(
+    world: World,
+    saved: Mapping[str, Mapping[str, NDArray[Any]]],
+    *,
+    exactly: bool = True,
+    watch: Callable[[], None] = lambda: None,
+) -> None:
+    """Bring a world back; with `exactly`, InexactError where the same actions do not lead to the same columns.
+
+    `watch` is called before each tick that is lived through again, and may raise.
+    """
     snapshot, now = dict(saved["snapshot"]), dict(saved["now"])
     if saved["earlier"]:
-        world.restore(dict(saved["earlier"]), _listed(saved["earlier_actions"]))
+        world.restore(dict(saved["earlier"]), _listed(saved["earlier_actions"]), watch)
         _compare(world, snapshot, exactly)
-    world.restore(snapshot, _listed(saved["actions"]))
+    world.restore(snapshot, _listed(saved["actions"]), watch)
     _compare(world, now, exactly)
     inexact = _differing(world, now)
     world.load_columns(now)  # what no replay makes again: the state of a recurrent policy

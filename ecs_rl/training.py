@@ -15,6 +15,7 @@ from ecs_rl.agents.team import join
 from ecs_rl.components import ActionLog, Exam, Films, Journal, Session, Snapshots
 from ecs_rl.evaluation import SEED, Examiner
 from ecs_rl.processors.evaluate import Evaluate
+from ecs_rl.processors.write import Write
 from ecs_rl.resume import surroundings
 from ecs_rl.scene.arena import Scene
 from ecs_rl.schedule import TRAINING
@@ -68,7 +69,9 @@ class Training:
     until_solved: bool = False
     films: Films | None = None
     stop: str = ""
-    """Why to stop after the present tick; empty goes on."""
+    """Why to stop as soon as it can be saved; empty goes on."""
+    left_at: str = ""
+    """The stage at which the present tick was left and will be taken up again; empty between whole ticks."""
     seconds: float = field(default=0.0, init=False)
     """From the first tick to the last, evaluation and writing included."""
     _finished: bool = field(default=False, init=False)
@@ -81,17 +84,24 @@ class Training:
         self.world.snapshot()
 
     def tick(self) -> None:
-        """Run one tick."""
-        if not self.journal.began:
-            self.journal.began = perf_counter()
-        self.world.tick()
-        self.seconds = perf_counter() - self.journal.began
+        """Run one tick, or the rest of one that was left; a `stop` can leave it too."""
+        for _ in self.slices():
+            pass
 
     def slices(self) -> Iterator[None]:
-        """Run one tick in slices: between two of them a window may draw, and other worlds may run."""
+        """Do the same in slices: between two of them a window may draw, and other worlds may run.
+
+        Once there is a `stop`, a tick in the middle of an update or an evaluation is left there: the agent knows where
+        its update stands, the evaluation is held again from its beginning, and a resumed run begins with the rest.
+        """
         if not self.journal.began:
             self.journal.began = perf_counter()
-        yield from self.world.slices()
+        first, self.left_at = self.left_at, ""
+        for name in self.world.slices(first):
+            if self.stop and self.world.stages[name].can_leave:
+                self.left_at = name
+                break
+            yield
         self.seconds = perf_counter() - self.journal.began
 
     @property
@@ -102,14 +112,17 @@ class Training:
     @property
     def done(self) -> bool:
         """Whether there is nothing more to do."""
-        return bool(self.stop) or self.session.is_done or (self.until_solved and self.solved)
+        if self.stop or self.left_at:
+            return bool(self.stop)
+        return self.session.is_done or (self.until_solved and self.solved)
 
     @property
     def status(self) -> str:
         """`solved`, `finished` or `interrupted`: what the present state would be called."""
         if self.until_solved and self.solved:
             return "solved"
-        return "finished" if self.session.is_done else "interrupted"
+        whole = not self.left_at and self.exam.taken_at == self.session.total_steps
+        return "finished" if whole and self.session.is_done else "interrupted"
 
     @property
     def steps_total(self) -> int:
@@ -123,22 +136,47 @@ class Training:
             self.session.leave_out(seconds)
 
     def examine(self) -> Iterator[None]:
-        """Hold an evaluation now, in slices; between two ticks only, and not twice at the same step."""
+        """Hold an evaluation now, in slices; between two ticks only, and not twice at the same step.
+
+        One that is still playing its episodes when there is a `stop` is dropped.
+        """
         evaluate = self.world.stages["evaluate"]
         assert isinstance(evaluate, Evaluate)
-        if self.session.total_steps > self.exam.taken_at:
-            yield from evaluate.timed(evaluate.hold())
+        if self.session.total_steps <= self.exam.taken_at:
+            return
+        for _ in evaluate.timed(evaluate.hold()):
+            if self.stop and evaluate.can_leave:
+                return
+            yield
 
     def finishing(self, status: str | None = None) -> Iterator[None]:
-        """Save what there is, once, in slices; a training that came to a good end is filmed once more."""
+        """Save what there is, once, in slices; a training that came to a good end is evaluated and filmed once more."""
         if self._finished:
             return
         self._finished = True
         try:
             if status not in ("diverged", "failed"):
+                self.session.save_if_behind()  # first: whatever comes after it, nothing is lost
+                yield
+                yield from self._examine_at_the_end()
                 yield from film_the_end(self)
         finally:
             self.session.close(status or self.status)
+
+    def _examine_at_the_end(self) -> Iterator[None]:
+        """Hold the evaluation with which a run ends when its steps are done.
+
+        A longer run does not have it. It comes after the last checkpoint, so that whoever goes on from that takes its
+        rows back, and the `best` that it may have brought too.
+        """
+        write, steps = self.world.stages["write"], self.session.total_steps
+        assert isinstance(write, Write)
+        if self.left_at or not self.session.is_done or self.exam.taken_at == steps:
+            return
+        yield from self.examine()
+        if self.exam.taken_at == steps:
+            write.log_row(examined=True)
+        self.seconds = perf_counter() - self.journal.began
 
     def close(self, status: str | None = None) -> None:
         """Save what there is and give everything back."""

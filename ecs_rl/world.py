@@ -239,12 +239,15 @@ class World(Context):
             self.runner.tick()
         self.ticks += 1
 
-    def slices(self) -> Iterator[None]:
-        """Run one tick in slices; between two of them other worlds may run."""
+    def slices(self, first: str = "") -> Iterator[str]:
+        """Run one tick in slices, or the rest of one from the stage `first` on; between two other worlds may run.
+
+        Yields the name of the stage that is at work.
+        """
         self.enter()
         with blaming(self.scene.file):
-            yield from self.runner.slices()
-        self.ticks += 1
+            yield from self.runner.slices(first)
+        self.ticks += not first
 
     def start_over(self) -> None:
         """Begin everyone's present episode again, with physics that remembers nothing of what was before."""
@@ -268,13 +271,16 @@ class World(Context):
         snapshots.earlier, snapshots.earlier_actions = snapshots.columns, log.actions
         snapshots.columns, log.actions, log.kept = self.save_columns(), [], True
 
-    def restore(self, columns: Columns, actions: Sequence[NDArray[Any]]) -> None:
+    def restore(
+        self, columns: Columns, actions: Sequence[NDArray[Any]], watch: Callable[[], None] = lambda: None
+    ) -> None:
         """Go to a snapshot and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
         self.load_columns(columns)
         self.snapshot()
         log, taken_by = self.one(ActionLog), [self.action_of(batch) for batch in self.batches]
         with blaming(self.scene.file):
             for taken in zip(*actions, strict=True):
+                watch()
                 log.actions.append(taken)
                 for action, value in zip(taken_by, taken, strict=True):
                     action.value = value.astype(np.int64) if value.dtype.kind in "iu" else value

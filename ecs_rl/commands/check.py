@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Discrete, PolicySpec
 from ecs_rl.arrays import F32, F64
-from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
 from ecs_rl.ecs.system import SystemStage
@@ -72,7 +72,7 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
             f"'{name}' is one number for all arenas: rules work on all arenas at once, so leave .mean() out"
         )
     facts = as_json(scene, settings, found, problems) | {"tick": watch(scene, settings)}
-    tell(json.dumps(facts) if settings.json else "\n".join(report(facts)))
+    deliver(json.dumps(facts) if settings.json else "\n".join(report(facts)))
     for problem in problems:
         tell(f"train.py: {scene.name}: {problem}", sys.stderr)
     return 2 if problems else 0

@@ -7,7 +7,6 @@ import difflib
 import io
 import math
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, NoReturn, TypeVar, get_args, get_origin, get_type_hints
@@ -16,7 +15,7 @@ import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from ecs_rl.commands.numbers import parse_count
-from ecs_rl.commands.pipes import redirect_to_nowhere
+from ecs_rl.commands.pipes import delivering
 from ecs_rl.errors import CommandError, nearest
 
 T = TypeVar("T")
@@ -53,9 +52,9 @@ def read_flags(default: T, argv: Sequence[str], prog: str, to_come: Sequence[str
         raise CommandError(f"{_flag_before(bad, argv, type(default))}: {bad}") from None
     except CommandError as error:  # an algorithm's settings check themselves, and name themselves `ppo.lr`
         raise CommandError(f"--{error}") from None
-    except (SystemExit, BrokenPipeError) as stop:
-        if isinstance(stop, BrokenPipeError) or not stop.code:
-            _end_of_help()
+    except (SystemExit, OSError) as stop:
+        if isinstance(stop, OSError) or not stop.code:
+            _end_of_help(stop)
         raise CommandError(f"{_first_sentence(box.getvalue())} ({prog} --help explains each flag)") from None
     if unknown:
         raise CommandError(_unknown(unknown, type(default), prog, to_come))
@@ -81,12 +80,11 @@ def _refuse_empty(argv: Sequence[str]) -> None:
             raise CommandError(f"an empty value stands behind {flag}: give it one, or leave it out")
 
 
-def _end_of_help() -> NoReturn:
+def _end_of_help(how: SystemExit | OSError) -> NoReturn:
     """Exit in peace after the help, also when its reader had seen enough, as in `train.py --help | head`."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        redirect_to_nowhere(sys.stdout)
+    with delivering():
+        if isinstance(how, OSError):
+            raise how
     raise SystemExit(0)
 
 

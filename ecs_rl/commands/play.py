@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.called import program
 from ecs_rl.commands.parse import parse_play
-from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.pipes import deliver, mend_streams, tell
+from ecs_rl.commands.process import Answer, leaving
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError
 
@@ -25,30 +26,31 @@ _DROPPED = ("run", "when", "version", "agent", "scene", "best")
 
 def main(argv: Sequence[str]) -> int:
     """Run `play.py` with these arguments and return its exit code."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        return run(parse_play(argv))
-    except EcsRlError as error:
-        tell(f"{program('play')}: {error}", sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        tell(f"{program('play')}: interrupted", sys.stderr)
-        return 128 + signal.SIGINT
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    mend_streams()
+    words = f"{program('play')}: interrupted"
+    with Answer(leaving(words)) as answer:
+        try:
+            return run(parse_play(argv), answer)
+        except EcsRlError as error:
+            tell(f"{program('play')}: {error}", sys.stderr)
+            return error.exit_code
+        except KeyboardInterrupt:
+            tell(words, sys.stderr)
+            return 128 + (answer.came or signal.SIGINT)
 
 
-def _interrupt(number: int, frame: object) -> None:
-    """Let SIGTERM do what Ctrl-C does: half a film must not stay behind."""
+def interrupt(number: signal.Signals) -> None:
+    """Let every signal do what Ctrl-C does: half a film must not stay behind."""
     raise KeyboardInterrupt
 
 
-def run(settings: PlaySettings) -> int:
+def run(settings: PlaySettings, answer: Answer) -> int:
     """Carry out the command."""
     if settings.list:
         return list_all(settings)
     from ecs_rl.commands.playing import play
 
+    answer.first = interrupt
     return play(settings)
 
 
@@ -84,15 +86,15 @@ def list_all(settings: PlaySettings) -> int:
     entries = list_runs(settings.runs)
     if settings.json:
         rows = [{"run": str(e.path), "problem": e.problem, **_fields(e.metadata)} for e in entries]
-        tell(json.dumps(rows))
+        deliver(json.dumps(rows))
         return 0
     if not entries:
-        tell(f"there are no runs in {settings.runs}: train one first")
+        deliver(f"there are no runs in {settings.runs}: train one first")
         return 0
     # A pipe has no width: nothing is left out.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     problems = [entry.problem for entry in entries if entry.problem]
-    tell("\n".join([*table([row_of(entry) for entry in entries], width), *problems]))
+    deliver("\n".join([*table([row_of(entry) for entry in entries], width), *problems]))
     return 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import ActMode
-from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.play import checkpoint_meant
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.errors import CommandError
@@ -172,13 +172,20 @@ def record_of(ended: Ended) -> EpisodeRecord:
     return EpisodeRecord(ended.total, ended.length, "Terminated" if ended.terminated else "Truncated", extras)
 
 
+def printing(settings: PlaySettings) -> Callable[[str], None]:
+    """Return what prints results: where words are all that was asked for, not being able to write them is a failure."""
+    return deliver if settings.json or (settings.headless and settings.record is None) else tell
+
+
 def reporter(found: Sequence[Candidate], settings: PlaySettings) -> Callable[[int, int, EpisodeRecord], None]:
     """Return what prints one episode: which candidate, which episode, and how it went."""
+
+    say = printing(settings)
 
     def report(number: int, episode: int, record: EpisodeRecord) -> None:
         who = f"{found[number].label}, " if len(found) > 1 else ""
         if not settings.json:
-            tell(f"{who}seed {settings.seed + episode}: {told(record.total_reward, record.length, record.extras)}")
+            say(f"{who}seed {settings.seed + episode}: {told(record.total_reward, record.length, record.extras)}")
 
     return report
 
@@ -192,6 +199,7 @@ def told(total: float, length: int, extras: Mapping[str, float]) -> str:
 
 def say_how_it_went(found: Sequence[Candidate], results: Results, settings: PlaySettings) -> None:
     """Print the means, or with `--json` one object and nothing else."""
+    say = printing(settings)
     rows: list[dict[str, Any]] = []
     for each, records in zip(found, results, strict=True):
         if not records:
@@ -201,11 +209,11 @@ def say_how_it_went(found: Sequence[Candidate], results: Results, settings: Play
         if not settings.json:
             who = f"{each.player.scene.name}, {each.label}"
             mean = f"{report.mean_return:.1f} ± {report.std_return:.1f}"
-            tell(f"{who}: mean {mean} over {report.episodes} episodes")
+            say(f"{who}: mean {mean} over {report.episodes} episodes")
     if settings.json:
-        tell(json.dumps({"compare": rows} if settings.compare else rows[0] if rows else {}))
+        say(json.dumps({"compare": rows} if settings.compare else rows[0] if rows else {}))
     elif not rows:
-        tell("no episode was played to its end")
+        say("no episode was played to its end")
 
 
 def as_json(path: Path, report: EvalReport, returns: list[float]) -> dict[str, Any]:

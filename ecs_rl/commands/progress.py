@@ -86,7 +86,7 @@ class Progress:
         except (OSError, ValueError) as error:  # the reader went away, or somebody closed the stream
             self._due = math.inf
             self._display.stop()
-            if isinstance(error, BrokenPipeError):
+            if isinstance(error, OSError):
                 redirect_to_nowhere(self._stream)
 
 

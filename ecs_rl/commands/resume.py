@@ -129,6 +129,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     go_on(training, manifest, tensors, exactly=not (differs or other or settings.inexact))
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(manifest.resume["logs"])
+    training.session.return_to_best_of(manifest)
     cut_clips(run, manifest.step)
     record.write_config(_config_of(record, settings))
     record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)

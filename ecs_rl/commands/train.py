@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import program, typed
 from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.pipes import deliver, mend_streams, tell
+from ecs_rl.commands.process import NOTHING_SAVED, Answer, leaving, say_now
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.resume import earlier_settings, resume
 from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
-from ecs_rl.errors import ActionError, CheckpointError, DivergedError, EcsRlError, StorageError
+from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -27,15 +28,29 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     """Run `train.py` with these arguments and return its exit code."""
-    try:
-        settings = parse_train(argv, recipes_of, earlier_settings)
-        return run(settings)
-    except EcsRlError as error:
-        tell(f"{program('train')}: {error}", sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:  # before `stopping` waits for it
-        tell(f"{program('train')}: interrupted before training began: nothing was saved", sys.stderr)
-        return 128 + signal.SIGINT
+    mend_streams()
+    words = f"{program('train')}: {NOTHING_SAVED}"
+    with Answer(leaving(words)) as answer:
+        try:
+            refuse_what_is_no_text(argv)
+            settings = parse_train(argv, recipes_of, earlier_settings)
+            return run(settings, answer)
+        except EcsRlError as error:
+            tell(f"{program('train')}: {error}", sys.stderr)
+            return error.exit_code
+        except KeyboardInterrupt:
+            tell(words, sys.stderr)
+            return 128 + (answer.came or signal.SIGINT)
+
+
+def refuse_what_is_no_text(argv: Sequence[str]) -> None:
+    """Refuse names that cannot go into a run's files, all of which are UTF-8."""
+    for each in argv:
+        try:
+            each.encode()
+        except UnicodeEncodeError:
+            told = each.encode(errors="backslashreplace").decode()
+            raise CommandError(f"'{told}' is not text in this locale: rename it, or set LC_ALL=C.UTF-8") from None
 
 
 def recipes_of(scene: str) -> SceneDefaults:
@@ -46,8 +61,8 @@ def recipes_of(scene: str) -> SceneDefaults:
     return SceneDefaults(next(iter(recipes), "ppo"), recipes)
 
 
-def run(settings: TrainSettings) -> int:
-    """Carry out the command."""
+def run(settings: TrainSettings, answer: Answer) -> int:
+    """Carry out the command; from the moment at which there is a run, signals stop the training and not the process."""
     from ecs_rl.scene.loader import load_scene
 
     if settings.check:
@@ -63,13 +78,19 @@ def run(settings: TrainSettings) -> int:
 
         require_encoder("--record-every")
     training = prepared(settings)
-    if not settings.watch:
-        return train(training, recorded(training, settings), settings)
-    window = opened(training)
+    window = opened(training) if settings.watch else None
+    answer.first = partial(stop, training)
     try:
         return train(training, recorded(training, settings), settings, window)
     finally:
-        window.close()
+        if window is not None:
+            window.close()
+
+
+def stop(training: Training, number: signal.Signals) -> None:
+    """Stop a training as soon as it can be saved."""
+    training.stop = number.name
+    say_now(f"train.py: {number.name}: saving after this tick; again to end at once")
 
 
 def opened(training: Training) -> WatchWindow:
@@ -154,31 +175,33 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     """Tick until the training is done, in a window if there is one, then save, and report."""
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
-    with stopping(training):
-        with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
-            shown = partial(progress.update, partial(snapshot, training, settings))
-            try:
-                if window is not None:
-                    from ecs_rl.viewer.live.watch import watch_training
+    with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
+        shown = partial(progress.update, partial(snapshot, training, settings))
+        try:
+            if window is not None:
+                from ecs_rl.viewer.live.watch import watch_training
 
-                    watch_training(window, training, record.path, after_tick=shown, attended=not settings.json)
-                while not training.done:
-                    training.tick()
-                    shown()
-            except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
-                problem = error
-                close_broken(training, error, "diverged")
-            except BaseException as error:
-                close_broken(training, error, "failed")
-                raise
-        if problem is None:
-            training.close()
-        else:
-            tell(f"train.py: training diverged: {problem}", sys.stderr)
-        no_films = training.films.problem if training.films is not None else ""
-        if no_films:
-            tell(f"train.py: filming was given up, training was not: {no_films}", sys.stderr)
-        say_how_it_went(training, record, settings, stream)
+                watch_training(window, training, record.path, after_tick=shown, attended=not settings.json)
+            while not training.done:
+                training.tick()
+                shown()
+        except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
+            problem = error
+            close_broken(training, error, "diverged")
+        except BaseException as error:
+            close_broken(training, error, "failed")
+            raise
+    if problem is None:
+        training.close()
+        if not training.session.total_steps:  # a signal came when the run's directory was just made
+            shutil.rmtree(record.path, ignore_errors=True)
+            raise KeyboardInterrupt
+    else:
+        tell(f"train.py: training diverged: {problem}", sys.stderr)
+    no_films = training.films.problem if training.films is not None else ""
+    if no_films:
+        tell(f"train.py: filming was given up, training was not: {no_films}", sys.stderr)
+    say_how_it_went(training, record, settings, stream)
     if problem is not None:
         return DivergedError.exit_code
     return StorageError.exit_code if no_films else 0
@@ -198,24 +221,6 @@ def close_broken(training: Training, problem: BaseException, status: str) -> Non
         except EcsRlError as second:
             if second is not problem:
                 tell(f"train.py: nor could it be saved: {second}", sys.stderr)
-
-
-@contextmanager
-def stopping(training: Training) -> Iterator[None]:
-    """Let the first SIGINT or SIGTERM end the training after its tick; a second one ends the process at once."""
-
-    def stop(number: int, frame: object) -> None:
-        training.stop = signal.Signals(number).name
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, signal.SIG_DFL)
-
-    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        if not training.stop:
-            for each, handler in before.items():
-                signal.signal(each, handler)
 
 
 def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
@@ -275,7 +280,7 @@ def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSett
     if told["status"] == "interrupted":
         tell(f"go on: {typed('train')} {settings.scene} --resume {record.path}", stream)
     if settings.json:
-        tell(json.dumps(told))
+        deliver(json.dumps(told))
 
 
 def how_to_play(record: TrainingRun) -> str:

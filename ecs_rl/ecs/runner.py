@@ -31,14 +31,18 @@ class Runner:
         for stage in self.stages.values():
             stage.process()
 
-    def slices(self) -> Iterator[None]:
-        """Run one tick in slices; between two of them other contexts may run."""
+    def slices(self, first: str = "") -> Iterator[str]:
+        """Run one tick in slices, or the rest of one from the stage `first` on; yield the name of the stage at work.
+
+        Between two slices other contexts may run. A debug run takes the whole tick in one go.
+        """
         if self.debug:
             self.tick()
             return
-        for stage in self.stages.values():
-            for _ in stage.slices():
-                yield
+        names = list(self.stages)
+        for name in names[names.index(first) if first else 0 :]:
+            for _ in self.stages[name].slices():
+                yield name
                 self.context.enter()
 
     def replay(self, without: str) -> None:

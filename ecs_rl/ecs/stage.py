@@ -14,8 +14,10 @@ A_MOMENT = 0.001
 class Stage(esper.Processor):
     """A stage of the tick. Columns never move while a world lives, so each stage gathers its own when it is made."""
 
-    seconds = 0.0
+    seconds: float = 0.0
     """How long the stage has run so far."""
+    can_leave: bool = False
+    """Whether the tick may be left between the present two slices, to be taken up with this stage's beginning later."""
 
     def process(self) -> None:
         """Run the stage and count its time."""

@@ -19,9 +19,10 @@ class Evaluate(Stage):
     def __init__(self, world: World) -> None:
         self.world = world
         self.session, self.exam, self.journal = world.one(Session), world.one(Exam), world.one(Journal)
+        self.can_leave = False  # only while the episodes are played: nothing is told before all of them are over
 
     def run(self) -> None:
-        """Hold an exam at the first tick at or past each multiple of `every`, and when the steps are done."""
+        """Hold an exam at the first tick at or past each multiple of `every`."""
         for _ in self.examine():
             pass
 
@@ -31,19 +32,23 @@ class Evaluate(Stage):
 
     def examine(self) -> Iterator[None]:
         """Hold an exam if one is due."""
-        exam, training = self.exam, self.session.training
-        steps = training.total_steps
-        due = steps // exam.every > exam.taken_at // exam.every
-        if due or (training.is_done and exam.taken_at < steps):
+        exam = self.exam
+        if self.session.training.total_steps // exam.every > exam.taken_at // exam.every:
             yield from self.hold()
 
     def hold(self) -> Iterator[None]:
         """Play the episodes, tell the session, and note whether the scene is solved."""
         exam, training = self.exam, self.session.training
-        steps = exam.taken_at = training.total_steps
+        steps = training.total_steps
         film = self.world.stages.get("film")
         trained = perf_counter() - self.journal.began - self.seconds - (film.seconds if film else 0.0)
-        records = yield from exam.play(exam.seeds)
+        self.can_leave = True
+        try:
+            yield
+            records = yield from exam.play(exam.seeds)
+        finally:
+            self.can_leave = False
+        exam.taken_at = steps
         for seed, record in zip(exam.seeds, records, strict=True):
             training.on_eval_episode(record.total_reward, record.length, record.status, record.extras, seed)
         report = training.eval_report()

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 class Learn(Stage):
-    """Let the agent improve once it has gathered enough; agents yield between minibatches, headless takes them all."""
+    """Let the agent improve once it has gathered enough, yielding between minibatches."""
+
+    can_leave = True  # an agent's state tells where its update stands, and `learn` goes on from there
 
     def __init__(self, world: World) -> None:
         self.session = world.one(Session)

@@ -31,15 +31,22 @@ class Write(Stage):
             return
         steps = training.total_steps
         examined = self.exam.taken_at > journal.examined_at and journal.written_at < steps
-        if examined or training.is_done or steps // journal.every > journal.written_at // journal.every:
-            journal.written_at, journal.examined_at = steps, self.exam.taken_at
-            now = perf_counter()
-            training.run.log_metrics(steps, now - journal.began, self.metrics(examined))
-            if now - self.flushed > FLUSH_EVERY:
-                self.flushed = now
-                training.run.flush()
+        if examined or steps // journal.every > journal.written_at // journal.every:
+            self.log_row(examined)
         if training.is_due():  # last, so that the checkpoint counts this tick's row
             training.save_checkpoint()
+
+    def log_row(self, examined: bool) -> None:
+        """Add a row of metrics, with the last evaluation's numbers if there was one since the row before."""
+        training, journal = self.session.training, self.journal
+        if training.run is None:
+            return
+        journal.written_at, journal.examined_at = training.total_steps, self.exam.taken_at
+        now = perf_counter()
+        training.run.log_metrics(training.total_steps, now - journal.began, self.metrics(examined))
+        if now - self.flushed > FLUSH_EVERY:
+            self.flushed = now
+            training.run.flush()
 
     def metrics(self, examined: bool) -> dict[str, float]:
         """Return one row of numbers by name."""

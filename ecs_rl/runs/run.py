@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,9 @@ from ecs_rl.runs.rows import EvalEpisode, JsonLines, Status, TrainEpisode, metri
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
+
+EARLIER_BEST = "best.earlier"
+"""The `best` from before the last evaluation of a run that came to its end; a resume brings it back."""
 
 
 class TrainingRun:
@@ -174,6 +178,30 @@ class TrainingRun:
         """Return the checkpoint of the best greedy evaluation, or None before the first."""
         best = self.checkpoint_path("best")
         return best if best.is_file() else None
+
+    def best_set_aside(self) -> Path | None:
+        """Return the best from before the one that was earned after the last checkpoint, or None if there is none."""
+        aside = self.path / CHECKPOINTS / EARLIER_BEST
+        return aside if aside.is_file() else None
+
+    def set_best_aside(self) -> None:
+        """Keep the present `best`, which is about to be replaced, for whoever goes on from the last checkpoint."""
+        best, aside = self.best_checkpoint(), self.path / CHECKPOINTS / EARLIER_BEST
+        with self._writing(), writing(aside):
+            if best is None:
+                aside.unlink(missing_ok=True)
+            elif not link_atomically(best, aside):
+                write_atomically(aside, best.read_bytes())
+
+    def bring_best_back(self) -> None:
+        """Undo `set_best_aside` and the `best` that followed it: without an earlier one there is none."""
+        best, aside = self.checkpoint_path("best"), self.best_set_aside()
+        with self._writing(), writing(best):
+            if aside is None:
+                best.unlink(missing_ok=True)
+            else:
+                os.replace(aside, best)
+            sync_directory(best.parent)
 
     def save_checkpoint(self, tensors: State, manifest: Manifest) -> Path:
         """Write `step_<N>` and make `latest` its second name, both for certain on the disk when this returns."""

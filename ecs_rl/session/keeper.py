@@ -37,11 +37,33 @@ class Keeper:
         """Write to this run, and go on from its stored best and last saved step."""
         self.run = run
         self.saved_step = run.metadata.total_steps
-        stored = _stored_best(run)
-        if stored:
-            self.best_eval, self.best_step, self._evaluation = stored.best_eval, stored.best_step, stored.evaluation
+        self._take_over(_stored_best(run))
         if not run.metadata.agent:
             run.update_metadata(agent=self._agent.name)
+
+    def _take_over(self, best: Manifest | None) -> None:
+        known = (best.best_eval, best.best_step, best.evaluation) if best is not None else (None, None, None)
+        self.best_eval, self.best_step, self._evaluation = known
+
+    def return_to_best_of(self, manifest: Manifest) -> bool:
+        """Bring back the best that a checkpoint knew, and tell whether another one had taken its place.
+
+        Only a best that was earned after the checkpoint without a further step goes: a training that goes on from it
+        does not earn it again. One of a later step it does.
+        """
+        run, known = self.run, (manifest.best_eval, manifest.best_step)
+        if run is None or self.best_step is None or self.best_step < manifest.step:
+            return False
+        if known == (self.best_eval, self.best_step):
+            return False
+        earlier = _stored_best(run, aside=True)
+        if earlier is not None and (earlier.best_eval, earlier.best_step) != known:
+            return False
+        if earlier is None and (manifest.best_step is not None or self.best_step > manifest.step):
+            return False
+        run.bring_best_back()
+        self._take_over(earlier)
+        return True
 
     def is_due(self, total_steps: int) -> bool:
         """Tell whether a multiple of `every` was reached or passed since the last save."""
@@ -63,7 +85,7 @@ class Keeper:
         path = self.run.save_checkpoint(tensors, self._manifest(total_steps, total_episodes, resume))
         self.saved_step = total_steps
         self.run.prune_checkpoints(self.keep)
-        self._update_metadata(total_steps, total_episodes)
+        self.update_metadata(total_steps, total_episodes)
         return path
 
     def save_policy(self, total_steps: int, total_episodes: int) -> None:
@@ -91,12 +113,14 @@ class Keeper:
         self.best_eval, self.best_step, self._evaluation = score, policy_step, evaluation
         try:
             if self.run is not None:
+                if policy_step == self.saved_step:  # going on from there must find the best from before
+                    self.run.set_best_aside()
                 tensors = join_sections({"policy": self._agent.policy_state() if policy is None else policy})
                 self.run.save_best(tensors, self._manifest(policy_step, total_episodes))
         except BaseException:
             self.best_eval, self.best_step, self._evaluation = before
             raise
-        self._update_metadata(total_steps, total_episodes)
+        self.update_metadata(total_steps, total_episodes)
         return True
 
     def finish(self, total_steps: int, total_episodes: int, status: str) -> None:
@@ -107,11 +131,12 @@ class Keeper:
             self.run.abandon("failed")
             return
         try:
-            self._update_metadata(total_steps, total_episodes, status=status)
+            self.update_metadata(total_steps, total_episodes, status=status)
         finally:
             self.run.close()
 
-    def _update_metadata(self, total_steps: int, total_episodes: int, **more: Any) -> None:
+    def update_metadata(self, total_steps: int, total_episodes: int, **more: Any) -> None:
+        """Write how far the run is, what its best score is, and anything more."""
         if self.run is not None:
             self.run.update_metadata(
                 total_steps=total_steps,
@@ -155,10 +180,10 @@ def _specs(agent: Agent) -> Sequence[PolicySpec]:
     return (agent.spec,) if specs is None else specs
 
 
-def _stored_best(run: TrainingRun) -> Manifest | None:
+def _stored_best(run: TrainingRun, *, aside: bool = False) -> Manifest | None:
     # The file decides, not metadata.json: a crash between the two writes, or a damaged best, must not leave
     # a score behind that no checkpoint can show.
-    path = run.best_checkpoint()
+    path = run.best_set_aside() if aside else run.best_checkpoint()
     if path is None:
         return None
     try:

@@ -19,6 +19,7 @@ from ecs_rl.session.stats import StatsTracker
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
+    from ecs_rl.runs import Manifest
 
 Extras = Mapping[str, Any]
 
@@ -197,6 +198,11 @@ class TrainingSession:
             self.save_checkpoint()
         return due
 
+    def save_if_behind(self) -> None:
+        """Save if anything happened since the last save, unless the disk has refused a write before."""
+        if self._keeper.is_behind(self._total_steps):
+            self.save_checkpoint()
+
     def save_checkpoint(self) -> Path | None:
         """Save now, whatever the milestones; return the file, None without a run."""
         return self._keeper.save(self._total_steps, self._total_episodes, self.state())
@@ -214,12 +220,21 @@ class TrainingSession:
             "stats": self._stats.state(),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state that was taken from a session like this."""
-        self._total_steps = self._steps_before = self._keeper.saved_step = state["total_steps"]
+    def restore(self, state: Mapping[str, Any], *, unfinished_steps: int = 0) -> None:
+        """Go on from a state that was taken from a session like this.
+
+        The last `unfinished_steps` are of a tick that was left before its end: what it makes due is still to be saved.
+        """
+        self._total_steps = self._steps_before = state["total_steps"]
+        self._keeper.saved_step = self._total_steps - unfinished_steps
         self._total_episodes = state["total_episodes"]
         self._start_extras = state["start_extras"]
         self._stats.restore(state["stats"])
+
+    def return_to_best_of(self, manifest: Manifest) -> None:
+        """Bring back the best that a checkpoint knew, if a better one was earned at its very step after it."""
+        if self._keeper.return_to_best_of(manifest):
+            self._keeper.update_metadata(self._total_steps, self._total_episodes)
 
     def save_policy(self) -> None:
         """Save the policy alone as `latest`: what a training that broke leaves behind."""
@@ -304,8 +319,8 @@ class TrainingSession:
         status = status or ("finished" if self.is_done else "interrupted")
         try:
             # What broke in the middle of a tick is no place to go on from: the checkpoints from before stay.
-            if status not in ("diverged", "failed") and self._keeper.is_behind(self._total_steps):
-                self.save_checkpoint()
+            if status not in ("diverged", "failed"):
+                self.save_if_behind()
         except DivergedError:
             status = "diverged"
             raise

@@ -34,7 +34,7 @@ def small_films(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(studio, "CLIP_FPS", 5.0)
     monkeypatch.setattr(studio, "ENDING", 0.2)
     monkeypatch.setattr(clips, "LONGEST", 1.0)
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for each, handler in before.items():
         signal.signal(each, handler)

@@ -113,6 +113,43 @@ def test_after_a_resume_only_a_score_above_the_stored_best_counts(tmp_path: Path
     assert evaluate(again, 3.1)
 
 
+@pytest.mark.parametrize("earlier", [None, 1.0])
+def test_a_best_earned_after_the_last_checkpoint_goes_when_training_goes_on_from_there(
+    earlier: float | None, tmp_path: Path
+) -> None:
+    session, run = started(tmp_path)
+    if earlier is not None:
+        session.observe(rows(10))
+        evaluate(session, earlier)
+    session.observe(rows(10))
+    session.save_checkpoint()
+    manifest = read_manifest(run.checkpoint_path("latest"))
+    best = run.best_checkpoint()
+    before = best.read_bytes() if best else None
+    assert evaluate(session, 2.0)
+    session.close()
+    again = TrainingSession(ArmValues()).with_run(TrainingRun.resume(run.path))
+    again.return_to_best_of(manifest)
+    assert (again.best_eval, again.run.metadata.best_eval if again.run else 0) == (earlier, earlier)
+    assert (best.read_bytes() if best else None) == before
+    assert run.checkpoint_path("best").exists() == (earlier is not None)
+    assert evaluate(again, 1.5)
+    assert again.best_eval == 1.5
+
+
+def test_a_best_of_a_later_step_stays_because_it_is_earned_again(tmp_path: Path) -> None:
+    session, run = started(tmp_path)
+    session.observe(rows(10))
+    session.save_checkpoint()
+    manifest = read_manifest(run.checkpoint_path("latest"))
+    session.observe(rows(10))
+    evaluate(session, 2.0)
+    session.close()
+    again = TrainingSession(ArmValues()).with_run(TrainingRun.resume(run.path))
+    again.return_to_best_of(manifest)
+    assert (again.best_eval, again.best_step) == (2.0, 20)
+
+
 def test_after_a_resume_the_milestones_stay_where_they_were(tmp_path: Path) -> None:
     session, run = started(tmp_path)
     session.observe(rows(10))

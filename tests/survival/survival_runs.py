@@ -75,12 +75,12 @@ class Told:
 def train(*args: object) -> Told:
     """Run `train.py ARGS --json` in this process."""
     out, err = io.StringIO(), io.StringIO()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = train_command.main([*map(str, args), "--json"])
     finally:
-        for number, handler in before.items():  # a stopped training leaves the way free for a second signal
+        for number, handler in before.items():  # a stopped training leaves them ignored
             signal.signal(number, handler)
     return Told(code, out.getvalue(), err.getvalue())
 
@@ -226,22 +226,18 @@ def metadata(run: Path) -> dict[str, Any]:
     return found
 
 
-def assert_same_logs(found: Path, wanted: Path, *, without_step: int | None = None) -> None:
-    """Compare all logs row for row; `without_step` leaves out what a stop by --steps added in that step."""
+def assert_same_logs(found: Path, wanted: Path) -> None:
+    """Compare all logs row for row."""
     for log in LOGS:
         ours, theirs = rows(found, log), rows(wanted, log)
-        if without_step is not None and log != "train_episodes":
-            ours, theirs = ([row for row in each if row["total_steps"] != without_step] for each in (ours, theirs))
         assert len(ours) == len(theirs), log
         for a, b in zip(ours, theirs, strict=True):
             assert a == b, log
 
 
-def assert_same_end(found: Path, wanted: Path, *, best: bool = True) -> None:
-    """Compare the last checkpoints: every tensor (agents, world, way) bit by bit, and every fact but the clock's.
-
-    `best` is left out where a stop by --steps added an evaluation, which may have been the best.
-    """
+def assert_same_end(found: Path, wanted: Path) -> None:
+    """Compare the last checkpoints: every tensor (agents, world, way) bit by bit, and every fact but the clock's."""
+    assert_same_best(found, wanted)
     ours, theirs = (read_checkpoint(run / "checkpoints" / "latest.safetensors") for run in (found, wanted))
     assert ours[1].keys() == theirs[1].keys()
     for name, tensor in theirs[1].items():
@@ -250,22 +246,33 @@ def assert_same_end(found: Path, wanted: Path, *, best: bool = True) -> None:
         assert tensor.dtype == ours[1][name].dtype
         assert torch.equal(_bits(tensor), _bits(ours[1][name])), f"{name} differs"
     keys: tuple[str, ...] = ("scene", "agent", "step", "episodes", "seed", "policies", "full")
-    keys += ("best_eval", "best_step", "evaluation") if best else ()
+    keys += ("best_eval", "best_step", "evaluation")
     assert [getattr(ours[0], key) for key in keys] == [getattr(theirs[0], key) for key in keys]
-    assert _facts(ours[0].resume, best) == _facts(theirs[0].resume, best)
+    assert _facts(ours[0].resume) == _facts(theirs[0].resume)
     known: tuple[str, ...] = ("scene", "agent", "seed", "total_steps", "total_episodes", "status", "version")
-    known += ("best_eval", "best_step") if best else ()
+    known += ("best_eval", "best_step")
     assert [metadata(found)[key] for key in known] == [metadata(wanted)[key] for key in known]
+
+
+def assert_same_best(found: Path, wanted: Path) -> None:
+    """Compare the checkpoints of the best evaluation, if there is one."""
+    paths = [run / "checkpoints" / "best.safetensors" for run in (found, wanted)]
+    assert paths[0].is_file() == paths[1].is_file()
+    if not paths[0].is_file():
+        return
+    ours, theirs = (read_checkpoint(path) for path in paths)
+    assert (ours[0].step, ours[0].best_eval) == (theirs[0].step, theirs[0].best_eval)
+    assert ours[1].keys() == theirs[1].keys()
+    for name, tensor in theirs[1].items():
+        assert torch.equal(_bits(tensor), _bits(ours[1][name])), f"{name} of the best differs"
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(tensor.contiguous().numpy().tobytes(), np.uint8).copy())
 
 
-def _facts(resume: dict[str, Any], best: bool) -> dict[str, Any]:
+def _facts(resume: dict[str, Any]) -> dict[str, Any]:
     facts = {name: value for name, value in resume.items() if name not in ("seconds", "seconds_in", "logs")}
     exam = {name: value for name, value in facts["exam"].items() if name != "solved_second"}
-    if not best:
-        exam = {name: value for name, value in exam.items() if name == "taken_at"}
     logs = {name: length for name, length in resume["logs"].items() if name == "train_episodes.jsonl"}
     return {**facts, "exam": exam, "logs": logs}

@@ -59,7 +59,7 @@ class BackgroundTraining:
             self._slice()
 
     def finish_tick(self) -> None:
-        """Bring the present tick, or what else is under way, to its end."""
+        """Bring the present tick, or what else is under way, to its end, or to where a stop may leave it."""
         self._asked.clear()
         self.pause(False)
         while self._slices is not None:

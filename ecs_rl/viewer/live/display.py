@@ -13,6 +13,7 @@ from typing import Any
 
 import pygame
 
+from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import CommandError
 from ecs_rl.viewer.palette import NIGHT, ORANGE, SKY, TEXT
 from ecs_rl.viewer.window_layout import DESIGNED
@@ -122,7 +123,7 @@ class _X11Guard:
         name = ctypes.util.find_library("X11")
         x11 = ctypes.CDLL(name) if name else None
         if x11 is None or not hasattr(x11, "XSetIOErrorExitHandler"):  # before libX11 1.7 there is no way
-            print("this window takes the program along should the screen go away", file=sys.stderr)
+            tell("this window takes the program along should the screen go away", sys.stderr)
             return
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

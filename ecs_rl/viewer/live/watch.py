@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from ecs_rl.commands.pipes import tell
 from ecs_rl.training import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining
@@ -106,7 +107,7 @@ def watch_training(
             work.save_all()  # before the window goes: whatever that brings with it, nothing is lost
     except DisplayLost as lost:
         told = "" if work.is_saved else ": training goes on without it"
-        print(f"train.py: the window is gone ({lost}){told}", file=sys.stderr)
+        tell(f"train.py: the window is gone ({lost}){told}", sys.stderr)
     finally:
         window.recorder.end(window)
         opened.close()
@@ -134,6 +135,6 @@ def watch_play(
     except KeyboardInterrupt:
         window.closing = True  # as the close box does: what was played is told
     except DisplayLost as lost:
-        print(f"play.py: the window is gone ({lost})", file=sys.stderr)
+        tell(f"play.py: the window is gone ({lost})", sys.stderr)
     finally:
         window.recorder.end(window)
