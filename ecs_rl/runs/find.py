@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,8 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, nearest
 from ecs_rl.runs.checkpoint import read_manifest
-from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, closing
 from ecs_rl.runs.layout import CHECKPOINTS, START, natural, step_checkpoints, subpaths
-from ecs_rl.runs.lock import LOCK, _lock
+from ecs_rl.runs.lock import is_free
 from ecs_rl.runs.metadata import Metadata, read_metadata
 
 
@@ -94,21 +92,11 @@ def _entry(path: Path) -> RunEntry:
     try:
         metadata = read_metadata(path)
         # Read once more after the look at the lock: it could have been given back by a run that just ended well.
-        if metadata.status == "running" and _is_free(path) and (metadata := read_metadata(path)).status == "running":
+        if metadata.status == "running" and is_free(path) and (metadata := read_metadata(path)).status == "running":
             metadata = msgspec.structs.replace(metadata, status="killed")
         return RunEntry(path, metadata, None)
     except CheckpointError as error:
         return RunEntry(path, None, str(error))
-
-
-def _is_free(run: Path) -> bool:
-    """Tell whether the run's lock could be had; closing the file gives it back at once."""
-    try:
-        with closing(os.open(run / LOCK, os.O_RDWR | NO_LINKS | PLAIN_FLAGS)) as descriptor:
-            _lock(descriptor)
-    except OSError:
-        return False  # held, or nothing can be known here
-    return True
 
 
 def _base(run: str | Path | None, runs_dir: Path) -> Path:
