@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, nearest
 from ecs_rl.runs.checkpoint import read_manifest
-from ecs_rl.runs.layout import CHECKPOINTS, START, natural, step_checkpoints, subpaths
+from ecs_rl.runs.layout import CHECKPOINTS, START, folders, newest_first, run_directories, runs_in, step_checkpoints
 from ecs_rl.runs.lock import is_free
 from ecs_rl.runs.metadata import Metadata, read_metadata
 
@@ -61,7 +61,9 @@ def list_runs(runs_dir: str | Path = "runs") -> list[RunEntry]:
 
     The status is `killed` where the metadata says `running` and nobody holds the run's lock.
     """
-    return [_entry(path) for path in _all_runs(Path(runs_dir))]
+    unreadable: dict[Path, str] = {}
+    entries = [_entry(path) for path in run_directories(Path(runs_dir), unreadable)]
+    return entries + [RunEntry(path, None, problem) for path, problem in unreadable.items()]
 
 
 def has_sound_checkpoint(run: Path) -> bool:
@@ -106,7 +108,7 @@ def _base(run: str | Path | None, runs_dir: Path) -> Path:
     for base in (runs_dir / run, Path(run)):
         if base.is_dir() and str(run) not in {"", "."}:
             return base
-    names = [path.name for path in _folders(runs_dir)]
+    names = [path.name for path in folders(runs_dir)]
     hint = nearest(str(run).split("/", maxsplit=1)[0], names) if names else "train one first"
     raise CommandError(f"there is no run '{run}' in {runs_dir}; {hint}")
 
@@ -114,9 +116,9 @@ def _base(run: str | Path | None, runs_dir: Path) -> Path:
 def _newest_first(base: Path, skipped: list[str], runs_dir: Path) -> Iterator[Path]:
     depth = _depth(base, runs_dir)
     if depth == 0:
-        yield from _all_runs(base)
+        yield from run_directories(base)
     elif depth == 1:
-        for version in _sorted(_folders(base)):
+        for version in newest_first(folders(base)):
             yield from _runs_or_note(version, skipped)
     elif depth == 2:
         yield from _runs_or_note(base, skipped)
@@ -132,28 +134,11 @@ def _depth(base: Path, runs_dir: Path) -> int:
         return len(base.resolve().relative_to(runs_dir.resolve()).parts)
     if START.fullmatch(base.name):
         return 3
-    return 2 if _runs_in(base) else 1
+    return 2 if runs_in(base) else 1
 
 
 def _runs_or_note(version: Path, skipped: list[str]) -> list[Path]:
-    runs = _runs_in(version)
+    runs = runs_in(version)
     if not runs:
         skipped.append(f"skipped {version}: it holds no run")
     return runs
-
-
-def _all_runs(runs_dir: Path) -> list[Path]:
-    runs = [run for name in _folders(runs_dir) for version in _folders(name) for run in _runs_in(version)]
-    return sorted(runs, key=lambda run: (natural(run.name), natural(run.parent.name), run), reverse=True)
-
-
-def _runs_in(version: Path) -> list[Path]:
-    return _sorted(path for path in _folders(version) if START.fullmatch(path.name))
-
-
-def _folders(folder: Path) -> list[Path]:
-    return [path for path in subpaths(folder) if path.is_dir()]
-
-
-def _sorted(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: natural(path.name), reverse=True)
