@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ecs_rl.errors import CheckpointError, CommandError, nearest
+from ecs_rl.errors import CheckpointError, CommandError, StorageError, nearest, visible
 from ecs_rl.runs.checkpoint import read_manifest
 from ecs_rl.runs.layout import CHECKPOINTS, START, folders, newest_first, run_directories, runs_in, step_checkpoints
 from ecs_rl.runs.lock import is_free
@@ -50,7 +50,7 @@ def find_run(
             return FoundRun(candidate, skipped)
         if problem is None and not needs_checkpoint:
             fallback = fallback or FoundRun(candidate, list(skipped))
-        skipped.append(f"skipped {problem or f'{candidate}: it has no checkpoint that can be used'}")
+        skipped.append(visible(f"skipped {problem or f'{candidate}: it has no checkpoint that can be used'}"))
     if fallback:
         return fallback
     raise CheckpointError(f"no run that can be used in {base}; " + ("; ".join(skipped) or "train one first"))
@@ -68,7 +68,10 @@ def list_runs(runs_dir: str | Path = "runs") -> list[RunEntry]:
 
 def has_sound_checkpoint(run: Path) -> bool:
     """Tell whether any checkpoint of a run passes its seal, the newest looked at first."""
-    steps = step_checkpoints(run)
+    try:
+        steps = step_checkpoints(run)
+    except StorageError:
+        return False
     named = [run / CHECKPOINTS / f"{name}.safetensors" for name in ("latest", "best")]
     candidates = [named[0], *(steps[step] for step in sorted(steps, reverse=True)), named[1]]
     return any(_is_sound(path) for path in candidates)
@@ -116,7 +119,10 @@ def _base(run: str | Path | None, runs_dir: Path) -> Path:
 def _newest_first(base: Path, skipped: list[str], runs_dir: Path) -> Iterator[Path]:
     depth = _depth(base, runs_dir)
     if depth == 0:
-        yield from run_directories(base)
+        unreadable: dict[Path, str] = {}
+        runs = run_directories(base, unreadable)
+        skipped += [f"skipped {problem}" for problem in unreadable.values()]
+        yield from runs
     elif depth == 1:
         for version in newest_first(folders(base)):
             yield from _runs_or_note(version, skipped)
@@ -140,5 +146,5 @@ def _depth(base: Path, runs_dir: Path) -> int:
 def _runs_or_note(version: Path, skipped: list[str]) -> list[Path]:
     runs = runs_in(version)
     if not runs:
-        skipped.append(f"skipped {version}: it holds no run")
+        skipped.append(visible(f"skipped {version}: it holds no run"))
     return runs

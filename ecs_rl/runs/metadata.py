@@ -6,6 +6,7 @@ import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -16,25 +17,31 @@ from ecs_rl.runs.reading import read_small
 _LIBRARIES = ("ecs-rl", "esper", "msgspec", "numpy", "pygame-ce", "pymunk", "safetensors", "torch")
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Steps, episodes and the like: stored in 64 signed bits everywhere."""
+Word = Annotated[str, msgspec.Meta(max_length=4096)]
+"""A name, a path or a time; no path is longer."""
+
+
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     """The content of metadata.json, its keys exactly as in the contract."""
 
-    name: str
-    version: str
-    run_id: str
+    name: Word
+    version: Word
+    run_id: Word
     """`<name>/<version>/<start>`: also the run's place below the runs folder."""
-    scene: str
-    agent: str
-    seed: int
-    total_steps: int = 0
-    total_episodes: int = 0
+    scene: Word
+    agent: Word
+    seed: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+    total_steps: Count = 0
+    total_episodes: Count = 0
     best_eval: float | None = None
-    best_step: int | None = None
-    started_at: str
-    last_updated: str
-    status: str = "running"
+    best_step: Count | None = None
+    started_at: Word
+    last_updated: Word
+    status: Word = "running"
     """`running`, then `finished`, `solved`, `interrupted`, `diverged` or `failed`."""
-    versions: dict[str, str]
+    versions: Annotated[dict[Word, Word], msgspec.Meta(max_length=100)]
 
 
 def now() -> datetime:
