@@ -70,6 +70,14 @@ def visible(text: str, most: int | None = None) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def quoted(value: object, most: int = 120) -> str:
+    """Return a value as it would be written in Python, on one line and not longer than `most` characters."""
+    try:
+        return visible(repr(value), most)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or a nest as deep
+        return f"a {type(value).__name__} too large to show"
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `did you mean 'x'?` for the closest known word, or the list of what there is."""
     names = sorted(known)

@@ -8,13 +8,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ecs_rl.columns import stacked
+from ecs_rl.agents.state import check_fits
+from ecs_rl.columns import columns_of, stacked
 from ecs_rl.components import Trail
-from ecs_rl.errors import CheckpointError
+from ecs_rl.errors import ActionError, CheckpointError
 from ecs_rl.runs import Manifest, section
 
 if TYPE_CHECKING:
@@ -50,25 +52,39 @@ def source_sha256(scene: Scene) -> str:
 
 
 def go_on(training: Training, manifest: Manifest, tensors: State) -> None:
-    """Bring a training that was just prepared to where the checkpoint was taken, to the last bit."""
-    if not manifest.full:
-        raise CheckpointError("this checkpoint holds only a policy: start a new run from it with --init-from")
-    facts = manifest.resume
+    """Bring a training that was just prepared to where the checkpoint was taken, to the last bit.
+
+    CheckpointError, and nothing of the training has moved but its agents, if the checkpoint does not fit it.
+    """
+    facts = manifest.facts()
+    columns, actions = _world(training, tensors)
     training.session.agent.load_state(section(tensors, "agent"))
-    training.session.restore(facts["session"])
-    way = section(tensors, "trail")
-    actions = [_array(way[str(policy)]) for policy in range(len(way))]
-    training.world.return_to({name: _array(t) for name, t in section(tensors, "world").items()}, actions)
+    training.session.restore(msgspec.to_builtins(facts.session))
+    try:
+        training.world.return_to(columns, actions)
+    except ActionError as error:
+        raise CheckpointError(f"the saved actions cannot be taken again: {error}; use another checkpoint") from error
     for name in EXAM:
-        setattr(training.exam, name, facts["exam"][name])
-    training.journal.written_at, training.journal.examined_at = facts["written_at"], training.exam.taken_at
-    training.journal.began = perf_counter() - facts["seconds"]
-    training.seconds = facts["seconds"]
-    for name, seconds in facts["seconds_in"].items():
+        setattr(training.exam, name, getattr(facts.exam, name))
+    training.journal.written_at, training.journal.examined_at = facts.written_at, training.exam.taken_at
+    training.journal.began = perf_counter() - facts.seconds
+    training.seconds = facts.seconds
+    for name, seconds in facts.seconds_in.items():
         if name in training.world.stages:  # clips may be asked for in one life of a run and not in another
             training.world.stages[name].seconds = seconds
     if training.films is not None:
         training.films.shot_at = training.session.total_steps
+
+
+def _world(training: Training, tensors: State) -> tuple[dict[str, NDArray[Any]], list[NDArray[Any]]]:
+    """Return the world's columns, and the (ticks, rows, ...) actions of each policy since; all of them fit."""
+    columns, way = section(tensors, "world"), section(tensors, "trail")
+    check_fits(columns, {name: _tensor(now) for name, now in columns_of(training.world).items()}, what="world")
+    policies = [str(number) for number in range(len(training.world.crews))] if way else []
+    lengths = {tuple(taken.shape[:1]) for taken in way.values()}
+    if set(way) != set(policies) or () in lengths or len(lengths) > 1:
+        raise CheckpointError("the saved world does not fit: it lacks actions of a policy; use another checkpoint")
+    return {name: _array(column) for name, column in columns.items()}, [_array(way[name]) for name in policies]
 
 
 def _tensor(column: NDArray[Any]) -> torch.Tensor:
@@ -77,4 +93,7 @@ def _tensor(column: NDArray[Any]) -> torch.Tensor:
 
 
 def _array(tensor: torch.Tensor) -> NDArray[Any]:
-    return np.asarray(tensor.numpy())
+    try:
+        return np.asarray(tensor.numpy())
+    except TypeError as error:  # numpy knows fewer kinds of numbers than a file may hold
+        raise CheckpointError(f"the saved world does not fit: {error}; use another checkpoint") from error

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ecs_rl.commands.pipes import tell
-from ecs_rl.commands.settings import TrainSettings, settings_as_dict
-from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.commands.settings import AGENTS, TrainSettings, settings_as_dict
+from ecs_rl.errors import CheckpointError, CommandError, quoted
 
 FIXED = ("seed", "arenas", "eval_episodes")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
@@ -39,9 +41,14 @@ def newest_of(settings: TrainSettings) -> str:
 
 def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
     """Return the settings that the run to resume was started with."""
-    from ecs_rl.runs import read_config
+    from ecs_rl.runs import settings_of
 
-    return read_config(run_meant(settings) / "config.json")
+    run = run_meant(settings)
+    found = settings_of(run)
+    agent = found.get("agent", "")
+    if agent not in ("", *AGENTS):
+        raise CheckpointError(f"{run}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
+    return found
 
 
 def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
@@ -56,6 +63,8 @@ def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
             break
         try:
             manifest, tensors = read_checkpoint(path)
+            if manifest.full:
+                manifest.facts()
         except CheckpointError as error:
             tell(f"train.py: passed over: {error}", sys.stderr)
             continue
@@ -94,12 +103,13 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         raise CommandError(f"{run} trains {manifest.agent}, not {settings.agent}: leave --agent out to resume it")
     check_same(run, manifest, training.world.specs, scene.name)
     refuse_changes(record, settings)
-    if manifest.resume["scene_sha256"] != source_sha256(scene):
+    facts = manifest.facts()
+    if facts.scene_sha256 != source_sha256(scene):
         tell(f"train.py: {scene.file} has changed since: old and new scores may not compare", sys.stderr)
     training.write_to(record)
     go_on(training, manifest, tensors)
     # Only now is everything known to fit: a refused resume leaves the run as it was.
-    record.cut_logs(manifest.resume["logs"])
+    record.cut_logs(msgspec.to_builtins(facts.logs))
     cut_clips(run, manifest.step)
     record.write_config(_config_of(record, settings))
 
@@ -109,9 +119,10 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     before, now = record.config, settings_as_dict(settings)
     agent = settings.agent
     pairs = [(f"--{name.replace('_', '-')}", before, now, name) for name in FIXED]
-    pairs += [(f"--{agent}.{name.replace('_', '-')}", before[agent], now[agent], name) for name in FIXED_OF_THE_AGENT]
+    table = before.get(agent, {})
+    pairs += [(f"--{agent}.{name.replace('_', '-')}", table, now[agent], name) for name in FIXED_OF_THE_AGENT]
     for flag, old, new, name in pairs:
-        if old.get(name) != new.get(name):
+        if name in old and old[name] != new.get(name):
             raise CommandError(
                 f"{flag} is {new.get(name)}, and {record.path} was started with {old.get(name)}: "
                 "leave it out to go on, or start a new run"

@@ -12,13 +12,12 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs.header import UNREADABLE
+from ecs_rl.runs.manifest import Count, Whole
 from ecs_rl.runs.reading import read_small
 
 _LIBRARIES = ("ecs-rl", "esper", "msgspec", "numpy", "pygame-ce", "pymunk", "safetensors", "torch")
 
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""Steps, episodes and the like: stored in 64 signed bits everywhere."""
 Word = Annotated[str, msgspec.Meta(max_length=4096)]
 """A name, a path or a time; no path is longer."""
 
@@ -32,7 +31,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     """`<name>/<version>/<start>`: also the run's place below the runs folder."""
     scene: Word
     agent: Word
-    seed: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+    seed: Whole
     total_steps: Count = 0
     total_episodes: Count = 0
     best_eval: float | None = None

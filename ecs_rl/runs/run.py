@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, StorageError
 from ecs_rl.runs.board import Board
-from ecs_rl.runs.checkpoint import sealed_pieces
+from ecs_rl.runs.checkpoint import read_manifest, sealed_pieces
 from ecs_rl.runs.files import Folder, json_bytes, plain, sync_directory, writing
 from ecs_rl.runs.find import find_run
 from ecs_rl.runs.header import UNREADABLE
@@ -105,7 +106,7 @@ class TrainingRun:
             opened = cls(found.path, read_metadata(found.path), lock)
             for folder in (opened._folder, opened._checkpoints):
                 folder.remove_leftovers()
-            opened._config = read_config(found.path / "config.json")
+            opened._config = settings_of(found.path)
             opened.update_metadata(status="running")
         except BaseException:
             lock.release()
@@ -257,7 +258,9 @@ class TrainingRun:
         """Cut the logs back to where a checkpoint left them: the rows after it are written again."""
         with self._writing():
             for log in self._rows:
-                log.cut_rows(lengths.get(log.path.name, 0))
+                log.require_row_end(lengths.get(log.path.name, 0))
+            for log in self._rows:
+                log.cut(lengths.get(log.path.name, 0))
             if self._board is not None:
                 self._board.close()
                 self._board = Board(self.path)
@@ -310,6 +313,18 @@ class TrainingRun:
             raise
 
 
+def settings_of(run: Path) -> dict[str, Any]:
+    """Return the settings of a run: its config.json, or if that is missing what its newest checkpoint carries."""
+    path = run / "config.json"
+    if os.path.lexists(path):
+        return read_config(path)
+    steps = step_checkpoints(run)
+    for checkpoint in (*(steps[step] for step in sorted(steps, reverse=True)), *sorted((run / CHECKPOINTS).glob("*"))):
+        with suppress(CheckpointError):  # the next one carries the same
+            return read_manifest(checkpoint).config
+    return {}
+
+
 def read_config(path: Path) -> dict[str, Any]:
     """Return the settings in a config.json, none if there is no such file."""
     try:
@@ -318,4 +333,5 @@ def read_config(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, *UNREADABLE) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise CheckpointError(f"cannot read {path}: {reason}; restore it or choose another run") from error
+        remedy = "restore it, or delete it, for each checkpoint carries it"
+        raise CheckpointError(f"cannot read {path}: {reason}; {remedy}") from error

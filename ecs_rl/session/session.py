@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -206,7 +207,8 @@ class TrainingSession:
         """Go on from a state that was taken from a session like this."""
         self._total_steps = self._steps_before = self._keeper.saved_step = state["total_steps"]
         self._total_episodes = state["total_episodes"]
-        self._start_extras = state["start_extras"]
+        # JSON has no NaN: it was written as null.
+        self._start_extras = {name: math.nan if x is None else x for name, x in state["start_extras"].items()}
         self._stats.restore(state["stats"])
 
     def save_policy(self) -> None:
