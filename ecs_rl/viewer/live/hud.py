@@ -51,6 +51,8 @@ class Rates:
             self._learning_due = now + LEARNING_EVERY
             self.learning = window.history.refresh()
             self._measure(window, now)
+        elif window.history is not None and window.history.behind:
+            window.history.read()
 
     def _measure(self, window: Window, now: float) -> None:
         if window.work is None:
