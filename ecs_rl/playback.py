@@ -41,7 +41,7 @@ class Player:
         specs = policy_specs(scene.describe())
         check_same(path, manifest, specs, scene.name)
         config, policy = config_of(path, manifest), section(tensors, "policy")
-        check_parameters(manifest.agent, specs, config, policy)
+        check_parameters(str(path), specs, config, policy)
         agents = {
             name: make_agent(manifest.agent, spec, config, seed=seed + i, rows=1)
             for i, (name, spec) in enumerate(specs.items())

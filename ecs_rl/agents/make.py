@@ -34,8 +34,8 @@ def make_agent(name: str, spec: PolicySpec, config: AgentConfig, *, seed: int, r
         raise CommandError(told) from error
 
 
-def check_parameters(name: str, specs: Mapping[str, PolicySpec], config: AgentConfig, policy: State) -> None:
-    """Refuse the state of policies whose parameters are not those of the settings, before any network is made."""
+def check_parameters(where: str, specs: Mapping[str, PolicySpec], config: AgentConfig, policy: State) -> None:
+    """Refuse the policies in a file whose parameters are not those of its settings, before any network is made."""
     from ecs_rl.agents.dqn import DQN
     from ecs_rl.agents.ppo import PPO
     from ecs_rl.agents.state import check_shapes
@@ -43,7 +43,7 @@ def check_parameters(name: str, specs: Mapping[str, PolicySpec], config: AgentCo
     for spec in specs.values():
         before = f"{spec.name}/" if len(specs) > 1 else ""  # as a team saves its policies
         shapes = DQN.shapes(spec, config) if isinstance(config, DQNConfig) else PPO.shapes(spec, config)
-        check_shapes(policy, {f"{before}{parameter}": shape for parameter, shape in shapes.items()})
+        check_shapes(where, policy, {f"{before}{parameter}": shape for parameter, shape in shapes.items()})
 
 
 def _made(spec: PolicySpec, config: AgentConfig, seed: int, rows: int, threads: int) -> Agent:

@@ -49,11 +49,13 @@ def check_fits(
             problems.append(f"{name} has shape {tuple(theirs.shape)}, this {what}'s has {tuple(ours.shape)}")
         elif ours.dtype != theirs.dtype:
             problems.append(f"{name} holds {theirs.dtype}, this {what}'s {ours.dtype}")
-    _refuse(problems, what)
+    if problems:
+        told = f"the saved {what} does not fit this one (other scene, arenas or settings?)"
+        raise CheckpointError(f"{told}: {_some(problems)}")
 
 
-def check_shapes(given: Mapping[str, Tensor], expected: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse a policy whose parameters differ in shape from those of a network that nobody has made yet."""
+def check_shapes(where: str, given: Mapping[str, Tensor], expected: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse a policy in a file whose parameters differ in shape from those of a network that nobody has made yet."""
     found = {name: tuple(given[name].shape) for name in expected if name in given}
     problems = [f"{name} is missing" for name in expected if name not in found]
     problems += [
@@ -61,13 +63,12 @@ def check_shapes(given: Mapping[str, Tensor], expected: Mapping[str, tuple[int, 
         for name, shape in found.items()
         if shape != expected[name]
     ]
-    _refuse(problems, "agent")
-
-
-def _refuse(problems: list[str], what: str) -> None:
     if problems:
-        shown = "; ".join(problems[:6]) + (f"; and {len(problems) - 6} more" if len(problems) > 6 else "")
-        raise CheckpointError(f"the saved {what} does not fit this one (other scene, arenas or settings?): {shown}")
+        raise CheckpointError(f"{where} does not fit its own settings: {_some(problems)}; use another checkpoint")
+
+
+def _some(problems: list[str]) -> str:
+    return "; ".join(problems[:6]) + (f"; and {len(problems) - 6} more" if len(problems) > 6 else "")
 
 
 def restore_random(generator: torch.Generator, state: Tensor) -> None:

@@ -218,7 +218,8 @@ def test_a_network_that_the_file_does_not_hold_is_refused_before_it_is_made(
         patch.setattr("ecs_rl.agents.networks.Parameters.__init__", lambda *_: made.append(1))
         code = play_command.main([str(run), "--headless"])
     assert made == []
-    assert_one_sentence(Told(code, "", capsys.readouterr().err))
+    told = assert_one_sentence(Told(code, "", capsys.readouterr().err))
+    assert f"{run}/checkpoints/best.safetensors does not fit its own settings: " in told or "its settings of" in told
 
 
 def test_a_file_that_says_too_much_takes_no_memory(runs: dict[str, Path], tmp_path: Path) -> None:
