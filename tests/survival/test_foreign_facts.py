@@ -195,7 +195,9 @@ def test_odd_settings_of_a_run_are_refused(runs: dict[str, Path], tmp_path: Path
     assert_one_sentence(resumed(run))
 
 
-def test_settings_that_lack_some_go_on_with_the_scenes_own(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_settings_without_those_of_the_agent_are_refused_where_the_scenes_own_do_not_fit(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
     run = copied(runs["ppo"], tmp_path)
     settings = json.loads((run / "config.json").read_text())
     del settings["ppo"]
