@@ -8,11 +8,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MAX_MESSAGE = 2000
+"""Characters of a message at most: what it quotes may be as long as a file."""
+
 
 class EcsRlError(Exception):
     """The base of every error that is the user's to mend, not a bug of ours."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Return the message as one line: it may quote what stands in somebody's file."""
+        return visible(super().__str__(), MAX_MESSAGE)
 
 
 class CommandError(EcsRlError):
@@ -57,6 +64,26 @@ class DivergedError(EcsRlError):
     """Training produced numbers that are not finite; the last good parameters were kept."""
 
     exit_code = 5
+
+
+def visible(text: str, most: int | None = None) -> str:
+    """Return a text that cannot move the cursor, turn the reading direction or begin a line: `\\x1b` for an escape.
+
+    Of one longer than `most` characters the middle is left out.
+    """
+    if most is not None and len(text) > most:
+        text = f"{text[: most * 2 // 3]} ... {text[len(text) - most // 3 :]}"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def quoted(value: object, most: int = 120) -> str:
+    """Return a value as it would be written in Python, on one line and not longer than `most` characters."""
+    try:
+        return visible(repr(value), most)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or a nest as deep
+        return f"a {type(value).__name__} too large to show"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

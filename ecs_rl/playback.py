@@ -10,7 +10,7 @@ import msgspec
 
 from ecs_rl.agents.base import ActMode, Agent, PolicySpec
 from ecs_rl.agents.config import DQNConfig
-from ecs_rl.agents.make import AGENTS, make_agent
+from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.evaluation import play_episodes
@@ -40,12 +40,13 @@ class Player:
         scene = scene or trusted_scene(path, manifest, runs)
         specs = policy_specs(scene.describe())
         check_same(path, manifest, specs, scene.name)
-        config = config_of(path, manifest)
+        config, policy = config_of(path, manifest), section(tensors, "policy")
+        check_parameters(str(path), specs, config, policy)
         agents = {
             name: make_agent(manifest.agent, spec, config, seed=seed + i, rows=1)
             for i, (name, spec) in enumerate(specs.items())
         }
-        join(list(agents.values())).load_policy_state(section(tensors, "policy"))
+        join(list(agents.values())).load_policy_state(policy)
         return cls(scene, agents, manifest)
 
     def play(self, episodes: int, seed: int, mode: ActMode) -> list[EpisodeRecord]:

@@ -7,13 +7,15 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ecs_rl.errors import CheckpointError
+from ecs_rl.agents.state import check_fits
+from ecs_rl.errors import ActionError, CheckpointError
 from ecs_rl.runs import Manifest, section
-from ecs_rl.snapshots import restore_world, save_world
+from ecs_rl.snapshots import Sections, restore_world, save_world
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
@@ -42,37 +44,55 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
 
 
 def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bool = True) -> None:
-    """Bring a training that was just prepared to where the checkpoint was taken, to the last bit."""
-    if not manifest.full:
-        raise CheckpointError("this checkpoint holds only a policy: start a new run from it with --init-from")
-    if not section(tensors, "world/now"):
-        raise CheckpointError(
-            "this checkpoint is of an older version, whose worlds this one cannot bring back: play it, or start a new "
-            "run from its policy with --init-from"
-        )
-    facts = manifest.resume
+    """Bring a training that was just prepared to where the checkpoint was taken, to the last bit.
+
+    CheckpointError, and nothing of the training has moved but its agents, if the checkpoint does not fit it.
+    """
+    facts = manifest.facts()
+    saved = _world(training, tensors)
     training.session.agent.load_state(section(tensors, "agent"))
-    training.left_at = facts.get("left_at", "")  # runs from before it could be left have whole ticks
-    training.session.restore(facts["session"], unfinished_steps=training.world.arenas if training.left_at else 0)
-    saved = {part: _arrays(section(tensors, f"world/{part}")) for part in PARTS}
-    restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
+    training.left_at = facts.left_at
+    unfinished = training.world.arenas if training.left_at else 0
+    training.session.restore(msgspec.to_builtins(facts.session), unfinished_steps=unfinished)
+    try:
+        restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
+    except ActionError as error:
+        raise CheckpointError(f"the saved actions cannot be taken again: {error}; use another checkpoint") from error
     for name in EXAM:
-        setattr(training.exam, name, facts["exam"][name])
-    training.journal.written_at, training.journal.examined_at = facts["written_at"], training.exam.taken_at
-    training.journal.began = perf_counter() - facts["seconds"]
-    training.seconds = facts["seconds"]
-    for name, seconds in facts["seconds_in"].items():
+        setattr(training.exam, name, getattr(facts.exam, name))
+    training.journal.written_at, training.journal.examined_at = facts.written_at, training.exam.taken_at
+    training.journal.began = perf_counter() - facts.seconds
+    training.seconds = facts.seconds
+    for name, seconds in facts.seconds_in.items():
         if name in training.world.stages:  # clips may be asked for in one life of a run and not in another
             training.world.stages[name].seconds = seconds
     if training.films is not None:
-        filmed_at = facts.get("filmed_at")
-        training.films.shot_at = training.session.total_steps if filmed_at is None else filmed_at
+        training.films.shot_at = training.session.total_steps if facts.filmed_at is None else facts.filmed_at
 
 
 def _unless_stopped(training: Training) -> None:
     """Give up between two ticks of a replay where somebody stops the training."""
     if training.stop:
         raise KeyboardInterrupt
+
+
+def _world(training: Training, tensors: State) -> Sections:
+    """Return the saved world by section; every column and every action fits this one."""
+    parts = {part: section(tensors, f"world/{part}") for part in PARTS}
+    if not parts["now"]:
+        raise CheckpointError(
+            "this checkpoint is of an older version, whose worlds this one cannot bring back: play it, or start a new "
+            "run from its policy with --init-from"
+        )
+    wanted = {name: _tensor(now) for name, now in training.world.save_columns().items()}
+    for part in ("now", "snapshot", *(["earlier"] if parts["earlier"] else [])):
+        check_fits(parts[part], wanted, what="world")
+    policies = {str(number) for number in range(len(training.world.batches))}
+    for taken in (parts["actions"], parts["earlier_actions"]):
+        lengths = {tuple(each.shape[:1]) for each in taken.values()}
+        if taken and (set(taken) != policies or () in lengths or len(lengths) > 1):
+            raise CheckpointError("the saved world does not fit: it lacks actions of a policy; use another checkpoint")
+    return {part: _arrays(found) for part, found in parts.items()}
 
 
 def _tensor(column: NDArray[Any]) -> torch.Tensor:
@@ -82,5 +102,8 @@ def _tensor(column: NDArray[Any]) -> torch.Tensor:
 
 def _arrays(tensors: State) -> dict[str, NDArray[Any]]:
     """Return the tensors as arrays; the keys of episodes are unsigned words again."""
-    arrays = {name: np.asarray(tensor.numpy()) for name, tensor in tensors.items()}
+    try:
+        arrays = {name: np.asarray(tensor.numpy()) for name, tensor in tensors.items()}
+    except TypeError as error:  # numpy knows fewer kinds of numbers than a file may hold
+        raise CheckpointError(f"the saved world does not fit: {error}; use another checkpoint") from error
     return {name: array.view(np.uint64) if name.endswith("Chance/key") else array for name, array in arrays.items()}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
-from ecs_rl.errors import CommandError
+from ecs_rl.errors import CommandError, quoted
 
 Activation = Literal["tanh", "relu"]
 Schedule = Literal["constant", "linear"]
@@ -27,6 +28,12 @@ RANGES: dict[str, tuple[float, float]] = {
     "warm_up": (0, math.inf),
 }
 """Where a number may lie, ends included; every other number must be greater than 0. None may be infinite."""
+
+MOST_LAYERS, WIDEST_LAYER, MOST_WEIGHTS = 16, 8192, 32_000_000
+"""Of a network's hidden layers: how many, their width, and all weights between them.
+
+Learning takes some ten copies of the weights, 4 bytes each: the largest network takes 1.3 GB.
+"""
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ def check(name: str, config: AgentConfig) -> None:
         value = getattr(config, field.name)
         wanted = wanted_instead(field.name, value, type(field.default))
         if wanted:
-            raise CommandError(f"{name}.{field.name} is {value!r}: it must be {wanted}")
+            raise CommandError(f"{name}.{field.name} is {quoted(value)}: it must be {wanted}")
 
 
 def wanted_instead(setting: str, value: Any, kind: type) -> str:
@@ -131,9 +138,18 @@ def wanted_instead(setting: str, value: Any, kind: type) -> str:
         known = get_args(Activation if setting == "activation" else Schedule)
         return "" if value in known else " or ".join(known)
     if kind is tuple:
-        good = isinstance(value, tuple) and all(type(width) is int and width > 0 for width in value)
-        return "" if good else "a list of whole numbers greater than 0"
+        return wanted_layers(value)
     return wanted_number(setting, value, kind)
+
+
+def wanted_layers(widths: Any) -> str:
+    """Return what the widths of the hidden layers must be and are not, or nothing."""
+    if not isinstance(widths, tuple) or not all(type(width) is int and width > 0 for width in widths):
+        return "a list of whole numbers greater than 0"
+    if len(widths) > MOST_LAYERS or any(width > WIDEST_LAYER for width in widths):
+        return f"at most {MOST_LAYERS} layers of at most {WIDEST_LAYER:,} each"
+    weights = sum(first * second for first, second in pairwise(widths))
+    return "" if weights <= MOST_WEIGHTS else f"layers with at most {MOST_WEIGHTS:,} weights between them"
 
 
 def wanted_number(setting: str, value: Any, kind: type) -> str:
@@ -141,7 +157,7 @@ def wanted_number(setting: str, value: Any, kind: type) -> str:
     if type(value) is not int and (kind is int or not isinstance(value, float)):
         return "a whole number" if kind is int else "a number"
     low, high = RANGES.get(setting, (0, math.inf))
-    if math.isfinite(value) and low <= value <= high and (value > 0 or setting in RANGES):
+    if value not in (math.inf, -math.inf) and low <= value <= high and (value > 0 or setting in RANGES):
         return ""
     if setting not in RANGES:
         return "greater than 0 and finite"

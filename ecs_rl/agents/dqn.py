@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, Insight, PolicySpec, State
 from ecs_rl.agents.config import DQNConfig
-from ecs_rl.agents.networks import MLP, Adam, Parameters
+from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.replay import Replay
 from ecs_rl.agents.state import (
     check_fits,
@@ -23,9 +23,11 @@ from ecs_rl.agents.state import (
     counter,
     prefixed,
     random_streams,
+    restore_random,
     under,
+    whole_number,
 )
-from ecs_rl.errors import DivergedError
+from ecs_rl.errors import CheckpointError, DivergedError
 
 ADAM_EPSILON = 1e-8
 METRICS = ("loss/q", "q_mean", "epsilon", "lr")
@@ -41,7 +43,7 @@ class DQN:
         self.spec, self.config, self.rows = spec, config, rows
         first, self._random, self._sample_random = random_streams(seed, 3)
         inputs, self._choices = len(spec.observations), len(spec.actions.names)
-        shapes = MLP.shapes("q", (inputs, *config.hidden, self._choices))
+        shapes = self.shapes(spec, config)
         self._parameters, self._target_parameters = Parameters(shapes), Parameters(shapes)
         self._q = MLP(self._parameters, "q", len(config.hidden) + 1, config.activation)
         self._target_q = MLP(self._target_parameters, "q", len(config.hidden) + 1, config.activation)
@@ -53,6 +55,11 @@ class DQN:
         self._due = 0  # transitions since the warm-up that no gradient step has answered yet
         self._steps = 0  # gradient steps so far
         self._newest = torch.zeros(2, dtype=torch.float64)  # loss and mean Q of the newest step
+
+    @staticmethod
+    def shapes(spec: PolicySpec, config: DQNConfig) -> Shapes:
+        """Return the shape of every parameter; nothing is made."""
+        return MLP.shapes("q", (len(spec.observations), *config.hidden, len(spec.actions.names)))
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -174,14 +181,18 @@ class DQN:
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
         check_fits(state, self.state(), growing=("memory/table",))
+        seen = whole_number(state, "count/seen")
+        due, steps = whole_number(state, "count/due", seen), whole_number(state, "count/steps", seen)
+        chosen = state["memory/table"][:, -3]
+        if not bool(((chosen >= 0) & (chosen < self._choices)).all()):
+            raise CheckpointError(f"the saved replay memory holds actions that none of the {self._choices} choices is")
         self._memory.load_state(under("memory", state))
         self._parameters.load_state(state)
         self._target_parameters.load_state(under("target", state))
         self._adam.load_state(under("adam", state))
-        self._random.set_state(state["random/train"])
-        self._sample_random.set_state(state["random/sample"])
-        self._seen, self._due = int(state["count/seen"]), int(state["count/due"])
-        self._steps = int(state["count/steps"])
+        restore_random(self._random, state["random/train"])
+        restore_random(self._sample_random, state["random/sample"])
+        self._seen, self._due, self._steps = seen, due, steps
         self._newest.copy_(state["newest"])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ecs_rl.agents.base import Agent, Continuous, PolicySpec
+from collections.abc import Mapping
+
+from ecs_rl.agents.base import Agent, Continuous, PolicySpec, State
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.errors import CommandError, nearest
 
@@ -20,10 +22,32 @@ def make_agent(name: str, spec: PolicySpec, config: AgentConfig, *, seed: int, r
         raise CommandError(f"--seed {seed}: a seed must not be negative")
     if rows < 1 or threads < 1:
         raise CommandError(f"an agent needs at least one row and one thread, not {rows} and {threads}")
+    if isinstance(config, DQNConfig) and isinstance(spec.actions, Continuous):
+        actions = ", ".join(spec.actions.names)
+        raise CommandError(f"--agent dqn can only choose between actions, but {actions} are continuous: use ppo")
+    try:
+        return _made(spec, config, seed, rows, threads)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "alloc" not in str(error):
+            raise
+        told = f"{name} needs more memory than there is: take a smaller network, memory or rollout, or fewer --arenas"
+        raise CommandError(told) from error
+
+
+def check_parameters(where: str, specs: Mapping[str, PolicySpec], config: AgentConfig, policy: State) -> None:
+    """Refuse the policies in a file whose parameters are not those of its settings, before any network is made."""
+    from ecs_rl.agents.dqn import DQN
+    from ecs_rl.agents.ppo import PPO
+    from ecs_rl.agents.state import check_shapes
+
+    for spec in specs.values():
+        before = f"{spec.name}/" if len(specs) > 1 else ""  # as a team saves its policies
+        shapes = DQN.shapes(spec, config) if isinstance(config, DQNConfig) else PPO.shapes(spec, config)
+        check_shapes(where, policy, {f"{before}{parameter}": shape for parameter, shape in shapes.items()})
+
+
+def _made(spec: PolicySpec, config: AgentConfig, seed: int, rows: int, threads: int) -> Agent:
     if isinstance(config, DQNConfig):
-        if isinstance(spec.actions, Continuous):
-            actions = ", ".join(spec.actions.names)
-            raise CommandError(f"--agent dqn can only choose between actions, but {actions} are continuous: use ppo")
         from ecs_rl.agents.dqn import DQN
 
         return DQN(spec, config, seed=seed, rows=rows)

@@ -18,7 +18,7 @@ from ecs_rl.agents.aside import Aside
 from ecs_rl.agents.base import ActMode, Continuous, Decision, Experience, Floats, Insight, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Categorical, Gaussian, Head
-from ecs_rl.agents.networks import MLP, Adam, Parameters
+from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import (
@@ -27,9 +27,11 @@ from ecs_rl.agents.state import (
     counter,
     prefixed,
     random_streams,
+    restore_random,
     under,
+    whole_number,
 )
-from ecs_rl.errors import DivergedError
+from ecs_rl.errors import CheckpointError, DivergedError
 
 ADAM_EPSILON = 1e-5
 """As in the paper's own code; torch's 1e-8 makes the first steps of nearly flat parameters too large."""
@@ -49,11 +51,7 @@ class PPO:
         first, self._random, self._sample_random = random_streams(seed, 3)
         inputs, outputs = len(spec.observations), len(spec.actions.names)
         continuous = isinstance(spec.actions, Continuous)
-
-        shapes = MLP.shapes("policy", (inputs, *config.hidden, outputs))
-        shapes |= MLP.shapes("value", (inputs, *config.hidden, 1))
-        shapes |= {"policy/log_std": (outputs,)} if continuous else {}
-        self._parameters = p = Parameters(shapes)
+        self._parameters = p = Parameters(self.shapes(spec, config))
         self._policy = MLP(p, "policy", len(config.hidden) + 1, config.activation)
         self._value = MLP(p, "value", len(config.hidden) + 1, config.activation)
         self._policy.initialise(first, head_gain=0.01)
@@ -75,6 +73,14 @@ class PPO:
         self._shuffled: dict[str, Tensor] = {}
         self._sums = torch.zeros(6)
         self._metrics: dict[str, float] = {}
+
+    @staticmethod
+    def shapes(spec: PolicySpec, config: PPOConfig) -> Shapes:
+        """Return the shape of every parameter; nothing is made."""
+        inputs, outputs = len(spec.observations), len(spec.actions.names)
+        log_std: Shapes = {"policy/log_std": (outputs,)} if isinstance(spec.actions, Continuous) else {}
+        policy = MLP.shapes("policy", (inputs, *config.hidden, outputs))
+        return policy | MLP.shapes("value", (inputs, *config.hidden, 1)) | log_std
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -297,17 +303,21 @@ class PPO:
         """Continue exactly where `state` was taken."""
         growing = ("update/order", "metrics", *(f"rollout/{name}" for name in self._rollout.tensors))
         check_fits(_with_unit(state), self.state(), growing=growing)
+        step, order = whole_number(state, "update/step"), state["update/order"]
+        rows = self.config.rollout * self.rows
+        if len(order) > rows or (len(order) and not 0 <= int(order.min()) <= int(order.max()) < rows):
+            raise CheckpointError(f"the saved agent's update/order names rows that a rollout of {rows} has not")
         self._rollout.load_state(under("rollout", state))
         self._parameters.load_state(state)
         self._normaliser.load_state(under("normaliser", state))
         self._adam.load_state(under("adam", state))
         self._rewards.load_state(under("rewards", state))
         self._loaded_unit = float(state[UNIT]) if UNIT in state else None
-        self._random.set_state(state["random/train"])
-        self._sample_random.set_state(state["random/sample"])
-        self._step, self._shuffled = int(state["update/step"]), {}
+        restore_random(self._random, state["random/train"])
+        restore_random(self._sample_random, state["random/sample"])
+        self._step, self._shuffled = step, {}
         self._good.copy_(self._parameters.flat)
-        self._order = state["update/order"].clone()
+        self._order = order.clone()
         self._sums.copy_(state["update/sums"])
         self._metrics = dict(zip(METRICS, state["metrics"].tolist(), strict=False))
 

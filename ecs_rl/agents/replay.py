@@ -56,7 +56,8 @@ class Replay:
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Take over a memory of the same capacity."""
         table, following = state["table"], int(state["next"])
-        if len(table) > self.capacity or (len(table) < self.capacity and following != len(table)):
+        full = len(table) == self.capacity
+        if len(table) > self.capacity or not 0 <= following < self.capacity or not (full or following == len(table)):
             raise CheckpointError(
                 f"the saved replay memory holds {len(table)} transitions and goes on at {following}; "
                 f"this agent's holds up to {self.capacity}"

@@ -36,7 +36,9 @@ def under(prefix: str, state: Mapping[str, Tensor]) -> State:
     return {name.removeprefix(start): tensor for name, tensor in state.items() if name.startswith(start)}
 
 
-def check_fits(given: Mapping[str, Tensor], expected: Mapping[str, Tensor], growing: tuple[str, ...] = ()) -> None:
+def check_fits(
+    given: Mapping[str, Tensor], expected: Mapping[str, Tensor], growing: tuple[str, ...] = (), what: str = "agent"
+) -> None:
     """Refuse a state whose names, shapes or types differ; names that start with `growing` may differ in length."""
     problems = [f"{name} is missing" for name in sorted(expected.keys() - given.keys())]
     problems += [f"{name} is unknown" for name in sorted(given.keys() - expected.keys())]
@@ -44,12 +46,45 @@ def check_fits(given: Mapping[str, Tensor], expected: Mapping[str, Tensor], grow
         ours, theirs = expected[name], given[name]
         skip = 1 if growing and name.startswith(growing) else 0
         if ours.ndim != theirs.ndim or ours.shape[skip:] != theirs.shape[skip:]:
-            problems.append(f"{name} has shape {tuple(theirs.shape)}, this agent's has {tuple(ours.shape)}")
+            problems.append(f"{name} has shape {tuple(theirs.shape)}, this {what}'s has {tuple(ours.shape)}")
         elif ours.dtype != theirs.dtype:
-            problems.append(f"{name} holds {theirs.dtype}, this agent's {ours.dtype}")
+            problems.append(f"{name} holds {theirs.dtype}, this {what}'s {ours.dtype}")
     if problems:
-        shown = "; ".join(problems[:6]) + (f"; and {len(problems) - 6} more" if len(problems) > 6 else "")
-        raise CheckpointError(f"the saved agent does not fit this one (other scene, arenas or settings?): {shown}")
+        told = f"the saved {what} does not fit this one (other scene, arenas or settings?)"
+        raise CheckpointError(f"{told}: {_some(problems)}")
+
+
+def check_shapes(where: str, given: Mapping[str, Tensor], expected: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse a policy in a file whose parameters differ in shape from those of a network that nobody has made yet."""
+    found = {name: tuple(given[name].shape) for name in expected if name in given}
+    problems = [f"{name} is missing" for name in expected if name not in found]
+    problems += [
+        f"{name} has shape {shape}, its settings say {expected[name]}"
+        for name, shape in found.items()
+        if shape != expected[name]
+    ]
+    if problems:
+        raise CheckpointError(f"{where} does not fit its own settings: {_some(problems)}; use another checkpoint")
+
+
+def _some(problems: list[str]) -> str:
+    return "; ".join(problems[:6]) + (f"; and {len(problems) - 6} more" if len(problems) > 6 else "")
+
+
+def restore_random(generator: torch.Generator, state: Tensor) -> None:
+    """Put a generator where it was; CheckpointError if these bytes are no generator's."""
+    try:
+        generator.set_state(state)
+    except RuntimeError as error:
+        raise CheckpointError(f"the saved random numbers cannot go on: {error}; use another checkpoint") from error
+
+
+def whole_number(state: Mapping[str, Tensor], name: str, most: int = 2**62) -> int:
+    """Return a counter of a state; CheckpointError if it is negative or more than `most`."""
+    value = int(state[name])
+    if not 0 <= value <= most:
+        raise CheckpointError(f"the saved agent's {name} is {value}: it must lie between 0 and {most}")
+    return value
 
 
 def check_observation(observation: NDArray[Any], spec: PolicySpec, rows: int | None) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from ecs_rl.commands.limits import check_settings
 from ecs_rl.commands.numbers import parse_count
 from ecs_rl.commands.settings import AGENTS, AGENTS_TO_COME, SceneDefaults, TrainSettings
-from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
+from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 
 T = TypeVar("T")
 
@@ -62,6 +62,8 @@ def read_config(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CommandError(f"--config {path}: cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise CommandError(f"--config {path}: is nested too deeply: it needs no more than [ppo] and [dqn]") from None
     except ValueError as error:  # not TOML, or not UTF-8
         raise CommandError(f"--config {path}: is not valid TOML: {error}") from None
 
@@ -92,7 +94,7 @@ def with_earlier(settings: TrainSettings, earlier: Mapping[str, Any], agent: str
     """Return the settings with those a resumed run wrote into its `config.json` over them."""
     lasting = [n for n in _plain_names(settings) if n not in _OF_THE_CALL]
     kept = {name: value for name, value in earlier.items() if name in (*lasting, agent)}
-    return overlay(settings, kept, Source("config.json of the run to resume"))
+    return overlay(settings, kept, Source("config.json of the run to resume", CheckpointError))
 
 
 def _plain_names(settings: TrainSettings) -> list[str]:
@@ -102,7 +104,7 @@ def _plain_names(settings: TrainSettings) -> list[str]:
 def _as_table(value: Any, key: str, source: Source) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
-    raise source.error(f"{source.where}: '{key}' must be a table of settings, not {value!r}")
+    raise source.error(f"{source.where}: '{key}' must be a table of settings, not {quoted(value)}")
 
 
 def _nearest(key: str, known: Collection[str]) -> str:
@@ -120,7 +122,7 @@ def _fit(value: Any, kind: Any, key: str, source: Source) -> Any:
     except CommandError as error:
         raise source.error(f"{source.where}: {key}: {error}") from None
     except (msgspec.ValidationError, TypeError):
-        raise source.error(f"{source.where}: {key} must be {_in_words(kind)}, not {value!r}") from None
+        raise source.error(f"{source.where}: {key} must be {_in_words(kind)}, not {quoted(value)}") from None
 
 
 def _in_words(kind: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ecs_rl.commands.numbers import LARGEST
 from ecs_rl.commands.settings import AGENTS, AGENTS_TO_COME, PlaySettings, TrainSettings
-from ecs_rl.errors import CommandError, EcsRlError, nearest
+from ecs_rl.errors import CommandError, EcsRlError, nearest, quoted
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A run's name and version; they become folders, so nothing in them can lead out of the runs folder."""
@@ -63,10 +63,10 @@ def _word_problem(name: str, value: Any) -> str:
 def _number_problem(name: str, value: float) -> str:
     most = _MOST.get(name, LARGEST)
     rules = (
-        (not math.isfinite(value), "must be a finite number"),
+        (isinstance(value, float) and not math.isfinite(value), "must be a finite number"),
         (value > most, f"must be at most {most}"),
         (name in _AT_LEAST_ONE and value < 1, "must be at least 1"),
         (name in _NOT_NEGATIVE and value < 0, "must be at least 0"),
         (name in _ABOVE_ZERO and value <= 0, "must be above 0"),
     )
-    return next((f"{words}, not {value}" for broken, words in rules if broken), "")
+    return next((f"{words}, not {quoted(value)}" for broken, words in rules if broken), "")

@@ -15,13 +15,16 @@ from ecs_rl.commands.parse import parse_play
 from ecs_rl.commands.pipes import deliver, mend_streams, tell
 from ecs_rl.commands.process import Answer, leaving
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.errors import CheckpointError, CommandError, EcsRlError
+from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, visible
 
 if TYPE_CHECKING:
     from ecs_rl.runs import RunEntry
 
 _DROPPED = ("run", "when", "version", "agent", "scene", "best")
 """Columns of the list that a narrow terminal does without, the first one first."""
+
+LONGEST_WORD = 64
+"""Characters of a name in the list; a run's own may have as many."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -93,8 +96,9 @@ def list_all(settings: PlaySettings) -> int:
         return 0
     # A pipe has no width: nothing is left out.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    problems = [entry.problem for entry in entries if entry.problem]
-    deliver("\n".join([*table([row_of(entry) for entry in entries], width), *problems]))
+    rows_of_words = [{name: visible(word) for name, word in row_of(entry).items()} for entry in entries]
+    problems = [visible(entry.problem) for entry in entries if entry.problem]
+    deliver("\n".join([*table(rows_of_words, width), *problems]))
     return 0
 
 
@@ -102,20 +106,29 @@ def row_of(entry: RunEntry) -> dict[str, str]:
     """Return what the list tells of a run, by column."""
     known = entry.metadata
     if known is None:
-        name, version = entry.path.parts[-3:-1]
+        name, version = ("", *entry.path.parts)[-3:-1]
         blank = dict.fromkeys(("when", "scene", "agent", "steps", "best"), "")
         return {"name": name, "version": version, **blank, "status": "broken", "run": str(entry.path)}
+    at = "" if known.best_step is None else f" at {known.best_step:,}"
     return {
-        "name": known.name,
-        "version": known.version,
+        "name": _short(known.name),
+        "version": _short(known.version),
         "when": known.started_at[:19].replace("T", " "),
-        "scene": Path(known.scene).name,
-        "agent": known.agent,
+        "scene": _short(Path(known.scene).name),
+        "agent": _short(known.agent),
         "steps": f"{known.total_steps:,}",
-        "best": "" if known.best_eval is None else f"{known.best_eval:.1f} at {known.best_step:,}",
-        "status": known.status,
+        "best": "" if known.best_eval is None else f"{_score(known.best_eval)}{at}",
+        "status": _short(known.status),
         "run": str(entry.path),
     }
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= LONGEST_WORD else f"{word[: LONGEST_WORD - 3]}..."
+
+
+def _score(value: float) -> str:
+    return f"{value:.1f}" if abs(value) < 1e9 else f"{value:.3g}"
 
 
 def table(rows: list[dict[str, str]], width: int | None) -> list[str]:

@@ -10,9 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ecs_rl.commands.pipes import tell
-from ecs_rl.commands.settings import TrainSettings, settings_as_dict
-from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.commands.settings import AGENTS, TrainSettings, settings_as_dict
+from ecs_rl.errors import CheckpointError, CommandError, quoted
 
 FIXED = ("seed", "arenas", "eval_episodes")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
@@ -60,10 +62,15 @@ def newest_of(settings: TrainSettings) -> str:
 
 def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
     """Return the settings that the run to resume was started with."""
-    from ecs_rl.runs import read_config
+    from ecs_rl.runs import settings_of
     from ecs_rl.scene.loader import load_scene
 
-    return read_config(run_meant(settings, load_scene(settings.scene)).path / "config.json")
+    run = run_meant(settings, load_scene(settings.scene)).path
+    found = settings_of(run)
+    agent = found.get("agent", "")
+    if agent not in ("", *AGENTS):
+        raise CheckpointError(f"{run}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
+    return found
 
 
 def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
@@ -78,6 +85,8 @@ def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
             break
         try:
             manifest, tensors = read_checkpoint(path)
+            if manifest.full:
+                manifest.facts()
         except CheckpointError as error:
             tell(f"train.py: passed over: {error}", sys.stderr)
             continue
@@ -125,10 +134,11 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
     if other := other_versions(manifest.versions or record.metadata.versions, versions):
         tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
+    facts = manifest.facts()
     training.write_to(record)
     go_on(training, manifest, tensors, exactly=not (differs or other or settings.inexact))
     # Only now is everything known to fit: a refused resume leaves the run as it was.
-    record.cut_logs(manifest.resume["logs"])
+    record.cut_logs(msgspec.to_builtins(facts.logs))
     training.session.return_to_best_of(manifest)
     cut_clips(run, manifest.step)
     record.write_config(_config_of(record, settings))
@@ -146,9 +156,10 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     before, now = record.config, settings_as_dict(settings)
     agent = settings.agent
     pairs = [(f"--{name.replace('_', '-')}", before, now, name) for name in FIXED]
-    pairs += [(f"--{agent}.{name.replace('_', '-')}", before[agent], now[agent], name) for name in FIXED_OF_THE_AGENT]
+    table = before.get(agent, {})
+    pairs += [(f"--{agent}.{name.replace('_', '-')}", table, now[agent], name) for name in FIXED_OF_THE_AGENT]
     for flag, old, new, name in pairs:
-        if old.get(name) != new.get(name):
+        if name in old and old[name] != new.get(name):
             raise CommandError(
                 f"{flag} is {new.get(name)}, and {record.path} was started with {old.get(name)}: "
                 "leave it out to go on, or start a new run"

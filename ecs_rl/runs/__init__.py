@@ -5,7 +5,7 @@ from ecs_rl.runs.find import FoundRun, RunEntry, find_run, list_runs
 from ecs_rl.runs.manifest import Evaluation, Manifest, PolicyEntry, policy_entries
 from ecs_rl.runs.metadata import Metadata, read_metadata, versions_here
 from ecs_rl.runs.rows import EvalEpisode, TrainEpisode
-from ecs_rl.runs.run import TrainingRun, read_config
+from ecs_rl.runs.run import TrainingRun, read_config, settings_of
 
 __all__ = [
     "EvalEpisode",
@@ -26,6 +26,7 @@ __all__ = [
     "read_manifest",
     "read_metadata",
     "section",
+    "settings_of",
     "versions_here",
     "write_checkpoint",
 ]

@@ -58,12 +58,12 @@ class Appended:
             os.ftruncate(self._file.fileno(), length)
         self._length, self._synced = length, -1
 
-    def close(self) -> None:
-        """Flush and close; a second call does nothing, and after a failure it adds no other."""
+    def close(self, *, drop: bool = False) -> None:
+        """Flush, or `drop` what waits, and close; a second call does nothing, and after a failure it adds no other."""
         if self._file.closed:
             return
         try:
-            if self.problem is None:
+            if self.problem is None and not drop:
                 self.flush()
         finally:
             self._close_file()
@@ -76,14 +76,26 @@ class Appended:
 
     def _drain(self) -> None:
         try:
-            if os.fstat(self._file.fileno()).st_nlink == 0:  # writing would succeed, and nobody could read it
+            now = os.fstat(self._file.fileno())
+            if now.st_nlink == 0:  # writing would succeed, and nobody could read it
                 raise FileNotFoundError(errno.ENOENT, "The file was deleted while it was written")
+            if now.st_size != self._length:
+                self._refuse_others(now.st_size)
             if self._waiting:
                 write_all(self._file.fileno(), self._waiting)
         except OSError as error:
             self._fail(error)
         self._length += len(self._waiting)
         self._waiting = bytearray()
+
+    def _refuse_others(self, size: int) -> None:
+        """Write nothing more into a file that somebody else changed: no checkpoint could say where its rows end."""
+        self._waiting = bytearray()
+        self.problem = StorageError(
+            f"cannot write {self.path}: another program changed it, it has {size} bytes instead of {self._length}; "
+            "see that nobody else writes the run, and go on from its newest checkpoint with --resume"
+        )
+        raise self.problem
 
     def _attempt_sync(self) -> None:
         try:

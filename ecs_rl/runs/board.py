@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import math
 import os
+import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs.appended import Appended
-from ecs_rl.runs.files import write_atomically, writing
+from ecs_rl.runs.files import Folder, closing, writing
 from ecs_rl.runs.metadata import read_metadata
 
 FOLDER = "tb"
@@ -35,17 +35,21 @@ class Board:
 
     def __init__(self, run: Path) -> None:
         require_tensorboard()
-        self._began = datetime.fromisoformat(read_metadata(run).started_at).timestamp()
-        folder = run / FOLDER
-        with writing(folder):
-            folder.mkdir(exist_ok=True)
-            earlier = list(folder.glob(f"{_EVENTS}*"))
-            path = folder / f"{_EVENTS}{time.time_ns()}"
-        rows = _stored_rows(run / "metrics.jsonl")
-        write_atomically(path, _first_events(self._began), *(self._events(row) for row in rows))
+        started = read_metadata(run).started_at
+        try:
+            self._began = datetime.fromisoformat(started).timestamp()
+        except (ValueError, OverflowError):
+            raise CheckpointError(
+                f"{run / 'metadata.json'} was started at {started!r}, which is no time: mend it, or train without --tb"
+            ) from None
+        folder = Folder(run / FOLDER, Folder(run))
+        with writing(folder.path):
+            earlier = [name for name in folder.names() if name.startswith(_EVENTS)]
+        name = f"{_EVENTS}{time.time_ns()}"
+        folder.write(name, _first_events(self._began), *self._stored_events(run / "metrics.jsonl"))
         for each in earlier:
-            _retire(each)
-        self._file = Appended(path)
+            _retire(folder, each)
+        self._file = Appended(folder.path / name)
 
     @property
     def problem(self) -> StorageError | None:
@@ -57,9 +61,18 @@ class Board:
         self._file.put(self._events(row))
         self._file.flush()
 
-    def close(self) -> None:
-        """Close the file; a second call does nothing."""
-        self._file.close()
+    def close(self, *, drop: bool = False) -> None:
+        """Close the file, and `drop` what waits if it must; a second call does nothing."""
+        self._file.close(drop=drop)
+
+    def _stored_events(self, path: Path) -> Iterator[bytes]:
+        try:
+            for row in msgspec.json.Decoder(dict[str, Any]).decode_lines(path.read_bytes()):
+                yield self._events(row)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+            raise CheckpointError(f"cannot read {path}: {error}; restore it, or train without --tb") from error
 
     def _events(self, row: Mapping[str, Any]) -> bytes:
         from tensorboard.compat.proto.event_pb2 import Event
@@ -72,28 +85,19 @@ class Board:
         return _record(Event(wall_time=moment, step=int(row["total_steps"]), summary=Summary(value=values)))
 
 
-def _retire(path: Path) -> None:
+def _retire(folder: Folder, name: str) -> None:
     # What it holds is in the new file. Emptied first and deleted the next time: a TensorBoard that is looking stays
     # for ever at a file that vanished, and goes on to the next from one that has nothing more.
-    with writing(path):
-        if path.stat().st_size:
-            os.truncate(path, 0)
+    with writing(folder.path / name):
+        if folder.stat(name).st_size:
+            with closing(folder.open(name, os.O_WRONLY)) as descriptor:
+                os.ftruncate(descriptor, 0)
         else:
-            path.unlink()
+            folder.unlink(name)
 
 
 def _is_number(value: Any) -> bool:
-    return value is not None and math.isfinite(value)
-
-
-def _stored_rows(path: Path) -> Iterable[dict[str, Any]]:
-    try:
-        rows: list[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode_lines(path.read_bytes())
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"cannot read {path}: {error}; restore it, or train without --tb") from error
-    return rows
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max  # a file may hold 400 digits
 
 
 def _first_events(began: float) -> bytes:

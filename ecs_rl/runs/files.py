@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 import msgspec
 
-from ecs_rl.errors import StorageError
+from ecs_rl.errors import CheckpointError, StorageError
 
 NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 """Keeps a symbolic link in a run from leading a write out of the runs folder (Windows has no such flag)."""
 PLAIN_FLAGS: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 """Never wait for somebody at the other end of a pipe, never translate bytes, never hand the file to a child."""
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.EINVAL}
+_RELATIVE = os.open in os.supports_dir_fd
+"""Whether the system can work relative to an open directory."""
 
 Bytes = bytes | bytearray | memoryview
 
@@ -46,40 +50,18 @@ def plain(value: object) -> object:
     raise NotImplementedError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def write_atomically(path: Path, *pieces: Bytes, sync_folder: bool = True) -> None:
-    """Replace `path` by these bytes in one step.
-
-    After a power cut there is the old file or the new one, with `sync_folder` for certain the new one.
-    """
-    with writing(path), _temporary_for(path) as temporary:
-        with _new_file(temporary) as descriptor:
-            for piece in pieces:
-                write_all(descriptor, piece)
-            os.fsync(descriptor)
-        os.replace(temporary, path)
-        if sync_folder:
-            sync_directory(path.parent)
+def write_atomically(path: Path, *pieces: Bytes) -> None:
+    """Replace `path` by these bytes in one step, for certain on the disk when this returns."""
+    folder = Folder(path.parent)
+    try:
+        folder.write(path.name, *pieces)
+    finally:
+        folder.close()
 
 
-def link_atomically(source: Path, path: Path) -> bool:
-    """Make `path` a second name of `source` in one step; False, and nothing done, where there are no hard links."""
-    with writing(path), _temporary_for(path) as temporary:
-        try:
-            _clear(temporary)
-            os.link(source, temporary)
-        except OSError as error:
-            if error.errno in _NO_HARD_LINKS:
-                return False
-            raise
-        os.replace(temporary, path)
-        _clear(temporary)  # renaming one name of a file to another name of the same file does nothing at all
-    return True
-
-
-def write_json(path: Path, value: Any, *, sync_folder: bool = True) -> None:
-    """Replace `path` by `value` as indented JSON, atomically."""
-    encoded = msgspec.json.encode(value, enc_hook=plain)
-    write_atomically(path, msgspec.json.format(encoded, indent=2) + b"\n", sync_folder=sync_folder)
+def json_bytes(value: Any) -> bytes:
+    """Return `value` as indented JSON that ends in a new line."""
+    return msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2) + b"\n"
 
 
 def write_all(descriptor: int, data: Bytes) -> None:
@@ -98,13 +80,6 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete what a killed writer left half-written in a folder; only the run's one writer may do this."""
-    for path in folder.glob(".*.tmp"):
-        with writing(path):
-            path.unlink(missing_ok=True)
-
-
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
     """Close the descriptor at the end; an error in the block comes before one in closing."""
@@ -117,26 +92,136 @@ def closing(descriptor: int) -> Iterator[int]:
     os.close(descriptor)
 
 
-@contextmanager
-def _temporary_for(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        yield temporary
-    except BaseException:
-        with suppress(OSError):  # the first error is the one to tell
-            _clear(temporary)
-        raise
+class Folder:
+    """A directory that is opened once: all that is done in it is done in this one, whatever its path names by then.
+
+    Where the system cannot work relative to an open directory (Windows), names are joined to the path instead; an
+    open file keeps its directory from being renamed there.
+    """
+
+    def __init__(self, path: Path, inside: Folder | None = None) -> None:
+        """Open a directory; one `inside` another must be a plain directory in it, and is made if it is not there."""
+        self.path, self._inside = path, inside
+        self.descriptor: int | None = None
+        with writing(path):
+            if inside is not None:
+                inside.require_plain(path.name)
+            if _RELATIVE:
+                at = inside.descriptor if inside is not None else None
+                flags = os.O_RDONLY | os.O_DIRECTORY | PLAIN_FLAGS | (NO_LINKS if inside is not None else 0)
+                self.descriptor = os.open(path if at is None else path.name, flags, dir_fd=at)
+            self._close = finalize(self, _close, self.descriptor)  # a forgotten one is closed, too
+            self._identity = _identity(os.stat(path if self.descriptor is None else self.descriptor))
+
+    def close(self) -> None:
+        """Give the directory back; a second call does nothing, and nothing can be done in it any more."""
+        self._close()
+        self.descriptor = -1 if _RELATIVE else None
+
+    def require_unmoved(self) -> None:
+        """Refuse with StorageError if the path names another directory by now, or none."""
+        try:
+            now = os.stat(self.path) if self._inside is None else self._inside.stat(self.path.name)
+        except OSError:
+            now = None
+        if now is None or _identity(now) != self._identity:
+            raise StorageError(
+                f"cannot write {self.path}: the directory was moved, replaced or deleted while it was written; "
+                "nothing more is written; put it back, and go on from its newest checkpoint with --resume"
+            )
+
+    def require_plain(self, name: str) -> None:
+        """Make a directory in this one, or refuse with CheckpointError if the name is taken by a link."""
+        with suppress(FileExistsError):
+            os.mkdir(self._at(name), dir_fd=self.descriptor)
+        if stat.S_ISLNK(self.stat(name).st_mode):
+            raise CheckpointError(f"{self.path / name} is a link that leaves the run; make it a plain directory")
+
+    def stat(self, name: str) -> os.stat_result:
+        """Return what the system knows of a name, of a link itself where it is one."""
+        return os.stat(self._at(name), dir_fd=self.descriptor, follow_symlinks=False)
+
+    def open(self, name: str, flags: int) -> int:
+        """Return a descriptor of a file in this directory; a link is never followed."""
+        return os.open(self._at(name), flags | NO_LINKS | PLAIN_FLAGS, 0o666, dir_fd=self.descriptor)
+
+    def names(self) -> list[str]:
+        """Return the names of all that is in the directory."""
+        return os.listdir(self.path if self.descriptor is None else self.descriptor)
+
+    def write(self, name: str, *pieces: Bytes, sync: bool = True) -> None:
+        """Replace a file by these bytes in one step.
+
+        After a power cut there is the old file or the new one, with `sync` for certain the new one.
+        """
+        with writing(self.path / name), self._temporary(name) as temporary:
+            self._clear(temporary)  # never into a file that is there: it could be a second name of a good checkpoint
+            with closing(self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as descriptor:
+                for piece in pieces:
+                    write_all(descriptor, piece)
+                os.fsync(descriptor)
+            self._replace(temporary, name)
+            if sync:
+                self.sync()
+
+    def link(self, source: str, name: str) -> bool:
+        """Make `name` a second name of a file in one step; False, and nothing done, where there are no hard links."""
+        with writing(self.path / name), self._temporary(name) as temporary:
+            self._clear(temporary)
+            try:
+                at = self.descriptor
+                os.link(self._at(source), self._at(temporary), src_dir_fd=at, dst_dir_fd=at)
+            except OSError as error:
+                if error.errno in _NO_HARD_LINKS:
+                    return False
+                raise
+            self._replace(temporary, name)
+            self._clear(temporary)  # renaming one name of a file to another name of the same file does nothing at all
+        return True
+
+    def unlink(self, name: str) -> None:
+        """Delete a file, if it is there."""
+        with writing(self.path / name):
+            self._clear(name)
+
+    def sync(self) -> None:
+        """Bring the names in the directory to the disk."""
+        if self.descriptor is not None:  # else Windows, where a rename is durable without it
+            os.fsync(self.descriptor)
+
+    def remove_leftovers(self) -> None:
+        """Delete what a killed writer left half-written; only the run's one writer may do this."""
+        for name in self.names():
+            if name.startswith(".") and name.endswith(".tmp"):
+                self.unlink(name)
+
+    def _at(self, name: str) -> Path | str:
+        return self.path / name if self.descriptor is None else name
+
+    def _replace(self, name: str, other: str) -> None:
+        os.replace(self._at(name), self._at(other), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    def _clear(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            self.stat(name)
+            os.unlink(self._at(name), dir_fd=self.descriptor)
+
+    @contextmanager
+    def _temporary(self, name: str) -> Iterator[str]:
+        temporary = f".{name}.tmp"
+        try:
+            yield temporary
+        except BaseException:
+            with suppress(OSError):  # the first error is the one to tell
+                self._clear(temporary)
+            raise
 
 
-@contextmanager
-def _new_file(path: Path) -> Iterator[int]:
-    # Never into a file that is there: it could be a killed writer's second name of a good checkpoint.
-    _clear(path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINKS | PLAIN_FLAGS
-    with closing(os.open(path, flags, 0o666)) as descriptor:
-        yield descriptor
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
 
 
-def _clear(path: Path) -> None:
-    if os.path.lexists(path):
-        path.unlink(missing_ok=True)
+def _close(descriptor: int | None) -> None:
+    if descriptor is not None:
+        with suppress(OSError):
+            os.close(descriptor)

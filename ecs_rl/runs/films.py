@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import remove_leftovers, writing
+from ecs_rl.runs.files import Folder, writing
 from ecs_rl.runs.layout import FILMS, clips
 
 
@@ -25,7 +25,9 @@ def cut_clips(run: Path, step: int) -> None:
     """Delete the clips past a step, and what a killed writer left: they are of a future that does not come."""
     if not (run / FILMS).is_dir():
         return
-    remove_leftovers(films_folder(run))
+    folder = Folder(films_folder(run))
+    folder.remove_leftovers()
+    folder.close()
     for shot_at, path in clips(run).items():
         if shot_at > step:
             with writing(path):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from ecs_rl.errors import CheckpointError, CommandError, nearest
+from ecs_rl.errors import CheckpointError, CommandError, StorageError, nearest, visible
 from ecs_rl.runs.checkpoint import read_manifest
-from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, closing
-from ecs_rl.runs.layout import CHECKPOINTS, START, natural, step_checkpoints, subpaths
-from ecs_rl.runs.lock import LOCK, _lock
+from ecs_rl.runs.layout import CHECKPOINTS, START, folders, newest_first, run_directories, runs_in, step_checkpoints
+from ecs_rl.runs.lock import is_free
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, read_metadata
 
@@ -63,7 +61,7 @@ def find_run(
                 return FoundRun(candidate, skipped)
         if problem is None and not needs_checkpoint:
             fallback = fallback or FoundRun(candidate, list(skipped))
-        skipped.append(f"skipped {problem or f'{candidate}: it has no checkpoint that can be used'}")
+        skipped.append(visible(f"skipped {problem or f'{candidate}: it has no checkpoint that can be used'}"))
     if fallback:
         return fallback
     raise CheckpointError(f"no run that can be used in {base}; " + ("; ".join(skipped) or "train one first"))
@@ -74,12 +72,17 @@ def list_runs(runs_dir: str | Path = "runs") -> list[RunEntry]:
 
     The status is `killed` where the metadata says `running` and nobody holds the run's lock.
     """
-    return [_entry(path) for path in _all_runs(Path(runs_dir))]
+    unreadable: dict[Path, str] = {}
+    entries = [_entry(path) for path in run_directories(Path(runs_dir), unreadable)]
+    return entries + [RunEntry(path, None, problem) for path, problem in unreadable.items()]
 
 
 def sound_manifest(run: Path) -> Manifest | None:
     """Return the manifest of the newest checkpoint of a run that passes its seal, None if none does."""
-    steps = step_checkpoints(run)
+    try:
+        steps = step_checkpoints(run)
+    except StorageError:
+        return None
     named = [run / CHECKPOINTS / f"{name}.safetensors" for name in ("latest", "best")]
     candidates = [named[0], *(steps[step] for step in sorted(steps, reverse=True)), named[1]]
     for path in candidates:
@@ -102,21 +105,11 @@ def _entry(path: Path) -> RunEntry:
     try:
         metadata = read_metadata(path)
         # Read once more after the look at the lock: it could have been given back by a run that just ended well.
-        if metadata.status == "running" and _is_free(path) and (metadata := read_metadata(path)).status == "running":
+        if metadata.status == "running" and is_free(path) and (metadata := read_metadata(path)).status == "running":
             metadata = msgspec.structs.replace(metadata, status="killed")
         return RunEntry(path, metadata, None)
     except CheckpointError as error:
         return RunEntry(path, None, str(error))
-
-
-def _is_free(run: Path) -> bool:
-    """Tell whether the run's lock could be had; closing the file gives it back at once."""
-    try:
-        with closing(os.open(run / LOCK, os.O_RDWR | NO_LINKS | PLAIN_FLAGS)) as descriptor:
-            _lock(descriptor)
-    except OSError:
-        return False  # held, or nothing can be known here
-    return True
 
 
 def _base(run: str | Path | None, runs_dir: Path) -> Path:
@@ -126,7 +119,7 @@ def _base(run: str | Path | None, runs_dir: Path) -> Path:
     for base in (runs_dir / run, Path(run)):
         if base.is_dir() and str(run) not in {"", "."}:
             return base
-    names = [path.name for path in _folders(runs_dir)]
+    names = [path.name for path in folders(runs_dir)]
     hint = nearest(str(run).split("/", maxsplit=1)[0], names) if names else "train one first"
     raise CommandError(f"there is no run '{run}' in {runs_dir}; {hint}")
 
@@ -134,9 +127,12 @@ def _base(run: str | Path | None, runs_dir: Path) -> Path:
 def _newest_first(base: Path, skipped: list[str], runs_dir: Path) -> Iterator[Path]:
     depth = _depth(base, runs_dir)
     if depth == 0:
-        yield from _all_runs(base)
+        unreadable: dict[Path, str] = {}
+        runs = run_directories(base, unreadable)
+        skipped += [f"skipped {problem}" for problem in unreadable.values()]
+        yield from runs
     elif depth == 1:
-        for version in _sorted(_folders(base)):
+        for version in newest_first(folders(base)):
             yield from _runs_or_note(version, skipped)
     elif depth == 2:
         yield from _runs_or_note(base, skipped)
@@ -152,28 +148,11 @@ def _depth(base: Path, runs_dir: Path) -> int:
         return len(base.resolve().relative_to(runs_dir.resolve()).parts)
     if START.fullmatch(base.name):
         return 3
-    return 2 if _runs_in(base) else 1
+    return 2 if runs_in(base) else 1
 
 
 def _runs_or_note(version: Path, skipped: list[str]) -> list[Path]:
-    runs = _runs_in(version)
+    runs = runs_in(version)
     if not runs:
-        skipped.append(f"skipped {version}: it holds no run")
+        skipped.append(visible(f"skipped {version}: it holds no run"))
     return runs
-
-
-def _all_runs(runs_dir: Path) -> list[Path]:
-    runs = [run for name in _folders(runs_dir) for version in _folders(name) for run in _runs_in(version)]
-    return sorted(runs, key=lambda run: (natural(run.name), natural(run.parent.name), run), reverse=True)
-
-
-def _runs_in(version: Path) -> list[Path]:
-    return _sorted(path for path in _folders(version) if START.fullmatch(path.name))
-
-
-def _folders(folder: Path) -> list[Path]:
-    return [path for path in subpaths(folder) if path.is_dir()]
-
-
-def _sorted(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: natural(path.name), reverse=True)

@@ -7,21 +7,28 @@ import os
 import socket
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
+from time import monotonic, sleep
 from weakref import WeakSet
 
 import msgspec
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, write_all, writing
+from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, Folder, closing, storage_error, write_all, writing
+from ecs_rl.runs.header import UNREADABLE
 from ecs_rl.runs.metadata import iso, now
 from ecs_rl.runs.reading import plain_size
 
 LOCK = ".lock"
 """The file's name in a run. It stays when the run is closed; only whether it is locked means anything."""
 _HELD_ERRNOS = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EBADF, errno.EINVAL}
+"""What systems answer that cannot lock this; EBADF and EINVAL come from network folders, for directories."""
+PATIENCE = 0.4
+"""Seconds that a lock is tried for: whoever lists runs looks whether one is held, and an earlier version takes it."""
 _MAX_BYTES = 1000
 
 
@@ -34,48 +41,119 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class RunLock:
-    """The right to write a run, held from here until `release` or the end of the process."""
+    """The right to write a run, held from here until `release` or the end of the process.
+
+    Two locks: the directory itself, which nobody can delete and make anew unnoticed, where the system can lock one;
+    and the file `.lock`, which tells who writes, and which is all that other systems and earlier versions know.
+    """
 
     def __init__(self, run: Path) -> None:
-        self.path = run / LOCK
-        with writing(self.path):
-            self._file = open(self.path, "r+b", buffering=0, opener=_open)  # noqa: SIM115
+        self.folder = Folder(run)
+        self._file: FileIO | None = None
         try:
-            self._acquire(run)
+            self._take_folder()
+            self._file = self._take_file()
         except BaseException:
-            self._file.close()
+            self.release()
             raise
         _held.add(self)
 
     def release(self) -> None:
         """Let others write the run; a second call does nothing."""
-        with suppress(OSError):  # closing gives the lock back even if it reports an error
-            self._file.close()
+        if self._file is not None:
+            with suppress(OSError):  # closing gives the lock back even if it reports an error
+                self._file.close()
+        self.folder.close()
 
-    def _acquire(self, run: Path) -> None:
-        descriptor = self._file.fileno()
-        with writing(self.path):
-            plain_size(descriptor)
+    def check(self) -> None:
+        """Refuse to write on once the run was moved or replaced, or somebody else holds it.
+
+        A lock file that was deleted is made anew: the directory was ours all the time.
+        """
+        self.folder.require_unmoved()
+        if self._file is None or self._file.closed:
+            raise ValueError(f"{self.folder.path} is closed: nothing can be written to it")
+        try:
+            ours = os.path.samestat(os.fstat(self._file.fileno()), self.folder.stat(LOCK))
+        except FileNotFoundError:
+            ours = False
+        if not ours:
+            self._file, before = self._take_file(), self._file
+            before.close()
+
+    def _take_folder(self) -> None:
+        if self.folder.descriptor is None:
+            return
+        try:
+            _patiently(_lock, self.folder.descriptor)
+        except OSError as error:
+            if error.errno in _HELD_ERRNOS:
+                raise self._held_by_another() from error
+            if error.errno not in _NO_LOCKS:
+                raise storage_error(self.folder.path, error) from error
+
+    def _take_file(self) -> FileIO:
+        run, path = self.folder.path, self.folder.path / LOCK
+        with writing(path):
+            # As a file object only so that a forgotten one is closed; reading and writing go by its descriptor.
+            file = FileIO(self.folder.open(LOCK, os.O_RDWR | os.O_CREAT), "r+")
             try:
-                _lock(descriptor)
-            except OSError as error:
-                if error.errno in _HELD_ERRNOS:
-                    raise CheckpointError(
-                        f"{run} is being written by {_who(descriptor)}: stop that one, or start a run of its own"
-                    ) from error
-                if error.errno not in _NO_LOCKS:
-                    raise
-                warnings.warn(f"{run} is where nothing can be locked: see that nobody else writes it", stacklevel=5)
-            os.ftruncate(descriptor, 0)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            write_all(descriptor, msgspec.json.encode(Holder(os.getpid(), socket.gethostname(), iso(now()))))
+                plain_size(file.fileno())
+                self._lock_file(file.fileno(), run)
+                os.ftruncate(file.fileno(), 0)
+                os.lseek(file.fileno(), 0, os.SEEK_SET)
+                write_all(file.fileno(), msgspec.json.encode(Holder(os.getpid(), socket.gethostname(), iso(now()))))
+            except BaseException:
+                file.close()
+                raise
+        return file
+
+    def _lock_file(self, descriptor: int, run: Path) -> None:
+        try:
+            _patiently(_lock, descriptor)
+        except OSError as error:
+            if error.errno in _HELD_ERRNOS:
+                raise self._held_by_another() from error
+            if error.errno not in _NO_LOCKS:
+                raise
+            warnings.warn(f"{run} is where nothing can be locked: see that nobody else writes it", stacklevel=6)
+
+    def _held_by_another(self) -> CheckpointError:
+        who = "another process"
+        with suppress(OSError), closing(self.folder.open(LOCK, os.O_RDONLY)) as descriptor:
+            plain_size(descriptor)
+            who = _who(descriptor)
+        return CheckpointError(
+            f"{self.folder.path} is being written by {who}: stop that one, or start a run of its own"
+        )
+
+
+def is_free(run: Path) -> bool:
+    """Tell whether nobody holds the lock file of a run; the look lasts some microseconds and keeps no lock."""
+    try:
+        with closing(os.open(run / LOCK, os.O_RDWR | NO_LINKS | PLAIN_FLAGS)) as descriptor:
+            _share(descriptor)
+    except OSError:
+        return False  # held, or nothing can be known here
+    return True
+
+
+def _patiently(lock: Callable[[int], None], descriptor: int) -> None:
+    """Take a lock; somebody who only looks whether it is free holds it for a moment, and must not be in the way."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            return lock(descriptor)
+        except OSError as error:
+            if error.errno not in _HELD_ERRNOS or monotonic() > end:
+                raise
+        sleep(PATIENCE / 20)
 
 
 def _who(descriptor: int) -> str:
     try:
-        os.lseek(descriptor, 0, os.SEEK_SET)
         holder = msgspec.json.decode(os.read(descriptor, _MAX_BYTES), type=Holder)
-    except (OSError, msgspec.DecodeError, ValueError):
+    except (OSError, *UNREADABLE):
         return "another process"
     return f"process {holder.pid} on {holder.host!r} since {holder.started_at!r}"
 
@@ -89,15 +167,16 @@ if sys.platform == "win32":
     def _lock(descriptor: int) -> None:
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    _share = _lock
 else:
     import fcntl
 
     def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-
-def _open(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_RDWR | os.O_CREAT | NO_LINKS | PLAIN_FLAGS, 0o666)
+    def _share(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 _held: WeakSet[RunLock] = WeakSet()

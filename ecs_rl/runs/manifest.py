@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
+from ecs_rl.errors import CheckpointError
 
 SCHEMA = 1
 UNSEALED = "0" * 64
@@ -44,6 +45,57 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Steps, episodes, bytes: stored in 64 signed bits everywhere."""
+Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The counters and statistics of a session."""
+
+    total_steps: Count
+    total_episodes: Count
+    start_extras: dict[str, bool | Whole | float | None]
+    stats: dict[str, list[Whole | float]]
+    """What each statistic's aggregator knows, by the statistic's name."""
+
+
+class EvaluationFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """When the last evaluation was, how it went, and when the scene was solved."""
+
+    taken_at: Count
+    last: float | None
+    solved_step: Count | None
+    solved_second: Seconds | None
+
+
+class LogLengths(msgspec.Struct, frozen=True, kw_only=True):
+    """How many bytes of each log were written."""
+
+    train_episodes: Count = msgspec.field(name="train_episodes.jsonl")
+    eval_episodes: Count = msgspec.field(name="eval_episodes.jsonl")
+    metrics: Count = msgspec.field(name="metrics.jsonl")
+
+
+class ResumeFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What continuing the training of a scene takes besides tensors."""
+
+    session: SessionFacts
+    logs: LogLengths
+    exam: EvaluationFacts
+    written_at: Count
+    """Steps at the newest row of metrics."""
+    seconds: Seconds
+    """Training time."""
+    seconds_in: dict[str, Seconds]
+    """The same by stage of the tick."""
+    left_at: str = ""
+    """The stage at which the tick was left and goes on; empty between whole ticks."""
+    filmed_at: int | None = None
+    """Steps at the last clip, None where nothing was filmed."""
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Everything needed to use a checkpoint when there is nothing but its file."""
 
@@ -57,20 +109,37 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     """Of python, the libraries and the machine that wrote the checkpoint."""
     agent: str
-    step: int
-    episodes: int = 0
-    seed: int = 0
+    step: Count
+    episodes: Count = 0
+    seed: Whole = 0
     config: dict[str, Any] = {}
     policies: tuple[PolicyEntry, ...] = ()
     best_eval: float | None = None
     """Best mean return so far, this checkpoint's own if it is the best one."""
-    best_step: int | None = None
+    best_step: Count | None = None
     evaluation: Evaluation | None = None
     """How `best_eval` was measured."""
     full: bool = False
     """True if the tensors are enough to continue training exactly, not only to act."""
     resume: dict[str, Any] = {}
-    """What continuing takes besides tensors: counters, statistics, where the logs ended."""
+    """What continuing takes besides tensors, as it stands in the file; a loop of one's own may save other facts."""
+
+    def facts(self) -> ResumeFacts:
+        """Return what continuing takes, every fact there and of its type; CheckpointError otherwise."""
+        if not self.full:
+            raise CheckpointError(
+                f"the checkpoint of step {self.step} holds only a policy: start a new run from it with --init-from"
+            )
+        try:
+            facts = msgspec.convert(self.resume, ResumeFacts)
+            if facts.session.total_steps != self.step:
+                raise ValueError(f"the session counts {facts.session.total_steps} steps")
+        except ValueError as error:
+            raise CheckpointError(
+                f"the checkpoint of step {self.step} does not tell how to go on: {error}; use another one of the run, "
+                "or start a new run from its policy with --init-from"
+            ) from error
+        return facts
 
     @property
     def source_sha256(self) -> str:

@@ -6,38 +6,43 @@ import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs.header import UNREADABLE
+from ecs_rl.runs.manifest import Count, Whole
 from ecs_rl.runs.reading import read_small
 
 _LIBRARIES = ("ecs-rl", "esper", "msgspec", "numpy", "pygame-ce", "pymunk", "safetensors", "torch")
 
 
+Word = Annotated[str, msgspec.Meta(max_length=4096)]
+"""A name, a path or a time; no path is longer."""
+
+
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     """The content of metadata.json, its keys exactly as in the contract."""
 
-    name: str
-    version: str
-    run_id: str
+    name: Word
+    version: Word
+    run_id: Word
     """`<name>/<version>/<start>`: also the run's place below the runs folder."""
-    scene: str
-    scene_sha256: str = ""
+    scene: Word
+    scene_sha256: Word = ""
     """Of the scene's file and what that imports from its folder, '' if it is not known."""
-    agent: str
-    seed: int
-    total_steps: int = 0
-    total_episodes: int = 0
+    agent: Word
+    seed: Whole
+    total_steps: Count = 0
+    total_episodes: Count = 0
     best_eval: float | None = None
-    best_step: int | None = None
-    started_at: str
-    last_updated: str
-    status: str = "running"
+    best_step: Count | None = None
+    started_at: Word
+    last_updated: Word
+    status: Word = "running"
     """`running`, then `finished`, `solved`, `interrupted`, `diverged` or `failed`."""
-    versions: dict[str, str]
+    versions: Annotated[dict[Word, Word], msgspec.Meta(max_length=100)]
     """Of python, the libraries and the machine, as of the last start or resume."""
 
 

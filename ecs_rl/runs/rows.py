@@ -71,14 +71,13 @@ class JsonLines(Appended):
         """Add many rows in one go."""
         self.put(self._encoder.encode_lines(rows))
 
-    def cut_rows(self, length: int) -> None:
-        """Forget every row after so many bytes, which must be where a row ends."""
+    def require_row_end(self, length: int) -> None:
+        """Refuse a length at which no row ends: cut there, the log would have lost something."""
         if whole_rows(self.path, min(length, self.flush())) != length:
             raise CheckpointError(
                 f"{self.path} has no row that ends at byte {length}, where the checkpoint saw one: rows are missing; "
                 "restore the file from a copy, or start a new run from the policy with --init-from"
             )
-        self.cut(length)
 
 
 def whole_rows(path: Path, size: int) -> int:

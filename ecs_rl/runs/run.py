@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ecs_rl.errors import CheckpointError, CommandError, StorageError
+from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, StorageError
 from ecs_rl.runs.board import Board
-from ecs_rl.runs.checkpoint import sealed_pieces
-from ecs_rl.runs.files import (
-    link_atomically,
-    plain,
-    remove_leftovers,
-    sync_directory,
-    write_atomically,
-    write_json,
-    writing,
-)
+from ecs_rl.runs.checkpoint import read_manifest, sealed_pieces
+from ecs_rl.runs.files import Folder, json_bytes, plain, sync_directory, writing
 from ecs_rl.runs.find import find_run
 from ecs_rl.runs.header import UNREADABLE
 from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints, undo_run_directory
@@ -43,16 +35,19 @@ EARLIER_BEST = "best.earlier"
 class TrainingRun:
     """One training run on disk, locked against a second writer: metadata, config, checkpoints and logs.
 
-    Open it with `create` or `resume`. Once the disk has refused something, nothing more is written: every further
-    attempt raises that first `problem`, and `close` only gives the files and the lock back.
+    Open it with `create` or `resume`. Everything goes into the directory that was opened, whatever is put in its place.
+    Once the disk has refused something, or the run is not ours any more, nothing more is written: every further attempt
+    raises that first `problem`, and `close` only gives the files and the lock back.
     """
 
     def __init__(self, path: Path, metadata: Metadata, lock: RunLock) -> None:
         self.path = path
         self._metadata = metadata
         self._lock = lock
+        self._folder = lock.folder
+        self._checkpoints = Folder(path / CHECKPOINTS, lock.folder)
         self._config: dict[str, Any] = {}
-        self._problem: StorageError | None = None
+        self._problem: EcsRlError | None = None
         self._saved_step: int | None = None
         self._board: Board | None = None
         self._train = JsonLines(path / "train_episodes.jsonl")
@@ -90,7 +85,7 @@ class TrainingRun:
         try:
             lock = RunLock(path)
             opened = cls(path, metadata, lock)
-            write_json(path / "metadata.json", metadata)
+            lock.folder.write("metadata.json", json_bytes(metadata))
             for folder in (path.parent, path.parent.parent, Path(runs_dir)):
                 with writing(folder):
                     sync_directory(folder)
@@ -113,15 +108,10 @@ class TrainingRun:
             warnings.warn(skipped, stacklevel=2)
         lock = RunLock(found.path)
         try:
-            checkpoints = found.path / CHECKPOINTS
-            if checkpoints.resolve() != found.path.resolve() / CHECKPOINTS:
-                raise CheckpointError(f"{checkpoints} is a link that leaves the run; make it a plain directory")
-            with writing(checkpoints):
-                checkpoints.mkdir(exist_ok=True)
-            for folder in (found.path, checkpoints):
-                remove_leftovers(folder)
             opened = cls(found.path, read_metadata(found.path), lock)
-            opened._config = read_config(found.path / "config.json")
+            for folder in (opened._folder, opened._checkpoints):
+                folder.remove_leftovers()
+            opened._config = settings_of(found.path)
             opened.update_metadata(status="running")
         except BaseException:
             lock.release()
@@ -129,8 +119,8 @@ class TrainingRun:
         return opened
 
     @property
-    def problem(self) -> StorageError | None:
-        """What the disk refused first, None as long as all is well."""
+    def problem(self) -> EcsRlError | None:
+        """What the disk refused first, or who took the run away; None as long as all is well."""
         return self._problem or next((log.problem for log in self._logs if log.problem), None)
 
     @property
@@ -147,7 +137,7 @@ class TrainingRun:
         """Replace config.json by every resolved setting: a mapping, or a (nested) dataclass."""
         settings = msgspec.json.decode(msgspec.json.encode(config, enc_hook=plain), type=dict[str, Any])
         with self._writing():
-            write_json(self.path / "config.json", settings)
+            self._folder.write("config.json", json_bytes(settings))
         self._config = settings
 
     def update_metadata(self, **changes: Any) -> None:
@@ -156,7 +146,7 @@ class TrainingRun:
         self.flush()
         with self._writing():
             # If a power cut brings the one before back, nothing is lost: a checkpoint knows its own numbers.
-            write_json(self.path / "metadata.json", changed, sync_folder=False)
+            self._folder.write("metadata.json", json_bytes(changed), sync=False)
         self._metadata = changed
 
     def checkpoint_path(self, which: int | Literal["best", "latest"]) -> Path:
@@ -189,19 +179,25 @@ class TrainingRun:
         best, aside = self.best_checkpoint(), self.path / CHECKPOINTS / EARLIER_BEST
         with self._writing(), writing(aside):
             if best is None:
-                aside.unlink(missing_ok=True)
-            elif not link_atomically(best, aside):
-                write_atomically(aside, best.read_bytes())
+                self._checkpoints.unlink(aside.name)
+            else:
+                self._link(best, aside)
 
     def bring_best_back(self) -> None:
         """Undo `set_best_aside` and the `best` that followed it: without an earlier one there is none."""
         best, aside = self.checkpoint_path("best"), self.best_set_aside()
         with self._writing(), writing(best):
             if aside is None:
-                best.unlink(missing_ok=True)
+                self._checkpoints.unlink(best.name)
             else:
-                os.replace(aside, best)
-            sync_directory(best.parent)
+                self._link(aside, best)
+                self._checkpoints.unlink(aside.name)
+            self._checkpoints.sync()
+
+    def _link(self, source: Path, path: Path) -> None:
+        """Make one checkpoint file a second name of another, or a copy where there are no hard links."""
+        if not self._checkpoints.link(source.name, path.name):
+            self._checkpoints.write(path.name, source.read_bytes())
 
     def save_checkpoint(self, tensors: State, manifest: Manifest) -> Path:
         """Write `step_<N>` and make `latest` its second name, both for certain on the disk when this returns."""
@@ -209,11 +205,10 @@ class TrainingRun:
         path, latest = self.checkpoint_path(manifest.step), self.checkpoint_path("latest")
         self.flush(sync=True)
         with self._writing():
-            write_atomically(path, *pieces, sync_folder=False)
-            if not link_atomically(path, latest):
-                write_atomically(latest, *pieces, sync_folder=False)
+            self._checkpoints.write(path.name, *pieces, sync=False)
+            self._link(path, latest)
             with writing(path):
-                sync_directory(path.parent)
+                self._checkpoints.sync()
         self._saved_step = manifest.step
         return path
 
@@ -230,7 +225,7 @@ class TrainingRun:
         path = self.checkpoint_path(which)
         self.flush()
         with self._writing():
-            write_atomically(path, *pieces)
+            self._checkpoints.write(path.name, *pieces)
         return path
 
     def prune_checkpoints(self, keep: int) -> list[Path]:
@@ -246,8 +241,7 @@ class TrainingRun:
         old = [steps[step] for step in sorted(steps) if step not in kept]
         with self._writing():
             for path in old:
-                with writing(path):
-                    path.unlink(missing_ok=True)
+                self._checkpoints.unlink(path.name)
         return old
 
     def log_train_episode(
@@ -298,7 +292,9 @@ class TrainingRun:
         """Cut the logs back to where a checkpoint left them: the rows after it are written again."""
         with self._writing():
             for log in self._rows:
-                log.cut_rows(lengths.get(log.path.name, 0))
+                log.require_row_end(lengths.get(log.path.name, 0))
+            for log in self._rows:
+                log.cut(lengths.get(log.path.name, 0))
             if self._board is not None:
                 self._board.close()
                 self._board = Board(self.path)
@@ -306,8 +302,9 @@ class TrainingRun:
     def abandon(self, status: str) -> None:
         """Close after a `problem`: say so in metadata.json if the disk still takes that much, and raise nothing."""
         told = msgspec.structs.replace(self._metadata, status=status, last_updated=iso(now()))
-        with suppress(StorageError):  # the problem was told already
-            write_json(self.path / "metadata.json", told)
+        with suppress(StorageError, CheckpointError):  # the problem was told already
+            self._lock.check()
+            self._folder.write("metadata.json", json_bytes(told))
             self._metadata = told
         with suppress(StorageError):
             self.close()
@@ -317,9 +314,10 @@ class TrainingRun:
         told, problem = self.problem, None
         for log in self._logs:
             try:
-                log.close()
+                log.close(drop=told is not None)
             except StorageError as error:
                 problem = problem or error
+        self._checkpoints.close()
         self._lock.release()
         if problem is not None and told is None:
             raise problem
@@ -337,10 +335,28 @@ class TrainingRun:
         if self.problem is not None:
             raise self.problem
         try:
+            self._lock.check()
+            self._checkpoints.require_unmoved()
+        except EcsRlError as lost:
+            self._problem = lost
+            raise
+        try:
             yield
         except StorageError as error:
             self._problem = error
             raise
+
+
+def settings_of(run: Path) -> dict[str, Any]:
+    """Return the settings of a run: its config.json, or if that is missing what its newest checkpoint carries."""
+    path = run / "config.json"
+    if os.path.lexists(path):
+        return read_config(path)
+    steps = step_checkpoints(run)
+    for checkpoint in (*(steps[step] for step in sorted(steps, reverse=True)), *sorted((run / CHECKPOINTS).glob("*"))):
+        with suppress(CheckpointError):  # the next one carries the same
+            return read_manifest(checkpoint).config
+    return {}
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -351,4 +367,5 @@ def read_config(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, *UNREADABLE) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise CheckpointError(f"cannot read {path}: {reason}; restore it or choose another run") from error
+        remedy = "restore it, or delete it, for each checkpoint carries it"
+        raise CheckpointError(f"cannot read {path}: {reason}; {remedy}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -228,7 +229,8 @@ class TrainingSession:
         self._total_steps = self._steps_before = state["total_steps"]
         self._keeper.saved_step = self._total_steps - unfinished_steps
         self._total_episodes = state["total_episodes"]
-        self._start_extras = state["start_extras"]
+        # JSON has no NaN: it was written as null.
+        self._start_extras = {name: math.nan if x is None else x for name, x in state["start_extras"].items()}
         self._stats.restore(state["stats"])
 
     def return_to_best_of(self, manifest: Manifest) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Self, cast
 
+from ecs_rl.errors import CheckpointError
 from ecs_rl.session.aggregators import Aggregator, Count, Resumable, RollingMax, RollingMean, RollingStd
 from ecs_rl.session.records import EpisodeRecord
 
@@ -93,5 +94,12 @@ class StatsTracker:
     def restore(self, state: Mapping[str, Sequence[float]]) -> None:
         """Go on from there, with the statistics that there are now."""
         for name, (_, aggregator) in self._stats.items():
-            if name in state:
+            if name not in state:
+                continue
+            try:
                 cast(Resumable, aggregator).restore(state[name])
+            except (IndexError, ValueError, OverflowError) as error:
+                raise CheckpointError(
+                    f"the saved statistic '{name}' cannot go on from {len(state[name])} numbers: {error}; "
+                    "use another checkpoint"
+                ) from error

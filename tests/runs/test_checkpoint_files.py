@@ -30,7 +30,7 @@ from ecs_rl.runs import (
     write_checkpoint,
 )
 from ecs_rl.runs.checkpoint import encode_checkpoint
-from ecs_rl.runs.files import link_atomically
+from ecs_rl.runs.files import Folder
 from ecs_rl.runs.layout import step_checkpoints
 
 TENSORS = {
@@ -158,7 +158,7 @@ def test_sections_keep_names_apart() -> None:
     assert section(joined, "a") == {}
 
 
-def interrupt(*_: object) -> None:
+def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -257,13 +257,13 @@ def test_latest_is_a_second_name_of_the_newest_step_and_stays_when_that_is_prune
 def test_the_same_step_saved_again_leaves_nothing_beside(tmp_path: Path) -> None:
     run = TrainingRun.create("cart", runs_dir=tmp_path)
     save_at(run, 1)
-    assert link_atomically(run.checkpoint_path(1), run.checkpoint_path("latest"))
+    assert Folder(run.path / "checkpoints").link("step_1.safetensors", "latest.safetensors")
     save_at(run, 1)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step_1.safetensors", "latest.safetensors"}
 
 
 def test_without_hard_links_latest_is_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", refuse)
@@ -284,7 +284,7 @@ def test_a_killed_writers_second_name_of_a_checkpoint_does_not_cost_that_checkpo
     old = run.checkpoint_path(1)
     os.link(old, old.with_name(".latest.safetensors.tmp"))
     os.link(old, old.with_name(".step_2.safetensors.tmp"))
-    monkeypatch.setattr("ecs_rl.runs.run.link_atomically", lambda *_: False)
+    monkeypatch.setattr(Folder, "link", lambda *_: False)
     save_at(run, 2)
     assert [read_manifest(run.checkpoint_path(step)).step for step in (1, 2)] == [1, 2]
     assert not list((run.path / "checkpoints").glob(".*"))
@@ -316,7 +316,7 @@ def test_steps_beyond_the_one_resumed_from_do_not_push_out_newer_saves(tmp_path:
     [
         ("os.replace", lambda run: save_at(run, 1)),
         ("os.replace", lambda run: run.save_best(TENSORS, MANIFEST)),
-        ("Path.unlink", lambda run: run.prune_checkpoints(0)),
+        ("os.unlink", lambda run: run.prune_checkpoints(0)),
     ],
 )
 def test_a_refused_write_or_deletion_names_its_file(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -177,3 +181,49 @@ def test_a_run_found_by_name_that_is_not_meant_is_skipped_with_the_reason_one_na
     assert find_run(newest, tmp_path, unfit=unfit) == (newest, [])
     with pytest.raises(CheckpointError, match=r"no run that can be used in .*; skipped .*: not this one"):
         find_run("cart", tmp_path, unfit=lambda run, manifest: f"{run}: not this one")
+
+
+@pytest.mark.parametrize("name", ["cart", "ant"])
+def test_a_run_started_after_the_clock_was_set_back_is_still_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("ecs_rl.runs.run.now", lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    make(tmp_path, "cart/v1/20300101_000000")
+    make(tmp_path, "cart/v1/20300101_000000_9")
+    for number in (10, 11):
+        run = TrainingRun.create(name, "v1", tmp_path)
+        run.save_checkpoint({"a": torch.ones(3)}, Manifest(scene="", agent="", step=1))
+        run.close()
+        assert run.path == tmp_path / name / "v1" / f"20300101_000000_{number}"
+        assert find_run(name, tmp_path).path == find_run(None, tmp_path).path == run.path
+        assert list_runs(tmp_path)[0].path == run.path
+        assert run.metadata.started_at == "2026-01-01T00:00:00+00:00"
+    monkeypatch.setattr("ecs_rl.runs.run.now", lambda: datetime(2031, 1, 1, tzinfo=UTC))
+    assert TrainingRun.create(name, "v1", tmp_path).path.name == "20310101_000000"
+
+
+@pytest.mark.parametrize("odd", ["v\u00b2", "\u0663", "v1\u00b2", "2\u00b22"])
+def test_folders_with_digits_that_are_none_take_nothing_down(tmp_path: Path, odd: str) -> None:
+    run = make(tmp_path, "cart/v1/20260101_000000")
+    (tmp_path / "cart" / odd).mkdir()
+    assert find_run("cart", tmp_path).path == run
+    assert [entry.path for entry in list_runs(tmp_path)] == [run]
+
+
+def test_a_folder_that_may_not_be_looked_into_is_one_line_of_the_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make(tmp_path, "cart/v1/20260101_000000")
+    shut = tmp_path / "cart" / "v2"
+    shut.mkdir()
+    iterdir = Path.iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:
+        if path == shut:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert [entry.path for entry in list_runs(tmp_path)] == [run, shut]
+    assert "cannot look into" in str(list_runs(tmp_path)[1].problem)
+    TrainingRun.create("cart", "v1", tmp_path).close()

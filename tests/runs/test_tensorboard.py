@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ecs_rl.errors import CommandError, StorageError
+from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.board import Board, require_tensorboard
 
@@ -114,6 +114,46 @@ class TestWithTensorboard:
         run.close()
         assert run.problem is not None
         assert [step for _, step, *_ in shown(run.path)] == [1]
+
+    @pytest.mark.parametrize("number", ["1" + "0" * 400, "true", '"x"', "[1]", "null"])
+    def test_what_is_no_number_to_plot_is_left_out(self, run: TrainingRun, number: str) -> None:
+        run.close()
+        row = f'{{"total_steps":1,"seconds":0.5,"train/a":{number},"train/loss":2.0}}\n'
+        (run.path / "metrics.jsonl").write_text(row)
+        again = TrainingRun.resume(run.path)
+        again.open_board()
+        again.close()
+        assert ("train/loss", 1, 2.0) in shown(run.path)
+
+    @pytest.mark.parametrize("row", ["{}", '{"total_steps":1}', '{"total_steps":1e300,"seconds":"x"}', "[1]", "{"])
+    def test_rows_that_are_none_are_refused_with_what_to_do(self, run: TrainingRun, row: str) -> None:
+        run.close()
+        (run.path / "metrics.jsonl").write_text(f"{row}\n")
+        again = TrainingRun.resume(run.path)
+        with pytest.raises(CheckpointError, match=r"cannot read .*metrics\.jsonl.* without --tb"):
+            again.open_board()
+        again.close()
+
+    def test_a_start_that_is_no_time_is_refused_with_what_to_do(self, run: TrainingRun) -> None:
+        run.update_metadata(started_at="\x1b[2Jnever")
+        with pytest.raises(CheckpointError, match=r"which is no time: .* without --tb"):
+            run.open_board()
+        run.close()
+
+    def test_links_are_not_followed(self, run: TrainingRun, tmp_path: Path) -> None:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "file").write_text("kept")
+        (run.path / "tb").symlink_to(outside)
+        with pytest.raises(CheckpointError, match="is a link that leaves the run"):
+            run.open_board()
+        (run.path / "tb").unlink()
+        (run.path / "tb").mkdir()
+        (run.path / "tb" / "events.out.tfevents.1").symlink_to(outside / "file")
+        with pytest.raises(StorageError, match=r"tb/events\.out\.tfevents\.1"):
+            run.open_board()
+        run.close()
+        assert {path.name: path.read_text() for path in outside.iterdir()} == {"file": "kept"}
 
 
 def shown(run: Path) -> list[tuple[str, int, float]]:

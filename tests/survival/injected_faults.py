@@ -43,6 +43,9 @@ def watched(act: Act, under: Path = Path("/")) -> Iterator[list[Call]]:
         def call(*arguments: Any, **more: Any) -> Any:
             first = arguments[0]
             made = Call(name, names.get(first, "") if isinstance(first, int) else os.fspath(first))
+            folder = more.get("dir_fd", more.get("src_dir_fd"))
+            if folder is not None:
+                made = Call(name, os.path.join(names.get(folder, ""), made.path))
             if made.path.startswith(str(under)):
                 calls.append(made)
                 act(len(calls), made, arguments)

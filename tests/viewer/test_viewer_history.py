@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
 
-from ecs_rl.viewer.history import History
+from ecs_rl.viewer.history import MOST_POINTS, History
+from ecs_rl.viewer.view import LearningView
 
 
 def write(path: Path, *rows: object, end: str = "\n", mode: str = "a") -> None:
@@ -100,3 +103,111 @@ def test_a_resumed_run_that_forgot_rows_is_read_anew(tmp_path: Path) -> None:
     history.refresh()
     write(path, metrics(100, 1.0), metrics(250, 9.0), mode="w")
     assert history.refresh().returns.x.tolist() == [100, 250]
+
+
+def read_to_the_end(history: History) -> LearningView:
+    """Read as frames do, until there is no more."""
+    while True:
+        view = history.refresh()
+        if not history.behind:
+            return view
+
+
+def many(path: Path, rows: range) -> None:
+    """Write rows of a curve that goes up and down, with one spike."""
+    with path.open("a") as file:
+        row = json.dumps(metrics(-1, -2.0)).replace("-1", "%d").replace("-2.0", "%d") + "\n"
+        file.writelines(row % (n, 10**6 if n == 37_777 else n % 1000) for n in rows)
+
+
+def test_a_long_log_takes_bounded_memory_and_keeps_its_extremes_and_its_newest_row(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    many(path, range(40_000))
+    history = History(tmp_path)
+    tracemalloc.start()
+    view = read_to_the_end(history)
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()
+    for line in (view.returns, *(line for plot in view.others[:3] for line in plot)):
+        assert 1000 < len(line.x) < 2 * MOST_POINTS
+        assert (np.diff(line.x) > 0).all()
+        assert line.x[0] == 0
+        assert line.x[-1] == 39_999
+        assert np.diff(line.x).max() < 400  # as fine at the beginning as at the end
+    assert view.returns.y.max() == 1e6
+    assert view.returns.y.min() == 0
+    assert view.returns.x[view.returns.y.argmax()] == 37_777
+
+
+def test_one_more_row_of_a_long_log_is_read_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    many(path, range(40_000))
+    history = History(tmp_path)
+    read_to_the_end(history)
+    times = []
+    for n in range(40_000, 40_020):
+        many(path, range(n, n + 1))
+        began = process_time()
+        view = history.refresh()
+        times.append(process_time() - began)
+        assert view.returns.x[-1] == n
+    assert sorted(times)[10] < 0.005
+
+
+def test_no_look_at_a_long_log_takes_long(tmp_path: Path) -> None:
+    many(tmp_path / "metrics.jsonl", range(40_000))
+    history, times = History(tmp_path), list[float]()
+    while not times or history.behind:
+        began = process_time()
+        history.read()
+        times.append(process_time() - began)
+    assert len(times) > 10
+    assert sorted(times)[len(times) // 2] < 0.01
+
+
+def test_many_evaluations_are_thinned_out_and_the_best_stays(tmp_path: Path) -> None:
+    with (tmp_path / "eval_episodes.jsonl").open("w") as file:
+        for n in range(20_000):
+            value = 5000.0 if n == 12_345 else n % 100
+            file.writelines(json.dumps(exam(n, value + spread)) + "\n" for spread in (-1.0, 1.0))
+    view = read_to_the_end(History(tmp_path))
+    assert view.best == (12_345, 5000.0)
+    assert len(view.evaluations.x) < 2 * MOST_POINTS
+    assert view.evaluations.spread is not None
+    assert np.allclose(view.evaluations.spread, 1.0)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e400"])
+def test_a_number_too_large_for_a_plot_is_a_gap(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(f'{{"total_steps": 1, "rollout/mean_return": {number}}}\n')
+    write(path, metrics(100, 1.0))
+    view = History(tmp_path).refresh()
+    assert view.returns.y[-1] == 1.0
+    assert np.isnan(view.returns.y[:-1]).all()
+
+
+@pytest.mark.parametrize("size", [200_000, 5_000_000])
+def test_a_line_of_megabytes_is_left_out(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "metrics.jsonl"
+    write(path, metrics(100, 1.0))
+    with path.open("ab") as file:
+        file.write(b'{"total_steps": 150, "a": "' + b"x" * size + b'"\n')
+    write(path, metrics(200, 2.0))
+    assert read_to_the_end(History(tmp_path)).returns.x.tolist() == [100, 200]
+
+
+def test_a_million_names_of_losses_make_three_curves(tmp_path: Path) -> None:
+    row = {"total_steps": 1, **{f"train/loss/{n}": 1.0 for n in range(20_000)}}
+    write(tmp_path / "metrics.jsonl", row, row)
+    view = read_to_the_end(History(tmp_path))
+    assert [line.name for line in view.others[1]] == ["0 loss", "1 loss", "2 loss"]
+
+
+def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    write(path, metrics(100, 1.0), metrics(200, 2.0))
+    history = History(tmp_path)
+    history.refresh()
+    write(path, metrics(1_000_000, 1.0), metrics(2_000_000, 9.0), metrics(3_000_000, 9.0), mode="w")
+    assert history.refresh().returns.x.tolist() == [1_000_000, 2_000_000, 3_000_000]

@@ -43,6 +43,8 @@ class Rates:
             self.learning = window.history.refresh()
             if window.background is not None:
                 self._measure(window.background.training.session.total_steps, now)
+        elif window.history is not None and window.history.behind:
+            window.history.read()
 
     def _measure(self, steps: int, now: float) -> None:
         passed = now - self._since
