@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from ecs_rl.components import Clock, Finished
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
-from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.world import DecideAction, World
 

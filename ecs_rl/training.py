@@ -17,9 +17,9 @@ from ecs_rl.evaluation import SEED, Examiner
 from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.processors.write import Write
 from ecs_rl.resume import surroundings
-from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
-from ecs_rl.session import TrainingSession
+from ecs_rl.session import Extra, RollingMean, StatsTracker, TrainingSession
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
 from ecs_rl.world import DecideAction, World, policy_specs
 
@@ -188,6 +188,14 @@ class Training:
             self.world.close()
 
 
+def stats_of(scene: Scene) -> StatsTracker:
+    """Return the usual statistics, and each agent's own return where an arena has several agents."""
+    stats, agents = StatsTracker.default(), scene.describe().agents
+    for agent in agents if len(agents) > 1 else ():
+        stats.with_stat(f"return/{agent.name}", Extra(f"return/{agent.name}"), RollingMean(100))
+    return stats
+
+
 def prepare(
     scene: Scene,
     agent: str,
@@ -209,7 +217,7 @@ def prepare(
 ) -> Training:
     """Return a training that is ready for its first tick; without a run nothing is written."""
     agents = make_agents(scene, agent, config, arenas=arenas, seed=seed, threads=threads)
-    session = TrainingSession(join(list(agents.values()))).with_max_steps(steps)
+    session = TrainingSession(join(list(agents.values()))).with_max_steps(steps).with_stats(stats_of(scene))
     if schedule_steps is not None:
         session.with_schedule(schedule_steps)
     if checkpoint_every is not None:

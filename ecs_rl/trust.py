@@ -10,8 +10,8 @@ from pathlib import Path, PureWindowsPath
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import Manifest, read_metadata
 from ecs_rl.runs.layout import CHECKPOINTS
-from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.loader import load_scene, scene_of
+from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sources import Sources, read_sources
 from ecs_rl.shipped import scene_names
 

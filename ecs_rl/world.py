@@ -21,6 +21,7 @@ from ecs_rl.components import (
     EpisodeEnd,
     Explosion,
     Finished,
+    Ground,
     NextObservation,
     Observation,
     Policy,
@@ -29,19 +30,21 @@ from ecs_rl.components import (
     Session,
     Snapshots,
     Terms,
+    Touch,
 )
 from ecs_rl.ecs import Context, Runner
-from ecs_rl.ecs.component import allocate, columns_of, live
+from ecs_rl.ecs.component import allocate, columns_of, live, new_handle
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import SceneError
 from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.respawn import Respawn
 from ecs_rl.scene.agents import AgentSpec
-from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
 from ecs_rl.scene.checks import tried
 from ecs_rl.scene.effects import Choice
 from ecs_rl.scene.loader import blaming
+from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
 from ecs_rl.schedule import PLAYING, tick_of
 
@@ -188,9 +191,12 @@ class World(Context):
             arrays = {each.name: np.zeros(self.arenas, each.dtype) for each in columns_of(memory.kind)}
             self.create(name, live(memory.kind, **arrays), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
+        touch, ground = new_handle(Touch), new_handle(Ground)
+        for handle in (touch, ground):
+            self.expose("@arena", handle, tracked=self.debug)
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
-                sensor.bind(self.physics.touch, self.physics.ground)
+                sensor.bind(touch, ground)
         for motor, rate in zip(self.arena.motors, self.physics.motors.rate, strict=True):
             motor.bind_rate(rate)
 
@@ -216,7 +222,7 @@ class World(Context):
             mine = amounts[first : first + len(agent.does.effects)]
             first += len(mine)
             for effect, amount in zip(agent.does.effects, mine, strict=True):
-                effect.bind(amount)
+                effect.bind(amount, self.noted_at if self.debug else None)
             slots.append(AgentSlot(agent, slice(i * n, (i + 1) * n), mine))
         return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 

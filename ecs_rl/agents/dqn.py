@@ -18,6 +18,7 @@ from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.replay import Replay
 from ecs_rl.agents.state import (
+    check_finite,
     check_fits,
     check_observation,
     counter,
@@ -160,6 +161,7 @@ class DQN:
     def load_policy_state(self, state: State) -> None:
         """Take over a policy saved by `policy_state`, as the target too."""
         check_fits(state, self.policy_state())
+        check_finite(state)
         self._parameters.load_state(state)
         self._target_parameters.load_state(state)
 

@@ -22,6 +22,7 @@ from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import (
+    check_finite,
     check_fits,
     check_observation,
     counter,
@@ -280,6 +281,7 @@ class PPO:
     def load_policy_state(self, state: State) -> None:
         """Take over a policy saved by `policy_state`; one without the value's unit does not know its worth."""
         check_fits(_with_unit(state), self.policy_state())
+        check_finite({name: tensor for name, tensor in state.items() if name != UNIT})
         self._parameters.load_state(state)
         self._normaliser.load_state(under("normaliser", state))
         self._loaded_unit = float(_with_unit(state)[UNIT])

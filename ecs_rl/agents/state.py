@@ -54,6 +54,13 @@ def check_fits(
         raise CheckpointError(f"{told}: {_some(problems)}")
 
 
+def check_finite(parameters: Mapping[str, Tensor]) -> None:
+    """Refuse a policy of numbers that are not finite: it would act, always alike, as if it were one."""
+    bad = [name for name, tensor in parameters.items() if not bool(torch.isfinite(tensor).all())]
+    if bad:
+        raise CheckpointError(f"the saved policy is none: {_some([f'{name} is not finite' for name in bad])}")
+
+
 def check_shapes(where: str, given: Mapping[str, Tensor], expected: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse a policy in a file whose parameters differ in shape from those of a network that nobody has made yet."""
     found = {name: tuple(given[name].shape) for name in expected if name in given}

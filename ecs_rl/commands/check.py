@@ -19,8 +19,9 @@ from ecs_rl.arrays import F32, F64
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
+from ecs_rl.ecs import Entry, Stage
 from ecs_rl.ecs.system import SystemStage
-from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import PLAYING
 from ecs_rl.snapshots import Sections, restore_world, save_world
 from ecs_rl.world import World, policy_specs
@@ -181,13 +182,19 @@ def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
     return [
         {
             "stage": entry.name,
-            "reads": [kind.__name__ for kind in (*entry.reads, *entry.keeps)],
+            "reads": [kind.__name__ for kind in _reads(entry, world.stages[entry.name])],
             "writes": [kind.__name__ for kind in entry.writes],
             "own": isinstance(world.stages[entry.name], SystemStage),
             "about": entry.about,
         }
         for entry in world.runner.entries
     ]
+
+
+def _reads(entry: Entry, stage: Stage) -> list[type]:
+    """Return what a stage declares as read, and what a system that declares nothing looked at."""
+    looked = stage.looked - set(entry.writes) if isinstance(stage, SystemStage) else set()
+    return list(dict.fromkeys((*entry.reads, *entry.keeps, *sorted(looked, key=lambda kind: kind.__name__))))
 
 
 def random_chooser(spec: PolicySpec, seed: int, tick: Any) -> Any:

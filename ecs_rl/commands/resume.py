@@ -23,7 +23,7 @@ FIXED_OF_THE_AGENT = ("hidden", "activation", "normalise_observations", "normali
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
     from ecs_rl.runs import FoundRun, Manifest, TrainingRun
-    from ecs_rl.scene.arena import Scene
+    from ecs_rl.scene.scene import Scene
     from ecs_rl.training import Training
 
 

@@ -80,8 +80,6 @@ class TrainSettings:
     """Stop as soon as an evaluation reaches the scene's solved_at."""
     resume: Annotated[str | None, _RESUME, arg(help_behavior_hint="(default: start anew)")] = None
     """Go on with a run; without RUN with the newest one of this name."""
-    inexact: bool = False
-    """With --resume: go on also where that cannot be done to the last bit."""
     steps: int = 1_000_000
     """Steps in total, also after --resume; a step is one decision of one arena."""
     seed: int = 0
@@ -102,6 +100,8 @@ class TrainSettings:
     """The folder that holds all runs."""
     init_from: Annotated[Path | None, arg(metavar="CHECKPOINT", help_behavior_hint="")] = None
     """Start a new run from the weights of this checkpoint."""
+    inexact: bool = False
+    """With --resume: go on also where that cannot be done to the last bit."""
     config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
     """Read settings from this file: the names of the flags, and tables [ppo] and [dqn]."""
     schedule_steps: int = 0

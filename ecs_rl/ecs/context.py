@@ -127,7 +127,8 @@ class Context:
             else:
                 rules.append(each)
         for each in rules:
-            _rows(each, rows, np.broadcast_to(each.start(), (self.arenas,))[rows])
+            value = np.asarray(each.start())
+            _rows(each, rows, value[rows] if value.ndim and len(value) == self.arenas else value)
 
     def lasting(self) -> list[Stored]:
         """Return every column whose numbers last from tick to tick."""
@@ -179,8 +180,6 @@ def _rows(stored: Stored, rows: I64, value: Any) -> None:
                 stored.array[rows] = value
             case Axis.LAST:
                 stored.array[..., rows] = value
-            case Axis.ROWS:
-                raise TypeError(f"{stored.key}: rows of agents start with their own processor")
     except ValueError:
         raise SceneError(
             f"{stored.key} cannot start as {np.shape(value)}: its rows are {stored.array.shape[1:]}"

@@ -55,6 +55,7 @@ class Runner:
         """Compare what each stage really changes with what its entry declares, and what a system really reads."""
         before = self.context.digests()
         for entry, stage in stages:
+            self.context.noted.clear()
             stage.process()
             self.context.enter()  # the stage may have run another context
             after = self.context.digests()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import numpy as np
 
 from ecs_rl.ecs.component import columns_of, is_component
-from ecs_rl.ecs.schedule import Entry, ScheduleError
+from ecs_rl.ecs.schedule import Entry
 from ecs_rl.ecs.stage import Stage
 from ecs_rl.errors import RuleError, SceneError, nearest
 
@@ -111,7 +111,7 @@ def placed(
             if kind in engine:
                 raise SceneError(f"'{system.name}' writes {kind.__name__}, which only the engine writes")
         place = names.index(at) + bool(system.after)
-        while system.after and place < len(entries) and isinstance(entries[place], SystemEntry):
+        while system.after and place < len(entries) and getattr(entries[place], "after", "") == system.after:
             place += 1
         entries.insert(
             place, _entry(system, entries[:place], moving if set(inside) & set(system.writes) else nullcontext)
@@ -122,6 +122,9 @@ def placed(
 @dataclass(frozen=True)
 class SystemEntry(Entry):
     """The entry of a system of the scene's own."""
+
+    after: str = ""
+    """The stage after which it stands, if it was placed so."""
 
 
 def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
@@ -139,6 +142,7 @@ def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
         keeps=tuple(kind for kind in read if kind not in fresh),
         writes=system.writes,
         plays=True,
+        after=system.after,
     )
 
 
@@ -155,6 +159,8 @@ class SystemStage(Stage):
             if system.checked and each.array.dtype.kind == "f" and each.kind in system.writes
         ]
         self.plain = moving is nullcontext
+        self.looked: set[type] = set()
+        """Components at which the system has looked in a debug run."""
 
     def _calls(self) -> list[Callable[[], None]]:
         system = self.system
@@ -200,8 +206,11 @@ class SystemStage(Stage):
 
     def check_reads(self) -> None:
         """Refuse a look at a column that was not declared; for debug runs, in which looks are noted."""
-        noted, self.context.noted = self.context.noted, set()
+        self.looked |= self.context.noted
         if self.system.reads is not None:
-            secret = sorted(kind.__name__ for kind in noted - {*self.system.reads, *self.system.writes})
+            secret = sorted(kind.__name__ for kind in self.looked - {*self.system.reads, *self.system.writes})
             if secret:
-                raise ScheduleError(f"'{self.system.name}' reads {', '.join(secret)} without saying so in reads=")
+                raise RuleError(
+                    f"the system '{self.system.name}' reads {', '.join(secret)} without saying so in reads=(...)",
+                    self.system.run,
+                )

@@ -26,7 +26,8 @@ from ecs_rl.physics.direct import (
 )
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.physics.start import Starter
-from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.scene import Scene
 
 COLLIDING_SHARD = 96
 """Arenas in a Space with collisions: more make its tree slow, fewer make the calls around it dear."""

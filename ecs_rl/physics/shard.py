@@ -16,7 +16,8 @@ from pymunk.batch import ArbiterFields, BodyFields
 from ecs_rl.arrays import F64, I64
 from ecs_rl.physics.build import Built, add_arena, mend_arena
 from ecs_rl.physics.direct import STATE, InBuffer, OutBuffer
-from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.scene import Scene
 
 _FORCE = BodyFields.FORCE | BodyFields.TORQUE
 _PAIR = ArbiterFields.BODY_A_ID | ArbiterFields.BODY_B_ID

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ecs_rl.components import Exam, Journal, Session
 from ecs_rl.ecs import Stage
+from ecs_rl.session.records import opposed
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
@@ -55,6 +56,6 @@ class Evaluate(Stage):
         assert report is not None
         exam.last = report.mean_return
         yield  # the disk takes a slice of its own
-        training.maybe_save_best()
+        training.maybe_save_best(newest=opposed(records))
         if exam.solved_at is not None and exam.last >= exam.solved_at and exam.solved_step is None:
             exam.solved_step, exam.solved_second = steps, trained

@@ -59,4 +59,5 @@ class Write(Stage):
         report = training.eval_report() if examined else None
         if report is not None:
             row |= {f"eval/{key}": getattr(report, key) for key in ("mean_return", "std_return", "mean_length")}
+            row |= {f"eval/return/{agent}": value for agent, value in report.returns.items()}
         return row

@@ -1,13 +1,16 @@
 """All that a scene file imports: `from ecs_rl.scene import *` gives parts, joints, sensors, effects and rules."""
 
-from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.components import Amount, Force, Ground, Motion, Pose, Touch
+from ecs_rl.ecs.component import column, component
+from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import Spread, between, jitter
 from ecs_rl.scene.effects import Choice, Effect, Levers, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
 from ecs_rl.scene.look import Look
 from ecs_rl.scene.parts import Body, Box, Disc, Polygon, Rod, Start
-from ecs_rl.scene.roles import Draw, Role
+from ecs_rl.scene.roles import Draw, Number, Role
 from ecs_rl.scene.rules import Lasting, Progress, above, below, beyond
+from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import (
     Angle,
     Closing,
@@ -25,6 +28,7 @@ from ecs_rl.scene.sensors import (
 )
 
 __all__ = [
+    "Amount",
     "Angle",
     "Arena",
     "Body",
@@ -35,14 +39,19 @@ __all__ = [
     "Draw",
     "Effect",
     "Feel",
+    "Force",
     "Groove",
+    "Ground",
     "Heading",
     "Lasting",
     "Levers",
     "Look",
+    "Motion",
     "Motor",
+    "Number",
     "Pivot",
     "Polygon",
+    "Pose",
     "Progress",
     "Push",
     "Rays",
@@ -55,6 +64,7 @@ __all__ = [
     "Spring",
     "Start",
     "Thrust",
+    "Touch",
     "Touching",
     "Toward",
     "TurnLimit",
@@ -68,5 +78,7 @@ __all__ = [
     "below",
     "between",
     "beyond",
+    "column",
+    "component",
     "jitter",
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from ecs_rl import components
 from ecs_rl.arrays import F64
 from ecs_rl.ecs.component import check_template, is_component, new_handle
 from ecs_rl.ecs.system import System, declare
-from ecs_rl.errors import SceneError, nearest
+from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, finite, named, not_negative, plain, point, whole
+from ecs_rl.scene.checks import Point, named, not_negative, plain, point, whole
 from ecs_rl.scene.effects import Choice, Levers, Motor
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
@@ -27,7 +27,10 @@ from ecs_rl.scene.rules import Remembering
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, Touching
 
 C = TypeVar("C")
+F = TypeVar("F", bound=Callable[..., None])
 N = TypeVar("N", bound=Number)
+Kinds = Iterable[type | Number] | None
+"""Components, each by its class or by the number behind which it stands."""
 MOST_ROLES = 31  # the physics tells roles apart by one bit each, and the ground takes one
 
 
@@ -89,7 +92,7 @@ class Arena:
                 raise SceneError(
                     f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {shown(part)}"
                 )
-        self._check_parts(name, own)
+        self._check_parts(f"'{name}'", own)
         bodies = [part for part in parts if isinstance(part, Body)] or [Body()]
         starts = [part for part in parts if isinstance(part, Start)] or [Start()]
         looks = [part for part in parts if isinstance(part, Look)]
@@ -178,14 +181,24 @@ class Arena:
         handle = self.handles[type(part)] = new_handle(type(part))
         return handle
 
+    @overload
+    def system(
+        self, run: F, *, after: str = "", before: str = "", reads: Kinds = None, writes: Kinds = None, name: str = ""
+    ) -> F: ...
+
+    @overload
+    def system(
+        self, *, after: str = "", before: str = "", reads: Kinds = None, writes: Kinds = None, name: str = ""
+    ) -> Callable[[F], F]: ...
+
     def system(
         self,
         run: Callable[..., None] | None = None,
         *,
         after: str = "",
         before: str = "",
-        reads: Iterable[type | Number] | None = None,
-        writes: Iterable[type | Number] | None = None,
+        reads: Kinds = None,
+        writes: Kinds = None,
         name: str = "",
     ) -> Any:
         """Add a stage to the tick, as a call or as a decorator; between guard and sense unless told otherwise.
@@ -327,66 +340,3 @@ def _tell_rays_apart(plan: AgentSpec) -> None:
     for sensor in plan.sees:
         if isinstance(sensor, Rays):
             after[sensor.role] = sensor.count_from(after.get(sensor.role, 0))
-
-
-Recipe = dict[str, object]
-"""Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What a scene file says besides its arena: the clock, the goal, and how to train it well."""
-
-    about: str
-    """One sentence for lists and windows."""
-    max_ticks: int
-    """Decisions after which an episode is cut."""
-    solved_at: float | None = None
-    """Mean return of the greedy evaluation that counts as solved."""
-    dt: float = 1 / 50
-    """Seconds of one tick."""
-    substeps: int = 1
-    """Physics steps in one tick."""
-    gravity: Point = (0.0, -9.81)
-    extent: float = 50.0
-    """Nothing may get further than this from the arena's origin, metres; what does is cut as an explosion."""
-    recipes: Mapping[str, Recipe] = field(default_factory=dict)
-    """Settings by agent; the first agent is the scene's default."""
-    name: str = ""
-    """Set by the loader, from the file's name."""
-    file: str = ""
-    reference: str = ""
-    """How to find the scene again: its name, or its path for one that does not come with the project."""
-    sha256: str = ""
-    """Of its file and of what that imports from its folder, to tell whether it is still the one that was trained."""
-    build: Callable[[Arena], None] = lambda arena: None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.about, str):
-            raise SceneError(f"about must be a text, not {shown(self.about)}")
-        if self.solved_at is not None:
-            finite("solved_at", self.solved_at)
-        whole("max_ticks", self.max_ticks, 1), whole("substeps", self.substeps, 1)
-        for what, number in (("dt", self.dt), ("extent", self.extent)):
-            if not (isinstance(number, (int, float)) and 0 < number < float("inf")):
-                raise SceneError(f"{what} must be a finite number above zero, not {shown(number)}")
-        point("gravity", self.gravity)
-        if not isinstance(self.recipes, Mapping):
-            raise SceneError(f"recipes must be a dict of agents and their recipes, not {shown(self.recipes)}")
-        for agent, recipe in self.recipes.items():
-            if agent not in ("ppo", "dqn", "sac"):
-                known = nearest(str(agent), ("ppo", "dqn", "sac"))
-                raise SceneError(f"a recipe for an unknown agent '{agent}': {known}")
-            if not isinstance(recipe, dict):
-                raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {shown(recipe)}")
-
-    def describe(self) -> Arena:
-        """Return a new description of one arena, with handles of its own."""
-        arena = Arena(self.file)
-        self.build(arena)
-        arena.finish()
-        return arena
-
-    def named(self, name: str, file: str, reference: str, build: Callable[[Arena], None], sha256: str = "") -> Scene:
-        """Return the scene with what its file adds."""
-        return replace(self, name=name, file=file, reference=reference, build=build, sha256=sha256)

@@ -7,6 +7,7 @@ A motor is a joint of the physics; what a policy says reaches only its rate, whi
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64
+from ecs_rl.components import Amount
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import Point, finite, not_negative, point
 from ecs_rl.scene.quotes import shown
@@ -26,19 +28,23 @@ class Effect:
 
     role: Role
     _amount: F64 | None = field(default=None, init=False, repr=False)
+    _note: Callable[[type], None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         is_role(f"a {type(self).__name__} works on", self.role)
 
-    def bind(self, amount: F64) -> None:
-        """Give the handle its column."""
-        self._amount = amount
+    def bind(self, amount: F64, note: Callable[[type], None] | None = None) -> None:
+        """Give the handle its column, read-only; with `note`, each look at it is told."""
+        self._amount, self._note = amount.view(), note
+        self._amount.flags.writeable = False
 
     @property
     def amount(self) -> F64:
         """(arenas,) How strongly the effect works in this tick."""
         if self._amount is None:
             raise _not_yet(f"{type(self).__name__} on {self.role.name}")
+        if self._note is not None:
+            self._note(Amount)
         return self._amount
 
     def roles(self) -> tuple[Role, ...]:

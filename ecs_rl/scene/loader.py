@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
-from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
+from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sources import Sources, read_sources
 from ecs_rl.shipped import SCENES, scene_names
 

@@ -164,6 +164,7 @@ class Role:
         if stamp != self._stamp:
             self._stamp = stamp
             self._heading = np.stack((np.cos(self.angle), np.sin(self.angle)))
+            self._heading.flags.writeable = False
         return self._heading.T
 
     def point(self, at: Point) -> F64:

@@ -101,12 +101,13 @@ class Keeper:
         evaluation: Evaluation | None,
         *,
         policy: State | None,
+        newest: bool,
         policy_step: int,
         total_steps: int,
         total_episodes: int,
     ) -> bool:
-        """Write `best` if the score is strictly better than the stored one, and tell whether it was."""
-        if not math.isfinite(score) or (self.best_eval is not None and score <= self.best_eval):
+        """Write `best` if the score is strictly better than the stored one or `newest` counts, and tell whether."""
+        if not math.isfinite(score) or (self.best_eval is not None and score <= self.best_eval and not newest):
             return False
         self._require_finite(total_steps)
         before = self.best_eval, self.best_step, self._evaluation

@@ -20,6 +20,10 @@ class EpisodeStatus(StrEnum):
     """By a limit from outside, such as time."""
 
 
+OF_AGENT = "return/"
+"""How the extras are named that tell an agent's own return, where an arena has several agents."""
+TIE = 1e-9
+"""Share of what the agents earned up to which a sum of returns is rounding."""
 _STATUSES: dict[object, Status] = {"Terminated": "Terminated", "Truncated": "Truncated"}
 
 
@@ -41,6 +45,14 @@ class EpisodeRecord(msgspec.Struct, frozen=True):
     extras: Mapping[str, float] = {}
 
 
+def opposed(records: Sequence[EpisodeRecord]) -> bool:
+    """Tell whether what the agents earn cancels out in every episode: then their mean says nothing."""
+    every = [[v for name, v in record.extras.items() if name.startswith(OF_AGENT)] for record in records]
+    spread = [sum(map(abs, own)) for own in every]
+    cancels = (abs(sum(own)) <= TIE * size for own, size in zip(every, spread, strict=True))
+    return any(spread) and all(len(own) > 1 for own in every) and all(cancels)
+
+
 class EvalReport(msgspec.Struct, frozen=True):
     """What one evaluation came to; `std_return` is of these episodes themselves (divided by n, not n - 1)."""
 
@@ -51,6 +63,8 @@ class EvalReport(msgspec.Struct, frozen=True):
     max_return: float
     mean_length: float
     total_steps_at_eval: int
+    returns: Mapping[str, float] = {}
+    """The mean return of each agent by name, where there are several."""
 
     @classmethod
     def of(cls, records: Sequence[EpisodeRecord], total_steps_at_eval: int) -> EvalReport:
@@ -66,4 +80,9 @@ class EvalReport(msgspec.Struct, frozen=True):
             max_return=float(returns.max()),
             mean_length=float(np.mean([record.length for record in records])),
             total_steps_at_eval=total_steps_at_eval,
+            returns={
+                name.removeprefix(OF_AGENT): float(np.mean([record.extras.get(name, np.nan) for record in records]))
+                for name in records[0].extras
+                if name.startswith(OF_AGENT)
+            },
         )

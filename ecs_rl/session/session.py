@@ -284,11 +284,12 @@ class TrainingSession:
         """Return the report on the pending evaluation, or on the last one; None before the first."""
         return self._evaluation.report()
 
-    def maybe_save_best(self, score: float | None = None, *, policy: State | None = None) -> bool:
+    def maybe_save_best(self, score: float | None = None, *, policy: State | None = None, newest: bool = False) -> bool:
         """End the pending evaluation; save `best` if it is strictly better than the stored best, and tell whether.
 
         The score is the pending report's mean unless given. Pass the `policy` that was evaluated if the agent
-        has learned since: the agent's present one is saved otherwise.
+        has learned since: the agent's present one is saved otherwise. With `newest` it is the best whatever its score:
+        where agents are opponents, their scores tie by construction.
         """
         settings = self._evaluation.settings()
         report = self.eval_report() if settings else None
@@ -301,6 +302,7 @@ class TrainingSession:
             float(score),
             settings,
             policy=policy,
+            newest=newest,
             policy_step=self._total_steps if policy is None or report is None else report.total_steps_at_eval,
             total_steps=self._total_steps,
             total_episodes=self._total_episodes,

@@ -12,8 +12,8 @@ import numpy as np
 
 from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.components import Chance, Clock, EpisodeEnd, Explosion, Finished, Terms, UserInput
-from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.roles import Role
+from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
 from ecs_rl.training import deciding
 from ecs_rl.viewer.gather import Reader

@@ -9,8 +9,8 @@ import numpy as np
 from ecs_rl.agents.base import Discrete, PolicySpec
 from ecs_rl.components import Explosion, Finished, NextObservation, Observation, Reward
 from ecs_rl.processors.tally import records_of
-from ecs_rl.scene.arena import Scene
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.world import World, policy_specs
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World
 
 GOOD = """\

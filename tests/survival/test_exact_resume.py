@@ -127,7 +127,7 @@ def test_the_stop_points_lie_where_they_should(whole: Callable[[Case], Whole]) -
     assert latest(stopped.run) == (171 * ARENAS, {"agent/rollout/observation": 171 % 16})
     _, tensors = read_checkpoint(stopped.run / "checkpoints" / "latest.safetensors")
     assert (
-        tensors["world/now/@arena/Clock/tick"].min() != tensors["world/now//arena/Clock/tick"].max()
+        tensors["world/now/@arena/Clock/tick"].min() != tensors["world/now/@arena/Clock/tick"].max()
     )  # in the middle of episodes
     assert len(tensors["world/actions/0"]) == 171 - 126 + 1  # and of the way from one checkpoint to the next
     wild, end, _ = whole(next(case for case in CASES if case.scene == "wild"))

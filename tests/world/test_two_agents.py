@@ -14,7 +14,7 @@ from ecs_rl.components import Done, EpisodeEnd, Finished, Observation, Policy, R
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
 from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, Vx, X, Y, above
-from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.training import Training, prepare
 from ecs_rl.world import World
 

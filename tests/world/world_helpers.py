@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Discrete, PolicySpec
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.components import NextObservation, Observation
-from ecs_rl.scene.arena import Arena, Scene
+from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.roles import Role
+from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.world import DecideAction, World, policy_specs
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pygame
 
 from ecs_rl.agents.base import Agent
-from ecs_rl.scene.arena import Scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.films.encoder import Film, check_film
 from ecs_rl.viewer.frame import Painter

@@ -1,0 +1,73 @@
+"""What a scene file says besides its arena: the clock, the goal, and how to train it well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ecs_rl.errors import SceneError, nearest
+from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.checks import Point, finite, point, whole
+from ecs_rl.scene.quotes import shown
+
+Recipe = dict[str, object]
+"""Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a scene file says besides its arena: the clock, the goal, and how to train it well."""
+
+    about: str
+    """One sentence for lists and windows."""
+    max_ticks: int
+    """Decisions after which an episode is cut."""
+    solved_at: float | None = None
+    """Mean return of the greedy evaluation that counts as solved."""
+    dt: float = 1 / 50
+    """Seconds of one tick."""
+    substeps: int = 1
+    """Physics steps in one tick."""
+    gravity: Point = (0.0, -9.81)
+    extent: float = 50.0
+    """Nothing may get further than this from the arena's origin, metres; what does is cut as an explosion."""
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    """Settings by agent; the first agent is the scene's default."""
+    name: str = ""
+    """Set by the loader, from the file's name."""
+    file: str = ""
+    reference: str = ""
+    """How to find the scene again: its name, or its path for one that does not come with the project."""
+    sha256: str = ""
+    """Of its file and of what that imports from its folder, to tell whether it is still the one that was trained."""
+    build: Callable[[Arena], None] = lambda arena: None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.about, str):
+            raise SceneError(f"about must be a text, not {shown(self.about)}")
+        if self.solved_at is not None:
+            finite("solved_at", self.solved_at)
+        whole("max_ticks", self.max_ticks, 1), whole("substeps", self.substeps, 1)
+        for what, number in (("dt", self.dt), ("extent", self.extent)):
+            if not (isinstance(number, (int, float)) and 0 < number < float("inf")):
+                raise SceneError(f"{what} must be a finite number above zero, not {shown(number)}")
+        point("gravity", self.gravity)
+        if not isinstance(self.recipes, Mapping):
+            raise SceneError(f"recipes must be a dict of agents and their recipes, not {shown(self.recipes)}")
+        for agent, recipe in self.recipes.items():
+            if agent not in ("ppo", "dqn", "sac"):
+                known = nearest(str(agent), ("ppo", "dqn", "sac"))
+                raise SceneError(f"a recipe for an unknown agent '{agent}': {known}")
+            if not isinstance(recipe, dict):
+                raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {shown(recipe)}")
+
+    def describe(self) -> Arena:
+        """Return a new description of one arena, with handles of its own."""
+        arena = Arena(self.file)
+        self.build(arena)
+        arena.finish()
+        return arena
+
+    def named(self, name: str, file: str, reference: str, build: Callable[[Arena], None], sha256: str = "") -> Scene:
+        """Return the scene with what its file adds."""
+        return replace(self, name=name, file=file, reference=reference, build=build, sha256=sha256)

@@ -1,0 +1,89 @@
+"""Two agents of which one earns what the other loses: nobody's score may stand for both, and `best` goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from command_runs import TINY, play, rows, train
+
+from ecs_rl.runs import read_checkpoint, write_checkpoint
+from ecs_rl.session.records import EpisodeRecord, EvalReport, opposed
+
+DUEL = '''"""Two carts; each earns what the other one loses."""
+
+import numpy as np
+
+from ecs_rl.scene import *
+
+SCENE = Scene(about="A duel.", max_ticks=40)
+
+
+def build(arena: Arena) -> None:
+    carts = [arena.spawn(name, Body(spins=False), Box(0.5, 0.3), Start(x=jitter(0.5), y=i * 2.0))
+             for i, name in enumerate(("one", "two"))]
+    for i, cart in enumerate(carts):
+        other = carts[1 - i]
+        arena.join(Groove(arena.ground, cart, (-9.0, 2.0 * i), (9.0, 2.0 * i)))
+        arena.agent(
+            name=cart.name, policy=cart.name,
+            sees=[X(cart), Vx(cart), X(other)],
+            does=Choice(left=Push(cart, -5.0), right=Push(cart, 5.0)),
+            earns={"ahead": lambda cart=cart, other=other: cart.x - other.x},
+        )
+'''
+
+
+@pytest.fixture
+def duel(tmp_path: Path) -> Path:
+    path = tmp_path / "duel.py"
+    path.write_text(DUEL)
+    return path
+
+
+def test_best_follows_the_newest_where_scores_tie_by_construction(duel: Path, tmp_path: Path) -> None:
+    told = train(duel, *TINY, "--runs", tmp_path / "runs", "--json")
+    assert told.code == 0, told.err
+    assert told.json["best_step"] == 3000
+    assert abs(told.json["best_eval"]) < 1e-6
+    played = play(told.run, "--headless", "--json", "--scene", duel)
+    assert played.json["step"] == 3000
+
+
+def test_each_agent_has_its_own_return_in_logs_and_metrics(duel: Path, tmp_path: Path) -> None:
+    run = train(duel, *TINY, "--runs", tmp_path / "runs", "--json").run
+    for episode in rows(run, "eval_episodes"):
+        own = [episode["extras"][f"return/{name}"] for name in ("one", "two")]
+        assert own[0] == pytest.approx(-own[1], abs=1e-6)
+        assert own[0] != 0.0
+        assert episode["total_reward"] == pytest.approx(0.0, abs=1e-6)
+    metrics = {key for row in rows(run, "metrics") for key in row}
+    assert {"rollout/return/one", "rollout/return/two", "eval/return/one", "eval/return/two"} <= metrics
+
+
+def record(*own: float, total: float = 0.0) -> EpisodeRecord:
+    return EpisodeRecord(total, 1, "Terminated", {f"return/{i}": value for i, value in enumerate(own)})
+
+
+def test_only_returns_that_cancel_out_in_every_episode_are_those_of_opponents() -> None:
+    assert opposed([record(3.0, -3.0), record(0.0, 0.0)])
+    assert opposed([record(1.0, 2.0, -3.0 + 1e-12)])
+    assert not opposed([record(3.0, -3.0), record(3.0, -2.9)])
+    assert not opposed([record(0.0, 0.0)]), "nobody earned anything: that is no duel yet"
+    assert not opposed([record(5.0)])
+    assert not opposed([EpisodeRecord(0.0, 1, "Terminated")])
+    assert EvalReport.of([record(3.0, -3.0), record(1.0, -1.0)], 5).returns == {"0": 2.0, "1": -2.0}
+
+
+@pytest.mark.parametrize("agent", ["ppo", "dqn"])
+def test_a_policy_of_nan_is_refused_and_not_played_as_if_it_were_one(agent: str, tmp_path: Path) -> None:
+    extra = TINY if agent == "ppo" else ("--agent", "dqn", "--arenas", 8, "--steps", 2000, "--eval-every", 1000)
+    run = train("balance", *extra, "--runs", tmp_path, "--json").run
+    manifest, tensors = read_checkpoint(run / "checkpoints" / "best.safetensors")
+    name = next(name for name in tensors if name.endswith("0.weight"))
+    tensors[name] = torch.full_like(tensors[name], float("nan"))
+    write_checkpoint(tmp_path / "nan.safetensors", tensors, manifest)
+    told = play(tmp_path / "nan.safetensors", "--headless")
+    assert told.code == 3
+    assert "0.weight is not finite" in told.err
