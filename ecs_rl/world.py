@@ -37,6 +37,7 @@ from ecs_rl.ecs.component import allocate, columns_of, live, new_handle
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import SceneError
 from ecs_rl.physics.physics import Physics
+from ecs_rl.processors.decide import check_action
 from ecs_rl.processors.respawn import Respawn
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
@@ -283,12 +284,13 @@ class World(Context):
         """Go to a snapshot and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
         self.load_columns(columns)
         self.snapshot()
-        log, taken_by = self.one(ActionLog), [self.action_of(batch) for batch in self.batches]
+        log, taken_by = self.one(ActionLog), [(batch, self.action_of(batch)) for batch in self.batches]
         with blaming(self.scene.file):
             for taken in zip(*actions, strict=True):
                 watch()
                 log.actions.append(taken)
-                for action, value in zip(taken_by, taken, strict=True):
+                for (batch, action), value in zip(taken_by, taken, strict=True):
+                    check_action(batch, value, self)
                     action.value = value.astype(np.int64) if value.dtype.kind in "iu" else value
                 self.runner.replay(without="decide")
                 self.ticks += 1

@@ -85,3 +85,26 @@ def test_every_flag_that_is_named_exists() -> None:
 def test_every_file_that_is_named_exists() -> None:
     for name in re.findall(r"(?:ecs_rl|tests|scenes)/[\w/]+(?:\.py)?", README):
         assert (ROOT / name).exists(), name
+
+
+@pytest.fixture
+def beacons(tmp_path: Path) -> Path:
+    found = re.search(r"<!-- example systems: a test runs it -->\n```python\n(.*?)```", README, re.S)
+    assert found is not None
+    assert found[1].count("\n") < 60
+    path = tmp_path / "beacons.py"
+    path.write_text(found[1], encoding="utf-8")
+    return path
+
+
+def test_the_example_with_components_and_systems_is_sound(beacons: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(beacons), "--check", "--arenas", "8"]) == 0
+    told = capsys.readouterr().out
+    assert "brought back exactly: yes" in told
+    assert re.search(r"fly \* +Amount, Pose -> Tank, beacon, reached", told)
+
+
+def test_the_example_with_components_and_systems_learns_within_a_minute(beacons: Path, tmp_path: Path) -> None:
+    assert main([str(beacons), "--until-solved", "--runs", str(tmp_path / "runs")]) == 0
+    (run,) = (tmp_path / "runs" / "beacons" / "v1").iterdir()
+    assert '"status": "solved"' in (run / "metadata.json").read_text(encoding="utf-8")

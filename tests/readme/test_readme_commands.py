@@ -39,7 +39,8 @@ def commands() -> list[tuple[str, str]]:
     for block, span in (match.groups() for match in blocks.finditer(re.sub("```python.*?```", "", README, flags=re.S))):
         lines = [span] if span else [part for part in block.split(" && ") if part.startswith("python ")]
         asked = [" ".join(line.split()) for line in lines]
-        found += [(call[1], call[2].strip()) for call in map(CALLS.fullmatch, asked) if call is not None]
+        calls = [(call[1], call[2].strip()) for call in map(CALLS.fullmatch, asked) if call is not None]
+        found += [call for call in calls if call != ("train", "")]  # the command's name alone
     return found
 
 
