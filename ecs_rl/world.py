@@ -207,6 +207,9 @@ class World(Context):
         discrete = isinstance(spec.actions, Discrete)
         action = np.zeros(rows, np.int64) if discrete else np.zeros((rows, len(spec.actions.names)), np.float32)
         amounts = np.zeros((sum(len(agent.does.effects) for agent in agents), n))
+        ends = self.one(EpisodeEnd)  # one agent's rows are the arenas
+        terminated = ends.terminated if rows == n else np.zeros(rows, bool)
+        truncated = ends.truncated if rows == n else np.zeros(rows, bool)
         entity = self.create(
             f"@policy/{spec.name}",
             Policy(spec.name),
@@ -216,7 +219,7 @@ class World(Context):
             live(NextObservation, value=np.zeros((rows, len(spec.observations)), np.float32)),
             live(PolicyState, value=np.zeros((rows, spec.state), np.float32)),
             live(Reward, value=np.zeros(rows, np.float32)),
-            live(Done, terminated=np.zeros(rows, bool), truncated=np.zeros(rows, bool), valid=np.ones(rows, bool)),
+            live(Done, terminated=terminated, truncated=truncated, valid=np.ones(rows, bool)),
         )
         slots, first = [], 0
         for i, agent in enumerate(agents):

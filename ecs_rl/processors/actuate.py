@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +35,8 @@ class Actuate(Stage):
             view.setflags(write=True)
         for effect in self.effects:
             effect.apply(self.dt)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
-            sound = np.isfinite(self.flat.dot(self.flat))
+        with np.errstate(over="ignore"):  # refused here, by name
+            sound = self.flat.dot(self.flat) < math.inf  # false for NaN as well
         if not sound:
             self._refuse()
         for view in self.open:

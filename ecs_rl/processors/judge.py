@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 LARGEST = 1e9
 """A reward beyond this in one tick is nothing to learn from: its square leaves no digit of a float32 to the others."""
 NOBODY = Finished()
+OURS = object()
+Told = tuple[str, str, Rule, NDArray[Any]]
+"""What a rule is for, its name, the rule, and the (arenas,) row that it fills."""
 
 
 class Judge(Stage):
@@ -30,48 +34,46 @@ class Judge(Stage):
         self.world, self.max_ticks = world, world.scene.max_ticks
         self.tick, self.end, self.terms = world.one(Clock).tick, world.one(EpisodeEnd), world.one(Terms)
         self.explosion, self.finished = world.one(Explosion), world.one(Finished)
-        self.done = [(len(batch.slots), world.of(batch.entity, Done)) for batch in world.batches]
-        self.earning: list[tuple[AgentSlot, F32, F64]] = []
-        self.ends: list[tuple[str, Rule]] = []
+        self.flat, self.exploded = self.terms.now.reshape(-1), False
+        slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
+        ends = [rule for _, slot in slots for rule in slot.spec.ends.items()]
+        self.reasons = np.zeros((len(ends), world.arenas), dtype=bool)
+        self.ending = [("end", name, rule, row) for (name, rule), row in zip(ends, self.reasons, strict=True)]
+        self.earning: list[Told] = []
+        self.rewards: list[tuple[AgentSlot, F32, F64]] = []
         first = 0
-        for batch in world.batches:
-            for slot in batch.slots:
-                last = first + len(slot.spec.earns)
-                earned = world.of(batch.entity, Reward).value[slot.rows]
-                self.earning.append((slot, earned, self.terms.now[first:last]))
-                self.ends += slot.spec.ends.items()
-                first = last
-        self.reasons = np.zeros((len(self.ends), world.arenas), dtype=bool)
+        for batch, slot in slots:
+            mine = self.terms.now[first : first + len(slot.spec.earns)]
+            self.earning += [("reward", *named, row) for named, row in zip(slot.spec.earns.items(), mine, strict=True)]
+            self.rewards.append((slot, world.of(batch.entity, Reward).value[slot.rows], mine))
+            first += len(mine)
+        # Of one agent, the rows of Done are those of EpisodeEnd themselves (see World).
+        self.done = [(len(batch.slots), world.of(batch.entity, Done)) for batch in world.batches]
 
     def run(self) -> None:
         """Judge the tick."""
         self.tick += 1
-        for slot, earned, terms in self.earning:
-            for row, (name, rule) in zip(terms, slot.spec.earns.items(), strict=True):
-                fill(row, "reward", name, rule)
-            with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
-                np.add.reduce(terms, axis=0, out=earned, dtype=np.float64)
-                sound = earned.dot(earned) < LARGEST**2
-            if not sound:
-                self.refuse(slot, earned, terms)
+        ask(self.earning)
+        if not self.flat.dot(self.flat) < LARGEST**2:  # true for NaN as well
+            self.refuse()
+        for _, earned, mine in self.rewards:
+            earned[...] = np.add.reduce(mine, axis=0)
         np.add(self.terms.total, self.terms.now, out=self.terms.total)
+        ask(self.ending)
         self._end()
         self._tell_rows()
 
     def _end(self) -> None:
         terminated, truncated, ended = self.end.terminated, self.end.truncated, self.end.ended
-        terminated.fill(False)
-        for row, (name, rule) in zip(self.reasons, self.ends, strict=True):
-            fill(row, "end", name, rule)
-            terminated |= row
+        np.logical_or.reduce(self.reasons, axis=0, out=terminated)
         np.greater_equal(self.tick, self.max_ticks, out=truncated)
         if self.explosion.any:
             terminated &= ~self.explosion.now
             truncated &= ~self.explosion.now
-        np.greater(truncated, terminated, out=truncated)  # truncated and not terminated
         np.logical_or(terminated, truncated, out=ended)
-        well = ended.nonzero()[0]
-        rows = well
+        rows = well = ended.nonzero()[0]
+        if len(well):
+            truncated &= ~terminated
         if self.explosion.any:
             ended |= self.explosion.now
             rows = ended.nonzero()[0]
@@ -84,28 +86,30 @@ class Judge(Stage):
                 replace(done, NOBODY)
             return
         terms, ended = self.terms.total[:, well], self.end.terminated[well]
-        total = terms.sum(axis=0) / len(self.earning)
+        total = terms.sum(axis=0) / len(self.rewards)
         replace(done, Finished(rows, well, total, self.tick[well], ended, terms, self.reasons[:, well] & ended))
 
     def _tell_rows(self) -> None:
         for slots, done in self.done:
-            done.terminated.reshape(slots, -1)[...] = self.end.terminated
-            done.truncated.reshape(slots, -1)[...] = self.end.truncated
-            np.logical_not(self.explosion.now, out=done.valid.reshape(slots, -1))
+            if slots > 1:
+                done.terminated.reshape(slots, -1)[...] = self.end.terminated
+                done.truncated.reshape(slots, -1)[...] = self.end.truncated
+            if self.exploded or self.explosion.any:
+                np.logical_not(self.explosion.now, out=done.valid.reshape(slots, -1))
+        self.exploded = bool(self.explosion.any)
 
-    def refuse(self, slot: AgentSlot, earned: F32, terms: F64) -> None:
-        """Name the reward term that is not finite, or the largest where their sum is too large to learn from."""
-        bad = np.flatnonzero(~(np.abs(earned) < LARGEST))
-        if not len(bad):  # many large rewards in one tick, each of them within the limit
-            return
-        arena = int(bad[0])
-        column = terms[:, arena]
-        worst = int(np.argmax(np.where(np.isfinite(column), np.abs(column), np.inf)))
-        name, rule = list(slot.spec.earns.items())[worst]
-        where = self.world.when(arena, judged=True)
-        large = f"{column[worst]:g}, too large to learn from, {where}"
-        told = large if np.isfinite(column[worst]) else f"a number that is not finite: {column[worst]:g} {where}"
-        raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {told}", rule)
+    def refuse(self) -> None:
+        """Name the first reward term that is not finite or too large to learn from."""
+        for slot, _, mine in self.rewards:
+            bad = np.argwhere(~(np.abs(mine) < LARGEST))
+            if len(bad):  # else the squares of many large ones have come together
+                arena = int(bad[0][1])
+                worst = int(np.argmax(np.where(np.isfinite(mine[:, arena]), np.abs(mine[:, arena]), np.inf)))
+                name, rule = list(slot.spec.earns.items())[worst]
+                value, where = mine[worst, arena], self.world.when(arena, judged=True)
+                large = f"{value:g}, too large to learn from, {where}"
+                told = large if np.isfinite(value) else f"a number that is not finite: {value:g} {where}"
+                raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {told}", rule)
 
 
 def replace(there: Finished, new: Finished) -> None:
@@ -114,10 +118,17 @@ def replace(there: Finished, new: Finished) -> None:
         setattr(there, each.name, getattr(new, each.name))
 
 
-def fill(row: NDArray[Any], kind: str, name: str, rule: Rule) -> None:
-    """Take what a rule gives, or refuse a shape that it did not have when the world was made."""
-    value = rule()
+def ask(rules: Sequence[Told]) -> None:
+    """Let every rule fill its row, or refuse a shape that it did not have when the world was made."""
+    value: object = None
     try:
-        row[...] = value
+        for told in rules:
+            value = OURS
+            rule = told[2]
+            value = rule()
+            told[3][...] = value
     except (TypeError, ValueError, OverflowError):
+        if value is OURS:  # the rule itself went wrong, and tells its line
+            raise
+        kind, name, rule, _ = told
         raise RuleError(f"the {kind} '{name}' must give one number per arena, not {form(value)}", rule) from None

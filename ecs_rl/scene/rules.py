@@ -156,9 +156,9 @@ class Progress(Remembering):
 
     def remember(self) -> None:
         """Compare with the last tick."""
-        value = self._number()
-        self.handle.by = value - self.handle.last
-        self.handle.last = value
+        value, last = self._number(), self.handle.last
+        np.subtract(value, last, out=self.handle.by)
+        last[...] = value
 
     def now(self) -> F64:
         """Return by how much the number grew in this tick."""
@@ -178,9 +178,10 @@ class Lasting(Remembering):
 
     def remember(self) -> None:
         """Count on where the rule holds, from zero where it does not."""
-        self.handle.ticks += 1
-        self.handle.ticks *= self.worked_out("b", "true or false")
-        np.greater_equal(self.handle.ticks, self.ticks, out=self.handle.long)
+        ticks = self.handle.ticks
+        ticks += 1
+        ticks *= self.worked_out("b", "true or false")
+        np.greater_equal(ticks, self.ticks, out=self.handle.long)
 
     def now(self) -> Bool:
         """Return whether the rule has held for long enough."""

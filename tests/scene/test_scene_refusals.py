@@ -230,7 +230,7 @@ def test_a_rule_that_goes_wrong_is_told_by_file_and_line(
             "earns={'big': lambda: disc.x * 0 - 1e39},",
             "the reward 'big' of 'agent' gave -1e+39, too large to learn from, in arena 0 at tick 1 of its episode",
         ),
-        ("earns={'one': 2e8, 'two': 9e8},", "the reward 'two' of 'agent' gave 9e+08, too large to learn from"),
+        ("earns={'one': 2e8, 'two': 2e9},", "the reward 'two' of 'agent' gave 2e+09, too large to learn from"),
     ],
 )
 def test_a_reward_too_large_to_learn_from_is_named_without_a_warning(save: Save, earns: str, message: str) -> None:
