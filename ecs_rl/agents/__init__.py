@@ -10,10 +10,10 @@ from ecs_rl.agents.base import (
     Decision,
     Discrete,
     Experience,
-    Insight,
+    Introspectable,
+    PolicyOutput,
     PolicySpec,
-    Thinking,
-    insight_of,
+    output_of,
 )
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.agents.make import AGENTS, make_agent
@@ -28,10 +28,10 @@ __all__ = [
     "Decision",
     "Discrete",
     "Experience",
-    "Insight",
+    "Introspectable",
     "PPOConfig",
+    "PolicyOutput",
     "PolicySpec",
-    "Thinking",
-    "insight_of",
     "make_agent",
+    "output_of",
 ]

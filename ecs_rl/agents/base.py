@@ -81,7 +81,7 @@ class Experience:
     terminated: Bools
     """(rows,) The episode ended by a rule of the scene: nothing more is to be earned."""
     truncated: Bools
-    """(rows,) The episode was cut by its time limit: the future is worth what the agent expects."""
+    """(rows,) The episode was cut by its time limit: what would have come is what the agent expects."""
     valid: Bools | None = None
     """(rows,) False where the transition must not be learned from (an arena that exploded); None: all are good."""
     extras: Mapping[str, Any] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Experience:
 
 
 @dataclass(frozen=True, slots=True)
-class Insight:
+class PolicyOutput:
     """What an agent thinks of each row of a batch."""
 
     kind: Literal["probabilities", "values", "levers"]
@@ -97,7 +97,7 @@ class Insight:
     """(rows, actions), in the order of the spec: each choice's probability or its value, or each lever's mean."""
     spread: Floats | None
     """(actions,) The standard deviation of each lever; None where an agent chooses."""
-    worth: NDArray[np.float64]
+    value: NDArray[np.float64]
     """(rows,) The discounted return expected from here on, in the reward's own units; NaN where it is not known."""
 
 
@@ -142,17 +142,17 @@ class Agent(Protocol):
 
 
 @runtime_checkable
-class Thinking(Protocol):
+class Introspectable(Protocol):
     """An agent that lets others look into its mind; not every agent does."""
 
     @property
     def discount(self) -> float:
         """What a reward one tick later counts for."""
 
-    def insight(self, observation: Floats) -> Insight:
+    def introspect(self, observation: Floats) -> PolicyOutput:
         """Return what the agent thinks of each row, any number of them; nothing in the agent changes."""
 
 
-def insight_of(agent: Agent, observation: Floats) -> Insight | None:
+def output_of(agent: Agent, observation: Floats) -> PolicyOutput | None:
     """Return what an agent thinks of each row, None if it lets nobody look."""
-    return agent.insight(observation) if isinstance(agent, Thinking) else None
+    return agent.introspect(observation) if isinstance(agent, Introspectable) else None

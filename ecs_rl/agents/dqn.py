@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, Insight, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.replay import Replay
@@ -109,9 +109,9 @@ class DQN:
         column = action.unsqueeze(1)
         q_all = self._q.forward(x)
         q = q_all.gather(1, column)
-        loss, slope = huber(q.squeeze(1) - target)
+        loss, grad = huber(q.squeeze(1) - target)
 
-        self._q.backward(torch.zeros_like(q_all).scatter_(1, column, slope.unsqueeze(1)))
+        self._q.backward(torch.zeros_like(q_all).scatter_(1, column, grad.unsqueeze(1)))
         norm, loss_now, mean = self._parameters.clip_gradient(c.max_grad_norm), float(loss), float(q.mean())
         if not (math.isfinite(norm) and math.isfinite(loss_now)):
             # A step that ruins the network leaves it finite, and only the next one shows it.
@@ -134,11 +134,11 @@ class DQN:
         return self.config.gamma
 
     @torch.inference_mode()
-    def insight(self, observation: Floats) -> Insight:
-        """Return each choice's value; a row is worth its best one."""
+    def introspect(self, observation: Floats) -> PolicyOutput:
+        """Return each choice's value; a row's is that of its best one."""
         check_observation(observation, self.spec, None)
         values = self._q(_copied(observation)).numpy()
-        return Insight("values", values, None, values.max(axis=1).astype(np.float64))
+        return PolicyOutput("values", values, None, values.max(axis=1).astype(np.float64))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""
@@ -211,12 +211,12 @@ def linear_epsilon(seen: int, config: DQNConfig) -> float:
 
 
 def double_q_target(online: Tensor, target: Tensor, reward: Tensor, terminated: Tensor, gamma: float) -> Tensor:
-    """Return the targets: the online network picks the next action, the target network says what it is worth.
+    """Return the targets: the online network picks the next action, the target network says its value.
 
-    A cut episode (truncated) still counts its next observation's worth; one that terminated does not.
+    A cut episode (truncated) still counts its next observation's value; one that terminated does not.
     """
-    worth = target.gather(1, online.argmax(1, keepdim=True)).squeeze(1)
-    return torch.addcmul(reward, 1.0 - terminated, worth, value=gamma)
+    value = target.gather(1, online.argmax(1, keepdim=True)).squeeze(1)
+    return torch.addcmul(reward, 1.0 - terminated, value, value=gamma)
 
 
 def huber(error: Tensor) -> tuple[Tensor, Tensor]:

@@ -23,7 +23,7 @@ class Head(Protocol):
     def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return each action's log-probability and the mean entropy, and remember both for `backward`."""
 
-    def backward(self, log_prob_slope: Tensor, entropy_slope: float) -> Tensor:
+    def backward(self, log_prob_grad: Tensor, entropy_grad: float) -> Tensor:
         """Return the loss's gradient by the output, given those by each log-probability and by the mean entropy."""
 
 
@@ -52,22 +52,22 @@ class Categorical:
         self._entropy = (self._p * self._log_p).sum(-1, keepdim=True).neg_()
         return self._log_p.gather(1, self._action).squeeze(1), self._entropy.mean()
 
-    def backward(self, log_prob_slope: Tensor, entropy_slope: float) -> Tensor:
+    def backward(self, log_prob_grad: Tensor, entropy_grad: float) -> Tensor:
         """Return the gradient: d log p(a) / d logits is onehot(a) - p, dH / d logits is -p (log p + H)."""
-        column = log_prob_slope.unsqueeze(1)
-        slope = (self._p * column).neg_().scatter_add_(1, self._action, column)
-        if entropy_slope:
-            per_row = -entropy_slope / len(column)
-            slope.add_((self._log_p + self._entropy).mul_(self._p), alpha=per_row)
-        return slope
+        column = log_prob_grad.unsqueeze(1)
+        grad = (self._p * column).neg_().scatter_add_(1, self._action, column)
+        if entropy_grad:
+            per_row = -entropy_grad / len(column)
+            grad.add_((self._log_p + self._entropy).mul_(self._p), alpha=per_row)
+        return grad
 
 
 class Gaussian:
     """Independent normal distributions around the output, with one learned spread per action."""
 
-    def __init__(self, log_std: Tensor, log_std_slope: Tensor) -> None:
+    def __init__(self, log_std: Tensor, log_std_grad: Tensor) -> None:
         self._log_std = log_std
-        self._log_std_slope = log_std_slope
+        self._log_std_grad = log_std_grad
         self._z = self._std = torch.empty(0)
 
     def best(self, output: Tensor) -> Tensor:
@@ -89,11 +89,11 @@ class Gaussian:
         self._z = (action - output).div_(self._std)
         return self._log_prob(self._z), (self._log_std + (0.5 + HALF_LOG_TWO_PI)).sum()
 
-    def backward(self, log_prob_slope: Tensor, entropy_slope: float) -> Tensor:
+    def backward(self, log_prob_grad: Tensor, entropy_grad: float) -> Tensor:
         """Write the gradient of the log spread and return that of the mean: z / std."""
-        column = log_prob_slope.unsqueeze(1)
-        torch.sum((self._z.square() - 1.0).mul_(column), 0, out=self._log_std_slope)
-        self._log_std_slope.add_(entropy_slope)
+        column = log_prob_grad.unsqueeze(1)
+        torch.sum((self._z.square() - 1.0).mul_(column), 0, out=self._log_std_grad)
+        self._log_std_grad.add_(entropy_grad)
         return (self._z / self._std).mul_(column)
 
     def _log_prob(self, z: Tensor) -> Tensor:

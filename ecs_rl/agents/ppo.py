@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.aside import Aside
-from ecs_rl.agents.base import ActMode, Continuous, Decision, Experience, Floats, Insight, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Continuous, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Categorical, Gaussian, Head
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
@@ -32,11 +31,12 @@ from ecs_rl.agents.state import (
     under,
     whole_number,
 )
+from ecs_rl.agents.worker import Worker
 from ecs_rl.errors import CheckpointError, DivergedError
 
 ADAM_EPSILON = 1e-5
 """As in the paper's own code; torch's 1e-8 makes the first steps of nearly flat parameters too large."""
-UNIT = "worth/unit"
+UNIT = "value/unit"
 """The name of what a value of 1 is in the reward's own units; it is saved with the policy, older ones lack it."""
 METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction", "explained_variance", "lr")
 
@@ -48,7 +48,7 @@ class PPO:
 
     def __init__(self, spec: PolicySpec, config: PPOConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         self.spec, self.config, self.rows = spec, config, rows
-        self._aside = Aside(threads)
+        self._worker = Worker(threads)
         first, self._random, self._sample_random = random_streams(seed, 3)
         inputs, outputs = len(spec.observations), len(spec.actions.names)
         continuous = isinstance(spec.actions, Continuous)
@@ -60,7 +60,7 @@ class PPO:
         self._head: Head = Categorical()
         if continuous:
             p.value["policy/log_std"].fill_(config.log_std)
-            self._head = Gaussian(p.value["policy/log_std"], p.slope["policy/log_std"])
+            self._head = Gaussian(p.value["policy/log_std"], p.grad["policy/log_std"])
         self._adam = Adam(p, ADAM_EPSILON)
         self._good = p.flat.clone()  # as they were before the present update
 
@@ -95,7 +95,7 @@ class PPO:
             if mode is ActMode.GREEDY:
                 return Decision(self._head.best(output).numpy())
             return Decision(self._head.sample(output, self._sample_random)[0].numpy())
-        value = self._aside.start(len(x), self._value, x)
+        value = self._worker.start(len(x), self._value, x)
         action, log_prob = self._head.sample(self._policy(x), self._random)
         extras = {"observation": x, "log_prob": log_prob, "value": value().squeeze(1)}
         return Decision(action.numpy(), extras={name: told.numpy() for name, told in extras.items()})
@@ -196,12 +196,12 @@ class PPO:
             std, mean = torch.std_mean(advantage, correction=0)
             advantage = (advantage - mean).div_(std + 1e-8)
 
-        value_loss_of = self._aside.start(n, self._descend_value, x, returns)
+        value_loss_of = self._worker.start(n, self._descend_value, x, returns)
         log_prob, entropy = self._head.forward(self._policy.forward(x), action)
         log_ratio = log_prob - old_log_prob
         ratio = log_ratio.exp()
-        policy_loss, log_prob_slope = clipped_objective(ratio, advantage, c.clip)
-        self._policy.backward(self._head.backward(log_prob_slope, -c.entropy))
+        policy_loss, log_prob_grad = clipped_objective(ratio, advantage, c.clip)
+        self._policy.backward(self._head.backward(log_prob_grad, -c.entropy))
         value_loss = value_loss_of()
 
         norm = self._parameters.clip_gradient(c.max_grad_norm)
@@ -246,16 +246,16 @@ class PPO:
         return self.config.gamma
 
     @torch.inference_mode()
-    def insight(self, observation: Floats) -> Insight:
-        """Return each choice's probability or each lever's mean and spread, and what each row is worth."""
+    def introspect(self, observation: Floats) -> PolicyOutput:
+        """Return each choice's probability or each lever's mean and spread, and each row's value."""
         check_observation(observation, self.spec, None)
         x = self._normalised(observation)
         output = self._policy(x)
-        worth = self._value(x).squeeze(1).numpy().astype(np.float64)
-        worth *= self._unit if 0.0 < self._unit < math.inf else math.nan
+        value = self._value(x).squeeze(1).numpy().astype(np.float64)
+        value *= self._unit if 0.0 < self._unit < math.inf else math.nan
         if isinstance(self._head, Gaussian):
-            return Insight("levers", output.numpy(), self._head.spread().numpy(), worth)
-        return Insight("probabilities", torch.softmax(output, -1).numpy(), None, worth)
+            return PolicyOutput("levers", output.numpy(), self._head.spread().numpy(), value)
+        return PolicyOutput("probabilities", torch.softmax(output, -1).numpy(), None, value)
 
     @property
     def _unit(self) -> float:
@@ -279,12 +279,13 @@ class PPO:
         return self._parameters.state() | prefixed("normaliser", self._normaliser.state()) | unit
 
     def load_policy_state(self, state: State) -> None:
-        """Take over a policy saved by `policy_state`; one without the value's unit does not know its worth."""
-        check_fits(_with_unit(state), self.policy_state())
+        """Take over a policy saved by `policy_state`; without the value's unit its values mean nothing."""
+        state = _with_unit(state)
+        check_fits(state, self.policy_state())
         check_finite({name: tensor for name, tensor in state.items() if name != UNIT})
         self._parameters.load_state(state)
         self._normaliser.load_state(under("normaliser", state))
-        self._loaded_unit = float(_with_unit(state)[UNIT])
+        self._loaded_unit = float(state[UNIT])
 
     def state(self) -> State:
         """Return copies of everything that continuing exactly needs."""
@@ -304,7 +305,8 @@ class PPO:
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
         growing = ("update/order", "metrics", *(f"rollout/{name}" for name in self._rollout.tensors))
-        check_fits(_with_unit(state), self.state(), growing=growing)
+        state = _with_unit(state)
+        check_fits(state, self.state(), growing=growing)
         step, order = whole_number(state, "update/step"), state["update/order"]
         rows = self.config.rollout * self.rows
         if len(order) > rows or (len(order) and not 0 <= int(order.min()) <= int(order.max()) < rows):
@@ -314,7 +316,7 @@ class PPO:
         self._normaliser.load_state(under("normaliser", state))
         self._adam.load_state(under("adam", state))
         self._rewards.load_state(under("rewards", state))
-        self._loaded_unit = float(state[UNIT]) if UNIT in state else None
+        self._loaded_unit = float(state[UNIT])
         restore_random(self._random, state["random/train"])
         restore_random(self._sample_random, state["random/sample"])
         self._step, self._shuffled = step, {}
@@ -325,8 +327,9 @@ class PPO:
 
 
 def _with_unit(state: State) -> State:
-    """Return the state with a unit in any case: NaN, which says nothing, if it is an older one without."""
-    return {UNIT: torch.tensor(math.nan, dtype=torch.float64), **state}
+    """Return the state with a unit in any case: under an earlier name, or NaN, which says nothing."""
+    named = {UNIT if name.endswith("/unit") else name: tensor for name, tensor in state.items()}
+    return {UNIT: torch.tensor(math.nan, dtype=torch.float64), **named}
 
 
 def clipped_objective(ratio: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:
@@ -336,5 +339,5 @@ def clipped_objective(ratio: Tensor, advantage: Tensor, clip: float) -> tuple[Te
     """
     unclipped = ratio * advantage
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip).mul_(advantage)
-    slope = torch.where(unclipped <= clipped, unclipped, 0.0).mul_(-1.0 / len(ratio))
-    return -torch.minimum(unclipped, clipped).mean(), slope
+    grad = torch.where(unclipped <= clipped, unclipped, 0.0).mul_(-1.0 / len(ratio))
+    return -torch.minimum(unclipped, clipped).mean(), grad

@@ -79,7 +79,7 @@ def advantages(
 ) -> Floats:
     """Return the generalised advantage estimate (Schulman 2016) of every (tick, row).
 
-    `following` is what the next observation is worth: 0 for a row that terminated, V of its last observation for one
+    `following` is the next observation's value: 0 for a row that terminated, V of its last observation for one
     that was cut. No estimate reaches back over an episode's end or over an invalid row, whose own estimate is 0.
     """
     advantage = np.where(valid, reward + np.float32(gamma) * following - value, np.float32(0))

@@ -23,7 +23,7 @@ from ecs_rl.ecs import Entry, Stage
 from ecs_rl.ecs.system import SystemStage
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import PLAYING
-from ecs_rl.snapshots import Sections, restore_world, save_world
+from ecs_rl.training.snapshots import Sections, restore_world, save_world
 from ecs_rl.world import World, policy_specs
 
 SHORTEST, LONGEST = 1_500, 10_000

@@ -18,7 +18,7 @@ from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
 
 if TYPE_CHECKING:
-    from ecs_rl.playback import Player
+    from ecs_rl.training.playback import Player
     from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
 MOST_PANES = 6
@@ -60,8 +60,8 @@ def candidates(settings: PlaySettings) -> list[Candidate]:
 
 def candidate(settings: PlaySettings, name: str) -> Candidate:
     """Return the checkpoint with this name in the run, or in a file of its own."""
-    from ecs_rl.playback import Player
     from ecs_rl.scene.loader import load_scene
+    from ecs_rl.training.playback import Player
 
     if name.endswith(".safetensors"):
         path = checkpoint_meant(replace(settings, target=name))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ecs_rl.agents.base import State
     from ecs_rl.runs import FoundRun, Manifest, TrainingRun
     from ecs_rl.scene.scene import Scene
-    from ecs_rl.training import Training
+    from ecs_rl.training.prepare import Training
 
 
 def run_meant(settings: TrainSettings, scene: Scene) -> FoundRun:
@@ -39,8 +39,8 @@ def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
 
     A scene file that is not the one that was trained, but is called like it, has moved only if the other has gone.
     """
-    from ecs_rl.playback import check_same
-    from ecs_rl.trust import difference
+    from ecs_rl.training.playback import check_same
+    from ecs_rl.training.trust import difference
     from ecs_rl.world import policy_specs
 
     differs = difference(manifest, scene)
@@ -115,11 +115,11 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
 
 
 def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
-    from ecs_rl.playback import check_same
-    from ecs_rl.resume import go_on
     from ecs_rl.runs import versions_here
     from ecs_rl.runs.films import cut_clips
-    from ecs_rl.trust import difference
+    from ecs_rl.training.playback import check_same
+    from ecs_rl.training.resume import go_on
+    from ecs_rl.training.trust import difference
 
     run, scene = record.path, training.world.scene
     manifest, tensors = newest_checkpoint(run)

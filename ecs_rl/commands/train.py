@@ -22,7 +22,7 @@ from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedEr
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
-    from ecs_rl.training import Training
+    from ecs_rl.training.prepare import Training
     from ecs_rl.viewer.live.watch import WatchWindow
 
 
@@ -136,7 +136,7 @@ def recorded(training: Training, settings: TrainSettings) -> TrainingRun:
 def prepared(settings: TrainSettings) -> Training:
     """Return the training that the settings describe, which writes nothing yet."""
     from ecs_rl.scene.loader import load_scene
-    from ecs_rl.training import prepare
+    from ecs_rl.training.prepare import prepare
 
     return prepare(
         load_scene(settings.scene),
@@ -158,8 +158,8 @@ def prepared(settings: TrainSettings) -> Training:
 
 def start_from(training: Training, checkpoint: Path) -> None:
     """Give the new agents the policy of a checkpoint that sees and does the same."""
-    from ecs_rl.playback import check_same
     from ecs_rl.runs import read_checkpoint, section
+    from ecs_rl.training.playback import check_same
 
     manifest, tensors = read_checkpoint(checkpoint)
     agent = training.session.agent
@@ -225,7 +225,7 @@ def close_broken(training: Training, problem: BaseException, status: str) -> Non
 
 def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
     """Return what the progress display shows."""
-    session, exam = training.session, training.exam
+    session, evaluation = training.session, training.evaluation
     stats = session.stats_summary()
     metrics = session.agent.metrics()
     done = "solved" if training.solved else "training"
@@ -239,7 +239,7 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
         episodes=session.total_episodes,
         mean_return=stats["mean_return"],
         mean_length=stats["mean_length"],
-        last_eval=exam.last,
+        last_eval=evaluation.last,
         best_eval=session.best_eval,
         best_step=session.best_step,
         losses={name: metrics[name] for name in metrics if "loss" in name or name in ("entropy", "epsilon")},
@@ -249,7 +249,7 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
 
 def summary(training: Training, record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
     """Return the JSON object of `--json`."""
-    session, exam = training.session, training.exam
+    session, evaluation = training.session, training.evaluation
     return {
         "run": str(record.path),
         "scene": settings.scene,
@@ -264,8 +264,8 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
         "seconds_in": training.world.seconds_in,
         "best_eval": session.best_eval,
         "best_step": session.best_step,
-        "solved_step": exam.solved_step,
-        "solved_second": exam.solved_second,
+        "solved_step": evaluation.solved_step,
+        "solved_second": evaluation.solved_second,
         "params_sha256": session.agent.parameters_sha256(),
     }
 

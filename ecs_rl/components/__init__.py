@@ -5,7 +5,7 @@ from ecs_rl.components.arena import Chance, Clock, EpisodeEnd, Explosion, Finish
 from ecs_rl.components.bodies import Force, Ground, Motion, MotorSpeed, Pose, Touch
 from ecs_rl.components.interact import UserInput
 from ecs_rl.components.mind import Action, Amount, Done, NextObservation, Observation, Policy, PolicyState, Reward
-from ecs_rl.components.session import Exam, Films, Journal, Session
+from ecs_rl.components.session import Evaluation, Films, MetricsSchedule, Session
 
 __all__ = [
     "Action",
@@ -15,13 +15,13 @@ __all__ = [
     "Clock",
     "Done",
     "EpisodeEnd",
-    "Exam",
+    "Evaluation",
     "Explosion",
     "Films",
     "Finished",
     "Force",
     "Ground",
-    "Journal",
+    "MetricsSchedule",
     "Motion",
     "MotorSpeed",
     "NextObservation",

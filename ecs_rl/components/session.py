@@ -18,8 +18,8 @@ class Session:
 
 
 @dataclass(slots=True)
-class Exam:
-    """When the policies are examined, and how that went. Written by evaluate."""
+class Evaluation:
+    """When the policies are evaluated, and how that went. Written by evaluate."""
 
     every: int
     """Steps between two evaluations."""
@@ -54,7 +54,7 @@ class Films:
 
 
 @dataclass(slots=True)
-class Journal:
+class MetricsSchedule:
     """When numbers go into the run's metrics. Written by write."""
 
     every: int
@@ -62,5 +62,5 @@ class Journal:
     began: float
     """Clock reading at the first tick."""
     written_at: int = 0
-    examined_at: int = 0
+    evaluated_at: int = 0
     """Steps at the last evaluation that has its row."""

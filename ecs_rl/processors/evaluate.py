@@ -1,4 +1,4 @@
-"""evaluate: Session, Policy -> Exam, Session."""
+"""evaluate: Session, Policy -> Evaluation, Session."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.components import Exam, Journal, Session
+from ecs_rl.components import Evaluation, MetricsSchedule, Session
 from ecs_rl.ecs import Stage
 from ecs_rl.session.records import opposed
 
@@ -19,43 +19,51 @@ class Evaluate(Stage):
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.session, self.exam, self.journal = world.one(Session), world.one(Exam), world.one(Journal)
+        self.session, self.evaluation, self.metrics_schedule = (
+            world.one(Session),
+            world.one(Evaluation),
+            world.one(MetricsSchedule),
+        )
         self.can_leave = False  # only while the episodes are played: nothing is told before all of them are over
 
     def run(self) -> None:
-        """Hold an exam at the first tick at or past each multiple of `every`."""
-        for _ in self.examine():
+        """Hold an evaluation at the first tick at or past each multiple of `every`."""
+        for _ in self.evaluate():
             pass
 
     def slices(self) -> Iterator[None]:
-        """Stop after each tick of an exam."""
-        return self.timed(self.examine())
+        """Stop after each tick of an evaluation."""
+        return self.timed(self.evaluate())
 
-    def examine(self) -> Iterator[None]:
-        """Hold an exam if one is due."""
-        exam = self.exam
-        if self.session.training.total_steps // exam.every > exam.taken_at // exam.every:
+    def evaluate(self) -> Iterator[None]:
+        """Hold an evaluation if one is due."""
+        evaluation = self.evaluation
+        if self.session.training.total_steps // evaluation.every > evaluation.taken_at // evaluation.every:
             yield from self.hold()
 
     def hold(self) -> Iterator[None]:
         """Play the episodes, tell the session, and note whether the scene is solved."""
-        exam, training = self.exam, self.session.training
+        evaluation, training = self.evaluation, self.session.training
         steps = training.total_steps
         film = self.world.stages.get("film")
-        trained = perf_counter() - self.journal.began - self.seconds - (film.seconds if film else 0.0)
+        trained = perf_counter() - self.metrics_schedule.began - self.seconds - (film.seconds if film else 0.0)
         self.can_leave = True
         try:
             yield
-            records = yield from exam.play(exam.seeds)
+            records = yield from evaluation.play(evaluation.seeds)
         finally:
             self.can_leave = False
-        exam.taken_at = steps
-        for seed, record in zip(exam.seeds, records, strict=True):
+        evaluation.taken_at = steps
+        for seed, record in zip(evaluation.seeds, records, strict=True):
             training.on_eval_episode(record.total_reward, record.length, record.status, record.extras, seed)
         report = training.eval_report()
         assert report is not None
-        exam.last = report.mean_return
+        evaluation.last = report.mean_return
         yield  # the disk takes a slice of its own
         training.maybe_save_best(newest=opposed(records))
-        if exam.solved_at is not None and exam.last >= exam.solved_at and exam.solved_step is None:
-            exam.solved_step, exam.solved_second = steps, trained
+        if (
+            evaluation.solved_at is not None
+            and evaluation.last >= evaluation.solved_at
+            and evaluation.solved_step is None
+        ):
+            evaluation.solved_step, evaluation.solved_second = steps, trained

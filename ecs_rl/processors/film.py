@@ -43,6 +43,6 @@ class Film(Stage):
             return
         try:
             yield from films.shoot(steps)
-        except EcsRlError as error:  # such as a full disk: a film is not worth a training
+        except EcsRlError as error:  # such as a full disk: a film is less than a training
             films.problem = str(error)
         films.shot_at = steps

@@ -1,11 +1,11 @@
-"""write: Session, Exam -> the run directory."""
+"""write: Session, Evaluation -> the run directory."""
 
 from __future__ import annotations
 
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.components import Exam, Explosion, Journal, Session
+from ecs_rl.components import Evaluation, Explosion, MetricsSchedule, Session
 from ecs_rl.ecs import Stage
 
 if TYPE_CHECKING:
@@ -20,35 +20,39 @@ class Write(Stage):
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.session, self.exam, self.journal = world.one(Session), world.one(Exam), world.one(Journal)
+        self.session, self.evaluation, self.metrics_schedule = (
+            world.one(Session),
+            world.one(Evaluation),
+            world.one(MetricsSchedule),
+        )
         self.explosion = world.one(Explosion)
         self.flushed = 0.0
 
     def run(self) -> None:
         """Write what is due."""
-        training, journal = self.session.training, self.journal
+        training, metrics_schedule = self.session.training, self.metrics_schedule
         if training.run is None:
             return
         steps = training.total_steps
-        examined = self.exam.taken_at > journal.examined_at and journal.written_at < steps
-        if examined or steps // journal.every > journal.written_at // journal.every:
-            self.log_row(examined)
+        evaluated = self.evaluation.taken_at > metrics_schedule.evaluated_at and metrics_schedule.written_at < steps
+        if evaluated or steps // metrics_schedule.every > metrics_schedule.written_at // metrics_schedule.every:
+            self.log_row(evaluated)
         if training.is_due():  # last, so that the checkpoint counts this tick's row
             training.save_checkpoint()
 
-    def log_row(self, examined: bool) -> None:
+    def log_row(self, evaluated: bool) -> None:
         """Add a row of metrics, with the last evaluation's numbers if there was one since the row before."""
-        training, journal = self.session.training, self.journal
+        training, metrics_schedule = self.session.training, self.metrics_schedule
         if training.run is None:
             return
-        journal.written_at, journal.examined_at = training.total_steps, self.exam.taken_at
+        metrics_schedule.written_at, metrics_schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
         now = perf_counter()
-        training.run.log_metrics(training.total_steps, now - journal.began, self.metrics(examined))
+        training.run.log_metrics(training.total_steps, now - metrics_schedule.began, self.metrics(evaluated))
         if now - self.flushed > FLUSH_EVERY:
             self.flushed = now
             training.run.flush()
 
-    def metrics(self, examined: bool) -> dict[str, float]:
+    def metrics(self, evaluated: bool) -> dict[str, float]:
         """Return one row of numbers by name."""
         training = self.session.training
         row = {f"rollout/{name}": value for name, value in training.stats_summary().items()}
@@ -56,7 +60,7 @@ class Write(Stage):
         row["time/steps_per_second"] = training.steps_per_sec
         row |= {f"time/{name}": seconds for name, seconds in self.world.seconds_in.items()}
         row["env/explosions"] = float(self.explosion.count)
-        report = training.eval_report() if examined else None
+        report = training.eval_report() if evaluated else None
         if report is not None:
             row |= {f"eval/{key}": getattr(report, key) for key in ("mean_return", "std_return", "mean_length")}
             row |= {f"eval/return/{agent}": value for agent, value in report.returns.items()}

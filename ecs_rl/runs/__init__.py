@@ -2,14 +2,14 @@
 
 from ecs_rl.runs.checkpoint import join_sections, read_checkpoint, read_manifest, section, write_checkpoint
 from ecs_rl.runs.find import FoundRun, RunEntry, find_run, list_runs
-from ecs_rl.runs.manifest import Evaluation, Manifest, PolicyEntry, policy_entries
+from ecs_rl.runs.manifest import EvalSettings, Manifest, PolicyEntry, policy_entries
 from ecs_rl.runs.metadata import Metadata, read_metadata, versions_here
 from ecs_rl.runs.rows import EvalEpisode, TrainEpisode
 from ecs_rl.runs.run import TrainingRun, read_config, settings_of
 
 __all__ = [
     "EvalEpisode",
-    "Evaluation",
+    "EvalSettings",
     "FoundRun",
     "Manifest",
     "Metadata",

@@ -38,7 +38,7 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True):
         return PolicySpec(self.observations, actions, self.name)
 
 
-class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
+class EvalSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the score was measured: the first episode's seed, and how many episodes."""
 
     seed: int | None
@@ -83,7 +83,7 @@ class ResumeFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     session: SessionFacts
     logs: LogLengths
-    exam: EvaluationFacts
+    evaluation: EvaluationFacts = msgspec.field(name="exam")
     written_at: Count
     """Steps at the newest row of metrics."""
     seconds: Seconds
@@ -117,7 +117,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     best_eval: float | None = None
     """Best mean return so far, this checkpoint's own if it is the best one."""
     best_step: Count | None = None
-    evaluation: Evaluation | None = None
+    evaluation: EvalSettings | None = None
     """How `best_eval` was measured."""
     full: bool = False
     """True if the tensors are enough to continue training exactly, not only to act."""

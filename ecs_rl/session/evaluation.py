@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ecs_rl.runs import Evaluation
+from ecs_rl.runs import EvalSettings
 from ecs_rl.session.records import EpisodeRecord, EvalReport
 
 
@@ -30,6 +30,6 @@ class PendingEvaluation:
         """Return the report on this evaluation, or on the last one if it is over; None before the first."""
         return EvalReport.of(self._records, self.step) if self._records else None
 
-    def settings(self) -> Evaluation | None:
+    def settings(self) -> EvalSettings | None:
         """Return how it was measured, None if nothing is pending."""
-        return None if self.is_over else Evaluation(seed=self._seed, episodes=len(self._records))
+        return None if self.is_over else EvalSettings(seed=self._seed, episodes=len(self._records))

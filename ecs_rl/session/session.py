@@ -13,8 +13,8 @@ from ecs_rl.agents.base import ActMode, Agent, Experience
 from ecs_rl.errors import CommandError, DivergedError
 from ecs_rl.runs import TrainEpisode, TrainingRun
 from ecs_rl.session.batch import experience_rows, observation_rows
+from ecs_rl.session.checkpointer import Checkpointer, Surroundings, check_positive
 from ecs_rl.session.evaluation import PendingEvaluation
-from ecs_rl.session.keeper import Keeper, Surroundings, check_positive
 from ecs_rl.session.records import EpisodeRecord, EpisodeStatus, EvalReport, check_status
 from ecs_rl.session.stats import StatsTracker
 
@@ -34,7 +34,7 @@ class TrainingSession:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._keeper = Keeper(agent)
+        self._checkpointer = Checkpointer(agent)
         self._stats = StatsTracker.default()
         self._max_steps: int | None = None
         self._schedule: int | None = None
@@ -51,7 +51,7 @@ class TrainingSession:
 
     def with_run(self, run: TrainingRun) -> Self:
         """Write to this run, and count on from where it is."""
-        self._keeper.attach(run)
+        self._checkpointer.attach(run)
         self._total_steps = self._steps_before = run.metadata.total_steps
         self._total_episodes = run.metadata.total_episodes
         return self
@@ -68,19 +68,19 @@ class TrainingSession:
 
     def with_checkpoint_every(self, steps: int) -> Self:
         """Save on the first tick at or past each multiple of `steps`; without it only at the end."""
-        self._keeper.every = check_positive("--checkpoint-every", steps)
+        self._checkpointer.every = check_positive("--checkpoint-every", steps)
         return self
 
     def with_keep_checkpoints(self, keep: int) -> Self:
         """Keep the newest `keep` step checkpoints (3 unless told); best and latest always stay."""
         if keep < 0:
             raise CommandError(f"--keep is {keep}; use 0 or more")
-        self._keeper.keep = keep
+        self._checkpointer.keep = keep
         return self
 
     def with_surroundings(self, surroundings: Surroundings) -> Self:
         """Save this with every checkpoint too: what lies around the agent, such as a world in mid-episode."""
-        self._keeper.surroundings = surroundings
+        self._checkpointer.surroundings = surroundings
         return self
 
     def with_stats(self, stats: StatsTracker) -> Self:
@@ -96,7 +96,7 @@ class TrainingSession:
     @property
     def run(self) -> TrainingRun | None:
         """The run that is written, if any."""
-        return self._keeper.run
+        return self._checkpointer.run
 
     @property
     def total_steps(self) -> int:
@@ -111,12 +111,12 @@ class TrainingSession:
     @property
     def best_eval(self) -> float | None:
         """The best evaluation's score, None before the first."""
-        return self._keeper.best_eval
+        return self._checkpointer.best_eval
 
     @property
     def best_step(self) -> int | None:
         """The step of the policy that earned `best_eval`."""
-        return self._keeper.best_step
+        return self._checkpointer.best_step
 
     @property
     def max_steps(self) -> int | None:
@@ -126,7 +126,7 @@ class TrainingSession:
     @property
     def keep_checkpoints(self) -> int:
         """How many periodic checkpoints stay."""
-        return self._keeper.keep
+        return self._checkpointer.keep
 
     @property
     def progress(self) -> float:
@@ -193,7 +193,7 @@ class TrainingSession:
 
     def save_if_due(self) -> bool:
         """Save if a multiple of `checkpoint_every` was reached since the last save, or all is done; tell whether."""
-        done = self._max_steps is not None and self._keeper.saved_step < self._max_steps <= self._total_steps
+        done = self._max_steps is not None and self._checkpointer.saved_step < self._max_steps <= self._total_steps
         due = self.is_due() or done
         if due:
             self.save_checkpoint()
@@ -201,16 +201,16 @@ class TrainingSession:
 
     def save_if_behind(self) -> None:
         """Save if anything happened since the last save, unless the disk has refused a write before."""
-        if self._keeper.is_behind(self._total_steps):
+        if self._checkpointer.is_behind(self._total_steps):
             self.save_checkpoint()
 
     def save_checkpoint(self) -> Path | None:
         """Save now, whatever the milestones; return the file, None without a run."""
-        return self._keeper.save(self._total_steps, self._total_episodes, self.state())
+        return self._checkpointer.save(self._total_steps, self._total_episodes, self.state())
 
     def is_due(self) -> bool:
         """Tell whether a multiple of `checkpoint_every` was reached since the last save."""
-        return self._keeper.is_due(self._total_steps)
+        return self._checkpointer.is_due(self._total_steps)
 
     def state(self) -> dict[str, Any]:
         """Return the session's own counters and statistics as JSON values."""
@@ -227,7 +227,7 @@ class TrainingSession:
         The last `unfinished_steps` are of a tick that was left before its end: what it makes due is still to be saved.
         """
         self._total_steps = self._steps_before = state["total_steps"]
-        self._keeper.saved_step = self._total_steps - unfinished_steps
+        self._checkpointer.saved_step = self._total_steps - unfinished_steps
         self._total_episodes = state["total_episodes"]
         # JSON has no NaN: it was written as null.
         self._start_extras = {name: math.nan if x is None else x for name, x in state["start_extras"].items()}
@@ -235,12 +235,12 @@ class TrainingSession:
 
     def return_to_best_of(self, manifest: Manifest) -> None:
         """Bring back the best that a checkpoint knew, if a better one was earned at its very step after it."""
-        if self._keeper.return_to_best_of(manifest):
-            self._keeper.update_metadata(self._total_steps, self._total_episodes)
+        if self._checkpointer.return_to_best_of(manifest):
+            self._checkpointer.update_metadata(self._total_steps, self._total_episodes)
 
     def save_policy(self) -> None:
         """Save the policy alone as `latest`: what a training that broke leaves behind."""
-        self._keeper.save_policy(self._total_steps, self._total_episodes)
+        self._checkpointer.save_policy(self._total_steps, self._total_episodes)
 
     def on_episode_start(self, extras: Extras | None = None) -> None:
         """Note what is known of an episode when it starts; `on_episode` adds it below the episode's other extras."""
@@ -298,7 +298,7 @@ class TrainingSession:
                 raise ValueError("no evaluation to judge; call on_eval_episode first, or pass a score")
             score = report.mean_return
         self._evaluation.end()
-        return self._keeper.save_if_best(
+        return self._checkpointer.save_if_best(
             float(score),
             settings,
             policy=policy,
@@ -329,7 +329,7 @@ class TrainingSession:
             status = "diverged"
             raise
         finally:
-            self._keeper.finish(self._total_steps, self._total_episodes, status)
+            self._checkpointer.finish(self._total_steps, self._total_episodes, status)
 
     def _start_clock(self) -> None:
         if self._first_moment is None:

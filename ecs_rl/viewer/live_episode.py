@@ -15,7 +15,7 @@ from ecs_rl.components import Chance, Clock, EpisodeEnd, Explosion, Finished, Te
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
-from ecs_rl.training import deciding
+from ecs_rl.training.prepare import deciding
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.viewer.number_formats import signed

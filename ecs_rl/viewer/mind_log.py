@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Insight, insight_of
+from ecs_rl.agents.base import PolicyOutput, output_of
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Action, Clock, EpisodeEnd, Explosion, NextObservation, Observation, Reward, Terms
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
@@ -49,8 +49,8 @@ class Moment:
     fate: Fate
     after: F32 | None = None
     """(numbers,) The last sight of an episode that time cut."""
-    worth: float = math.nan
-    worth_after: float = math.nan
+    value: float = math.nan
+    value_after: float = math.nan
 
 
 class MindLog:
@@ -73,7 +73,7 @@ class MindLog:
         names = self.plan.observation_names
         self._low, self._high = -np.ones(len(names)), np.ones(len(names))
         self._earned: tuple[F64, F64] = (np.full(len(self.plan.earns), math.nan),) * 2
-        self._thought: Insight | None = None
+        self._thought: PolicyOutput | None = None
         self._view: MindView | None = None
         self.use(agents)
 
@@ -134,12 +134,12 @@ class MindLog:
         self._high = np.maximum(self._high, seen.max(axis=0))
         cut = [moment for moment in fresh if moment.after is not None]
         asked = np.concatenate((seen, *(moment.after[None] for moment in cut if moment.after is not None)))
-        self._thought = None if self._agent is None else insight_of(self._agent, asked)
-        worth = [math.nan] * len(asked) if self._thought is None else self._thought.worth.tolist()
-        for moment, value in zip(fresh, worth, strict=False):
-            moment.worth = value
-        for moment, value in zip(cut, worth[count:], strict=True):
-            moment.worth_after = value
+        self._thought = None if self._agent is None else output_of(self._agent, asked)
+        values = [math.nan] * len(asked) if self._thought is None else self._thought.value.tolist()
+        for moment, value in zip(fresh, values, strict=False):
+            moment.value = value
+        for moment, value in zip(cut, values[count:], strict=True):
+            moment.value_after = value
 
     def _told(self) -> MindView:
         names = self.plan.observation_names
@@ -149,7 +149,7 @@ class MindLog:
             sees=tuple(map(Seen, names, last, self._low.tolist(), self._high.tolist())),
             kind="probabilities" if self._thought is None else self._thought.kind,
             does=self._options(),
-            expected=np.array([moment.worth for moment in self._moments]),
+            expected=np.array([moment.value for moment in self._moments]),
             came=came(list(self._moments), float(getattr(self._agent, "discount", 1.0))),
             begins=tuple(i + 1 for i, m in enumerate(self._moments) if m.fate is not Fate.RUNNING),
             earned=tuple(Term(name, now + 0.0, total + 0.0) for name, now, total in earned),  # no -0.0
@@ -188,8 +188,8 @@ def came(moments: list[Moment], discount: float) -> F64:
 
 def _beyond(last: Moment) -> tuple[float, float, bool]:
     """Return what comes after the last moment of an episode, how much is unknown, and whether that is all of it."""
-    if last.fate is Fate.TRUNCATED and math.isfinite(last.worth_after):
-        return last.worth_after, 1.0, True
+    if last.fate is Fate.TRUNCATED and math.isfinite(last.value_after):
+        return last.value_after, 1.0, True
     return 0.0, 1.0, last.fate is Fate.TERMINATED
 
 

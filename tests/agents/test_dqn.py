@@ -14,10 +14,10 @@ from ecs_rl.agents.replay import Replay
 
 def test_the_huber_loss_and_its_gradient_equal_a_plain_loop() -> None:
     error = torch.tensor([-3.0, -1.0, -0.4, 0.0, 0.3, 1.0, 2.5])
-    loss, slope = huber(error)
+    loss, grad = huber(error)
     expected = [0.5 * e * e if abs(e) <= 1 else abs(e) - 0.5 for e in error.tolist()]
     assert float(loss) == pytest.approx(sum(expected) / 7)
-    np.testing.assert_allclose(slope, [min(max(e, -1), 1) / 7 for e in error.tolist()], rtol=1e-6)
+    np.testing.assert_allclose(grad, [min(max(e, -1), 1) / 7 for e in error.tolist()], rtol=1e-6)
 
 
 def test_double_q_targets_equal_a_plain_loop_and_only_termination_ends_the_future() -> None:
@@ -92,8 +92,8 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss() -
         return h
 
     best = net(leaves, following).argmax(1)
-    worth = net(targets, following)[torch.arange(config.batch), best]
-    goal = (reward + config.gamma * (1 - terminated) * worth).detach()
+    value = net(targets, following)[torch.arange(config.batch), best]
+    goal = (reward + config.gamma * (1 - terminated) * value).detach()
     q = net(leaves, x)[torch.arange(config.batch), action]
     loss = torch.nn.functional.smooth_l1_loss(q, goal)
     loss.backward()  # type: ignore[no-untyped-call]

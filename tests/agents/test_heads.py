@@ -60,14 +60,14 @@ def test_continuous_actions_are_drawn_around_the_mean_and_never_clipped() -> Non
 def test_the_clipped_loss_and_its_gradient_equal_a_plain_loop() -> None:
     ratio = torch.cat([torch.rand(40, generator=random(1)) * 2, torch.tensor([1.0, 0.8, 1.2])])
     advantage = torch.randn(43, generator=random(2))
-    loss, slope = clipped_objective(ratio, advantage, 0.2)
-    total, slopes = 0.0, []
+    loss, grad = clipped_objective(ratio, advantage, 0.2)
+    total, gradients = 0.0, []
     for r, a in zip(ratio.tolist(), advantage.tolist(), strict=True):
         clipped = min(max(r, 0.8), 1.2)
         total += min(r * a, clipped * a)
-        slopes.append(-r * a / 43 if r * a <= clipped * a + 1e-7 else 0.0)
+        gradients.append(-r * a / 43 if r * a <= clipped * a + 1e-7 else 0.0)
     assert math.isclose(float(loss), -total / 43, rel_tol=1e-5)
-    np.testing.assert_allclose(slope, slopes, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(grad, gradients, rtol=1e-4, atol=1e-7)
 
 
 def test_the_gradient_of_the_whole_discrete_loss_equals_autograd() -> None:
@@ -81,8 +81,8 @@ def test_the_gradient_of_the_whole_discrete_loss_equals_autograd() -> None:
 
     head = Categorical()
     log_prob, _ = head.forward(logits.detach(), action)
-    slope = head.backward(clipped_objective((log_prob - old).exp(), advantage, 0.2)[1], -0.3)
-    torch.testing.assert_close(slope, logits.grad, rtol=1e-4, atol=1e-6)
+    grad = head.backward(clipped_objective((log_prob - old).exp(), advantage, 0.2)[1], -0.3)
+    torch.testing.assert_close(grad, logits.grad, rtol=1e-4, atol=1e-6)
 
 
 def test_the_gradient_of_the_whole_continuous_loss_equals_autograd() -> None:
@@ -95,9 +95,9 @@ def test_the_gradient_of_the_whole_continuous_loss_equals_autograd() -> None:
     surrogate = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
     (-surrogate - 0.3 * distribution.entropy().sum(-1).mean()).backward()  # type: ignore[no-untyped-call]
 
-    log_std_slope = torch.zeros(2)
-    head = Gaussian(log_std.detach(), log_std_slope)
+    log_std_grad = torch.zeros(2)
+    head = Gaussian(log_std.detach(), log_std_grad)
     log_prob, _ = head.forward(mean.detach(), action)
-    slope = head.backward(clipped_objective((log_prob - old).exp(), advantage, 0.2)[1], -0.3)
-    torch.testing.assert_close(slope, mean.grad, rtol=1e-4, atol=1e-6)
-    torch.testing.assert_close(log_std_slope, log_std.grad, rtol=1e-4, atol=1e-6)
+    grad = head.backward(clipped_objective((log_prob - old).exp(), advantage, 0.2)[1], -0.3)
+    torch.testing.assert_close(grad, mean.grad, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(log_std_grad, log_std.grad, rtol=1e-4, atol=1e-6)

@@ -36,17 +36,17 @@ def by_autograd(
 def test_forward_and_backward_equal_those_of_autograd(activation: Activation, rows: int) -> None:
     parameters, mlp = network(activation)
     x = torch.randn(rows, 4, generator=torch.Generator().manual_seed(1))
-    slope = torch.randn(rows, 2, generator=torch.Generator().manual_seed(2))
+    grad = torch.randn(rows, 2, generator=torch.Generator().manual_seed(2))
     expected, leaves = by_autograd(parameters, activation, x)
-    (expected * slope).sum().backward()  # type: ignore[no-untyped-call]
+    (expected * grad).sum().backward()  # type: ignore[no-untyped-call]
 
     output = mlp.forward(x)
-    mlp.backward(slope)
+    mlp.backward(grad)
 
     torch.testing.assert_close(output, expected.detach(), rtol=1e-5, atol=1e-6)
     assert torch.equal(output, mlp(x))
     for name, leaf in leaves.items():
-        torch.testing.assert_close(parameters.slope[name], leaf.grad, rtol=1e-4, atol=1e-5, msg=name)
+        torch.testing.assert_close(parameters.grad[name], leaf.grad, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_the_layers_start_orthogonal_with_the_usual_gains() -> None:
@@ -65,8 +65,8 @@ def test_adam_equals_torchs_own_optimiser() -> None:
     optimiser = torch.optim.Adam([theirs], lr=1e-2, eps=1e-5)
     random = torch.Generator().manual_seed(3)
     for lr in (1e-2, 5e-3, 1e-3):
-        parameters.grad.copy_(torch.randn(len(parameters.grad), generator=random))
-        theirs.grad = parameters.grad.clone()
+        parameters.flat_grad.copy_(torch.randn(len(parameters.flat_grad), generator=random))
+        theirs.flat_grad = parameters.flat_grad.clone()
         optimiser.param_groups[0]["lr"] = lr
         adam.step(lr)
         optimiser.step()
@@ -75,13 +75,13 @@ def test_adam_equals_torchs_own_optimiser() -> None:
 
 def test_a_long_gradient_is_cut_to_the_norm_and_a_short_one_left_alone() -> None:
     parameters, _ = network("tanh")
-    parameters.grad.fill_(1.0)
+    parameters.flat_grad.fill_(1.0)
     length = len(parameters.grad) ** 0.5
     assert parameters.clip_gradient(0.5) == pytest.approx(length)
-    assert float(parameters.grad.norm()) == pytest.approx(0.5, rel=1e-5)
-    before = parameters.grad.clone()
+    assert float(parameters.flat_grad.norm()) == pytest.approx(0.5, rel=1e-5)
+    before = parameters.flat_grad.clone()
     parameters.clip_gradient(0.6)
-    assert torch.equal(parameters.grad, before)
+    assert torch.equal(parameters.flat_grad, before)
 
 
 def test_the_hash_is_over_little_endian_floats_in_the_order_of_the_names() -> None:

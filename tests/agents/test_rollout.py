@@ -28,8 +28,8 @@ def test_advantages_equal_a_plain_loop_with_ends_cuts_and_invalid_rows_side_by_s
             for t in range(start, 12):
                 if not valid[t, row]:
                     break
-                worth = 0.0 if terminated[t, row] else float(following[t, row])
-                expected += weight * (float(reward[t, row]) + gamma * worth - float(value[t, row]))
+                after = 0.0 if terminated[t, row] else float(following[t, row])
+                expected += weight * (float(reward[t, row]) + gamma * after - float(value[t, row]))
                 weight *= gamma * lam
                 if terminated[t, row] or truncated[t, row]:
                     break
@@ -42,18 +42,18 @@ def test_a_rollout_bootstraps_running_rows_from_the_next_act_and_cut_rows_from_t
     c, data, ticks = SMALL_PPO, np.random.default_rng(5), []
     normaliser = agent._normaliser
 
-    def worth(observation: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> list[float]:
+    def value(observation: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> list[float]:
         x = np.empty_like(observation)
         normaliser.apply(observation, x)
         return agent._value(torch.from_numpy(x)).flatten().tolist()
 
     observation = some_observation(data)
     for _ in range(c.rollout):
-        here = worth(observation)
+        here = value(observation)
         action = agent.act(observation, ActMode.EXPLORE)
         e = some_experience(data, observation, action, invalid=0.2)
         agent.observe(e)
-        last = worth(e.next_observation)
+        last = value(e.next_observation)
         ticks.append((here, last, e))
         observation = np.where((e.terminated | e.truncated)[:, None], some_observation(data), e.next_observation)
     rewards = agent._rollout.tensors["reward"].clone()

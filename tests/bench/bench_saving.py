@@ -30,14 +30,14 @@ from ecs_rl.processors.write import Write
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs import run as run_module
 from ecs_rl.session import TrainingSession
-from ecs_rl.session.keeper import Keeper
-from ecs_rl.training import Training
+from ecs_rl.session.checkpointer import Checkpointer
+from ecs_rl.training.prepare import Training
 from ecs_rl.world import World
 
 WATCHED: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("rebuild physics", World, ("anchor",)),
     ("copy columns", world_module, ("columns_of",)),
-    ("gather and encode", Keeper, ("save", "save_if_best")),
+    ("gather and encode", Checkpointer, ("save", "save_if_best")),
     ("hash", run_module, ("sealed_pieces",)),
     ("fsync", os, ("fsync",)),
     ("log rows", TrainingRun, ("log_train_episodes", "log_eval_episode", "log_metrics", "flush")),

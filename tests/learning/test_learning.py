@@ -29,7 +29,9 @@ def learn(scene: str, agent: str, seed: int) -> Solved:
     while not training.done:
         training.tick()
     training.close()
-    return Solved(training.exam.solved_step, training.exam.solved_second, training.session.best_eval or -np.inf)
+    return Solved(
+        training.evaluation.solved_step, training.evaluation.solved_second, training.session.best_eval or -np.inf
+    )
 
 
 @pytest.mark.parametrize(("scene", "agent"), RECIPES)

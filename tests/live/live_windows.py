@@ -20,7 +20,7 @@ from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.ecs import stage as base
 from ecs_rl.ecs.context import Columns
-from ecs_rl.training import Training
+from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import loop as loop_module
@@ -193,7 +193,7 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
     run = recorded(training, settings).path
     display = Display("test")
     pygame.event.clear()
-    show = LiveEpisode(training.world.scene, training.agents, seeds=training.exam.seeds, label=NEWEST)
+    show = LiveEpisode(training.world.scene, training.agents, seeds=training.evaluation.seeds, label=NEWEST)
     window = Window(
         display,
         [show],
@@ -201,7 +201,7 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
         run="/".join(run.parts[-2:]),
         background=BackgroundTraining(training, lambda: None),
         checkpoints=CheckpointList(run, training.agents),
-        history=History(run, solved_at=training.exam.solved_at, steps_total=training.steps_total),
+        history=History(run, solved_at=training.evaluation.solved_at, steps_total=training.steps_total),
     )
     live = Live(window, Loop(window), training)
     try:

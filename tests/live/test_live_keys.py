@@ -266,14 +266,14 @@ def save(live: Live, hit: Hit) -> None:
 
 
 def evaluate(live: Live, hit: Hit) -> None:
-    assert live.trains.exam.last is None
+    assert live.trains.evaluation.last is None
     hit()
     live.finish_what_was_asked()
     run = live.trains.session.run
     assert run is not None
     run.flush()
     assert len((run.path / "eval_episodes.jsonl").read_text().splitlines()) == 3
-    assert f"evaluation: {live.trains.exam.last:.1f}, the best so far" in live.said()
+    assert f"evaluation: {live.trains.evaluation.last:.1f}, the best so far" in live.said()
     hit()
     live.finish_what_was_asked()
     run.flush()

@@ -12,7 +12,7 @@ import pytest
 from live_windows import TINY, Clock, Live, watching
 
 from ecs_rl.components import Clock as ArenaClock
-from ecs_rl.training import Training
+from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.live import background as background_module
 from ecs_rl.viewer.live import hud, watch
 from ecs_rl.viewer.live import window as window_module
@@ -34,7 +34,7 @@ class Slow:
         self.left_out: list[float] = []
         self.ticks, self.most = 0, ticks
         self.session = SimpleNamespace(save_checkpoint=self._save, best_eval=None, keep_checkpoints=3, total_steps=1)
-        self.exam = SimpleNamespace(last=5.0, taken_at=0)
+        self.evaluation = SimpleNamespace(last=5.0, taken_at=0)
 
     @property
     def done(self) -> bool:
@@ -47,11 +47,11 @@ class Slow:
                 yield
         self.ticks += 1
 
-    def examine(self) -> Iterator[None]:
-        self.did.append("exam begins")
+    def evaluate(self) -> Iterator[None]:
+        self.did.append("evaluation begins")
         yield
         self.session.best_eval = 5.0
-        self.did.append("exam ends")
+        self.did.append("evaluation ends")
 
     def finishing(self) -> Iterator[None]:
         self.did.append("film")
@@ -91,7 +91,7 @@ def test_what_is_asked_for_waits_for_the_end_of_the_tick_and_keeps_its_order(slo
     for _ in range(20):
         work._slice()
     told = " ".join(slow.did)
-    assert told.startswith("0a 0b 0c | exam begins exam ends save 1a 1b 1c | 2a")
+    assert told.startswith("0a 0b 0c | evaluation begins evaluation ends save 1a 1b 1c | 2a")
     assert said[0] == "evaluation: 5.0, the best so far"
     assert said[1].startswith("step_1.safetensors is written")
 

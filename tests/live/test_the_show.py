@@ -12,9 +12,9 @@ from live_windows import Clock, same
 from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.errors import SceneError
-from ecs_rl.evaluation import SEED, play_episodes
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training import deciding, make_agents
+from ecs_rl.training.evaluate import SEED, play_episodes
+from ecs_rl.training.prepare import deciding, make_agents
 from ecs_rl.viewer import live_episode as show_module
 from ecs_rl.viewer.live.commands import SPEEDS
 from ecs_rl.viewer.live_episode import LiveEpisode

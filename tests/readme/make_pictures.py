@@ -21,7 +21,7 @@ import pygame
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
-from ecs_rl.training import Training
+from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import Title, film_episode, film_still
 from ecs_rl.viewer.live.watch import WatchWindow
@@ -98,7 +98,7 @@ def train_to(training: Training, share: float) -> None:
 def film_part(training: Training, film: Film, seconds: float) -> None:
     """Film the beginning of an episode as the present policy plays it."""
     steps, total = training.session.total_steps, training.steps_total
-    show = LiveEpisode(training.world.scene, training.agents, seeds=training.exam.seeds)
+    show = LiveEpisode(training.world.scene, training.agents, seeds=training.evaluation.seeds)
     title = Title(training.world.scene.name, f"{steps:,} steps", steps / total)
     end = film.seconds + seconds
     for _ in film_episode([show], film, lambda picture: title.draw(picture, show), lambda: end):

@@ -19,7 +19,7 @@ from safetensors.torch import load, save_file
 from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
 from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs import (
-    Evaluation,
+    EvalSettings,
     Manifest,
     TrainingRun,
     join_sections,
@@ -52,7 +52,7 @@ MANIFEST = Manifest(
     policies=policy_entries(SPECS),
     best_eval=12.5,
     best_step=4000,
-    evaluation=Evaluation(seed=10_000, episodes=20),
+    evaluation=EvalSettings(seed=10_000, episodes=20),
 )
 GOOD = encode_checkpoint(TENSORS, MANIFEST)
 

@@ -1,4 +1,4 @@
-"""Files made to harm are refused at once: no waiting, no code, and no more memory than the file is worth."""
+"""Files made to harm are refused at once: no waiting, no code, and no more memory than the file deserves."""
 
 from __future__ import annotations
 

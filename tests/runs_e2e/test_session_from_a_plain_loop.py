@@ -66,7 +66,7 @@ def drive(session: TrainingSession, cart: Cart) -> None:
         action = session.act(before, ActMode.EXPLORE)
 
 
-def examine(session: TrainingSession, seeds: range) -> None:
+def evaluate(session: TrainingSession, seeds: range) -> None:
     for seed in seeds:
         cart, total, ended = Cart(seed), 0.0, False
         while not ended:
@@ -98,7 +98,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> TrainingSession:
         drive(session, cart)
         if session.total_steps >= next_exam:
             next_exam += 500
-            examine(session, range(3))
+            evaluate(session, range(3))
             session.maybe_save_best()
     session.close()
     return session

@@ -11,7 +11,7 @@ import torch
 from two_armed import ArmValues, rows
 
 from ecs_rl.errors import DivergedError
-from ecs_rl.runs import Evaluation, TrainingRun, read_checkpoint, read_manifest, section
+from ecs_rl.runs import EvalSettings, TrainingRun, read_checkpoint, read_manifest, section
 from ecs_rl.session import TrainingSession
 
 
@@ -205,7 +205,7 @@ def test_a_checkpoint_tells_everything_about_itself(tmp_path: Path) -> None:
     manifest = read_manifest(run.checkpoint_path("best"))
     assert (manifest.scene, manifest.agent, manifest.step, manifest.seed) == ("bandit", "arm-values", 10, 7)
     assert (manifest.episodes, manifest.config, manifest.full) == (1, {"ppo": {"lr": 3e-4}}, False)
-    assert (manifest.best_eval, manifest.evaluation) == (3.0, Evaluation(seed=10_000, episodes=2))
+    assert (manifest.best_eval, manifest.evaluation) == (3.0, EvalSettings(seed=10_000, episodes=2))
 
 
 def test_a_diverged_agent_is_never_saved_over_a_good_one(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from ecs_rl.agents.base import Experience
 from ecs_rl.commands import train as train_command
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.session import TrainingSession
-from ecs_rl.training import Training
+from ecs_rl.training.prepare import Training
 
 ROOT = Path(__file__).parents[2]
 SMALL_PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
@@ -273,6 +273,6 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
 
 def _facts(resume: dict[str, Any]) -> dict[str, Any]:
     facts = {name: value for name, value in resume.items() if name not in ("seconds", "seconds_in", "logs")}
-    exam = {name: value for name, value in facts["exam"].items() if name != "solved_second"}
+    evaluation = {name: value for name, value in facts["exam"].items() if name != "solved_second"}
     logs = {name: length for name, length in resume["logs"].items() if name == "train_episodes.jsonl"}
-    return {**facts, "exam": exam, "logs": logs}
+    return {**facts, "exam": evaluation, "logs": logs}

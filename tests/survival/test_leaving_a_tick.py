@@ -12,9 +12,9 @@ import pytest
 from exact_resume_cases import TWO
 from survival_runs import Told, assert_same_end, assert_same_logs, train
 
-from ecs_rl import evaluation
 from ecs_rl.runs import read_manifest
-from ecs_rl.training import Training
+from ecs_rl.training import evaluate
+from ecs_rl.training.prepare import Training
 from ecs_rl.world import World
 
 # 8 arenas: an update every 16 ticks (128 steps), a checkpoint with every fourth of them, evaluations between and at it.
@@ -116,16 +116,16 @@ def test_a_stop_in_the_evaluation_after_the_last_tick_is_an_interruption(tmp_pat
     args = (*args[: args.index("--steps")], "--steps", 1400, *args[args.index("--steps") + 2 :])
     wanted = train(*(x if x != "last" else "whole" for x in args))
     assert wanted.json["best_step"] is not None
-    examine = Training.examine
+    evaluate = Training.evaluate
 
     def signalled(training: Training) -> Iterator[None]:
-        for count, _ in enumerate(examine(training)):
+        for count, _ in enumerate(evaluate(training)):
             if count == 4:
                 os.kill(os.getpid(), signal.SIGINT)
             yield
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Training, "examine", signalled)
+        patch.setattr(Training, "evaluate", signalled)
         first = train(*args)
     assert (first.json["status"], first.json["steps"]) == ("interrupted", 1400)
     resumed = train("balance", "--resume", first.run, "--runs", tmp_path)
@@ -157,6 +157,6 @@ def test_many_episodes_have_several_worlds_and_end_as_they_do_in_one(tmp_path: P
     args = ("balance", *EVERY, "--steps", 800, *PPO, "--eval-episodes", 20, "--runs", tmp_path)
     one = train(*args, "--name", "one")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluation, "AT_ONCE", 8)
+        patch.setattr(evaluate, "AT_ONCE", 8)
         several = train(*args, "--name", "several")
     assert_same_logs(several.run, one.run)

@@ -31,7 +31,7 @@ def metrics(steps: int, value: float | None) -> dict[str, object]:
     }
 
 
-def exam(steps: int, value: float) -> dict[str, object]:
+def evaluation(steps: int, value: float) -> dict[str, object]:
     return {"total_steps": steps, "total_reward": value, "total_steps_at_eval": steps, "seed": 1}
 
 
@@ -44,7 +44,7 @@ def test_a_run_without_files_has_an_empty_history(tmp_path: Path) -> None:
 
 def test_metrics_and_evaluations_become_series(tmp_path: Path) -> None:
     write(tmp_path / "metrics.jsonl", metrics(100, 1.0), metrics(200, None), metrics(300, 3.0))
-    write(tmp_path / "eval_episodes.jsonl", exam(100, 4.0), exam(100, 6.0), exam(300, 2.0))
+    write(tmp_path / "eval_episodes.jsonl", evaluation(100, 4.0), evaluation(100, 6.0), evaluation(300, 2.0))
     view = History(tmp_path).refresh()
     assert view.returns.x.tolist() == [100, 200, 300]
     assert view.returns.y[[0, 2]].tolist() == [1, 3]
@@ -169,7 +169,7 @@ def test_many_evaluations_are_thinned_out_and_the_best_stays(tmp_path: Path) -> 
     with (tmp_path / "eval_episodes.jsonl").open("w") as file:
         for n in range(20_000):
             value = 5000.0 if n == 12_345 else n % 100
-            file.writelines(json.dumps(exam(n, value + spread)) + "\n" for spread in (-1.0, 1.0))
+            file.writelines(json.dumps(evaluation(n, value + spread)) + "\n" for spread in (-1.0, 1.0))
     view = read_to_the_end(History(tmp_path))
     assert view.best == (12_345, 5000.0)
     assert len(view.evaluations.x) < 2 * MOST_POINTS

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Agent, Floats, Insight
+from ecs_rl.agents.base import Agent, Floats, PolicyOutput
 from ecs_rl.arrays import F64
 from ecs_rl.processors.render import Render
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
@@ -23,16 +23,16 @@ NAN = math.nan
 
 
 class Thinker:
-    """An agent that finds the first number that it sees worth ten times as much."""
+    """An agent that finds the first number that it sees times ten its value."""
 
     def __init__(self, actions: int = 4, kind: str = "probabilities", discount: float = 0.9) -> None:
         self.actions, self.kind, self.discount, self.asked = actions, kind, discount, 0
 
-    def insight(self, observation: Floats) -> Insight:
+    def introspect(self, observation: Floats) -> PolicyOutput:
         self.asked += 1
         does = np.tile(np.linspace(0.1, 0.4, self.actions, dtype=np.float32), (len(observation), 1))
         spread = np.full(self.actions, 0.25, np.float32) if self.kind == "levers" else None
-        return Insight(self.kind, does, spread, observation[:, 0].astype(np.float64) * 10)  # type: ignore[arg-type]
+        return PolicyOutput(self.kind, does, spread, observation[:, 0].astype(np.float64) * 10)  # type: ignore[arg-type]
 
 
 def agents(**minds: object) -> Mapping[str, Agent]:
@@ -77,8 +77,8 @@ def obvious(moments: list[Moment], discount: float) -> F64:
         last = moments[at]
         if last.fate is Fate.TERMINATED:
             found.append(total)
-        elif last.fate is Fate.TRUNCATED and math.isfinite(last.worth_after):
-            found.append(total + factor * last.worth_after)
+        elif last.fate is Fate.TRUNCATED and math.isfinite(last.value_after):
+            found.append(total + factor * last.value_after)
         else:
             found.append(total if factor < KNOWN else NAN)
     return np.array(found)
@@ -96,7 +96,7 @@ def test_what_came_is_what_adding_up_by_hand_gives(discount: float) -> None:
                 nothing,
                 random.normal(),
                 fates[random.integers(len(fates))],
-                worth_after=random.choice([NAN, 5.0]),
+                value_after=random.choice([NAN, 5.0]),
             )
             for _ in range(random.integers(0, 120))
         ]

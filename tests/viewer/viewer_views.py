@@ -111,7 +111,7 @@ def a_learning(rows: int = 400) -> LearningView:
     curve = 250 / (1 + np.exp(-(x - 120_000) / 25_000)) - 50
     returns = Series("return", x, curve + random.normal(0, 8, rows), np.full(rows, 30.0))
     at = np.linspace(20_000, 300_000, 10)
-    exams = Series("evaluation", at, np.interp(at, x, curve) + 10, np.linspace(60, 10, 10))
+    evaluations = Series("evaluation", at, np.interp(at, x, curve) + 10, np.linspace(60, 10, 10))
     losses = (Series("policy loss", x, 0.1 * random.normal(size=rows)), Series("value loss", x, np.exp(-x / 8e4)))
     others = (
         (Series("episode length", x, 200 + 100 * np.sin(x / 5e4)),),
@@ -119,7 +119,7 @@ def a_learning(rows: int = 400) -> LearningView:
         (Series("entropy", x, 1.4 - x / 4e5),),
         (Series("steps per second", x, 32_000 + 500 * random.normal(size=rows)),),
     )
-    return LearningView(returns, exams, (300_000.0, float(exams.y[-1])), 200.0, 1.5e6, others)
+    return LearningView(returns, evaluations, (300_000.0, float(evaluations.y[-1])), 200.0, 1.5e6, others)
 
 
 STATUS = StatusView(

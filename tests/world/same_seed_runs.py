@@ -11,7 +11,7 @@ from world_helpers import SHIPPED, SMALL_DQN, SMALL_PPO, random_world, states
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
-from ecs_rl.training import prepare
+from ecs_rl.training.prepare import prepare
 
 
 def moved(name: str, ticks: int = 300) -> str:

@@ -11,10 +11,10 @@ from world_helpers import SHIPPED, SMALL_PPO, always, random_world, scene_of, si
 from ecs_rl.agents.base import Experience
 from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward
 from ecs_rl.errors import SceneError
-from ecs_rl.evaluation import play_episodes
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Spin, Twist, X
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training import prepare
+from ecs_rl.training.evaluate import play_episodes
+from ecs_rl.training.prepare import prepare
 from ecs_rl.world import World
 
 VICTIM = 2

@@ -14,9 +14,9 @@ from world_helpers import SHIPPED, SMALL_DQN, SMALL_PPO, random_world, states
 
 from ecs_rl.agents.base import ActMode
 from ecs_rl.agents.config import AgentConfig
-from ecs_rl.evaluation import SEED, play_episodes
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training import deciding, make_agents, prepare
+from ecs_rl.training.evaluate import SEED, play_episodes
+from ecs_rl.training.prepare import deciding, make_agents, prepare
 
 HERE = Path(__file__).parent
 AGENTS = [("ppo", SMALL_PPO), ("dqn", SMALL_DQN)]

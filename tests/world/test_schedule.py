@@ -12,7 +12,7 @@ from ecs_rl.ecs.schedule import check as check_order
 from ecs_rl.processors.sense import Sense
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import OUTSIDE, PLAYING, SCHEDULE, chosen
-from ecs_rl.training import prepare
+from ecs_rl.training.prepare import prepare
 from ecs_rl.world import World
 
 NAMES = [entry.name for entry in SCHEDULE]
@@ -83,7 +83,7 @@ def test_every_stage_writes_only_what_it_says(name: str) -> None:
     )
     while not training.done:
         training.tick()
-    assert training.exam.last is not None  # all stages had something to do
+    assert training.evaluation.last is not None  # all stages had something to do
     assert training.world.ticks == 40
     training.close()
 

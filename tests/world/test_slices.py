@@ -8,7 +8,7 @@ import pytest
 
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training import Training, prepare
+from ecs_rl.training.prepare import Training, prepare
 from ecs_rl.world import World
 
 PPO = replace(PPOConfig(), rollout=16, minibatch=64)
@@ -32,7 +32,7 @@ def test_slices_lead_to_the_same_agent_as_whole_ticks(agent: str, config: AgentC
             if slices % 50 == 0:
                 other.tick()  # a stage that runs in between
     assert whole.session.agent.parameters_sha256() == sliced.session.agent.parameters_sha256()
-    assert (whole.exam.last, whole.session.best_step) == (sliced.exam.last, sliced.session.best_step)
+    assert (whole.evaluation.last, whole.session.best_step) == (sliced.evaluation.last, sliced.session.best_step)
     assert whole.world.ticks == sliced.world.ticks
     assert other.terms == ("upright",)
 
@@ -42,8 +42,8 @@ def test_an_update_and_an_exam_stop_often_enough_to_draw() -> None:
     counts = []
     while not run.done:
         counts.append(sum(1 for _ in run.slices()))
-    assert sorted(counts)[len(counts) // 2] == 0  # no update, no exam: over in a moment
-    assert max(counts) > 50  # an exam: a slice for each tick of it
+    assert sorted(counts)[len(counts) // 2] == 0  # no update, no evaluation: over in a moment
+    assert max(counts) > 50  # an evaluation: a slice for each tick of it
 
 
 def test_time_in_slices_is_counted_by_stage() -> None:

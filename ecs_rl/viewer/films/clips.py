@@ -11,7 +11,7 @@ from ecs_rl.processors.film import Film
 from ecs_rl.runs.films import chosen_clips, films_folder
 
 if TYPE_CHECKING:
-    from ecs_rl.training import Training
+    from ecs_rl.training.prepare import Training
 
 QUARTERS = 4
 """A milestone after each of so many parts of the training."""
@@ -32,7 +32,7 @@ def shoot(training: Training, run: Path, steps: int) -> Iterator[None]:
     return shoot_clip(
         training.world.scene,
         training.agents,
-        training.exam.seeds,
+        training.evaluation.seeds,
         films_folder(run) / f"step_{steps}.mp4",
         text=f"{min(100, 100 * steps // total)} %  ·  {steps:,} of {total:,} steps",
         share=min(1.0, steps / total),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from time import perf_counter
 
-from ecs_rl.training import Training
+from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.view import Tone
 
 Say = Callable[[str, Tone], None]
@@ -42,11 +42,11 @@ class BackgroundTraining:
 
     def save(self, say: Say) -> None:
         """Write a checkpoint once the present tick is complete."""
-        self._asked.append(self._aside(self._save(say)))
+        self._asked.append(self._worker(self._save(say)))
 
     def evaluate(self, say: Say) -> None:
         """Hold an evaluation once the present tick is complete."""
-        self._asked.append(self._aside(self._evaluate(say)))
+        self._asked.append(self._worker(self._evaluate(say)))
 
     @property
     def busy(self) -> bool:
@@ -90,7 +90,7 @@ class BackgroundTraining:
         yield from self.training.finishing()
         self.is_saved = True
 
-    def _aside(self, job: Iterator[None]) -> Iterator[None]:
+    def _worker(self, job: Iterator[None]) -> Iterator[None]:
         """Do what was asked for, also in the middle of a pause, which then goes on unless somebody ended it."""
         self._is_aside = True
         self._idle(False)
@@ -106,11 +106,11 @@ class BackgroundTraining:
         yield
 
     def _evaluate(self, say: Say) -> Iterator[None]:
-        session, exam = self.training.session, self.training.exam
-        if exam.taken_at == session.total_steps:
+        session, evaluation = self.training.session, self.training.evaluation
+        if evaluation.taken_at == session.total_steps:
             say("this very step is evaluated already", "warn")
             return
         best = session.best_eval
-        yield from self.training.examine()
-        if exam.last is not None:
-            say(f"evaluation: {exam.last:.1f}{', the best so far' if session.best_eval != best else ''}", "good")
+        yield from self.training.evaluate()
+        if evaluation.last is not None:
+            say(f"evaluation: {evaluation.last:.1f}{', the best so far' if session.best_eval != best else ''}", "good")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.errors import EcsRlError
-from ecs_rl.playback import Player
 from ecs_rl.runs import read_manifest
 from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
 from ecs_rl.scene.scene import Scene
+from ecs_rl.training.playback import Player
 from ecs_rl.viewer.live_episode import LiveEpisode
 
 NEWEST = "newest policy"

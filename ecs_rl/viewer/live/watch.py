@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from ecs_rl.commands.pipes import tell
-from ecs_rl.training import Training
+from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.checkpoint_list import NEWEST, CheckpointList
@@ -60,7 +60,8 @@ class WatchWindow:
         scene = training.world.scene
         display = Display(f"{scene.name} - ecs_rl", size)
         try:
-            return cls(display, LiveEpisode(scene, training.agents, seeds=training.exam.seeds[:EPISODES], label=NEWEST))
+            seeds = training.evaluation.seeds[:EPISODES]
+            return cls(display, LiveEpisode(scene, training.agents, seeds=seeds, label=NEWEST))
         except BaseException:
             display.close()
             raise
@@ -74,7 +75,7 @@ class WatchWindow:
             run="/".join(run.parts[-2:]),
             background=BackgroundTraining(training, after_tick),
             checkpoints=CheckpointList(run, training.agents),
-            history=History(run, solved_at=training.exam.solved_at, steps_total=training.steps_total),
+            history=History(run, solved_at=training.evaluation.solved_at, steps_total=training.steps_total),
         )
 
     def close(self) -> None:

@@ -76,10 +76,10 @@ def _paint_returns(
     surface: pygame.Surface, rect: pygame.Rect, learning: LearningView, x: tuple[float, float], kit: DrawContext
 ) -> None:
     area = _area(rect, kit, below=True)
-    returns, exams = learning.returns, learning.evaluations
+    returns, evaluations = learning.returns, learning.evaluations
     heads = [("Return", TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
-    _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _newest(exams, returns), kit)
-    seen = [returns.y, exams.y]
+    _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _newest(evaluations, returns), kit)
+    seen = [returns.y, evaluations.y]
     goal = learning.solved_at if learning.solved_at is not None and math.isfinite(learning.solved_at) else None
     if goal is not None and any(np.isfinite(part).any() for part in seen):
         seen.append(np.array([goal]))
@@ -93,10 +93,10 @@ def _paint_returns(
     if goal is not None:
         _solved(surface, axes, goal, kit)
     draw_band(surface, axes, returns, MAIN_LINE)
-    draw_whiskers(surface, axes, exams, mix(PANEL, SECOND_LINE, 0.45), kit.px(1))
+    draw_whiskers(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.45), kit.px(1))
     draw_line(surface, axes, returns, MAIN_LINE, kit.px(2))
-    draw_line(surface, axes, exams, mix(PANEL, SECOND_LINE, 0.6), 1)
-    draw_points(surface, axes, exams, SECOND_LINE, 2.6 * kit.scale)
+    draw_line(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.6), 1)
+    draw_points(surface, axes, evaluations, SECOND_LINE, 2.6 * kit.scale)
     if learning.best is not None:
         at = axes.at(np.array(learning.best[0]), np.array(learning.best[1]))
         if np.isfinite(at).all():

@@ -13,14 +13,14 @@ from typing import ParamSpec, TypeVar
 
 import torch
 
-WORTH_IT = 512
+ENOUGH_ROWS = 512
 """Rows from which waking the other thread costs less than it saves."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Aside:
+class Worker:
     """Runs functions on a thread of its own if there are two to use and enough rows, and at once otherwise."""
 
     def __init__(self, threads: int) -> None:
@@ -29,7 +29,7 @@ class Aside:
 
     def start(self, rows: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
         """Start the work; what is returned waits for it and gives its result."""
-        if self._pool is None or rows < WORTH_IT:
+        if self._pool is None or rows < ENOUGH_ROWS:
             result = work(*args, **kwargs)
             return lambda: result
         return self._pool.submit(torch.inference_mode()(work), *args, **kwargs).result

@@ -1,4 +1,4 @@
-"""A training put together: a scene's world, its agents, the session, the exam and the run, ready to tick."""
+"""A training put together: a scene's world, its agents, the session, the evaluation and the run, ready to tick."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ecs_rl.agents.base import ActMode, Agent, Decision, Floats
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
-from ecs_rl.components import ActionLog, Exam, Films, Journal, Session, Snapshots
-from ecs_rl.evaluation import SEED, Examiner
+from ecs_rl.components import ActionLog, Evaluation, Films, MetricsSchedule, Session, Snapshots
 from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.processors.write import Write
-from ecs_rl.resume import surroundings
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import Extra, RollingMean, StatsTracker, TrainingSession
+from ecs_rl.training.evaluate import SEED, Evaluator
+from ecs_rl.training.resume import surroundings
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
 from ecs_rl.world import DecideAction, World, policy_specs
 
@@ -63,9 +63,9 @@ class Training:
     world: World
     session: TrainingSession
     agents: dict[str, Agent]
-    exam: Exam
-    journal: Journal
-    examiner: Examiner
+    evaluation: Evaluation
+    metrics_schedule: MetricsSchedule
+    evaluator: Evaluator
     until_solved: bool = False
     films: Films | None = None
     stop: str = ""
@@ -94,20 +94,20 @@ class Training:
         Once there is a `stop`, a tick in the middle of an update or an evaluation is left there: the agent knows where
         its update stands, the evaluation is held again from its beginning, and a resumed run begins with the rest.
         """
-        if not self.journal.began:
-            self.journal.began = perf_counter()
+        if not self.metrics_schedule.began:
+            self.metrics_schedule.began = perf_counter()
         first, self.left_at = self.left_at, ""
         for name in self.world.slices(first):
             if self.stop and self.world.stages[name].can_leave:
                 self.left_at = name
                 break
             yield
-        self.seconds = perf_counter() - self.journal.began
+        self.seconds = perf_counter() - self.metrics_schedule.began
 
     @property
     def solved(self) -> bool:
         """Whether an evaluation has reached the scene's `solved_at`."""
-        return self.exam.solved_step is not None
+        return self.evaluation.solved_step is not None
 
     @property
     def done(self) -> bool:
@@ -121,7 +121,7 @@ class Training:
         """`solved`, `finished` or `interrupted`: what the present state would be called."""
         if self.until_solved and self.solved:
             return "solved"
-        whole = not self.left_at and self.exam.taken_at == self.session.total_steps
+        whole = not self.left_at and self.evaluation.taken_at == self.session.total_steps
         return "finished" if whole and self.session.is_done else "interrupted"
 
     @property
@@ -131,18 +131,18 @@ class Training:
 
     def leave_out(self, seconds: float) -> None:
         """Let a pause not count as training."""
-        if self.journal.began:
-            self.journal.began += seconds
+        if self.metrics_schedule.began:
+            self.metrics_schedule.began += seconds
             self.session.leave_out(seconds)
 
-    def examine(self) -> Iterator[None]:
+    def evaluate(self) -> Iterator[None]:
         """Hold an evaluation now, in slices; between two ticks only, and not twice at the same step.
 
         One that is still playing its episodes when there is a `stop` is dropped.
         """
         evaluate = self.world.stages["evaluate"]
         assert isinstance(evaluate, Evaluate)
-        if self.session.total_steps <= self.exam.taken_at:
+        if self.session.total_steps <= self.evaluation.taken_at:
             return
         for _ in evaluate.timed(evaluate.hold()):
             if self.stop and evaluate.can_leave:
@@ -158,12 +158,12 @@ class Training:
             if status not in ("diverged", "failed"):
                 self.session.save_if_behind()  # first: whatever comes after it, nothing is lost
                 yield
-                yield from self._examine_at_the_end()
+                yield from self._evaluate_at_the_end()
                 yield from film_the_end(self)
         finally:
             self.session.close(status or self.status)
 
-    def _examine_at_the_end(self) -> Iterator[None]:
+    def _evaluate_at_the_end(self) -> Iterator[None]:
         """Hold the evaluation with which a run ends when its steps are done.
 
         A longer run does not have it. It comes after the last checkpoint, so that whoever goes on from that takes its
@@ -171,12 +171,12 @@ class Training:
         """
         write, steps = self.world.stages["write"], self.session.total_steps
         assert isinstance(write, Write)
-        if self.left_at or not self.session.is_done or self.exam.taken_at == steps:
+        if self.left_at or not self.session.is_done or self.evaluation.taken_at == steps:
             return
-        yield from self.examine()
-        if self.exam.taken_at == steps:
-            write.log_row(examined=True)
-        self.seconds = perf_counter() - self.journal.began
+        yield from self.evaluate()
+        if self.evaluation.taken_at == steps:
+            write.log_row(evaluated=True)
+        self.seconds = perf_counter() - self.metrics_schedule.began
 
     def close(self, status: str | None = None) -> None:
         """Save what there is and give everything back."""
@@ -184,7 +184,7 @@ class Training:
             for _ in self.finishing(status):
                 pass
         finally:
-            self.examiner.close()
+            self.evaluator.close()
             self.world.close()
 
 
@@ -223,9 +223,9 @@ def prepare(
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
-    examiner = Examiner(scene, deciding(agents, ActMode.GREEDY))
-    exam = Exam(eval_every, seeds, examiner.play, scene.solved_at)
-    journal = Journal(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
+    evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY))
+    evaluation = Evaluation(eval_every, seeds, evaluator.play, scene.solved_at)
+    metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = World(
         scene,
@@ -235,10 +235,10 @@ def prepare(
         policies=deciding(agents, ActMode.EXPLORE),
         stages=TRAINING if films is None else (*TRAINING, "film"),
         session=Session(session),
-        resources=(exam, journal, ActionLog(), Snapshots(), films),
+        resources=(evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
         debug=debug,
     )
-    training = Training(world, session, agents, exam, journal, examiner, until_solved, films)
+    training = Training(world, session, agents, evaluation, metrics_schedule, evaluator, until_solved, films)
     if run is not None:
         training.write_to(run)
     return training

@@ -13,12 +13,12 @@ from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.evaluation import play_episodes
 from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.training import deciding
-from ecs_rl.trust import trusted_scene
+from ecs_rl.training.evaluate import play_episodes
+from ecs_rl.training.prepare import deciding
+from ecs_rl.training.trust import trusted_scene
 from ecs_rl.world import policy_specs
 
 

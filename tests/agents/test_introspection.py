@@ -12,7 +12,7 @@ import torch
 from agents_helpers import KINDS, ROWS, SMALL_DQN, SMALL_PPO, play, small_agent, some_experience, some_observation
 from numpy.typing import NDArray
 
-from ecs_rl.agents import ActMode, Agent, Insight, Thinking, insight_of
+from ecs_rl.agents import ActMode, Agent, Introspectable, PolicyOutput, output_of
 from ecs_rl.agents.base import State
 from ecs_rl.agents.config import Activation
 from ecs_rl.agents.ppo import UNIT
@@ -22,8 +22,8 @@ from ecs_rl.errors import CheckpointError
 PPOS = KINDS[:2]
 
 
-def look(agent: Agent, observation: NDArray[np.float32]) -> Insight:
-    seen = insight_of(agent, observation)
+def look(agent: Agent, observation: NDArray[np.float32]) -> PolicyOutput:
+    seen = output_of(agent, observation)
     assert seen is not None
     return seen
 
@@ -45,8 +45,8 @@ def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
     seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY).action
     assert seen.kind == {"ppo": "probabilities", "ppo continuous": "levers", "dqn": "values"}[kind]
     assert seen.does.shape == (rows, 2 if kind == "ppo continuous" else 3)
-    assert seen.worth.shape == (rows,)
-    assert [seen.does.dtype, seen.worth.dtype] == [np.dtype(np.float32), np.dtype(np.float64)]
+    assert seen.value.shape == (rows,)
+    assert [seen.does.dtype, seen.value.dtype] == [np.dtype(np.float32), np.dtype(np.float64)]
     if kind == "ppo continuous":
         assert (seen.does == greedy).all()
     else:
@@ -73,7 +73,7 @@ def test_the_spread_is_that_of_the_sampled_levers() -> None:
 
 def test_a_row_is_worth_its_best_choice_to_dqn() -> None:
     seen = look(played("dqn"), some_observation(np.random.default_rng(1), 9))
-    assert (seen.worth == seen.does.max(axis=1)).all()
+    assert (seen.value == seen.does.max(axis=1)).all()
 
 
 def network(state: State, name: str, x: NDArray[np.float64], squash: str) -> NDArray[np.float64]:
@@ -108,7 +108,7 @@ def test_worth_is_the_value_in_the_reward_s_own_units(kind: str, scaled: bool, s
     count, squares = float(state["normaliser/count"]), state["normaliser/squares"].numpy()
     x = (observation - state["normaliser/mean"].numpy()) / np.sqrt(squares / count + 1e-8)
     value = network(state, "value", np.clip(x, -10, 10), squash)[:, 0]
-    assert look(agent, observation).worth == pytest.approx(value * (deviation if scaled else 1.0), rel=1e-4, abs=1e-4)
+    assert look(agent, observation).value == pytest.approx(value * (deviation if scaled else 1.0), rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("squash", ["tanh", "relu"])
@@ -133,7 +133,7 @@ def test_a_look_changes_nothing_wherever_the_agent_stands(kind: str) -> None:
             seen = look(agent, observation)
             assert (observation == kept).all()
             seen.does[:] = 99.0
-            seen.worth[:] = 99.0
+            seen.value[:] = 99.0
             if seen.spread is not None:
                 seen.spread[:] = 99.0
         assert same_bits(agent.state(), before)
@@ -161,10 +161,10 @@ def test_a_policy_alone_knows_its_worth_as_well(kind: str) -> None:
     copy, copy_of_copy = small_agent(kind, seed=9, rows=1), small_agent(kind, seed=10, rows=3)
     copy.load_policy_state(agent.policy_state())
     copy_of_copy.load_policy_state(copy.policy_state())
-    worth = look(agent, observation).worth
-    assert np.isfinite(worth).all()
-    assert (look(copy, observation).worth == worth).all()
-    assert (look(copy_of_copy, observation).worth == worth).all()
+    value = look(agent, observation).value
+    assert np.isfinite(value).all()
+    assert (look(copy, observation).value == value).all()
+    assert (look(copy_of_copy, observation).value == value).all()
     assert same_bits(copy.policy_state(), agent.policy_state())
 
 
@@ -173,10 +173,10 @@ def test_an_agent_that_goes_on_knows_its_worth_as_before(kind: str) -> None:
     agent, copy = played(kind), small_agent(kind, seed=9)
     observation = some_observation(np.random.default_rng(1), 9)
     copy.load_state(agent.state())
-    assert (look(copy, observation).worth == look(agent, observation).worth).all()
+    assert (look(copy, observation).value == look(agent, observation).value).all()
     for one in (agent, copy):
         play(one, 9, np.random.default_rng(4))
-    assert (look(copy, observation).worth == look(agent, observation).worth).all()
+    assert (look(copy, observation).value == look(agent, observation).value).all()
 
 
 @pytest.mark.parametrize("kind", PPOS)
@@ -188,12 +188,12 @@ def test_an_older_policy_plays_as_ever_but_does_not_know_its_worth(kind: str) ->
     copy.load_policy_state(old)
     assert (copy.act(observation, ActMode.GREEDY).action == agent.act(observation, ActMode.GREEDY).action).all()
     assert (look(copy, observation).does == look(agent, observation).does).all()
-    assert np.isnan(look(copy, observation).worth).all()
+    assert np.isnan(look(copy, observation).value).all()
     again = small_agent(kind, seed=10)
     again.load_policy_state(copy.policy_state())
-    assert np.isnan(look(again, observation).worth).all(), "saving makes it no wiser"
+    assert np.isnan(look(again, observation).value).all(), "saving makes it no wiser"
     play(copy, 6, np.random.default_rng(2))
-    assert np.isfinite(look(copy, observation).worth).all(), "once it learns on, it does"
+    assert np.isfinite(look(copy, observation).value).all(), "once it learns on, it does"
 
 
 @pytest.mark.parametrize("kind", PPOS)
@@ -201,7 +201,7 @@ def test_an_older_run_goes_on_exactly_and_knows_its_worth(kind: str) -> None:
     agent, copy = played(kind), small_agent(kind, seed=9)
     observation = some_observation(np.random.default_rng(1), 9)
     copy.load_state({name: tensor for name, tensor in agent.state().items() if name != UNIT})
-    assert (look(copy, observation).worth == look(agent, observation).worth).all()
+    assert (look(copy, observation).value == look(agent, observation).value).all()
     assert same_bits(copy.state(), agent.state())
 
 
@@ -209,7 +209,7 @@ def test_an_older_run_goes_on_exactly_and_knows_its_worth(kind: str) -> None:
 def test_a_unit_that_is_none_is_not_believed(bad: float) -> None:
     agent = played("ppo")
     agent.load_policy_state({**agent.policy_state(), UNIT: torch.tensor(bad, dtype=torch.float64)})
-    assert np.isnan(look(agent, some_observation(np.random.default_rng(1))).worth).all()
+    assert np.isnan(look(agent, some_observation(np.random.default_rng(1))).value).all()
 
 
 def test_a_unit_of_another_form_is_refused() -> None:
@@ -224,19 +224,19 @@ def test_a_unit_of_another_form_is_refused() -> None:
 def test_an_agent_that_has_seen_nothing_yet_can_be_asked_too(kind: str) -> None:
     seen = look(small_agent(kind), some_observation(np.random.default_rng(1), 1))
     assert np.isfinite(seen.does).all()
-    assert np.isfinite(seen.worth).all()
+    assert np.isfinite(seen.value).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_look_at_rows_of_the_wrong_shape_is_refused(kind: str) -> None:
     with pytest.raises(ValueError, match="observations have shape"):
-        insight_of(small_agent(kind), np.zeros((ROWS, 2), np.float32))
+        output_of(small_agent(kind), np.zeros((ROWS, 2), np.float32))
 
 
 def test_the_discount_is_the_one_it_learns_with() -> None:
     for kind, config in (("ppo", replace(SMALL_PPO, gamma=0.9)), ("dqn", replace(SMALL_DQN, gamma=0.9))):
         agent = small_agent(kind, config=config)
-        assert isinstance(agent, Thinking)
+        assert isinstance(agent, Introspectable)
         assert agent.discount == 0.9
 
 
@@ -245,5 +245,5 @@ def test_an_agent_that_lets_nobody_look_is_left_alone() -> None:
         name = "closed"
 
     observation = np.zeros((1, 3), np.float32)
-    assert insight_of(cast(Agent, Closed()), observation) is None
-    assert insight_of(join([small_agent("ppo"), small_agent("dqn")]), observation) is None
+    assert output_of(cast(Agent, Closed()), observation) is None
+    assert output_of(join([small_agent("ppo"), small_agent("dqn")]), observation) is None

@@ -33,14 +33,14 @@ def play_slices(
     scene: Scene, policies: Mapping[str, DecideAction], seeds: Sequence[int]
 ) -> Generator[None, None, list[EpisodeRecord]]:
     """Do the same a tick at a time."""
-    examiner = Examiner(scene, policies)
+    evaluator = Evaluator(scene, policies)
     try:
-        return (yield from examiner.play(seeds))
+        return (yield from evaluator.play(seeds))
     finally:
-        examiner.close()
+        evaluator.close()
 
 
-class Examiner:
+class Evaluator:
     """Plays the same episodes again whenever it is asked, in worlds that each time start as new ones would.
 
     More episodes than `AT_ONCE` have several worlds, one after the other: to make a world of thousands of arenas takes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import Agent, PolicySpec
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError
-from ecs_rl.runs import Evaluation, Manifest, TrainingRun, join_sections, policy_entries, read_manifest
+from ecs_rl.runs import EvalSettings, Manifest, TrainingRun, join_sections, policy_entries, read_manifest
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
@@ -19,7 +19,7 @@ Surroundings = Callable[[], tuple[Mapping[str, "State"], Mapping[str, Any]]]
 """Returns what lies around the agent and must be saved with it: tensors by section, and facts as JSON values."""
 
 
-class Keeper:
+class Checkpointer:
     """Knows the best score so far and the last step saved; writes through the run, if there is one."""
 
     def __init__(self, agent: Agent) -> None:
@@ -31,7 +31,7 @@ class Keeper:
         self.saved_step = 0
         self.surroundings: Surroundings = lambda: ({}, {})
         self._agent = agent
-        self._evaluation: Evaluation | None = None
+        self._evaluation: EvalSettings | None = None
 
     def attach(self, run: TrainingRun) -> None:
         """Write to this run, and go on from its stored best and last saved step."""
@@ -98,7 +98,7 @@ class Keeper:
     def save_if_best(
         self,
         score: float,
-        evaluation: Evaluation | None,
+        evaluation: EvalSettings | None,
         *,
         policy: State | None,
         newest: bool,

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from ecs_rl.agents.state import check_fits
 from ecs_rl.errors import ActionError, CheckpointError
 from ecs_rl.runs import Manifest, section
-from ecs_rl.snapshots import Sections, restore_world, save_world
+from ecs_rl.training.snapshots import Sections, restore_world, save_world
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
-    from ecs_rl.training import Training
+    from ecs_rl.training.prepare import Training
 
 PARTS = ("now", "snapshot", "actions", "earlier", "earlier_actions")
-EXAM = ("taken_at", "last", "solved_step", "solved_second")
+EVALUATION = ("taken_at", "last", "solved_step", "solved_second")
 
 
 def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, Any]]:
@@ -31,13 +31,13 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
         f"world/{part}": {name: _tensor(array) for name, array in arrays.items()}
         for part, arrays in save_world(training.world).items()
     }
-    exam, journal = training.exam, training.journal
+    evaluation, metrics_schedule = training.evaluation, training.metrics_schedule
     facts = {
-        "exam": {name: getattr(exam, name) for name in EXAM},
+        "exam": {name: getattr(evaluation, name) for name in EVALUATION},
         "left_at": training.left_at,
         "filmed_at": None if training.films is None else training.films.shot_at,
-        "written_at": journal.written_at,
-        "seconds": perf_counter() - journal.began if journal.began else 0.0,
+        "written_at": metrics_schedule.written_at,
+        "seconds": perf_counter() - metrics_schedule.began if metrics_schedule.began else 0.0,
         "seconds_in": training.world.seconds_in,
     }
     return parts, facts
@@ -58,10 +58,11 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
         restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
     except ActionError as error:
         raise CheckpointError(f"the saved actions cannot be taken again: {error}; use another checkpoint") from error
-    for name in EXAM:
-        setattr(training.exam, name, getattr(facts.exam, name))
-    training.journal.written_at, training.journal.examined_at = facts.written_at, training.exam.taken_at
-    training.journal.began = perf_counter() - facts.seconds
+    for name in EVALUATION:
+        setattr(training.evaluation, name, getattr(facts.evaluation, name))
+    schedule = training.metrics_schedule
+    schedule.written_at, schedule.evaluated_at = facts.written_at, training.evaluation.taken_at
+    schedule.began = perf_counter() - facts.seconds
     training.seconds = facts.seconds
     for name, seconds in facts.seconds_in.items():
         if name in training.world.stages:  # clips may be asked for in one life of a run and not in another

@@ -1,0 +1,1 @@
+"""A training put together: prepare, evaluate, save and resume, play back."""
