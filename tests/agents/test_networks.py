@@ -66,7 +66,7 @@ def test_adam_equals_torchs_own_optimiser() -> None:
     random = torch.Generator().manual_seed(3)
     for lr in (1e-2, 5e-3, 1e-3):
         parameters.flat_grad.copy_(torch.randn(len(parameters.flat_grad), generator=random))
-        theirs.flat_grad = parameters.flat_grad.clone()
+        theirs.grad = parameters.flat_grad.clone()
         optimiser.param_groups[0]["lr"] = lr
         adam.step(lr)
         optimiser.step()
