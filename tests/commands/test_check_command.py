@@ -122,3 +122,23 @@ def test_a_reward_that_is_not_finite_is_named_by_its_line(
     told = capsys.readouterr()
     assert f"{scene}, line {line}: the reward 'upright'" in told.err
     assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"), [("lambda: np.abs(pole.angle).mean()", "upright"), ("lambda: pole.angle.max()", "upright")]
+)
+def test_one_number_for_all_arenas_is_noticed(
+    rule: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = changed(tmp_path / "mine.py", '"upright": 1.0', f'"upright": {rule}')
+    assert main([scene, *FEW]) == 2
+    assert f"'{name}' is one number for all arenas" in capsys.readouterr().err
+
+
+def test_the_tick_is_told_with_what_each_stage_reads_and_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lander", *FEW, "--json"]) == 0
+    tick = facts(capsys)["tick"]
+    assert [stage["stage"] for stage in tick if stage["own"]] == ["remember"]
+    (sense,) = (stage for stage in tick if stage["stage"] == "sense")
+    assert "Pose" in sense["reads"]
+    assert sense["writes"] == ["NextObservation"]

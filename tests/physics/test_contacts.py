@@ -10,7 +10,7 @@ from ecs_rl.components import Finished, Observation, Pose
 from ecs_rl.physics import contacts
 from ecs_rl.physics import physics as physics_module
 from ecs_rl.physics.contacts import BodyNumbers
-from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Start, Touching, Y
+from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Start, Touching, Y, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
 
@@ -150,3 +150,22 @@ def test_ids_that_lie_far_apart_or_between_the_steps_are_searched() -> None:
         number_of = BodyNumbers(np.array(ids, dtype=np.int64))
         assert number_of._table is None
         assert number_of(np.array([*ids, 7], dtype=np.int64)).tolist() == [*range(len(ids)), -1]
+
+
+@pytest.mark.parametrize("substeps", [1, 4])
+def test_a_bounce_within_a_tick_is_felt_however_many_substeps_it_has(substeps: int) -> None:
+    def build(arena: Arena) -> None:
+        ball = arena.spawn("ball", Body(elasticity=1.0), Disc(0.2), Start(y=jitter(0.5)))
+        arena.wall((-5.0, -1.0), (5.0, -1.0), elasticity=1.0)
+        arena.agent(sees=[Y(ball), Touching(ball, arena.ground)], does=Levers(p=Push(ball, 0.0)), earns={"y": Y(ball)})
+
+    world = driven(scene_of(build, max_ticks=400, substeps=substeps, dt=0.02), 32, np.zeros((32, 1), np.float32))
+    ball, bounces, felt = role_of(world, "ball"), 0, 0
+    for _ in range(300):
+        before = ball.vy.copy()
+        world.tick()
+        bounced = (before < -0.5) & (ball.vy > 0.5)
+        bounces += int(bounced.sum())
+        felt += int((bounced & world.physics.touch.pairs[:, 0, 1]).sum())
+    assert bounces > 100
+    assert felt == bounces
