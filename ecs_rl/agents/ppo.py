@@ -316,7 +316,8 @@ class PPO:
         self._normaliser.load_state(under("normaliser", state))
         self._adam.load_state(under("adam", state))
         self._rewards.load_state(under("rewards", state))
-        self._loaded_unit = float(state[UNIT])
+        unit = float(state[UNIT])
+        self._loaded_unit = None if math.isnan(unit) else unit  # then that of the rewards is known
         restore_random(self._random, state["random/train"])
         restore_random(self._sample_random, state["random/sample"])
         self._step, self._shuffled = step, {}
