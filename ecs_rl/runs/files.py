@@ -1,4 +1,4 @@
-"""Writing to disk so that a crash leaves the old file or the new one, and a failure is never silent."""
+"""A run's files: written so that a crash leaves the old one or the new one, read without ever waiting for anybody."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
 import msgspec
@@ -23,7 +23,14 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, er
 _RELATIVE = os.open in os.supports_dir_fd
 """Whether the system can work relative to an open directory."""
 
+UNREADABLE = (ValueError, RecursionError)
+"""What decoding hostile JSON may raise."""
+MAX_JSON_BYTES = 4_000_000
+"""metadata.json and config.json have a few thousand bytes."""
+CHUNK_BYTES = 1 << 20
+
 Bytes = bytes | bytearray | memoryview
+Content = TypeVar("Content")
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
@@ -50,15 +57,6 @@ def plain(value: object) -> object:
     raise NotImplementedError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def write_atomically(path: Path, *pieces: Bytes) -> None:
-    """Replace `path` by these bytes in one step, for certain on the disk when this returns."""
-    folder = Folder(path.parent)
-    try:
-        folder.write(path.name, *pieces)
-    finally:
-        folder.close()
-
-
 def json_bytes(value: Any) -> bytes:
     """Return `value` as indented JSON that ends in a new line."""
     return msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2) + b"\n"
@@ -71,15 +69,6 @@ def write_all(descriptor: int, data: Bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def sync_directory(path: Path) -> None:
-    """Bring the names in a directory to the disk, so that a file made or renamed in it is there after a power cut."""
-    if os.name == "nt":  # a directory cannot be opened there, and a rename is durable without it
-        return
-    descriptor = os.open(path, os.O_RDONLY | PLAIN_FLAGS)
-    with closing(descriptor):
-        os.fsync(descriptor)
-
-
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
     """Close the descriptor at the end; an error in the block comes before one in closing."""
@@ -90,6 +79,46 @@ def closing(descriptor: int) -> Iterator[int]:
             os.close(descriptor)
         raise
     os.close(descriptor)
+
+
+@contextmanager
+def opened(path: Path, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield descriptor and size of a plain file of at most `limit` bytes; OSError for anything else, at once."""
+    with closing(os.open(path, os.O_RDONLY | PLAIN_FLAGS)) as descriptor:
+        yield descriptor, plain_size(descriptor, limit)
+
+
+def plain_size(descriptor: int, limit: int | None = None) -> int:
+    """Return the size of an open file; OSError if it is a folder, a pipe or a device, or larger than `limit`."""
+    found = os.fstat(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "Not a plain file")
+    if limit is not None and found.st_size > limit:
+        raise OSError(errno.EFBIG, f"It has {found.st_size:,} bytes, and more than {limit:,} are never read")
+    return found.st_size
+
+
+def chunks(descriptor: int, size: int, start: int = 0) -> Iterator[bytes]:
+    """Yield the bytes from `start` to `size` piece by piece; fewer if the file turns out shorter."""
+    os.lseek(descriptor, start, os.SEEK_SET)
+    while start < size:
+        chunk = os.read(descriptor, min(CHUNK_BYTES, size - start))
+        if not chunk:
+            return
+        start += len(chunk)
+        yield chunk
+
+
+def read_json(path: Path, kind: type[Content], before: str, after: str) -> Content:
+    """Return the content of a small JSON file; CheckpointError with the reason between two texts if it is unusable."""
+    try:
+        with opened(path, MAX_JSON_BYTES) as (descriptor, size):
+            return msgspec.json.decode(b"".join(chunks(descriptor, size)), type=kind)
+    except (OSError, *UNREADABLE) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CheckpointError(f"{before}: {reason}; {after}") from error
 
 
 class Folder:

@@ -11,7 +11,7 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, StorageError, nearest, visible
 from ecs_rl.runs.checkpoint import read_manifest
-from ecs_rl.runs.layout import CHECKPOINTS, START, folders, newest_first, run_directories, runs_in, step_checkpoints
+from ecs_rl.runs.layout import CHECKPOINTS, START, folders, run_directories, runs_in, step_checkpoints
 from ecs_rl.runs.lock import is_free
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, read_metadata
@@ -38,7 +38,7 @@ def find_run(
     runs_dir: str | Path = "runs",
     *,
     needs_checkpoint: bool = True,
-    unfit: Callable[[Path, Manifest], str] | None = None,
+    unfit: Callable[[Path, Manifest], str] = lambda run, manifest: "",
 ) -> FoundRun:
     """Return the newest usable run that is meant: an exact directory, `name/version`, `name`, or any if None.
 
@@ -48,20 +48,25 @@ def find_run(
     name exists, CheckpointError if nothing of it is usable.
     """
     base = _base(run, Path(runs_dir))
-    if _depth(base, Path(runs_dir)) == 3:
-        unfit = None
+    depth = _depth(base, Path(runs_dir))
     skipped: list[str] = []
     fallback: FoundRun | None = None
-    for candidate in _newest_first(base, skipped, Path(runs_dir)):
-        problem = _metadata_problem(candidate)
-        manifest = sound_manifest(candidate) if problem is None else None
-        if manifest is not None:
-            problem = unfit(candidate, manifest) if unfit else ""
+    for candidate in _newest_first(base, depth, skipped):
+        try:
+            read_metadata(candidate)
+        except CheckpointError as error:
+            problem = str(error)
+        else:
+            manifest = sound_manifest(candidate)
+            if manifest is None:
+                problem = f"{candidate}: it has no checkpoint that can be used"
+                if not needs_checkpoint:
+                    fallback = fallback or FoundRun(candidate, list(skipped))
+            else:
+                problem = "" if depth == 3 else unfit(candidate, manifest)
             if not problem:
                 return FoundRun(candidate, skipped)
-        if problem is None and not needs_checkpoint:
-            fallback = fallback or FoundRun(candidate, list(skipped))
-        skipped.append(visible(f"skipped {problem or f'{candidate}: it has no checkpoint that can be used'}"))
+        skipped.append(visible(f"skipped {problem}"))
     if fallback:
         return fallback
     raise CheckpointError(f"no run that can be used in {base}; " + ("; ".join(skipped) or "train one first"))
@@ -72,9 +77,8 @@ def list_runs(runs_dir: str | Path = "runs") -> list[RunEntry]:
 
     The status is `killed` where the metadata says `running` and nobody holds the run's lock.
     """
-    unreadable: dict[Path, str] = {}
-    entries = [_entry(path) for path in run_directories(Path(runs_dir), unreadable)]
-    return entries + [RunEntry(path, None, problem) for path, problem in unreadable.items()]
+    runs, unreadable = run_directories(Path(runs_dir))
+    return [_entry(path) for path in runs] + [RunEntry(path, None, problem) for path, problem in unreadable.items()]
 
 
 def sound_manifest(run: Path) -> Manifest | None:
@@ -83,21 +87,12 @@ def sound_manifest(run: Path) -> Manifest | None:
         steps = step_checkpoints(run)
     except StorageError:
         return None
-    named = [run / CHECKPOINTS / f"{name}.safetensors" for name in ("latest", "best")]
-    candidates = [named[0], *(steps[step] for step in sorted(steps, reverse=True)), named[1]]
-    for path in candidates:
+    latest, best = (run / CHECKPOINTS / f"{name}.safetensors" for name in ("latest", "best"))
+    for path in (latest, *(steps[step] for step in sorted(steps, reverse=True)), best):
         try:
             return read_manifest(path)
         except CheckpointError:
             continue
-    return None
-
-
-def _metadata_problem(run: Path) -> str | None:
-    try:
-        read_metadata(run)
-    except CheckpointError as error:
-        return str(error)
     return None
 
 
@@ -124,24 +119,11 @@ def _base(run: str | Path | None, runs_dir: Path) -> Path:
     raise CommandError(f"there is no run '{run}' in {runs_dir}; {hint}")
 
 
-def _newest_first(base: Path, skipped: list[str], runs_dir: Path) -> Iterator[Path]:
-    depth = _depth(base, runs_dir)
-    if depth == 0:
-        unreadable: dict[Path, str] = {}
-        runs = run_directories(base, unreadable)
-        skipped += [f"skipped {problem}" for problem in unreadable.values()]
-        yield from runs
-    elif depth == 1:
-        for version in newest_first(folders(base)):
-            yield from _runs_or_note(version, skipped)
-    elif depth == 2:
-        yield from _runs_or_note(base, skipped)
-    else:
-        yield base
-
-
 def _depth(base: Path, runs_dir: Path) -> int:
-    """Return 1 for the directory of a name, 2 for a version, 3 for a run; outside `runs_dir` by what it holds."""
+    """Return 0 for the folder of runs, 1 for the directory of a name, 2 for a version, 3 for a run.
+
+    Outside `runs_dir` it goes by what the directory holds.
+    """
     if (base / "metadata.json").is_file():
         return 3
     if base.resolve().is_relative_to(runs_dir.resolve()):
@@ -151,8 +133,16 @@ def _depth(base: Path, runs_dir: Path) -> int:
     return 2 if runs_in(base) else 1
 
 
-def _runs_or_note(version: Path, skipped: list[str]) -> list[Path]:
-    runs = runs_in(version)
-    if not runs:
-        skipped.append(visible(f"skipped {version}: it holds no run"))
-    return runs
+def _newest_first(base: Path, depth: int, skipped: list[str]) -> Iterator[Path]:
+    if depth == 0:
+        runs, unreadable = run_directories(base)
+        skipped += [f"skipped {problem}" for problem in unreadable.values()]
+        yield from runs
+    elif depth < 3:
+        for version in folders(base) if depth == 1 else [base]:
+            runs = runs_in(version)
+            if not runs:
+                skipped.append(visible(f"skipped {version}: it holds no run"))
+            yield from runs
+    else:
+        yield base

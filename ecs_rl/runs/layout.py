@@ -1,35 +1,23 @@
-"""Where things are in the runs folder: names, directories, order."""
+"""Where things are in the runs folder: names, directories, order, and the clips of a run."""
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
 
-from ecs_rl.errors import CommandError, StorageError
-from ecs_rl.runs.files import writing
+from ecs_rl.errors import CheckpointError, CommandError, StorageError
+from ecs_rl.runs.files import Folder, writing
 
 CHECKPOINTS = "checkpoints"
 FILMS = "films"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 START = re.compile(r"[0-9]{8}_[0-9]{6}(_[0-9]+)?")
 """How the directory of one run is called: its start, and a number if others started in the same second."""
-_STEP = re.compile(r"step_([0-9]+)\.safetensors")
-_CLIP = re.compile(r"step_([0-9]+)\.mp4")
-
-
-def check_name(kind: str, name: str) -> str:
-    """Return `name` if it may be a directory's name; CommandError otherwise."""
-    if not NAME.fullmatch(name):
-        raise CommandError(
-            f"the {kind} {name!r} cannot be used: take 1 to 64 letters, digits, '.', '_' or '-', "
-            "the first one a letter or a digit"
-        )
-    return name
 
 
 def new_run_directory(runs_dir: Path, name: str, version: str, started: datetime) -> Path:
@@ -38,12 +26,12 @@ def new_run_directory(runs_dir: Path, name: str, version: str, started: datetime
     Its name sorts after that of every run there is, of any name: a clock that was set back must not make an older run
     the newest. It then goes by the newest start there is, with a number.
     """
-    parent = runs_dir / check_name("name", name) / check_name("version", version)
+    parent = runs_dir / _checked("name", name) / _checked("version", version)
     with writing(parent):
         if not parent.resolve().is_relative_to(runs_dir.resolve()):
             raise CommandError(f"{parent} is a link that leaves {runs_dir}; choose another --name or --version")
         parent.mkdir(parents=True, exist_ok=True)
-        for name_of_run in _starts_after(run_directories(runs_dir), f"{started:%Y%m%d_%H%M%S}"):
+        for name_of_run in _starts_after(run_directories(runs_dir)[0], f"{started:%Y%m%d_%H%M%S}"):
             path = parent / name_of_run
             try:
                 path.mkdir()
@@ -53,95 +41,111 @@ def new_run_directory(runs_dir: Path, name: str, version: str, started: datetime
         try:
             (path / CHECKPOINTS).mkdir()
         except BaseException:
-            undo_run_directory(path)
+            shutil.rmtree(path, ignore_errors=True)
             raise
     return path
 
 
+def _checked(kind: str, name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise CommandError(
+            f"the {kind} {name!r} cannot be used: take 1 to 64 letters, digits, '.', '_' or '-', "
+            "the first one a letter or a digit"
+        )
+    return name
+
+
 def _starts_after(runs: Iterable[Path], stamp: str) -> Iterator[str]:
     """Yield names for a run that began now, the best one first: the stamp, or the newest one there is with a number."""
-    newest, number = max((_start(run.name) for run in runs), default=("", 0))
+    newest, number = max(((run.name[:15], int(run.name[16:] or 1)) for run in runs), default=("", 0))
     if newest < stamp:
         yield stamp
         newest, number = stamp, 1
     yield from (f"{newest}_{n}" for n in count(number + 1))
 
 
-def _start(name: str) -> tuple[str, int]:
-    """Return the stamp in the name of a run's directory and its number, 1 where there is none."""
-    stamp, number = name[:15], name[16:]
-    return stamp, int(number or 1)
+def run_directories(runs_dir: Path) -> tuple[list[Path], dict[Path, str]]:
+    """Return every directory below the runs folder that is called like a run, newest first, and what is unreadable.
 
-
-def run_directories(runs_dir: Path, unreadable: dict[Path, str] | None = None) -> list[Path]:
-    """Return every directory below the runs folder that is called like a run, newest first.
-
-    What may not be looked into holds none; what is wrong with it is put into `unreadable`.
+    What may not be looked into holds no run; it is returned with what is wrong with it.
     """
-    found, problems = [], {} if unreadable is None else unreadable
-    for name in folders(runs_dir):
-        for version in _folders_or_note(name, problems):
-            found += [run for run in _folders_or_note(version, problems) if START.fullmatch(run.name)]
-    return sorted(found, key=lambda run: (natural(run.name), natural(run.parent.name), run), reverse=True)
-
-
-def _folders_or_note(folder: Path, problems: dict[Path, str]) -> list[Path]:
-    try:
-        return folders(folder)
-    except StorageError as error:
-        problems[folder] = str(error)
-        return []
+    found, unreadable = folders(runs_dir), dict[Path, str]()
+    for _ in ("names", "versions"):
+        above, found = found, []
+        for folder in above:
+            try:
+                found += folders(folder)
+            except StorageError as error:
+                unreadable[folder] = str(error)
+    runs = [run for run in found if START.fullmatch(run.name)]
+    return sorted(runs, key=lambda run: (natural(run.name), natural(run.parent.name), run), reverse=True), unreadable
 
 
 def runs_in(version: Path) -> list[Path]:
     """Return the directories of a version that are called like a run, newest first."""
-    return newest_first(path for path in folders(version) if START.fullmatch(path.name))
+    return [path for path in folders(version) if START.fullmatch(path.name)]
 
 
 def folders(folder: Path) -> list[Path]:
-    """Return the directories in a folder, nothing if there is no such folder."""
-    with _looking_into(folder):
-        return [path for path in subpaths(folder) if path.is_dir()]
-
-
-def newest_first(paths: Iterable[Path]) -> list[Path]:
-    """Return paths of one folder sorted by their names, the last name first, numbers by their value."""
-    return sorted(paths, key=lambda path: natural(path.name), reverse=True)
-
-
-def undo_run_directory(path: Path) -> None:
-    """Take a directory away that `new_run_directory` made a moment ago, as far as the disk lets it."""
-    shutil.rmtree(path, ignore_errors=True)
-
-
-def step_checkpoints(run: Path) -> dict[int, Path]:
-    """Return the periodic checkpoints of a run by step."""
-    found = ((_STEP.fullmatch(path.name), path) for path in subpaths(run / CHECKPOINTS))
-    return {int(match[1]): path for match, path in found if match}
-
-
-def clips(run: Path) -> dict[int, Path]:
-    """Return the clips of a run's policy by step."""
-    found = ((_CLIP.fullmatch(path.name), path) for path in subpaths(run / FILMS))
-    return {int(match[1]): path for match, path in sorted(found, key=lambda each: each[1]) if match}
-
-
-def subpaths(folder: Path) -> list[Path]:
-    """Return what is in a folder, nothing if there is no such folder."""
-    with _looking_into(folder):
-        return list(folder.iterdir()) if folder.is_dir() else []
-
-
-@contextmanager
-def _looking_into(folder: Path) -> Iterator[None]:
-    """Turn any OSError in the block into a StorageError that names the folder."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(f"cannot look into {folder}: {error.strerror}; check its permissions") from error
+    """Return the directories in a folder, the last name first, numbers by their value; nothing if there is none."""
+    return sorted(_content(folder, Path.is_dir), key=lambda path: natural(path.name), reverse=True)
 
 
 def natural(name: str) -> tuple[list[str | int], str]:
     """Return a sort key that puts v10 after v9; the name itself settles v1 and v01."""
     # Every second part is digits: `isdigit` would take a superscript for a number, too.
     return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"([0-9]+)", name))], name
+
+
+def step_checkpoints(run: Path) -> dict[int, Path]:
+    """Return the periodic checkpoints of a run by step."""
+    return _by_step(run / CHECKPOINTS, "safetensors")
+
+
+def clips(run: Path) -> dict[int, Path]:
+    """Return the clips of a run's policy by step."""
+    return _by_step(run / FILMS, "mp4")
+
+
+def films_folder(run: Path) -> Path:
+    """Return the folder of a run's films, made if need be; CheckpointError if it is a link that leaves the run."""
+    folder = run / FILMS
+    if folder.resolve() != run.resolve() / FILMS:
+        raise CheckpointError(f"{folder} is a link that leaves the run; make it a plain directory")
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+    return folder
+
+
+def cut_clips(run: Path, step: int) -> None:
+    """Delete the clips past a step, and what a killed writer left: they are of a future that does not come."""
+    if not (run / FILMS).is_dir():
+        return
+    folder = Folder(films_folder(run))
+    folder.remove_leftovers()
+    for shot_at, path in clips(run).items():
+        if shot_at > step:
+            folder.unlink(path.name)
+    folder.close()
+
+
+def chosen_clips(run: Path, milestones: Sequence[int]) -> list[Path]:
+    """Return the first clip at or past each milestone, and the last one of all."""
+    there = clips(run)
+    steps = sorted(there)
+    chosen = set(steps[-1:])
+    for start, end in zip(milestones, [*milestones[1:], math.inf], strict=True):
+        chosen.update([step for step in steps if start <= step < end][:1])
+    return [there[step] for step in sorted(chosen)]
+
+
+def _by_step(folder: Path, ending: str) -> dict[int, Path]:
+    found = ((re.fullmatch(rf"step_([0-9]+)\.{ending}", path.name), path) for path in sorted(_content(folder)))
+    return {int(match[1]): path for match, path in found if match}
+
+
+def _content(folder: Path, wanted: Callable[[Path], bool] = lambda path: True) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if wanted(path)] if folder.is_dir() else []
+    except OSError as error:
+        raise StorageError(f"cannot look into {folder}: {error.strerror}; check its permissions") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -145,8 +144,3 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def source_sha256(self) -> str:
         """The SHA-256 of the scene that was trained, '' if unknown; older checkpoints may have it in `resume`."""
         return self.scene_sha256 or str(self.resume.get("scene_sha256", ""))
-
-
-def policy_entries(specs: Iterable[PolicySpec]) -> tuple[PolicyEntry, ...]:
-    """Return the entries for a manifest."""
-    return tuple(PolicyEntry.of(spec) for spec in specs)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,16 +15,14 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, StorageError
 from ecs_rl.runs.board import Board
-from ecs_rl.runs.checkpoint import read_manifest, sealed_pieces
-from ecs_rl.runs.files import Folder, json_bytes, plain, sync_directory, writing
-from ecs_rl.runs.find import find_run
-from ecs_rl.runs.header import UNREADABLE
-from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints, undo_run_directory
+from ecs_rl.runs.checkpoint import sealed_pieces
+from ecs_rl.runs.files import Folder, json_bytes, plain, read_json, writing
+from ecs_rl.runs.find import find_run, sound_manifest
+from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints
 from ecs_rl.runs.lock import RunLock
+from ecs_rl.runs.logs import EvalEpisode, JsonLines, Status, TrainEpisode, metrics_row
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, iso, now, read_metadata, versions_here
-from ecs_rl.runs.reading import read_small
-from ecs_rl.runs.rows import EvalEpisode, JsonLines, Status, TrainEpisode, metrics_row
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
@@ -42,17 +41,21 @@ class TrainingRun:
 
     def __init__(self, path: Path, metadata: Metadata, lock: RunLock) -> None:
         self.path = path
-        self._metadata = metadata
+        self.metadata = metadata
+        """The content of metadata.json as last written."""
+        self.config: dict[str, Any] = {}
+        """The content of config.json as last written, empty if there is none."""
         self._lock = lock
         self._folder = lock.folder
         self._checkpoints = Folder(path / CHECKPOINTS, lock.folder)
-        self._config: dict[str, Any] = {}
         self._problem: EcsRlError | None = None
         self._saved_step: int | None = None
         self._board: Board | None = None
-        self._train = JsonLines(path / "train_episodes.jsonl")
-        self._eval = JsonLines(path / "eval_episodes.jsonl")
-        self._metrics = JsonLines(path / "metrics.jsonl")
+        self._train, self._eval, self._metrics = self._rows = (
+            JsonLines(path / "train_episodes.jsonl"),
+            JsonLines(path / "eval_episodes.jsonl"),
+            JsonLines(path / "metrics.jsonl"),
+        )
 
     @classmethod
     def create(
@@ -87,12 +90,12 @@ class TrainingRun:
             opened = cls(path, metadata, lock)
             lock.folder.write("metadata.json", json_bytes(metadata))
             for folder in (path.parent, path.parent.parent, Path(runs_dir)):
-                with writing(folder):
-                    sync_directory(folder)
+                with writing(folder), closing(Folder(folder)) as above:
+                    above.sync()
         except BaseException:
             if lock is not None:
                 lock.release()
-            undo_run_directory(path)
+            shutil.rmtree(path, ignore_errors=True)
             raise
         return opened
 
@@ -111,7 +114,7 @@ class TrainingRun:
             opened = cls(found.path, read_metadata(found.path), lock)
             for folder in (opened._folder, opened._checkpoints):
                 folder.remove_leftovers()
-            opened._config = settings_of(found.path)
+            opened.config = settings_of(found.path)
             opened.update_metadata(status="running")
         except BaseException:
             lock.release()
@@ -123,31 +126,21 @@ class TrainingRun:
         """What the disk refused first, or who took the run away; None as long as all is well."""
         return self._problem or next((log.problem for log in self._logs if log.problem), None)
 
-    @property
-    def metadata(self) -> Metadata:
-        """The content of metadata.json as last written."""
-        return self._metadata
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The content of config.json as last written, empty if there is none."""
-        return self._config
-
     def write_config(self, config: Any) -> None:
         """Replace config.json by every resolved setting: a mapping, or a (nested) dataclass."""
         settings = msgspec.json.decode(msgspec.json.encode(config, enc_hook=plain), type=dict[str, Any])
         with self._writing():
             self._folder.write("config.json", json_bytes(settings))
-        self._config = settings
+        self.config = settings
 
     def update_metadata(self, **changes: Any) -> None:
         """Flush the logs, then replace metadata.json with these fields changed and the time renewed."""
-        changed = msgspec.structs.replace(self._metadata, **changes, last_updated=iso(now()))
+        changed = msgspec.structs.replace(self.metadata, **changes, last_updated=iso(now()))
         self.flush()
         with self._writing():
             # If a power cut brings the one before back, nothing is lost: a checkpoint knows its own numbers.
             self._folder.write("metadata.json", json_bytes(changed), sync=False)
-        self._metadata = changed
+        self.metadata = changed
 
     def checkpoint_path(self, which: int | Literal["best", "latest"]) -> Path:
         """Return where the checkpoint of a step, the best or the latest is, whether or not it exists."""
@@ -212,21 +205,12 @@ class TrainingRun:
         self._saved_step = manifest.step
         return path
 
-    def save_best(self, tensors: State, manifest: Manifest) -> Path:
-        """Write `best`; whether it is better is the caller's to know."""
-        return self._save_alone("best", tensors, manifest)
-
-    def save_latest(self, tensors: State, manifest: Manifest) -> Path:
-        """Write `latest` alone: a policy that is no step of the run, such as what a training that diverged leaves."""
-        return self._save_alone("latest", tensors, manifest)
-
-    def _save_alone(self, which: Literal["best", "latest"], tensors: State, manifest: Manifest) -> Path:
+    def save_policy(self, which: Literal["best", "latest"], tensors: State, manifest: Manifest) -> None:
+        """Write `best`, or `latest` for a policy that is no step of the run: what a training that diverged leaves."""
         pieces = sealed_pieces(tensors, manifest)
-        path = self.checkpoint_path(which)
         self.flush()
         with self._writing():
-            self._checkpoints.write(path.name, *pieces)
-        return path
+            self._checkpoints.write(self.checkpoint_path(which).name, *pieces)
 
     def prune_checkpoints(self, keep: int) -> list[Path]:
         """Delete all but the newest `keep` step checkpoints and return what went; best and latest always stay.
@@ -248,7 +232,7 @@ class TrainingRun:
         self, total_steps: int, total_reward: float, length: int, status: Status, extras: Mapping[str, float]
     ) -> None:
         """Add one training episode to train_episodes.jsonl."""
-        self._train.append(TrainEpisode(total_steps, total_reward, length, status, extras))
+        self._train.extend([TrainEpisode(total_steps, total_reward, length, status, extras)])
 
     def log_train_episodes(self, rows: Sequence[TrainEpisode]) -> None:
         """Add many training episodes in one go: the cheap way when thousands end each second."""
@@ -266,14 +250,13 @@ class TrainingRun:
         seed: int | None = None,
     ) -> None:
         """Add one evaluation episode to eval_episodes.jsonl."""
-        self._eval.append(
-            EvalEpisode(total_steps, total_reward, length, status, extras, total_steps_at_eval, seed),
-        )
+        row = EvalEpisode(total_steps, total_reward, length, status, extras, total_steps_at_eval, seed)
+        self._eval.extend([row])
 
     def log_metrics(self, total_steps: int, seconds: float, metrics: Mapping[str, float]) -> None:
         """Add one line to metrics.jsonl; keys start with rollout/, eval/, train/, time/ or env/."""
         row = metrics_row(total_steps, seconds, metrics)
-        self._metrics.append(row)
+        self._metrics.extend([row])
         if self._board is not None:
             self._board.write(row)
 
@@ -301,11 +284,11 @@ class TrainingRun:
 
     def abandon(self, status: str) -> None:
         """Close after a `problem`: say so in metadata.json if the disk still takes that much, and raise nothing."""
-        told = msgspec.structs.replace(self._metadata, status=status, last_updated=iso(now()))
+        told = msgspec.structs.replace(self.metadata, status=status, last_updated=iso(now()))
         with suppress(StorageError, CheckpointError):  # the problem was told already
             self._lock.check()
             self._folder.write("metadata.json", json_bytes(told))
-            self._metadata = told
+            self.metadata = told
         with suppress(StorageError):
             self.close()
 
@@ -321,10 +304,6 @@ class TrainingRun:
         self._lock.release()
         if problem is not None and told is None:
             raise problem
-
-    @property
-    def _rows(self) -> tuple[JsonLines, ...]:
-        return self._train, self._eval, self._metrics
 
     @property
     def _logs(self) -> tuple[JsonLines | Board, ...]:
@@ -351,21 +330,7 @@ def settings_of(run: Path) -> dict[str, Any]:
     """Return the settings of a run: its config.json, or if that is missing what its newest checkpoint carries."""
     path = run / "config.json"
     if os.path.lexists(path):
-        return read_config(path)
-    steps = step_checkpoints(run)
-    for checkpoint in (*(steps[step] for step in sorted(steps, reverse=True)), *sorted((run / CHECKPOINTS).glob("*"))):
-        with suppress(CheckpointError):  # the next one carries the same
-            return read_manifest(checkpoint).config
-    return {}
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the settings in a config.json, none if there is no such file."""
-    try:
-        return msgspec.json.decode(read_small(path), type=dict[str, Any])
-    except FileNotFoundError:
-        return {}
-    except (OSError, *UNREADABLE) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
         remedy = "restore it, or delete it, for each checkpoint carries it"
-        raise CheckpointError(f"cannot read {path}: {reason}; {remedy}") from error
+        return read_json(path, dict[str, Any], f"cannot read {path}", remedy)
+    manifest = sound_manifest(run)
+    return manifest.config if manifest else {}

@@ -1,21 +1,54 @@
-"""A file that is only ever appended to, through a buffer, and that never keeps half of what was given to it."""
+"""A run's logs: their rows, the keys exactly as in the contract, and files that never keep half of a row."""
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
 
 from ecs_rl.errors import CheckpointError, StorageError
-from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, storage_error, write_all, writing
-from ecs_rl.runs.reading import plain_size
+from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, plain, plain_size, storage_error, write_all, writing
+
+Status = Literal["Terminated", "Truncated"]
 
 BUFFER_BYTES = 1 << 16
+MAX_ROW_BYTES = 64_000_000
+"""How far back the end of a row is looked for in a damaged log."""
+METRIC_GROUPS = ("rollout/", "eval/", "train/", "time/", "env/")
+
+
+class TrainEpisode(msgspec.Struct, frozen=True, gc=False):
+    """One line of train_episodes.jsonl; a number that is not finite is written as null."""
+
+    total_steps: int
+    total_reward: float
+    length: int
+    status: Status
+    extras: Mapping[str, float]
+
+
+class EvalEpisode(TrainEpisode, frozen=True, gc=False):
+    """One line of eval_episodes.jsonl."""
+
+    total_steps_at_eval: int
+    seed: int | None
+
+
+def metrics_row(total_steps: int, seconds: float, metrics: Mapping[str, float]) -> dict[str, Any]:
+    """Return one line of metrics.jsonl; every key must belong to a group of the contract."""
+    for key in metrics:
+        if not key.startswith(METRIC_GROUPS):
+            raise ValueError(f"metric '{key}' belongs to no group: its name must start with {', '.join(METRIC_GROUPS)}")
+    return {"total_steps": total_steps, "seconds": seconds, **metrics}
 
 
 class Appended:
-    """An open file that grows. After a failed write nothing more is written: what would follow has a gap before it."""
+    """A file that grows, through a buffer. After a failed write nothing more is written: it would follow a gap."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -43,20 +76,12 @@ class Appended:
         self._check()
         self._drain()
         if sync and self._synced != self._length:
-            self._attempt_sync()
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                self._fail(error)
+            self._synced = self._length
         return self._length
-
-    def cut(self, length: int) -> None:
-        """Forget everything after so many bytes; a file that is shorter has lost something, which is refused."""
-        there = self.flush()
-        if not 0 <= length <= there:
-            raise CheckpointError(
-                f"{self.path} has {there} bytes and the checkpoint counts {length}: rows are missing; "
-                "restore the file from a copy, or start a new run from the policy with --init-from"
-            )
-        with writing(self.path):
-            os.ftruncate(self._file.fileno(), length)
-        self._length, self._synced = length, -1
 
     def close(self, *, drop: bool = False) -> None:
         """Flush, or `drop` what waits, and close; a second call does nothing, and after a failure it adds no other."""
@@ -90,24 +115,15 @@ class Appended:
 
     def _refuse_others(self, size: int) -> None:
         """Write nothing more into a file that somebody else changed: no checkpoint could say where its rows end."""
-        self._waiting = bytearray()
         self.problem = StorageError(
             f"cannot write {self.path}: another program changed it, it has {size} bytes instead of {self._length}; "
             "see that nobody else writes the run, and go on from its newest checkpoint with --resume"
         )
         raise self.problem
 
-    def _attempt_sync(self) -> None:
-        try:
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            self._fail(error)
-        self._synced = self._length
-
     def _fail(self, error: OSError) -> None:
         with suppress(OSError):  # a torn end that cannot be removed now is removed when the run is opened again
             os.ftruncate(self._file.fileno(), self._length)
-        self._waiting = bytearray()
         self.problem = storage_error(self.path, error)
         raise self.problem from error
 
@@ -118,6 +134,56 @@ class Appended:
             if self.problem is None:
                 self.problem = storage_error(self.path, error)
                 raise self.problem from error
+
+
+class JsonLines(Appended):
+    """A file of JSON lines, every one of them whole."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._encoder = msgspec.json.Encoder(enc_hook=plain)
+        try:
+            # A killed process can leave the beginning of a row, and the next row would be glued to it.
+            self.cut(self._row_end(self._length))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def extend(self, rows: Sequence[object]) -> None:
+        """Add rows."""
+        self.put(self._encoder.encode_lines(rows))
+
+    def require_row_end(self, length: int) -> None:
+        """Refuse a length at which no row ends: cut there, the log would have lost something."""
+        if self._row_end(min(length, self.flush())) != length:
+            raise CheckpointError(
+                f"{self.path} has no row that ends at byte {length}, where the checkpoint saw one: rows are missing; "
+                "restore the file from a copy, or start a new run from the policy with --init-from"
+            )
+
+    def cut(self, length: int) -> None:
+        """Forget everything after so many bytes, at which a row must end."""
+        self.flush()
+        with writing(self.path):
+            os.ftruncate(self._file.fileno(), length)
+        self._length, self._synced = length, -1
+
+    def _row_end(self, size: int) -> int:
+        """Return where the last whole row within the first `size` bytes ends."""
+        first = max(0, size - MAX_ROW_BYTES)
+        while size > first:
+            start = max(first, size - BUFFER_BYTES)
+            with writing(self.path):
+                os.lseek(self._file.fileno(), start, os.SEEK_SET)
+                end = os.read(self._file.fileno(), size - start).rfind(b"\n")
+            if end >= 0:
+                return start + end + 1
+            size = start
+        if first:
+            raise CheckpointError(
+                f"{self.path} does not end in rows of JSON: restore it from a copy, or delete the run"
+            )
+        return 0
 
 
 def _open(path: str, flags: int) -> int:
