@@ -140,7 +140,7 @@ class Folder:
                 flags = os.O_RDONLY | os.O_DIRECTORY | PLAIN_FLAGS | (NO_LINKS if inside is not None else 0)
                 self.descriptor = os.open(path if at is None else path.name, flags, dir_fd=at)
             self._close = finalize(self, _close, self.descriptor)  # a forgotten one is closed, too
-            self._identity = _identity(os.stat(path if self.descriptor is None else self.descriptor))
+            self._found = os.stat(path if self.descriptor is None else self.descriptor)
 
     def close(self) -> None:
         """Give the directory back; a second call does nothing, and nothing can be done in it any more."""
@@ -153,7 +153,7 @@ class Folder:
             now = os.stat(self.path) if self._inside is None else self._inside.stat(self.path.name)
         except OSError:
             now = None
-        if now is None or _identity(now) != self._identity:
+        if now is None or not os.path.samestat(now, self._found):
             raise StorageError(
                 f"cannot write {self.path}: the directory was moved, replaced or deleted while it was written; "
                 "nothing more is written; put it back, and go on from its newest checkpoint with --resume"
@@ -193,20 +193,20 @@ class Folder:
             if sync:
                 self.sync()
 
-    def link(self, source: str, name: str) -> bool:
-        """Make `name` a second name of a file in one step; False, and nothing done, where there are no hard links."""
+    def link(self, source: str, name: str) -> None:
+        """Make `name` a second name of a file in one step, or a copy of it where there are no hard links."""
         with writing(self.path / name), self._temporary(name) as temporary:
             self._clear(temporary)
             try:
                 at = self.descriptor
                 os.link(self._at(source), self._at(temporary), src_dir_fd=at, dst_dir_fd=at)
             except OSError as error:
-                if error.errno in _NO_HARD_LINKS:
-                    return False
-                raise
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                self.write(name, (self.path / source).read_bytes())
+                return
             self._replace(temporary, name)
             self._clear(temporary)  # renaming one name of a file to another name of the same file does nothing at all
-        return True
 
     def unlink(self, name: str) -> None:
         """Delete a file, if it is there."""
@@ -244,10 +244,6 @@ class Folder:
             with suppress(OSError):  # the first error is the one to tell
                 self._clear(temporary)
             raise
-
-
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
 
 
 def _close(descriptor: int | None) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,21 +66,18 @@ class Appended:
 
     def put(self, data: bytes) -> None:
         """Add these bytes; they reach the system with the next flush, or when enough have come together."""
-        self._check()
-        self._waiting += data
-        if len(self._waiting) > BUFFER_BYTES:
-            self._drain()
+        with self._noting_failure():
+            self._waiting += data
+            if len(self._waiting) > BUFFER_BYTES:
+                self._drain()
 
     def flush(self, *, sync: bool = False) -> int:
         """Hand all bytes to the operating system, with `sync` to the disk; return the length of the file."""
-        self._check()
-        self._drain()
-        if sync and self._synced != self._length:
-            try:
+        with self._noting_failure():
+            self._drain()
+            if sync and self._synced != self._length:
                 os.fsync(self._file.fileno())
-            except OSError as error:
-                self._fail(error)
-            self._synced = self._length
+                self._synced = self._length
         return self._length
 
     def close(self, *, drop: bool = False) -> None:
@@ -91,49 +88,45 @@ class Appended:
             if self.problem is None and not drop:
                 self.flush()
         finally:
-            self._close_file()
+            try:
+                self._file.close()
+            except OSError as error:
+                if self.problem is None:
+                    self.problem = storage_error(self.path, error)
+                    raise self.problem from error
 
-    def _check(self) -> None:
+    def _drain(self) -> None:
+        now = os.fstat(self._file.fileno())
+        if now.st_nlink == 0:  # writing would succeed, and nobody could read it
+            raise FileNotFoundError(errno.ENOENT, "The file was deleted while it was written")
+        if now.st_size != self._length:  # no checkpoint could say where its rows end
+            raise StorageError(
+                f"cannot write {self.path}: another program changed it, "
+                f"it has {now.st_size} bytes instead of {self._length}; "
+                "see that nobody else writes the run, and go on from its newest checkpoint with --resume"
+            )
+        if self._waiting:
+            write_all(self._file.fileno(), self._waiting)
+            self._length += len(self._waiting)
+            self._waiting = bytearray()
+
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """Raise the first failure again if there was one; what fails in the block is the first otherwise."""
         if self.problem is not None:
             raise self.problem
         if self._file.closed:
             raise ValueError(f"{self.path} is closed: nothing can be written to it")
-
-    def _drain(self) -> None:
         try:
-            now = os.fstat(self._file.fileno())
-            if now.st_nlink == 0:  # writing would succeed, and nobody could read it
-                raise FileNotFoundError(errno.ENOENT, "The file was deleted while it was written")
-            if now.st_size != self._length:
-                self._refuse_others(now.st_size)
-            if self._waiting:
-                write_all(self._file.fileno(), self._waiting)
+            yield
+        except StorageError as problem:
+            self.problem = problem
+            raise
         except OSError as error:
-            self._fail(error)
-        self._length += len(self._waiting)
-        self._waiting = bytearray()
-
-    def _refuse_others(self, size: int) -> None:
-        """Write nothing more into a file that somebody else changed: no checkpoint could say where its rows end."""
-        self.problem = StorageError(
-            f"cannot write {self.path}: another program changed it, it has {size} bytes instead of {self._length}; "
-            "see that nobody else writes the run, and go on from its newest checkpoint with --resume"
-        )
-        raise self.problem
-
-    def _fail(self, error: OSError) -> None:
-        with suppress(OSError):  # a torn end that cannot be removed now is removed when the run is opened again
-            os.ftruncate(self._file.fileno(), self._length)
-        self.problem = storage_error(self.path, error)
-        raise self.problem from error
-
-    def _close_file(self) -> None:
-        try:
-            self._file.close()
-        except OSError as error:
-            if self.problem is None:
-                self.problem = storage_error(self.path, error)
-                raise self.problem from error
+            with suppress(OSError):  # a torn end that cannot be removed now is removed when the run is opened again
+                os.ftruncate(self._file.fileno(), self._length)
+            self.problem = storage_error(self.path, error)
+            raise self.problem from error
 
 
 class JsonLines(Appended):

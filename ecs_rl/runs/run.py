@@ -27,6 +27,7 @@ from ecs_rl.runs.metadata import Metadata, iso, now, read_metadata, versions_her
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
 
+ENDING = ".safetensors"
 EARLIER_BEST = "best.earlier"
 """The `best` from before the last evaluation of a run that came to its end; a resume brings it back."""
 
@@ -147,7 +148,7 @@ class TrainingRun:
         stem = which if isinstance(which, str) else f"step_{which}"
         if not re.fullmatch(r"best|latest|step_[0-9]+", stem):
             raise CommandError(f"there is no checkpoint '{which}'; use best, latest or a step")
-        return self.path / CHECKPOINTS / f"{stem}.safetensors"
+        return self.path / CHECKPOINTS / f"{stem}{ENDING}"
 
     def latest_checkpoint(self) -> Path | None:
         """Return the newest checkpoint there is, or None."""
@@ -169,37 +170,31 @@ class TrainingRun:
 
     def set_best_aside(self) -> None:
         """Keep the present `best`, which is about to be replaced, for whoever goes on from the last checkpoint."""
-        best, aside = self.best_checkpoint(), self.path / CHECKPOINTS / EARLIER_BEST
-        with self._writing(), writing(aside):
-            if best is None:
-                self._checkpoints.unlink(aside.name)
-            else:
-                self._link(best, aside)
+        with self._writing():
+            self._copy(f"best{ENDING}", EARLIER_BEST)
 
     def bring_best_back(self) -> None:
         """Undo `set_best_aside` and the `best` that followed it: without an earlier one there is none."""
-        best, aside = self.checkpoint_path("best"), self.best_set_aside()
-        with self._writing(), writing(best):
-            if aside is None:
-                self._checkpoints.unlink(best.name)
-            else:
-                self._link(aside, best)
-                self._checkpoints.unlink(aside.name)
+        with self._writing(), writing(self.checkpoint_path("best")):
+            self._copy(EARLIER_BEST, f"best{ENDING}")
+            self._checkpoints.unlink(EARLIER_BEST)
             self._checkpoints.sync()
 
-    def _link(self, source: Path, path: Path) -> None:
-        """Make one checkpoint file a second name of another, or a copy where there are no hard links."""
-        if not self._checkpoints.link(source.name, path.name):
-            self._checkpoints.write(path.name, source.read_bytes())
+    def _copy(self, source: str, name: str) -> None:
+        """Make one checkpoint file the same as another, or delete it where that other is not there."""
+        if (self.path / CHECKPOINTS / source).is_file():
+            self._checkpoints.link(source, name)
+        else:
+            self._checkpoints.unlink(name)
 
     def save_checkpoint(self, tensors: State, manifest: Manifest) -> Path:
         """Write `step_<N>` and make `latest` its second name, both for certain on the disk when this returns."""
         pieces = sealed_pieces(tensors, manifest)
-        path, latest = self.checkpoint_path(manifest.step), self.checkpoint_path("latest")
+        path = self.checkpoint_path(manifest.step)
         self.flush(sync=True)
         with self._writing():
             self._checkpoints.write(path.name, *pieces, sync=False)
-            self._link(path, latest)
+            self._checkpoints.link(path.name, f"latest{ENDING}")
             with writing(path):
                 self._checkpoints.sync()
         self._saved_step = manifest.step

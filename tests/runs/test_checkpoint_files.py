@@ -257,16 +257,17 @@ def test_latest_is_a_second_name_of_the_newest_step_and_stays_when_that_is_prune
 def test_the_same_step_saved_again_leaves_nothing_beside(tmp_path: Path) -> None:
     run = TrainingRun.create("cart", runs_dir=tmp_path)
     save_at(run, 1)
-    assert Folder(run.path / "checkpoints").link("step_1.safetensors", "latest.safetensors")
+    Folder(run.path / "checkpoints").link("step_1.safetensors", "latest.safetensors")
     save_at(run, 1)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step_1.safetensors", "latest.safetensors"}
 
 
-def test_without_hard_links_latest_is_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+def no_hard_links(*_: object, **__: object) -> None:
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
-    monkeypatch.setattr(os, "link", refuse)
+
+def test_without_hard_links_latest_is_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", no_hard_links)
     run = TrainingRun.create("cart", runs_dir=tmp_path)
     for step in (1, 2):
         save_at(run, step)
@@ -284,7 +285,7 @@ def test_a_killed_writers_second_name_of_a_checkpoint_does_not_cost_that_checkpo
     old = run.checkpoint_path(1)
     os.link(old, old.with_name(".latest.safetensors.tmp"))
     os.link(old, old.with_name(".step_2.safetensors.tmp"))
-    monkeypatch.setattr(Folder, "link", lambda *_: False)
+    monkeypatch.setattr(os, "link", no_hard_links)
     save_at(run, 2)
     assert [read_manifest(run.checkpoint_path(step)).step for step in (1, 2)] == [1, 2]
     assert not list((run.path / "checkpoints").glob(".*"))

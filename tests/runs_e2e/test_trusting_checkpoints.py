@@ -43,6 +43,7 @@ def scene(run: Path) -> Path:
 def rewritten(checkpoint: Path, **changes: Any) -> Path:
     """Seal a checkpoint anew with other words in its manifest, as anybody can."""
     manifest, tensors = read_checkpoint(checkpoint)
+    checkpoint.unlink()  # it may be a second name of another one
     checkpoint.write_bytes(b"".join(sealed_pieces(tensors, msgspec.structs.replace(manifest, **changes))))
     return checkpoint
 
