@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple
 
 import msgspec
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import UNREADABLE, Bytes, chunks, opened, plain
+from ecs_rl.runs.files import UNREADABLE, Bytes, opened, plain
 from ecs_rl.runs.manifest import SCHEMA, UNSEALED, Manifest
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_HEADER_BYTES = 16_000_000
 MAX_FILE_BYTES = 1 << 34
 """16 GiB: a replay buffer of a million steps takes one or two."""
+CHUNK_BYTES = 1 << 20
 _REMEDY = "use another checkpoint of the run, or restore this file from a copy"
 _START = b'{"__metadata__":'
 # As it stands in the file: JSON within a JSON string. Anything else was not written by `sealed_pieces`.
@@ -97,10 +98,11 @@ def read_checkpoint(path: Path) -> tuple[Manifest, State]:
     from safetensors import SafetensorError
     from safetensors.torch import load
 
-    with _refusing(path), opened(path, MAX_FILE_BYTES) as (descriptor, size):
+    with _refusing(path), opened(path, MAX_FILE_BYTES) as (file, size):
         # First without keeping anything: only a file that is whole may take memory.
-        manifest, seal = _verified(descriptor, size)
-        data = b"".join(chunks(descriptor, size))
+        manifest, seal = _verified(file, size)
+        file.seek(0)
+        data = file.read(size)
         if _digest(seal, data) != seal.sha256:
             raise _Damage("its content changed while it was read")
         try:
@@ -111,8 +113,8 @@ def read_checkpoint(path: Path) -> tuple[Manifest, State]:
 
 def read_manifest(path: Path) -> Manifest:
     """Return the manifest of a checkpoint, verified like `read_checkpoint` but without loading torch or the tensors."""
-    with _refusing(path), opened(path, MAX_FILE_BYTES) as (descriptor, size):
-        return _verified(descriptor, size)[0]
+    with _refusing(path), opened(path, MAX_FILE_BYTES) as (file, size):
+        return _verified(file, size)[0]
 
 
 @contextmanager
@@ -128,13 +130,13 @@ def _refusing(path: Path) -> Iterator[None]:
         raise CheckpointError(f"checkpoint {path} is damaged: {damage}; {_REMEDY}") from damage
 
 
-def _verified(descriptor: int, size: int) -> tuple[Manifest, _Seal]:
-    head_size = _head_size(b"".join(chunks(descriptor, min(8, size))), size)
-    head = b"".join(chunks(descriptor, head_size))
+def _verified(file: BinaryIO, size: int) -> tuple[Manifest, _Seal]:
+    head = file.read(8)
+    head += file.read(_head_size(head, size) - 8)
     seal = _find_seal(head)
-    if _digest(seal, head, chunks(descriptor, size, start=head_size)) != seal.sha256:
+    if _digest(seal, head, (file.read(CHUNK_BYTES) for _ in range(len(head), size, CHUNK_BYTES))) != seal.sha256:
         raise _Damage("its content does not match its SHA-256")
-    return _decode_head(head, size - head_size), seal
+    return _decode_head(head, size - len(head)), seal
 
 
 def _digest(seal: _Seal, head: bytes, rest: Iterable[bytes] = ()) -> str:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 from weakref import finalize
 
 import msgspec
@@ -27,7 +27,6 @@ UNREADABLE = (ValueError, RecursionError)
 """What decoding hostile JSON may raise."""
 MAX_JSON_BYTES = 4_000_000
 """metadata.json and config.json have a few thousand bytes."""
-CHUNK_BYTES = 1 << 20
 
 Bytes = bytes | bytearray | memoryview
 Content = TypeVar("Content")
@@ -82,10 +81,10 @@ def closing(descriptor: int) -> Iterator[int]:
 
 
 @contextmanager
-def opened(path: Path, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield descriptor and size of a plain file of at most `limit` bytes; OSError for anything else, at once."""
-    with closing(os.open(path, os.O_RDONLY | PLAIN_FLAGS)) as descriptor:
-        yield descriptor, plain_size(descriptor, limit)
+def opened(path: Path, limit: int) -> Iterator[tuple[BinaryIO, int]]:
+    """Open a plain file of at most `limit` bytes and yield it with its size; OSError for anything else, at once."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | PLAIN_FLAGS)) as file:
+        yield file, plain_size(file.fileno(), limit)
 
 
 def plain_size(descriptor: int, limit: int | None = None) -> int:
@@ -100,22 +99,11 @@ def plain_size(descriptor: int, limit: int | None = None) -> int:
     return found.st_size
 
 
-def chunks(descriptor: int, size: int, start: int = 0) -> Iterator[bytes]:
-    """Yield the bytes from `start` to `size` piece by piece; fewer if the file turns out shorter."""
-    os.lseek(descriptor, start, os.SEEK_SET)
-    while start < size:
-        chunk = os.read(descriptor, min(CHUNK_BYTES, size - start))
-        if not chunk:
-            return
-        start += len(chunk)
-        yield chunk
-
-
 def read_json(path: Path, kind: type[Content], before: str, after: str) -> Content:
     """Return the content of a small JSON file; CheckpointError with the reason between two texts if it is unusable."""
     try:
-        with opened(path, MAX_JSON_BYTES) as (descriptor, size):
-            return msgspec.json.decode(b"".join(chunks(descriptor, size)), type=kind)
+        with opened(path, MAX_JSON_BYTES) as (file, size):
+            return msgspec.json.decode(file.read(size), type=kind)
     except (OSError, *UNREADABLE) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise CheckpointError(f"{before}: {reason}; {after}") from error
@@ -134,7 +122,7 @@ class Folder:
         self.descriptor: int | None = None
         with writing(path):
             if inside is not None:
-                inside.require_plain(path.name)
+                inside._require_plain(path.name)
             if _RELATIVE:
                 at = inside.descriptor if inside is not None else None
                 flags = os.O_RDONLY | os.O_DIRECTORY | PLAIN_FLAGS | (NO_LINKS if inside is not None else 0)
@@ -158,13 +146,6 @@ class Folder:
                 f"cannot write {self.path}: the directory was moved, replaced or deleted while it was written; "
                 "nothing more is written; put it back, and go on from its newest checkpoint with --resume"
             )
-
-    def require_plain(self, name: str) -> None:
-        """Make a directory in this one, or refuse with CheckpointError if the name is taken by a link."""
-        with suppress(FileExistsError):
-            os.mkdir(self._at(name), dir_fd=self.descriptor)
-        if stat.S_ISLNK(self.stat(name).st_mode):
-            raise CheckpointError(f"{self.path / name} is a link that leaves the run; make it a plain directory")
 
     def stat(self, name: str) -> os.stat_result:
         """Return what the system knows of a name, of a link itself where it is one."""
@@ -223,6 +204,12 @@ class Folder:
         for name in self.names():
             if name.startswith(".") and name.endswith(".tmp"):
                 self.unlink(name)
+
+    def _require_plain(self, name: str) -> None:
+        with suppress(FileExistsError):
+            os.mkdir(self._at(name), dir_fd=self.descriptor)
+        if stat.S_ISLNK(self.stat(name).st_mode):
+            raise CheckpointError(f"{self.path / name} is a link that leaves the run; make it a plain directory")
 
     def _at(self, name: str) -> Path | str:
         return self.path / name if self.descriptor is None else name

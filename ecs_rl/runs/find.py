@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +23,7 @@ class FoundRun(NamedTuple):
     skipped: list[str]
 
 
-@dataclass(frozen=True)
-class RunEntry:
+class RunEntry(NamedTuple):
     """One run in a listing; `metadata` is None where `problem` says why it cannot be read."""
 
     path: Path

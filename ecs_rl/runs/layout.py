@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
 
-from ecs_rl.errors import CheckpointError, CommandError, StorageError
+from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.runs.files import Folder, writing
 
 CHECKPOINTS = "checkpoints"
@@ -38,11 +37,6 @@ def new_run_directory(runs_dir: Path, name: str, version: str, started: datetime
             except FileExistsError:
                 continue
             break
-        try:
-            (path / CHECKPOINTS).mkdir()
-        except BaseException:
-            shutil.rmtree(path, ignore_errors=True)
-            raise
     return path
 
 
@@ -109,24 +103,18 @@ def clips(run: Path) -> dict[int, Path]:
 
 def films_folder(run: Path) -> Path:
     """Return the folder of a run's films, made if need be; CheckpointError if it is a link that leaves the run."""
-    folder = run / FILMS
-    if folder.resolve() != run.resolve() / FILMS:
-        raise CheckpointError(f"{folder} is a link that leaves the run; make it a plain directory")
-    with writing(folder):
-        folder.mkdir(exist_ok=True)
-    return folder
+    return Folder(run / FILMS, Folder(run)).path
 
 
 def cut_clips(run: Path, step: int) -> None:
     """Delete the clips past a step, and what a killed writer left: they are of a future that does not come."""
     if not (run / FILMS).is_dir():
         return
-    folder = Folder(films_folder(run))
+    folder = Folder(run / FILMS, Folder(run))
     folder.remove_leftovers()
     for shot_at, path in clips(run).items():
         if shot_at > step:
             folder.unlink(path.name)
-    folder.close()
 
 
 def chosen_clips(run: Path, milestones: Sequence[int]) -> list[Path]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -37,14 +37,6 @@ class EvalEpisode(TrainEpisode, frozen=True, gc=False):
 
     total_steps_at_eval: int
     seed: int | None
-
-
-def metrics_row(total_steps: int, seconds: float, metrics: Mapping[str, float]) -> dict[str, Any]:
-    """Return one line of metrics.jsonl; every key must belong to a group of the contract."""
-    for key in metrics:
-        if not key.startswith(METRIC_GROUPS):
-            raise ValueError(f"metric '{key}' belongs to no group: its name must start with {', '.join(METRIC_GROUPS)}")
-    return {"total_steps": total_steps, "seconds": seconds, **metrics}
 
 
 class Appended:

@@ -101,7 +101,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     # These two stay first: the seal looks for the first `sha256` of the file, and a config may hold another.
     schema: int = SCHEMA
     sha256: str = UNSEALED
-    """SHA-256 of the whole file with this field all zeros; filled in by `write_checkpoint`."""
+    """SHA-256 of the whole file with this field all zeros; filled in by `sealed_pieces`."""
     scene: str
     scene_sha256: str = ""
     """Of the scene's file and what that imports from its folder; '' in a checkpoint from before this was noted here."""

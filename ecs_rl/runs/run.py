@@ -7,7 +7,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,7 @@ from ecs_rl.runs.files import Folder, json_bytes, plain, read_json, writing
 from ecs_rl.runs.find import find_run, sound_manifest
 from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints
 from ecs_rl.runs.lock import RunLock
-from ecs_rl.runs.logs import EvalEpisode, JsonLines, Status, TrainEpisode, metrics_row
+from ecs_rl.runs.logs import METRIC_GROUPS, EvalEpisode, JsonLines, Status, TrainEpisode
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, iso, now, read_metadata, versions_here
 
@@ -85,19 +85,16 @@ class TrainingRun:
             last_updated=iso(started),
             versions=versions_here(),
         )
-        lock = None
-        try:
+        with ExitStack() as undo:
+            undo.callback(shutil.rmtree, path, ignore_errors=True)
             lock = RunLock(path)
+            undo.callback(lock.release)
             opened = cls(path, metadata, lock)
             lock.folder.write("metadata.json", json_bytes(metadata))
             for folder in (path.parent, path.parent.parent, Path(runs_dir)):
                 with writing(folder), closing(Folder(folder)) as above:
                     above.sync()
-        except BaseException:
-            if lock is not None:
-                lock.release()
-            shutil.rmtree(path, ignore_errors=True)
-            raise
+            undo.pop_all()
         return opened
 
     @classmethod
@@ -110,16 +107,15 @@ class TrainingRun:
         found = find_run(run, runs_dir, needs_checkpoint=False)
         for skipped in found.skipped:
             warnings.warn(skipped, stacklevel=2)
-        lock = RunLock(found.path)
-        try:
+        with ExitStack() as undo:
+            lock = RunLock(found.path)
+            undo.callback(lock.release)
             opened = cls(found.path, read_metadata(found.path), lock)
             for folder in (opened._folder, opened._checkpoints):
                 folder.remove_leftovers()
             opened.config = settings_of(found.path)
             opened.update_metadata(status="running")
-        except BaseException:
-            lock.release()
-            raise
+            undo.pop_all()
         return opened
 
     @property
@@ -158,15 +154,13 @@ class TrainingRun:
         steps = step_checkpoints(self.path)
         return steps[max(steps)] if steps else None
 
-    def best_checkpoint(self) -> Path | None:
-        """Return the checkpoint of the best greedy evaluation, or None before the first."""
-        best = self.checkpoint_path("best")
-        return best if best.is_file() else None
+    def best_checkpoint(self, *, set_aside: bool = False) -> Path | None:
+        """Return the checkpoint of the best greedy evaluation, or None before the first.
 
-    def best_set_aside(self) -> Path | None:
-        """Return the best from before the one that was earned after the last checkpoint, or None if there is none."""
-        aside = self.path / CHECKPOINTS / EARLIER_BEST
-        return aside if aside.is_file() else None
+        With `set_aside` it is the best from before the one that was earned after the last checkpoint.
+        """
+        best = self.path / CHECKPOINTS / EARLIER_BEST if set_aside else self.checkpoint_path("best")
+        return best if best.is_file() else None
 
     def set_best_aside(self) -> None:
         """Keep the present `best`, which is about to be replaced, for whoever goes on from the last checkpoint."""
@@ -207,8 +201,8 @@ class TrainingRun:
         with self._writing():
             self._checkpoints.write(self.checkpoint_path(which).name, *pieces)
 
-    def prune_checkpoints(self, keep: int) -> list[Path]:
-        """Delete all but the newest `keep` step checkpoints and return what went; best and latest always stay.
+    def prune_checkpoints(self, keep: int) -> None:
+        """Delete all but the newest `keep` step checkpoints; best and latest always stay.
 
         Steps beyond the one saved last are from before a resume at an earlier one, because they were damaged: they go.
         """
@@ -217,11 +211,9 @@ class TrainingRun:
         steps = step_checkpoints(self.path)
         past = sorted(step for step in steps if self._saved_step is None or step <= self._saved_step)
         kept = set(past[max(0, len(past) - keep) :])
-        old = [steps[step] for step in sorted(steps) if step not in kept]
         with self._writing():
-            for path in old:
-                self._checkpoints.unlink(path.name)
-        return old
+            for step in sorted(steps.keys() - kept):
+                self._checkpoints.unlink(steps[step].name)
 
     def log_train_episode(
         self, total_steps: int, total_reward: float, length: int, status: Status, extras: Mapping[str, float]
@@ -250,7 +242,11 @@ class TrainingRun:
 
     def log_metrics(self, total_steps: int, seconds: float, metrics: Mapping[str, float]) -> None:
         """Add one line to metrics.jsonl; keys start with rollout/, eval/, train/, time/ or env/."""
-        row = metrics_row(total_steps, seconds, metrics)
+        for key in metrics:
+            if not key.startswith(METRIC_GROUPS):
+                groups = ", ".join(METRIC_GROUPS)
+                raise ValueError(f"metric '{key}' belongs to no group: its name must start with {groups}")
+        row = {"total_steps": total_steps, "seconds": seconds, **metrics}
         self._metrics.extend([row])
         if self._board is not None:
             self._board.write(row)

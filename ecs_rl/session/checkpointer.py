@@ -43,12 +43,14 @@ class Checkpointer:
         self._evaluation: EvalSettings | None = None
         self._every: int | None = None
         self._saved_step = 0
+        self._steps_before = 0
+        """Steps that were taken before this session."""
         self._surroundings: Surroundings = lambda: ({}, {})
 
     def with_run(self, run: TrainingRun) -> Self:
         """Write to this run, and count on from where it is, with its stored best."""
         self.run = run
-        self.total_steps = self._saved_step = run.metadata.total_steps
+        self.total_steps = self._saved_step = self._steps_before = run.metadata.total_steps
         self.total_episodes = run.metadata.total_episodes
         self._take_over(_stored_best(run.best_checkpoint()))
         if not run.metadata.agent:
@@ -117,14 +119,15 @@ class Checkpointer:
             return
         if known == (self.best_eval, self.best_step):
             return
-        earlier = _stored_best(run.best_set_aside())
-        if earlier is not None and (earlier.best_eval, earlier.best_step) != known:
-            return
-        if earlier is None and (manifest.best_step is not None or self.best_step > manifest.step):
-            return
-        run.bring_best_back()
-        self._take_over(earlier)
-        self._update_metadata()
+        earlier = _stored_best(run.best_checkpoint(set_aside=True))
+        if earlier is None:
+            is_known = manifest.best_step is None and self.best_step == manifest.step
+        else:
+            is_known = known == (earlier.best_eval, earlier.best_step)
+        if is_known:
+            run.bring_best_back()
+            self._take_over(earlier)
+            self._update_metadata()
 
     def _save_if_best(
         self, score: float, evaluation: EvalSettings | None, policy: State | None, step: int, *, newest: bool

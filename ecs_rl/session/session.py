@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import ArrayLike
 
 from ecs_rl.agents.base import ActMode, Agent, Experience, Floats
 from ecs_rl.errors import DivergedError
-from ecs_rl.runs import EvalSettings, TrainEpisode, TrainingRun
+from ecs_rl.runs import EvalSettings, TrainEpisode
 from ecs_rl.session.checkpointer import Checkpointer, check_positive
 from ecs_rl.session.records import EpisodeRecord, EpisodeStatus, EvalReport, check_status
 from ecs_rl.session.stats import StatsTracker
@@ -37,7 +38,6 @@ class TrainingSession(Checkpointer):
         """Steps after which the session is done, None if it goes on for ever."""
         self._schedule: int | None = None
         self._stats = StatsTracker.default()
-        self._steps_before = 0
         self._first_moment: float | None = None
         self._last_moment = 0.0
         self._start_extras: Extras = {}
@@ -49,11 +49,6 @@ class TrainingSession(Checkpointer):
         self._closed = False
         self._decided: tuple[Extras, ...] = ()
         """What the last exploring `act` of a plain loop added for the learner, by policy."""
-
-    def with_run(self, run: TrainingRun) -> Self:
-        """Write to this run, and count on from where it is, with its stored best."""
-        self._steps_before = run.metadata.total_steps
-        return super().with_run(run)
 
     def with_max_steps(self, max_steps: int) -> Self:
         """Be done at this many steps in total, those before a resume included."""
@@ -172,7 +167,7 @@ class TrainingSession(Checkpointer):
         self.total_episodes += len(records)
         self._stats.update(*records)
         if self.run is not None:
-            self.run.log_train_episodes([TrainEpisode(self.total_steps, *_columns(record)) for record in records])
+            self.run.log_train_episodes([TrainEpisode(self.total_steps, *astuple(record)) for record in records])
 
     def on_eval_episode(
         self,
@@ -190,7 +185,7 @@ class TrainingSession(Checkpointer):
         self._evaluated.append(record)
         if self.run is not None:
             at = self._evaluation_step
-            self.run.log_eval_episode(self.total_steps, *_columns(record), total_steps_at_eval=at, seed=seed)
+            self.run.log_eval_episode(self.total_steps, *astuple(record), total_steps_at_eval=at, seed=seed)
 
     def eval_report(self) -> EvalReport | None:
         """Return the report on the pending evaluation, or on the last one; None before the first."""
@@ -248,10 +243,6 @@ class TrainingSession(Checkpointer):
         for each in (*extras, of_agent()):  # the environment's first, so that the agent's win
             merged |= each or {}
         return EpisodeRecord(float(total_reward), int(steps), check_status(status), merged)
-
-
-def _columns(record: EpisodeRecord) -> tuple[float, int, Any, Extras]:
-    return record.total_reward, record.length, record.status, record.extras
 
 
 def _observation_rows(observation: ArrayLike) -> tuple[Floats, bool]:

@@ -213,8 +213,7 @@ def test_pruning_goes_by_number_and_spares_best_and_latest(tmp_path: Path) -> No
     run.save_policy("best", TENSORS, MANIFEST)
     folder = run.path / "checkpoints"
     (folder / "step_mine.safetensors").write_bytes(b"")
-    removed = run.prune_checkpoints(2)
-    assert [path.name for path in removed] == ["step_5.safetensors", "step_900.safetensors"]
+    run.prune_checkpoints(2)
     assert sorted(path.name for path in folder.iterdir()) == [
         "best.safetensors",
         "latest.safetensors",
