@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import msgspec
 
@@ -35,13 +35,6 @@ _HEAD = re.compile(
 _BYTES = {1: "BOOL U8 I8 F8_E4M3 F8_E5M2", 2: "I16 U16 F16 BF16", 4: "I32 U32 F32", 8: "I64 U64 F64"}
 _ITEM_BYTES = {name: size for size, names in _BYTES.items() for name in names.split()}
 _Size = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
-
-
-class _Seal(NamedTuple):
-    """The SHA-256 that a file claims, and where in the file it stands."""
-
-    sha256: str
-    at: int
 
 
 class _Damage(Exception):
@@ -85,7 +78,7 @@ def sealed_pieces(tensors: State, manifest: Manifest) -> list[Bytes]:
     raw = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {"manifest": text})
     try:
         head = raw[: _head_size(raw[:8], len(raw))]
-        at = _find_seal(head).at
+        at, _ = _find_seal(head)
         _decode_head(head, len(raw) - len(head))
     except _Damage as damage:
         raise CheckpointError(f"step {manifest.step} cannot be saved, for it could not be read: {damage}") from damage
@@ -100,10 +93,10 @@ def read_checkpoint(path: Path) -> tuple[Manifest, State]:
 
     with _refusing(path), opened(path, MAX_FILE_BYTES) as (file, size):
         # First without keeping anything: only a file that is whole may take memory.
-        manifest, seal = _verified(file, size)
+        manifest, at, sha256 = _verified(file, size)
         file.seek(0)
         data = file.read(size)
-        if _digest(seal, data) != seal.sha256:
+        if _digest(at, data) != sha256:
             raise _Damage("its content changed while it was read")
         try:
             return manifest, load(data)
@@ -130,19 +123,20 @@ def _refusing(path: Path) -> Iterator[None]:
         raise CheckpointError(f"checkpoint {path} is damaged: {damage}; {_REMEDY}") from damage
 
 
-def _verified(file: BinaryIO, size: int) -> tuple[Manifest, _Seal]:
+def _verified(file: BinaryIO, size: int) -> tuple[Manifest, int, str]:
+    """Return the manifest of a file that is whole, and its seal."""
     head = file.read(8)
     head += file.read(_head_size(head, size) - 8)
-    seal = _find_seal(head)
-    if _digest(seal, head, (file.read(CHUNK_BYTES) for _ in range(len(head), size, CHUNK_BYTES))) != seal.sha256:
+    at, sha256 = _find_seal(head)
+    if _digest(at, head, (file.read(CHUNK_BYTES) for _ in range(len(head), size, CHUNK_BYTES))) != sha256:
         raise _Damage("its content does not match its SHA-256")
-    return _decode_head(head, size - len(head)), seal
+    return _decode_head(head, size - len(head)), at, sha256
 
 
-def _digest(seal: _Seal, head: bytes, rest: Iterable[bytes] = ()) -> str:
+def _digest(at: int, head: bytes, rest: Iterable[bytes] = ()) -> str:
     """Return the SHA-256 of a file as it was before its seal was set."""
-    digest = hashlib.sha256(head[: seal.at] + UNSEALED.encode())
-    digest.update(memoryview(head)[seal.at + len(UNSEALED) :])
+    digest = hashlib.sha256(head[:at] + UNSEALED.encode())
+    digest.update(memoryview(head)[at + len(UNSEALED) :])
     for piece in rest:
         digest.update(piece)
     return digest.hexdigest()
@@ -160,14 +154,14 @@ def _head_size(first: bytes, file_size: int) -> int:
     return 8 + size
 
 
-def _find_seal(head: bytes) -> _Seal:
-    """Return the seal of a file that this version of ecs_rl can read."""
+def _find_seal(head: bytes) -> tuple[int, str]:
+    """Return where in a file its seal stands, and the SHA-256 that it claims."""
     found = _HEAD.match(head, 8)
     if not found:
         raise _Damage("its header does not begin with a manifest, so it was not written by ecs_rl or is not whole")
     if int(found[1]) != SCHEMA:
         raise _Damage(f"it has schema {int(found[1])} and this version of ecs_rl reads schema {SCHEMA}")
-    return _Seal(found[2].decode(), found.start(2))
+    return found.start(2), found[2].decode()
 
 
 def _decode_head(head: bytes, body_size: int) -> Manifest:

@@ -17,8 +17,7 @@ from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, StorageErro
 from ecs_rl.runs.board import Board
 from ecs_rl.runs.checkpoint import sealed_pieces
 from ecs_rl.runs.files import Folder, json_bytes, plain, read_json, writing
-from ecs_rl.runs.find import find_run, sound_manifest
-from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints
+from ecs_rl.runs.layout import CHECKPOINTS, find_run, new_run_directory, sound_manifest, step_checkpoints
 from ecs_rl.runs.lock import RunLock
 from ecs_rl.runs.logs import METRIC_GROUPS, EvalEpisode, JsonLines, Status, TrainEpisode
 from ecs_rl.runs.manifest import Manifest
