@@ -88,7 +88,7 @@ class Checkpointer:
             self.save_checkpoint()
 
     def save_checkpoint(self) -> Path | None:
-        """Write all that continuing takes to `step_<N>` and `latest`, prune; return the file, None without a run."""
+        """Write all that continuing takes to `step_<N>` and `latest`, and prune; return the file, if there is a run."""
         self._require_finite()
         if self.run is None:
             self._saved_step = self.total_steps
