@@ -116,7 +116,7 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
 
 def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
     from ecs_rl.runs import versions_here
-    from ecs_rl.runs.films import cut_clips
+    from ecs_rl.runs.layout import cut_clips
     from ecs_rl.training.playback import check_same
     from ecs_rl.training.resume import go_on
     from ecs_rl.training.trust import difference

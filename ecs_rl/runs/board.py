@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from ecs_rl.errors import CheckpointError, CommandError, StorageError
-from ecs_rl.runs.appended import Appended
+from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs.files import Folder, closing, writing
+from ecs_rl.runs.logs import Appended
 from ecs_rl.runs.metadata import read_metadata
 
 FOLDER = "tb"
@@ -30,8 +30,8 @@ def require_tensorboard() -> None:
         raise CommandError("--tb needs TensorBoard: python -m pip install tensorboard") from error
 
 
-class Board:
-    """Writes rows of metrics as TensorBoard's events, into one file in the folder `tb` of a run."""
+class Board(Appended):
+    """Rows of metrics as TensorBoard's events, in one file in the folder `tb` of a run."""
 
     def __init__(self, run: Path) -> None:
         require_tensorboard()
@@ -46,35 +46,33 @@ class Board:
         with writing(folder.path):
             earlier = [name for name in folder.names() if name.startswith(_EVENTS)]
         name = f"{_EVENTS}{time.time_ns()}"
-        folder.write(name, _first_events(self._began), *self._stored_events(run / "metrics.jsonl"))
+        folder.write(name, *self._first_events(), *self._stored_events(run / "metrics.jsonl"))
         for each in earlier:
             _retire(folder, each)
-        self._file = Appended(folder.path / name)
-
-    @property
-    def problem(self) -> StorageError | None:
-        """What the disk refused first, None as long as all is well."""
-        return self._file.problem
+        super().__init__(folder.path / name)
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Add one row of metrics.jsonl; there are a few hundred in a run, so each is handed on at once."""
-        self._file.put(self._events(row))
-        self._file.flush()
+        self.put(self._event(row))
+        self.flush()
 
-    def close(self, *, drop: bool = False) -> None:
-        """Close the file, and `drop` what waits if it must; a second call does nothing."""
-        self._file.close(drop=drop)
+    def _first_events(self) -> Iterator[bytes]:
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+
+        yield _record(Event(wall_time=self._began, file_version="brain.Event:2"))
+        # This one makes a TensorBoard that is looking forget what it has read from earlier files.
+        yield _record(Event(wall_time=self._began, step=0, session_log=SessionLog(status=SessionLog.START)))
 
     def _stored_events(self, path: Path) -> Iterator[bytes]:
         try:
             for row in msgspec.json.Decoder(dict[str, Any]).decode_lines(path.read_bytes()):
-                yield self._events(row)
+                yield self._event(row)
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise CheckpointError(f"cannot read {path}: {error}; restore it, or train without --tb") from error
 
-    def _events(self, row: Mapping[str, Any]) -> bytes:
+    def _event(self, row: Mapping[str, Any]) -> bytes:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -98,14 +96,6 @@ def _retire(folder: Folder, name: str) -> None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and abs(value) <= sys.float_info.max  # a file may hold 400 digits
-
-
-def _first_events(began: float) -> bytes:
-    from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-
-    # The second one makes a TensorBoard that is looking forget what it has read from earlier files.
-    start = Event(wall_time=began, step=0, session_log=SessionLog(status=SessionLog.START))
-    return _record(Event(wall_time=began, file_version="brain.Event:2")) + _record(start)
 
 
 def _record(event: Any) -> bytes:

@@ -1,25 +1,58 @@
-"""One checkpoint file: safetensors with a manifest, and a seal over every byte that shows any damage on load."""
+"""One checkpoint file: safetensors with a manifest, and a seal over every byte that shows any damage on load.
+
+What the head of a file says is only used to find the seal; it is believed once the seal is whole.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import msgspec
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import Bytes, plain, write_atomically
-from ecs_rl.runs.header import MAX_FILE_BYTES, Damage, Seal, decode_header, find_seal, header_size
-from ecs_rl.runs.manifest import UNSEALED, Manifest
-from ecs_rl.runs.reading import chunks, opened
+from ecs_rl.runs.files import UNREADABLE, Bytes, opened, plain
+from ecs_rl.runs.manifest import SCHEMA, UNSEALED, Manifest
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
 
+MAX_HEADER_BYTES = 16_000_000
+MAX_FILE_BYTES = 1 << 34
+"""16 GiB: a replay buffer of a million steps takes one or two."""
+CHUNK_BYTES = 1 << 20
 _REMEDY = "use another checkpoint of the run, or restore this file from a copy"
+_START = b'{"__metadata__":'
+# As it stands in the file: JSON within a JSON string. Anything else was not written by `sealed_pieces`.
+_HEAD = re.compile(
+    re.escape(_START) + rb'\{"manifest":"\{\\"schema\\":([0-9]{1,9}),\\"sha256\\":\\"([0-9a-f]{%d})\\"' % len(UNSEALED)
+)
+_BYTES = {1: "BOOL U8 I8 F8_E4M3 F8_E5M2", 2: "I16 U16 F16 BF16", 4: "I32 U32 F32", 8: "I64 U64 F64"}
+_ITEM_BYTES = {name: size for size, names in _BYTES.items() for name in names.split()}
+_Size = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
+
+
+class _Damage(Exception):
+    """Says in a few words what is wrong with a file."""
+
+
+class _Tensor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    dtype: str
+    shape: Annotated[tuple[_Size, ...], msgspec.Meta(max_length=16)]
+    data_offsets: tuple[_Size, _Size]
+
+
+class _Metadata(msgspec.Struct):
+    manifest: str
+
+
+class _Header(msgspec.Struct):
+    metadata: msgspec.Raw = msgspec.field(name="__metadata__")
 
 
 def join_sections(sections: Mapping[str, State]) -> State:
@@ -33,28 +66,21 @@ def section(tensors: State, part: str) -> State:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def write_checkpoint(path: Path, tensors: State, manifest: Manifest) -> None:
-    """Write a sealed checkpoint in one atomic step; StorageError if the disk refuses."""
-    write_atomically(path, *sealed_pieces(tensors, manifest))
-
-
-def encode_checkpoint(tensors: State, manifest: Manifest) -> bytes:
-    """Return the bytes of a sealed checkpoint file, the same for the same content."""
-    return b"".join(sealed_pieces(tensors, manifest))
-
-
 def sealed_pieces(tensors: State, manifest: Manifest) -> list[Bytes]:
-    """Return the bytes of a checkpoint file in pieces, so that a large one is not copied only to set its seal."""
+    """Return the bytes of a checkpoint file, the same for the same content.
+
+    They come in pieces, so that a large file is not copied only to set its seal.
+    """
     from safetensors.torch import save
 
     text = msgspec.json.encode(msgspec.structs.replace(manifest, sha256=UNSEALED), enc_hook=plain).decode()
     # safetensors writes metadata in random order: one single key keeps the file the same every time.
     raw = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {"manifest": text})
     try:
-        size = header_size(raw[:8], len(raw))
-        at = find_seal(raw[8 : 8 + size]).at
-        decode_header(raw[8 : 8 + size], len(raw) - 8 - size)
-    except Damage as damage:
+        head = raw[: _head_size(raw[:8], len(raw))]
+        at, _ = _find_seal(head)
+        _decode_head(head, len(raw) - len(head))
+    except _Damage as damage:
         raise CheckpointError(f"step {manifest.step} cannot be saved, for it could not be read: {damage}") from damage
     view = memoryview(raw)
     return [view[:at], hashlib.sha256(raw).hexdigest().encode(), view[at + len(UNSEALED) :]]
@@ -65,22 +91,23 @@ def read_checkpoint(path: Path) -> tuple[Manifest, State]:
     from safetensors import SafetensorError
     from safetensors.torch import load
 
-    with _refusing(path), opened(path, MAX_FILE_BYTES) as (descriptor, size):
+    with _refusing(path), opened(path, MAX_FILE_BYTES) as (file, size):
         # First without keeping anything: only a file that is whole may take memory.
-        manifest, seal = _verified(descriptor, size)
-        data = b"".join(chunks(descriptor, size))
-        if _digest([data], seal) != seal.sha256:
-            raise Damage("its content changed while it was read")
+        manifest, at, sha256 = _verified(file, size)
+        file.seek(0)
+        data = file.read(size)
+        if _digest(at, data) != sha256:
+            raise _Damage("its content changed while it was read")
         try:
             return manifest, load(data)
         except (SafetensorError, RuntimeError, ValueError, TypeError, KeyError, OverflowError) as error:
-            raise Damage(f"its tensors cannot be made ({error})") from error
+            raise _Damage(f"its tensors cannot be made ({error})") from error
 
 
 def read_manifest(path: Path) -> Manifest:
     """Return the manifest of a checkpoint, verified like `read_checkpoint` but without loading torch or the tensors."""
-    with _refusing(path), opened(path, MAX_FILE_BYTES) as (descriptor, size):
-        return _verified(descriptor, size)[0]
+    with _refusing(path), opened(path, MAX_FILE_BYTES) as (file, size):
+        return _verified(file, size)[0]
 
 
 @contextmanager
@@ -92,28 +119,68 @@ def _refusing(path: Path) -> Iterator[None]:
         raise CheckpointError(f"cannot read checkpoint {path}: {reason}; {_REMEDY}") from error
     except MemoryError as error:
         raise CheckpointError(f"cannot read checkpoint {path}: there is too little memory; {_REMEDY}") from error
-    except Damage as damage:
+    except _Damage as damage:
         raise CheckpointError(f"checkpoint {path} is damaged: {damage}; {_REMEDY}") from damage
 
 
-def _verified(descriptor: int, size: int) -> tuple[Manifest, Seal]:
-    header_end = 8 + header_size(b"".join(chunks(descriptor, min(8, size))), size)
-    header = b"".join(chunks(descriptor, header_end, start=8))
-    seal = find_seal(header)
-    if _digest(chunks(descriptor, size), seal) != seal.sha256:
-        raise Damage("its content does not match its SHA-256")
-    return decode_header(header, size - header_end), seal
+def _verified(file: BinaryIO, size: int) -> tuple[Manifest, int, str]:
+    """Return the manifest of a file that is whole, and its seal."""
+    head = file.read(8)
+    head += file.read(_head_size(head, size) - 8)
+    at, sha256 = _find_seal(head)
+    if _digest(at, head, (file.read(CHUNK_BYTES) for _ in range(len(head), size, CHUNK_BYTES))) != sha256:
+        raise _Damage("its content does not match its SHA-256")
+    return _decode_head(head, size - len(head)), at, sha256
 
 
-def _digest(pieces: Iterable[bytes], seal: Seal) -> str:
+def _digest(at: int, head: bytes, rest: Iterable[bytes] = ()) -> str:
     """Return the SHA-256 of a file as it was before its seal was set."""
-    digest, begin, end = hashlib.sha256(), seal.at, seal.at + len(UNSEALED)
-    place = 0
-    for piece in pieces:
-        view = memoryview(piece)
-        low, high = (min(max(0, edge - place), len(view)) for edge in (begin, end))
-        digest.update(view[:low])
-        digest.update(UNSEALED[: high - low].encode())
-        digest.update(view[high:])
-        place += len(view)
+    digest = hashlib.sha256(head[:at] + UNSEALED.encode())
+    digest.update(memoryview(head)[at + len(UNSEALED) :])
+    for piece in rest:
+        digest.update(piece)
     return digest.hexdigest()
+
+
+def _head_size(first: bytes, file_size: int) -> int:
+    """Return how long the head of a file is, its own length (8 bytes) included, if one of this size can hold it."""
+    if not file_size:
+        raise _Damage("the file is empty")
+    size = int.from_bytes(first, "little")
+    if size > MAX_HEADER_BYTES:
+        raise _Damage(f"it announces a header of {size} bytes")
+    if file_size < 8 + size:
+        raise _Damage(f"it is cut short: {file_size} bytes where its header alone needs {8 + size}")
+    return 8 + size
+
+
+def _find_seal(head: bytes) -> tuple[int, str]:
+    """Return where in a file its seal stands, and the SHA-256 that it claims."""
+    found = _HEAD.match(head, 8)
+    if not found:
+        raise _Damage("its header does not begin with a manifest, so it was not written by ecs_rl or is not whole")
+    if int(found[1]) != SCHEMA:
+        raise _Damage(f"it has schema {int(found[1])} and this version of ecs_rl reads schema {SCHEMA}")
+    return found.start(2), found[2].decode()
+
+
+def _decode_head(head: bytes, body_size: int) -> Manifest:
+    """Return the manifest if the head describes tensors that fill the body exactly; for sealed files only."""
+    try:
+        metadata = bytes(msgspec.json.decode(head[8:], type=_Header).metadata)
+        rest = head[8:].removeprefix(_START + metadata)
+        tensors = msgspec.json.decode(b"{" + rest.lstrip(b","), type=dict[str, _Tensor])
+        manifest = msgspec.json.decode(msgspec.json.decode(metadata, type=_Metadata).manifest, type=Manifest)
+    except UNREADABLE as error:
+        raise _Damage(f"its header cannot be read ({error})") from error
+    end = 0
+    for tensor in sorted(tensors.values(), key=lambda each: each.data_offsets):
+        (first, last), item = tensor.data_offsets, _ITEM_BYTES.get(tensor.dtype)
+        if item is None:
+            raise _Damage(f"its header cannot be read (there are no numbers of the type {tensor.dtype})")
+        if first != end or last - first != math.prod(tensor.shape) * item:
+            raise _Damage("its tensors overlap, leave gaps or are not as long as their shapes say")
+        end = last
+    if end != body_size:
+        raise _Damage(f"its tensors take {end} bytes and the file has {body_size} for them")
+    return manifest

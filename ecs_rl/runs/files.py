@@ -1,4 +1,4 @@
-"""Writing to disk so that a crash leaves the old file or the new one, and a failure is never silent."""
+"""A run's files: written so that a crash leaves the old one or the new one, read without ever waiting for anybody."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 from weakref import finalize
 
 import msgspec
@@ -23,7 +23,13 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, er
 _RELATIVE = os.open in os.supports_dir_fd
 """Whether the system can work relative to an open directory."""
 
+UNREADABLE = (ValueError, RecursionError)
+"""What decoding hostile JSON may raise."""
+MAX_JSON_BYTES = 4_000_000
+"""metadata.json and config.json have a few thousand bytes."""
+
 Bytes = bytes | bytearray | memoryview
+Content = TypeVar("Content")
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
@@ -50,15 +56,6 @@ def plain(value: object) -> object:
     raise NotImplementedError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def write_atomically(path: Path, *pieces: Bytes) -> None:
-    """Replace `path` by these bytes in one step, for certain on the disk when this returns."""
-    folder = Folder(path.parent)
-    try:
-        folder.write(path.name, *pieces)
-    finally:
-        folder.close()
-
-
 def json_bytes(value: Any) -> bytes:
     """Return `value` as indented JSON that ends in a new line."""
     return msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2) + b"\n"
@@ -71,15 +68,6 @@ def write_all(descriptor: int, data: Bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def sync_directory(path: Path) -> None:
-    """Bring the names in a directory to the disk, so that a file made or renamed in it is there after a power cut."""
-    if os.name == "nt":  # a directory cannot be opened there, and a rename is durable without it
-        return
-    descriptor = os.open(path, os.O_RDONLY | PLAIN_FLAGS)
-    with closing(descriptor):
-        os.fsync(descriptor)
-
-
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
     """Close the descriptor at the end; an error in the block comes before one in closing."""
@@ -90,6 +78,35 @@ def closing(descriptor: int) -> Iterator[int]:
             os.close(descriptor)
         raise
     os.close(descriptor)
+
+
+@contextmanager
+def opened(path: Path, limit: int) -> Iterator[tuple[BinaryIO, int]]:
+    """Open a plain file of at most `limit` bytes and yield it with its size; OSError for anything else, at once."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | PLAIN_FLAGS)) as file:
+        yield file, plain_size(file.fileno(), limit)
+
+
+def plain_size(descriptor: int, limit: int | None = None) -> int:
+    """Return the size of an open file; OSError if it is a folder, a pipe or a device, or larger than `limit`."""
+    found = os.fstat(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "Not a plain file")
+    if limit is not None and found.st_size > limit:
+        raise OSError(errno.EFBIG, f"It has {found.st_size:,} bytes, and more than {limit:,} are never read")
+    return found.st_size
+
+
+def read_json(path: Path, kind: type[Content], before: str, after: str) -> Content:
+    """Return the content of a small JSON file; CheckpointError with the reason between two texts if it is unusable."""
+    try:
+        with opened(path, MAX_JSON_BYTES) as (file, size):
+            return msgspec.json.decode(file.read(size), type=kind)
+    except (OSError, *UNREADABLE) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CheckpointError(f"{before}: {reason}; {after}") from error
 
 
 class Folder:
@@ -105,13 +122,13 @@ class Folder:
         self.descriptor: int | None = None
         with writing(path):
             if inside is not None:
-                inside.require_plain(path.name)
+                inside._require_plain(path.name)
             if _RELATIVE:
                 at = inside.descriptor if inside is not None else None
                 flags = os.O_RDONLY | os.O_DIRECTORY | PLAIN_FLAGS | (NO_LINKS if inside is not None else 0)
                 self.descriptor = os.open(path if at is None else path.name, flags, dir_fd=at)
             self._close = finalize(self, _close, self.descriptor)  # a forgotten one is closed, too
-            self._identity = _identity(os.stat(path if self.descriptor is None else self.descriptor))
+            self._found = os.stat(path if self.descriptor is None else self.descriptor)
 
     def close(self) -> None:
         """Give the directory back; a second call does nothing, and nothing can be done in it any more."""
@@ -124,18 +141,11 @@ class Folder:
             now = os.stat(self.path) if self._inside is None else self._inside.stat(self.path.name)
         except OSError:
             now = None
-        if now is None or _identity(now) != self._identity:
+        if now is None or not os.path.samestat(now, self._found):
             raise StorageError(
                 f"cannot write {self.path}: the directory was moved, replaced or deleted while it was written; "
                 "nothing more is written; put it back, and go on from its newest checkpoint with --resume"
             )
-
-    def require_plain(self, name: str) -> None:
-        """Make a directory in this one, or refuse with CheckpointError if the name is taken by a link."""
-        with suppress(FileExistsError):
-            os.mkdir(self._at(name), dir_fd=self.descriptor)
-        if stat.S_ISLNK(self.stat(name).st_mode):
-            raise CheckpointError(f"{self.path / name} is a link that leaves the run; make it a plain directory")
 
     def stat(self, name: str) -> os.stat_result:
         """Return what the system knows of a name, of a link itself where it is one."""
@@ -164,20 +174,20 @@ class Folder:
             if sync:
                 self.sync()
 
-    def link(self, source: str, name: str) -> bool:
-        """Make `name` a second name of a file in one step; False, and nothing done, where there are no hard links."""
+    def link(self, source: str, name: str) -> None:
+        """Make `name` a second name of a file in one step, or a copy of it where there are no hard links."""
         with writing(self.path / name), self._temporary(name) as temporary:
             self._clear(temporary)
             try:
                 at = self.descriptor
                 os.link(self._at(source), self._at(temporary), src_dir_fd=at, dst_dir_fd=at)
             except OSError as error:
-                if error.errno in _NO_HARD_LINKS:
-                    return False
-                raise
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                self.write(name, (self.path / source).read_bytes())
+                return
             self._replace(temporary, name)
             self._clear(temporary)  # renaming one name of a file to another name of the same file does nothing at all
-        return True
 
     def unlink(self, name: str) -> None:
         """Delete a file, if it is there."""
@@ -194,6 +204,12 @@ class Folder:
         for name in self.names():
             if name.startswith(".") and name.endswith(".tmp"):
                 self.unlink(name)
+
+    def _require_plain(self, name: str) -> None:
+        with suppress(FileExistsError):
+            os.mkdir(self._at(name), dir_fd=self.descriptor)
+        if stat.S_ISLNK(self.stat(name).st_mode):
+            raise CheckpointError(f"{self.path / name} is a link that leaves the run; make it a plain directory")
 
     def _at(self, name: str) -> Path | str:
         return self.path / name if self.descriptor is None else name
@@ -215,10 +231,6 @@ class Folder:
             with suppress(OSError):  # the first error is the one to tell
                 self._clear(temporary)
             raise
-
-
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
 
 
 def _close(descriptor: int | None) -> None:

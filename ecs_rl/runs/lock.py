@@ -7,7 +7,6 @@ import os
 import socket
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -17,10 +16,8 @@ from weakref import WeakSet
 import msgspec
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, Folder, closing, storage_error, write_all, writing
-from ecs_rl.runs.header import UNREADABLE
+from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, UNREADABLE, Folder, closing, plain_size, write_all, writing
 from ecs_rl.runs.metadata import iso, now
-from ecs_rl.runs.reading import plain_size
 
 LOCK = ".lock"
 """The file's name in a run. It stays when the run is closed; only whether it is locked means anything."""
@@ -51,7 +48,9 @@ class RunLock:
         self.folder = Folder(run)
         self._file: FileIO | None = None
         try:
-            self._take_folder()
+            if self.folder.descriptor is not None:
+                with writing(run):
+                    self._lock(self.folder.descriptor)
             self._file = self._take_file()
         except BaseException:
             self.release()
@@ -81,25 +80,15 @@ class RunLock:
             self._file, before = self._take_file(), self._file
             before.close()
 
-    def _take_folder(self) -> None:
-        if self.folder.descriptor is None:
-            return
-        try:
-            _patiently(_lock, self.folder.descriptor)
-        except OSError as error:
-            if error.errno in _HELD_ERRNOS:
-                raise self._held_by_another() from error
-            if error.errno not in _NO_LOCKS:
-                raise storage_error(self.folder.path, error) from error
-
     def _take_file(self) -> FileIO:
-        run, path = self.folder.path, self.folder.path / LOCK
-        with writing(path):
+        run = self.folder.path
+        with writing(run / LOCK):
             # As a file object only so that a forgotten one is closed; reading and writing go by its descriptor.
             file = FileIO(self.folder.open(LOCK, os.O_RDWR | os.O_CREAT), "r+")
             try:
                 plain_size(file.fileno())
-                self._lock_file(file.fileno(), run)
+                if not self._lock(file.fileno()):
+                    warnings.warn(f"{run} is where nothing can be locked: see that nobody else writes it", stacklevel=4)
                 os.ftruncate(file.fileno(), 0)
                 os.lseek(file.fileno(), 0, os.SEEK_SET)
                 write_all(file.fileno(), msgspec.json.encode(Holder(os.getpid(), socket.gethostname(), iso(now()))))
@@ -108,24 +97,29 @@ class RunLock:
                 raise
         return file
 
-    def _lock_file(self, descriptor: int, run: Path) -> None:
-        try:
-            _patiently(_lock, descriptor)
-        except OSError as error:
-            if error.errno in _HELD_ERRNOS:
-                raise self._held_by_another() from error
-            if error.errno not in _NO_LOCKS:
-                raise
-            warnings.warn(f"{run} is where nothing can be locked: see that nobody else writes it", stacklevel=6)
+    def _lock(self, descriptor: int) -> bool:
+        """Take a lock, or refuse if somebody else has it; tell whether the system can lock this at all."""
+        end = monotonic() + PATIENCE
+        while True:
+            try:
+                _take(descriptor)
+                return True
+            except OSError as error:
+                if error.errno in _NO_LOCKS:
+                    return False
+                if error.errno not in _HELD_ERRNOS:
+                    raise
+                if monotonic() > end:
+                    raise self._held_by_another() from error
+            sleep(PATIENCE / 20)
 
     def _held_by_another(self) -> CheckpointError:
-        who = "another process"
-        with suppress(OSError), closing(self.folder.open(LOCK, os.O_RDONLY)) as descriptor:
+        run, who = self.folder.path, "another process"
+        with suppress(OSError, *UNREADABLE), closing(self.folder.open(LOCK, os.O_RDONLY)) as descriptor:
             plain_size(descriptor)
-            who = _who(descriptor)
-        return CheckpointError(
-            f"{self.folder.path} is being written by {who}: stop that one, or start a run of its own"
-        )
+            holder = msgspec.json.decode(os.read(descriptor, _MAX_BYTES), type=Holder)
+            who = f"process {holder.pid} on {holder.host!r} since {holder.started_at!r}"
+        return CheckpointError(f"{run} is being written by {who}: stop that one, or start a run of its own")
 
 
 def is_free(run: Path) -> bool:
@@ -138,41 +132,21 @@ def is_free(run: Path) -> bool:
     return True
 
 
-def _patiently(lock: Callable[[int], None], descriptor: int) -> None:
-    """Take a lock; somebody who only looks whether it is free holds it for a moment, and must not be in the way."""
-    end = monotonic() + PATIENCE
-    while True:
-        try:
-            return lock(descriptor)
-        except OSError as error:
-            if error.errno not in _HELD_ERRNOS or monotonic() > end:
-                raise
-        sleep(PATIENCE / 20)
-
-
-def _who(descriptor: int) -> str:
-    try:
-        holder = msgspec.json.decode(os.read(descriptor, _MAX_BYTES), type=Holder)
-    except (OSError, *UNREADABLE):
-        return "another process"
-    return f"process {holder.pid} on {holder.host!r} since {holder.started_at!r}"
-
-
 if sys.platform == "win32":
     import msvcrt
 
     _FAR = 1 << 30
     """Windows hides a locked byte from readers: one far behind the text is locked instead."""
 
-    def _lock(descriptor: int) -> None:
+    def _take(descriptor: int) -> None:
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
-    _share = _lock
+    _share = _take
 else:
     import fcntl
 
-    def _lock(descriptor: int) -> None:
+    def _take(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _share(descriptor: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -102,7 +101,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     # These two stay first: the seal looks for the first `sha256` of the file, and a config may hold another.
     schema: int = SCHEMA
     sha256: str = UNSEALED
-    """SHA-256 of the whole file with this field all zeros; filled in by `write_checkpoint`."""
+    """SHA-256 of the whole file with this field all zeros; filled in by `sealed_pieces`."""
     scene: str
     scene_sha256: str = ""
     """Of the scene's file and what that imports from its folder; '' in a checkpoint from before this was noted here."""
@@ -145,8 +144,3 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def source_sha256(self) -> str:
         """The SHA-256 of the scene that was trained, '' if unknown; older checkpoints may have it in `resume`."""
         return self.scene_sha256 or str(self.resume.get("scene_sha256", ""))
-
-
-def policy_entries(specs: Iterable[PolicySpec]) -> tuple[PolicyEntry, ...]:
-    """Return the entries for a manifest."""
-    return tuple(PolicyEntry.of(spec) for spec in specs)

@@ -10,13 +10,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.header import UNREADABLE
+from ecs_rl.runs.files import read_json
 from ecs_rl.runs.manifest import Count, Whole
-from ecs_rl.runs.reading import read_small
 
 _LIBRARIES = ("ecs-rl", "esper", "msgspec", "numpy", "pygame-ce", "pymunk", "safetensors", "torch")
-
 
 Word = Annotated[str, msgspec.Meta(max_length=4096)]
 """A name, a path or a time; no path is longer."""
@@ -82,11 +79,5 @@ def versions_here() -> dict[str, str]:
 
 def read_metadata(run: Path) -> Metadata:
     """Return the metadata of a run directory; CheckpointError if it is missing or broken."""
-    path = run / "metadata.json"
-    try:
-        return msgspec.json.decode(read_small(path), type=Metadata)
-    except (OSError, *UNREADABLE) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise CheckpointError(
-            f"{run} is not a run that can be used: metadata.json: {reason}; choose another"
-        ) from error
+    unusable = f"{run} is not a run that can be used: metadata.json"
+    return read_json(run / "metadata.json", Metadata, unusable, "choose another")

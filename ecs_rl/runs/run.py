@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,20 +15,18 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, StorageError
 from ecs_rl.runs.board import Board
-from ecs_rl.runs.checkpoint import read_manifest, sealed_pieces
-from ecs_rl.runs.files import Folder, json_bytes, plain, sync_directory, writing
-from ecs_rl.runs.find import find_run
-from ecs_rl.runs.header import UNREADABLE
-from ecs_rl.runs.layout import CHECKPOINTS, new_run_directory, step_checkpoints, undo_run_directory
+from ecs_rl.runs.checkpoint import sealed_pieces
+from ecs_rl.runs.files import Folder, json_bytes, plain, read_json, writing
+from ecs_rl.runs.layout import CHECKPOINTS, find_run, new_run_directory, sound_manifest, step_checkpoints
 from ecs_rl.runs.lock import RunLock
+from ecs_rl.runs.logs import METRIC_GROUPS, EvalEpisode, JsonLines, Status, TrainEpisode
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, iso, now, read_metadata, versions_here
-from ecs_rl.runs.reading import read_small
-from ecs_rl.runs.rows import EvalEpisode, JsonLines, Status, TrainEpisode, metrics_row
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
 
+ENDING = ".safetensors"
 EARLIER_BEST = "best.earlier"
 """The `best` from before the last evaluation of a run that came to its end; a resume brings it back."""
 
@@ -42,17 +41,21 @@ class TrainingRun:
 
     def __init__(self, path: Path, metadata: Metadata, lock: RunLock) -> None:
         self.path = path
-        self._metadata = metadata
+        self.metadata = metadata
+        """The content of metadata.json as last written."""
+        self.config: dict[str, Any] = {}
+        """The content of config.json as last written, empty if there is none."""
         self._lock = lock
         self._folder = lock.folder
         self._checkpoints = Folder(path / CHECKPOINTS, lock.folder)
-        self._config: dict[str, Any] = {}
         self._problem: EcsRlError | None = None
         self._saved_step: int | None = None
         self._board: Board | None = None
-        self._train = JsonLines(path / "train_episodes.jsonl")
-        self._eval = JsonLines(path / "eval_episodes.jsonl")
-        self._metrics = JsonLines(path / "metrics.jsonl")
+        self._train, self._eval, self._metrics = self._rows = (
+            JsonLines(path / "train_episodes.jsonl"),
+            JsonLines(path / "eval_episodes.jsonl"),
+            JsonLines(path / "metrics.jsonl"),
+        )
 
     @classmethod
     def create(
@@ -81,19 +84,16 @@ class TrainingRun:
             last_updated=iso(started),
             versions=versions_here(),
         )
-        lock = None
-        try:
+        with ExitStack() as undo:
+            undo.callback(shutil.rmtree, path, ignore_errors=True)
             lock = RunLock(path)
+            undo.callback(lock.release)
             opened = cls(path, metadata, lock)
             lock.folder.write("metadata.json", json_bytes(metadata))
             for folder in (path.parent, path.parent.parent, Path(runs_dir)):
-                with writing(folder):
-                    sync_directory(folder)
-        except BaseException:
-            if lock is not None:
-                lock.release()
-            undo_run_directory(path)
-            raise
+                with writing(folder), closing(Folder(folder)) as above:
+                    above.sync()
+            undo.pop_all()
         return opened
 
     @classmethod
@@ -106,16 +106,15 @@ class TrainingRun:
         found = find_run(run, runs_dir, needs_checkpoint=False)
         for skipped in found.skipped:
             warnings.warn(skipped, stacklevel=2)
-        lock = RunLock(found.path)
-        try:
+        with ExitStack() as undo:
+            lock = RunLock(found.path)
+            undo.callback(lock.release)
             opened = cls(found.path, read_metadata(found.path), lock)
             for folder in (opened._folder, opened._checkpoints):
                 folder.remove_leftovers()
-            opened._config = settings_of(found.path)
+            opened.config = settings_of(found.path)
             opened.update_metadata(status="running")
-        except BaseException:
-            lock.release()
-            raise
+            undo.pop_all()
         return opened
 
     @property
@@ -123,38 +122,28 @@ class TrainingRun:
         """What the disk refused first, or who took the run away; None as long as all is well."""
         return self._problem or next((log.problem for log in self._logs if log.problem), None)
 
-    @property
-    def metadata(self) -> Metadata:
-        """The content of metadata.json as last written."""
-        return self._metadata
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The content of config.json as last written, empty if there is none."""
-        return self._config
-
     def write_config(self, config: Any) -> None:
         """Replace config.json by every resolved setting: a mapping, or a (nested) dataclass."""
         settings = msgspec.json.decode(msgspec.json.encode(config, enc_hook=plain), type=dict[str, Any])
         with self._writing():
             self._folder.write("config.json", json_bytes(settings))
-        self._config = settings
+        self.config = settings
 
     def update_metadata(self, **changes: Any) -> None:
         """Flush the logs, then replace metadata.json with these fields changed and the time renewed."""
-        changed = msgspec.structs.replace(self._metadata, **changes, last_updated=iso(now()))
+        changed = msgspec.structs.replace(self.metadata, **changes, last_updated=iso(now()))
         self.flush()
         with self._writing():
             # If a power cut brings the one before back, nothing is lost: a checkpoint knows its own numbers.
             self._folder.write("metadata.json", json_bytes(changed), sync=False)
-        self._metadata = changed
+        self.metadata = changed
 
     def checkpoint_path(self, which: int | Literal["best", "latest"]) -> Path:
         """Return where the checkpoint of a step, the best or the latest is, whether or not it exists."""
         stem = which if isinstance(which, str) else f"step_{which}"
         if not re.fullmatch(r"best|latest|step_[0-9]+", stem):
             raise CommandError(f"there is no checkpoint '{which}'; use best, latest or a step")
-        return self.path / CHECKPOINTS / f"{stem}.safetensors"
+        return self.path / CHECKPOINTS / f"{stem}{ENDING}"
 
     def latest_checkpoint(self) -> Path | None:
         """Return the newest checkpoint there is, or None."""
@@ -164,72 +153,55 @@ class TrainingRun:
         steps = step_checkpoints(self.path)
         return steps[max(steps)] if steps else None
 
-    def best_checkpoint(self) -> Path | None:
-        """Return the checkpoint of the best greedy evaluation, or None before the first."""
-        best = self.checkpoint_path("best")
-        return best if best.is_file() else None
+    def best_checkpoint(self, *, set_aside: bool = False) -> Path | None:
+        """Return the checkpoint of the best greedy evaluation, or None before the first.
 
-    def best_set_aside(self) -> Path | None:
-        """Return the best from before the one that was earned after the last checkpoint, or None if there is none."""
-        aside = self.path / CHECKPOINTS / EARLIER_BEST
-        return aside if aside.is_file() else None
+        With `set_aside` it is the best from before the one that was earned after the last checkpoint.
+        """
+        best = self.path / CHECKPOINTS / EARLIER_BEST if set_aside else self.checkpoint_path("best")
+        return best if best.is_file() else None
 
     def set_best_aside(self) -> None:
         """Keep the present `best`, which is about to be replaced, for whoever goes on from the last checkpoint."""
-        best, aside = self.best_checkpoint(), self.path / CHECKPOINTS / EARLIER_BEST
-        with self._writing(), writing(aside):
-            if best is None:
-                self._checkpoints.unlink(aside.name)
-            else:
-                self._link(best, aside)
+        with self._writing():
+            self._copy(f"best{ENDING}", EARLIER_BEST)
 
     def bring_best_back(self) -> None:
         """Undo `set_best_aside` and the `best` that followed it: without an earlier one there is none."""
-        best, aside = self.checkpoint_path("best"), self.best_set_aside()
-        with self._writing(), writing(best):
-            if aside is None:
-                self._checkpoints.unlink(best.name)
-            else:
-                self._link(aside, best)
-                self._checkpoints.unlink(aside.name)
+        with self._writing(), writing(self.checkpoint_path("best")):
+            self._copy(EARLIER_BEST, f"best{ENDING}")
+            self._checkpoints.unlink(EARLIER_BEST)
             self._checkpoints.sync()
 
-    def _link(self, source: Path, path: Path) -> None:
-        """Make one checkpoint file a second name of another, or a copy where there are no hard links."""
-        if not self._checkpoints.link(source.name, path.name):
-            self._checkpoints.write(path.name, source.read_bytes())
+    def _copy(self, source: str, name: str) -> None:
+        """Make one checkpoint file the same as another, or delete it where that other is not there."""
+        if (self.path / CHECKPOINTS / source).is_file():
+            self._checkpoints.link(source, name)
+        else:
+            self._checkpoints.unlink(name)
 
     def save_checkpoint(self, tensors: State, manifest: Manifest) -> Path:
         """Write `step_<N>` and make `latest` its second name, both for certain on the disk when this returns."""
         pieces = sealed_pieces(tensors, manifest)
-        path, latest = self.checkpoint_path(manifest.step), self.checkpoint_path("latest")
+        path = self.checkpoint_path(manifest.step)
         self.flush(sync=True)
         with self._writing():
             self._checkpoints.write(path.name, *pieces, sync=False)
-            self._link(path, latest)
+            self._checkpoints.link(path.name, f"latest{ENDING}")
             with writing(path):
                 self._checkpoints.sync()
         self._saved_step = manifest.step
         return path
 
-    def save_best(self, tensors: State, manifest: Manifest) -> Path:
-        """Write `best`; whether it is better is the caller's to know."""
-        return self._save_alone("best", tensors, manifest)
-
-    def save_latest(self, tensors: State, manifest: Manifest) -> Path:
-        """Write `latest` alone: a policy that is no step of the run, such as what a training that diverged leaves."""
-        return self._save_alone("latest", tensors, manifest)
-
-    def _save_alone(self, which: Literal["best", "latest"], tensors: State, manifest: Manifest) -> Path:
+    def save_policy(self, which: Literal["best", "latest"], tensors: State, manifest: Manifest) -> None:
+        """Write `best`, or `latest` for a policy that is no step of the run: what a training that diverged leaves."""
         pieces = sealed_pieces(tensors, manifest)
-        path = self.checkpoint_path(which)
         self.flush()
         with self._writing():
-            self._checkpoints.write(path.name, *pieces)
-        return path
+            self._checkpoints.write(self.checkpoint_path(which).name, *pieces)
 
-    def prune_checkpoints(self, keep: int) -> list[Path]:
-        """Delete all but the newest `keep` step checkpoints and return what went; best and latest always stay.
+    def prune_checkpoints(self, keep: int) -> None:
+        """Delete all but the newest `keep` step checkpoints; best and latest always stay.
 
         Steps beyond the one saved last are from before a resume at an earlier one, because they were damaged: they go.
         """
@@ -238,17 +210,15 @@ class TrainingRun:
         steps = step_checkpoints(self.path)
         past = sorted(step for step in steps if self._saved_step is None or step <= self._saved_step)
         kept = set(past[max(0, len(past) - keep) :])
-        old = [steps[step] for step in sorted(steps) if step not in kept]
         with self._writing():
-            for path in old:
-                self._checkpoints.unlink(path.name)
-        return old
+            for step in sorted(steps.keys() - kept):
+                self._checkpoints.unlink(steps[step].name)
 
     def log_train_episode(
         self, total_steps: int, total_reward: float, length: int, status: Status, extras: Mapping[str, float]
     ) -> None:
         """Add one training episode to train_episodes.jsonl."""
-        self._train.append(TrainEpisode(total_steps, total_reward, length, status, extras))
+        self._train.extend([TrainEpisode(total_steps, total_reward, length, status, extras)])
 
     def log_train_episodes(self, rows: Sequence[TrainEpisode]) -> None:
         """Add many training episodes in one go: the cheap way when thousands end each second."""
@@ -266,14 +236,17 @@ class TrainingRun:
         seed: int | None = None,
     ) -> None:
         """Add one evaluation episode to eval_episodes.jsonl."""
-        self._eval.append(
-            EvalEpisode(total_steps, total_reward, length, status, extras, total_steps_at_eval, seed),
-        )
+        row = EvalEpisode(total_steps, total_reward, length, status, extras, total_steps_at_eval, seed)
+        self._eval.extend([row])
 
     def log_metrics(self, total_steps: int, seconds: float, metrics: Mapping[str, float]) -> None:
         """Add one line to metrics.jsonl; keys start with rollout/, eval/, train/, time/ or env/."""
-        row = metrics_row(total_steps, seconds, metrics)
-        self._metrics.append(row)
+        for key in metrics:
+            if not key.startswith(METRIC_GROUPS):
+                groups = ", ".join(METRIC_GROUPS)
+                raise ValueError(f"metric '{key}' belongs to no group: its name must start with {groups}")
+        row = {"total_steps": total_steps, "seconds": seconds, **metrics}
+        self._metrics.extend([row])
         if self._board is not None:
             self._board.write(row)
 
@@ -301,11 +274,11 @@ class TrainingRun:
 
     def abandon(self, status: str) -> None:
         """Close after a `problem`: say so in metadata.json if the disk still takes that much, and raise nothing."""
-        told = msgspec.structs.replace(self._metadata, status=status, last_updated=iso(now()))
+        told = msgspec.structs.replace(self.metadata, status=status, last_updated=iso(now()))
         with suppress(StorageError, CheckpointError):  # the problem was told already
             self._lock.check()
             self._folder.write("metadata.json", json_bytes(told))
-            self._metadata = told
+            self.metadata = told
         with suppress(StorageError):
             self.close()
 
@@ -321,10 +294,6 @@ class TrainingRun:
         self._lock.release()
         if problem is not None and told is None:
             raise problem
-
-    @property
-    def _rows(self) -> tuple[JsonLines, ...]:
-        return self._train, self._eval, self._metrics
 
     @property
     def _logs(self) -> tuple[JsonLines | Board, ...]:
@@ -351,21 +320,7 @@ def settings_of(run: Path) -> dict[str, Any]:
     """Return the settings of a run: its config.json, or if that is missing what its newest checkpoint carries."""
     path = run / "config.json"
     if os.path.lexists(path):
-        return read_config(path)
-    steps = step_checkpoints(run)
-    for checkpoint in (*(steps[step] for step in sorted(steps, reverse=True)), *sorted((run / CHECKPOINTS).glob("*"))):
-        with suppress(CheckpointError):  # the next one carries the same
-            return read_manifest(checkpoint).config
-    return {}
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the settings in a config.json, none if there is no such file."""
-    try:
-        return msgspec.json.decode(read_small(path), type=dict[str, Any])
-    except FileNotFoundError:
-        return {}
-    except (OSError, *UNREADABLE) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
         remedy = "restore it, or delete it, for each checkpoint carries it"
-        raise CheckpointError(f"cannot read {path}: {reason}; {remedy}") from error
+        return read_json(path, dict[str, Any], f"cannot read {path}", remedy)
+    manifest = sound_manifest(run)
+    return manifest.config if manifest else {}

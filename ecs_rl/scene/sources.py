@@ -12,7 +12,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -56,7 +56,7 @@ class Sources:
         """Every file that would be run."""
         return [self.scene.file, *(module.file for module in self.helpers.values())]
 
-    def run(self, blame: Blame = lambda file: nullcontext()) -> ModuleType:
+    def run(self, blame: Blame) -> ModuleType:
         """Return the scene's module after its first run, `blame` around each helper's own.
 
         All of it is in a package that stands for the scene's folder, under a name that no other folder has: two scenes
@@ -81,9 +81,6 @@ class _Loader(Loader):
 
     def __init__(self, sources: Sources, package: str, blame: Blame) -> None:
         self.sources, self.package, self.blame = sources, package, blame
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Leave making the module to Python."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Run a helper; a failed import stays what it is, for a scene may have an answer to it."""

@@ -18,159 +18,98 @@ class Aggregator(Protocol):
         """Return the result so far, NaN while there is none."""
 
 
-class Resumable(Protocol):
-    """An aggregator that a resumed run finds again as it was; all of ours are, yours may be."""
+class Resumable:
+    """An aggregator that a resumed run finds again as it was: all that it knows is a list of finite numbers."""
+
+    _known: deque[float] | list[float]
 
     def state(self) -> list[float]:
-        """Return what it knows as finite numbers."""
+        """Return what it knows."""
+        return list(self._known)
 
     def restore(self, state: Sequence[float]) -> None:
-        """Go on from there."""
+        """Go on from what `state` returned."""
+        self._known.clear()
+        self._known.extend(state)
 
 
-class Mean:
-    """The mean of all values."""
+class _Summary(Resumable):
+    """Knows a fixed number of numbers, all zero at first; the first counts the values."""
+
+    _size = 1
 
     def __init__(self) -> None:
-        self._count = 0
-        self._mean = 0.0
-
-    def add(self, value: float) -> None:
-        """Take one more value."""
-        self._count += 1
-        self._mean += (value - self._mean) / self._count
-
-    def value(self) -> float:
-        """Return the mean, NaN while there is none."""
-        return self._mean if self._count else math.nan
-
-    def state(self) -> list[float]:
-        """Return count and mean."""
-        return [self._count, self._mean]
+        self._known = [0] * self._size
 
     def restore(self, state: Sequence[float]) -> None:
-        """Go on from there."""
-        self._count, self._mean = int(state[0]), state[1]
+        """Go on from what `state` returned."""
+        if len(state) != self._size:
+            raise ValueError(f"it knows {self._size}")
+        super().restore(state)
 
 
-class Std:
-    """The standard deviation of all values themselves (divided by n), by Welford's method."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._mean = 0.0
-        self._squares = 0.0
-
-    def add(self, value: float) -> None:
-        """Take one more value."""
-        self._count += 1
-        delta = value - self._mean
-        self._mean += delta / self._count
-        self._squares += delta * (value - self._mean)
-
-    def value(self) -> float:
-        """Return the deviation, NaN while there is none."""
-        return math.sqrt(self._squares / self._count) if self._count else math.nan
-
-    def state(self) -> list[float]:
-        """Return count, mean and the sum of squared deviations."""
-        return [self._count, self._mean, self._squares]
-
-    def restore(self, state: Sequence[float]) -> None:
-        """Go on from there."""
-        self._count, self._mean, self._squares = int(state[0]), state[1], state[2]
-
-
-class Last:
-    """The newest value."""
-
-    def __init__(self) -> None:
-        self._value = math.nan
-
-    def add(self, value: float) -> None:
-        """Take one more value."""
-        self._value = value
-
-    def value(self) -> float:
-        """Return the newest value, NaN while there is none."""
-        return self._value
-
-    def state(self) -> list[float]:
-        """Return the value, if there is one."""
-        return [] if math.isnan(self._value) else [self._value]
-
-    def restore(self, state: Sequence[float]) -> None:
-        """Go on from there."""
-        self._value = state[0] if state else math.nan
-
-
-class Max(Last):
-    """The largest value."""
-
-    def add(self, value: float) -> None:
-        """Take one more value."""
-        if not value <= self._value:  # also true while there is only NaN
-            self._value = value
-
-
-class Min(Last):
-    """The smallest value."""
-
-    def add(self, value: float) -> None:
-        """Take one more value."""
-        if not value >= self._value:
-            self._value = value
-
-
-class Count:
+class Count(_Summary):
     """How many values there were."""
 
-    def __init__(self) -> None:
-        self._count = 0
-
     def add(self, value: float) -> None:
         """Take one more value."""
-        self._count += 1
+        self._known[0] += 1
 
     def add_many(self, values: Sequence[float]) -> None:
         """Take many values."""
-        self._count += len(values)
+        self._known[0] += len(values)
 
     def value(self) -> float:
         """Return how many there were."""
-        return float(self._count)
-
-    def state(self) -> list[float]:
-        """Return the count."""
-        return [self._count]
-
-    def restore(self, state: Sequence[float]) -> None:
-        """Go on from there."""
-        self._count = int(state[0])
+        return float(self._known[0])
 
 
-class _Rolling:
+class Mean(_Summary):
+    """The mean of all values."""
+
+    _size = 2
+
+    def add(self, value: float) -> None:
+        """Take one more value."""
+        count, mean = self._known
+        self._known = [count + 1, mean + (value - mean) / (count + 1)]
+
+    def value(self) -> float:
+        """Return the mean, NaN while there is none."""
+        count, mean = self._known
+        return mean if count else math.nan
+
+
+class Std(_Summary):
+    """The standard deviation of all values themselves (divided by n), by Welford's method."""
+
+    _size = 3
+
+    def add(self, value: float) -> None:
+        """Take one more value."""
+        count, before, squares = self._known
+        mean = before + (value - before) / (count + 1)
+        self._known = [count + 1, mean, squares + (value - before) * (value - mean)]
+
+    def value(self) -> float:
+        """Return the deviation, NaN while there is none."""
+        count, _, squares = self._known
+        return math.sqrt(squares / count) if count else math.nan
+
+
+class _Rolling(Resumable):
     def __init__(self, window: int) -> None:
         if window < 1:
             raise ValueError(f"a window of {window} values holds nothing; use 1 or more")
-        self._values: deque[float] = deque(maxlen=window)
+        self._known: deque[float] = deque(maxlen=window)
 
     def add(self, value: float) -> None:
         """Take one more value and forget the one that leaves the window."""
-        self._values.append(value)
+        self._known.append(value)
 
     def add_many(self, values: Sequence[float]) -> None:
         """Take many values, in order."""
-        self._values.extend(values)
-
-    def state(self) -> list[float]:
-        """Return the window."""
-        return list(self._values)
-
-    def restore(self, state: Sequence[float]) -> None:
-        """Go on from there."""
-        self._values.clear()
-        self._values.extend(state)
+        self._known.extend(values)
 
 
 class RollingMean(_Rolling):
@@ -179,7 +118,7 @@ class RollingMean(_Rolling):
     def value(self) -> float:
         """Return the mean, NaN while there is none."""
         # Summed afresh: a running sum would gather rounding errors over millions of episodes.
-        return math.fsum(self._values) / len(self._values) if self._values else math.nan
+        return math.fsum(self._known) / len(self._known) if self._known else math.nan
 
 
 class RollingStd(_Rolling):
@@ -187,10 +126,10 @@ class RollingStd(_Rolling):
 
     def value(self) -> float:
         """Return the deviation, NaN while there is none."""
-        if not self._values:
+        if not self._known:
             return math.nan
-        mean = math.fsum(self._values) / len(self._values)
-        return math.hypot(*(value - mean for value in self._values)) / math.sqrt(len(self._values))
+        mean = math.fsum(self._known) / len(self._known)
+        return math.hypot(*(value - mean for value in self._known)) / math.sqrt(len(self._known))
 
 
 class RollingMax(_Rolling):
@@ -198,4 +137,35 @@ class RollingMax(_Rolling):
 
     def value(self) -> float:
         """Return the largest, NaN while there is none."""
-        return max(self._values, default=math.nan)
+        return max(self._known, default=math.nan)
+
+
+class Last(Resumable):
+    """The newest value."""
+
+    def __init__(self) -> None:
+        self._known = deque(maxlen=1)
+
+    def add(self, value: float) -> None:
+        """Take one more value."""
+        self._known.append(value)
+
+    def value(self) -> float:
+        """Return what is kept, NaN while there is none."""
+        return self._known[0] if self._known else math.nan
+
+
+class Max(Last):
+    """The largest value."""
+
+    def add(self, value: float) -> None:
+        """Take one more value."""
+        self._known.append(max([value, *self._known]))
+
+
+class Min(Last):
+    """The smallest value."""
+
+    def add(self, value: float) -> None:
+        """Take one more value."""
+        self._known.append(min([value, *self._known]))

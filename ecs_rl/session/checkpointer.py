@@ -1,4 +1,4 @@
-"""What is saved when: milestones, the best evaluation, and the manifest that goes with each checkpoint."""
+"""What a session saves and when: milestones, the best evaluation, and the manifest that goes with each checkpoint."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ecs_rl.agents.base import Agent, PolicySpec
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError
-from ecs_rl.runs import EvalSettings, Manifest, TrainingRun, join_sections, policy_entries, read_manifest
+from ecs_rl.runs import EvalSettings, Manifest, PolicyEntry, TrainingRun, join_sections, read_manifest
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
@@ -20,111 +20,137 @@ Surroundings = Callable[[], tuple[Mapping[str, "State"], Mapping[str, Any]]]
 
 
 class Checkpointer:
-    """Knows the best score so far and the last step saved; writes through the run, if there is one."""
+    """The half of a session that saves: it knows the best score so far and the last step saved.
+
+    Without a run it counts and judges all the same, and writes nothing.
+    """
 
     def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        """The agent that is trained."""
         self.run: TrainingRun | None = None
-        self.every: int | None = None
-        self.keep = 3
+        """The run that is written, if any."""
+        self.total_steps = 0
+        """Decisions so far, those before a resume included."""
+        self.total_episodes = 0
+        """Training episodes so far, those before a resume included."""
         self.best_eval: float | None = None
+        """The best evaluation's score, None before the first."""
         self.best_step: int | None = None
-        self.saved_step = 0
-        self.surroundings: Surroundings = lambda: ({}, {})
-        self._agent = agent
+        """The step of the policy that earned `best_eval`."""
+        self.keep_checkpoints = 3
+        """How many periodic checkpoints stay."""
         self._evaluation: EvalSettings | None = None
+        self._every: int | None = None
+        self._saved_step = 0
+        self._steps_before = 0
+        """Steps that were taken before this session."""
+        self._surroundings: Surroundings = lambda: ({}, {})
 
-    def attach(self, run: TrainingRun) -> None:
-        """Write to this run, and go on from its stored best and last saved step."""
+    def with_run(self, run: TrainingRun) -> Self:
+        """Write to this run, and count on from where it is, with its stored best."""
         self.run = run
-        self.saved_step = run.metadata.total_steps
-        self._take_over(_stored_best(run))
+        self.total_steps = self._saved_step = self._steps_before = run.metadata.total_steps
+        self.total_episodes = run.metadata.total_episodes
+        self._take_over(_stored_best(run.best_checkpoint()))
         if not run.metadata.agent:
-            run.update_metadata(agent=self._agent.name)
+            run.update_metadata(agent=self.agent.name)
+        return self
 
-    def _take_over(self, best: Manifest | None) -> None:
-        known = (best.best_eval, best.best_step, best.evaluation) if best is not None else (None, None, None)
-        self.best_eval, self.best_step, self._evaluation = known
+    def with_checkpoint_every(self, steps: int) -> Self:
+        """Save on the first tick at or past each multiple of `steps`; without it only at the end."""
+        self._every = check_positive("--checkpoint-every", steps)
+        return self
 
-    def return_to_best_of(self, manifest: Manifest) -> bool:
-        """Bring back the best that a checkpoint knew, and tell whether another one had taken its place.
+    def with_keep_checkpoints(self, keep: int) -> Self:
+        """Keep the newest `keep` step checkpoints (3 unless told); best and latest always stay."""
+        if keep < 0:
+            raise CommandError(f"--keep is {keep}; use 0 or more")
+        self.keep_checkpoints = keep
+        return self
 
-        Only a best that was earned after the checkpoint without a further step goes: a training that goes on from it
-        does not earn it again. One of a later step it does.
+    def with_surroundings(self, surroundings: Surroundings) -> Self:
+        """Save this with every checkpoint too: what lies around the agent, such as a world in mid-episode."""
+        self._surroundings = surroundings
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """Return the session's own counters and statistics as JSON values."""
+        raise NotImplementedError
+
+    def is_due(self) -> bool:
+        """Tell whether a multiple of `checkpoint_every` was reached or passed since the last save."""
+        return self._every is not None and self.total_steps // self._every > self._saved_step // self._every
+
+    def save_if_behind(self) -> None:
+        """Save if anything happened since the last save, unless the disk has refused a write before."""
+        if self.total_steps > self._saved_step and (self.run is None or self.run.problem is None):
+            self.save_checkpoint()
+
+    def save_checkpoint(self) -> Path | None:
+        """Write all that continuing takes to `step_<N>` and `latest`, and prune; return the file, if there is a run."""
+        self._require_finite()
+        if self.run is None:
+            self._saved_step = self.total_steps
+            return None
+        parts, facts = self._surroundings()
+        tensors = join_sections({"policy": self.agent.policy_state(), "agent": self.agent.state(), **parts})
+        resume = {"session": self.state(), "logs": self.run.flush(sync=True), **facts}
+        path = self.run.save_checkpoint(tensors, self._manifest(self.total_steps, resume))
+        self._saved_step = self.total_steps
+        self.run.prune_checkpoints(self.keep_checkpoints)
+        self._update_metadata()
+        return path
+
+    def save_policy(self) -> None:
+        """Write the policy alone to `latest`: what a broken training leaves, from which none can go on exactly."""
+        self._require_finite()
+        if self.run is not None:
+            tensors = join_sections({"policy": self.agent.policy_state()})
+            self.run.save_policy("latest", tensors, self._manifest(self.total_steps))
+
+    def return_to_best_of(self, manifest: Manifest) -> None:
+        """Bring back the best that a checkpoint knew, if another one was earned after it without a further step.
+
+        A training that goes on from the checkpoint does not earn that one again; one of a later step it does.
         """
         run, known = self.run, (manifest.best_eval, manifest.best_step)
         if run is None or self.best_step is None or self.best_step < manifest.step:
-            return False
+            return
         if known == (self.best_eval, self.best_step):
-            return False
-        earlier = _stored_best(run, aside=True)
-        if earlier is not None and (earlier.best_eval, earlier.best_step) != known:
-            return False
-        if earlier is None and (manifest.best_step is not None or self.best_step > manifest.step):
-            return False
-        run.bring_best_back()
-        self._take_over(earlier)
-        return True
+            return
+        earlier = _stored_best(run.best_checkpoint(set_aside=True))
+        if earlier is None:
+            is_known = manifest.best_step is None and self.best_step == manifest.step
+        else:
+            is_known = known == (earlier.best_eval, earlier.best_step)
+        if is_known:
+            run.bring_best_back()
+            self._take_over(earlier)
+            self._update_metadata()
 
-    def is_due(self, total_steps: int) -> bool:
-        """Tell whether a multiple of `every` was reached or passed since the last save."""
-        return self.every is not None and total_steps // self.every > self.saved_step // self.every
-
-    def is_behind(self, total_steps: int) -> bool:
-        """Tell whether something happened since the last save that can still be saved: not after a failed write."""
-        return total_steps > self.saved_step and (self.run is None or self.run.problem is None)
-
-    def save(self, total_steps: int, total_episodes: int, session: Mapping[str, Any]) -> Path | None:
-        """Write all that continuing takes to `step_<N>` and `latest`, prune, renew the metadata; None without a run."""
-        self._require_finite(total_steps)
-        if self.run is None:
-            self.saved_step = total_steps
-            return None
-        parts, facts = self.surroundings()
-        tensors = join_sections({"policy": self._agent.policy_state(), "agent": self._agent.state(), **parts})
-        resume = {"session": session, "logs": self.run.flush(sync=True), **facts}
-        path = self.run.save_checkpoint(tensors, self._manifest(total_steps, total_episodes, resume))
-        self.saved_step = total_steps
-        self.run.prune_checkpoints(self.keep)
-        self.update_metadata(total_steps, total_episodes)
-        return path
-
-    def save_policy(self, total_steps: int, total_episodes: int) -> None:
-        """Write the policy alone to `latest`: what a broken training leaves, from which none can go on exactly."""
-        self._require_finite(total_steps)
-        if self.run is not None:
-            tensors = join_sections({"policy": self._agent.policy_state()})
-            self.run.save_latest(tensors, self._manifest(total_steps, total_episodes))
-
-    def save_if_best(
-        self,
-        score: float,
-        evaluation: EvalSettings | None,
-        *,
-        policy: State | None,
-        newest: bool,
-        policy_step: int,
-        total_steps: int,
-        total_episodes: int,
+    def _save_if_best(
+        self, score: float, evaluation: EvalSettings | None, policy: State | None, step: int, *, newest: bool
     ) -> bool:
         """Write `best` if the score is strictly better than the stored one or `newest` counts, and tell whether."""
         if not math.isfinite(score) or (self.best_eval is not None and score <= self.best_eval and not newest):
             return False
-        self._require_finite(total_steps)
+        self._require_finite()
         before = self.best_eval, self.best_step, self._evaluation
-        self.best_eval, self.best_step, self._evaluation = score, policy_step, evaluation
+        self.best_eval, self.best_step, self._evaluation = score, step, evaluation
         try:
             if self.run is not None:
-                if policy_step == self.saved_step:  # going on from there must find the best from before
+                if step == self._saved_step:  # going on from there must find the best from before
                     self.run.set_best_aside()
-                tensors = join_sections({"policy": self._agent.policy_state() if policy is None else policy})
-                self.run.save_best(tensors, self._manifest(policy_step, total_episodes))
+                tensors = join_sections({"policy": self.agent.policy_state() if policy is None else policy})
+                self.run.save_policy("best", tensors, self._manifest(step))
         except BaseException:
             self.best_eval, self.best_step, self._evaluation = before
             raise
-        self.update_metadata(total_steps, total_episodes)
+        self._update_metadata()
         return True
 
-    def finish(self, total_steps: int, total_episodes: int, status: str) -> None:
+    def _finish(self, status: str) -> None:
         """Write the last metadata and close the run; after a failed write, say no more than that it failed."""
         if self.run is None:
             return
@@ -132,34 +158,39 @@ class Checkpointer:
             self.run.abandon("failed")
             return
         try:
-            self.update_metadata(total_steps, total_episodes, status=status)
+            self._update_metadata(status=status)
         finally:
             self.run.close()
 
-    def update_metadata(self, total_steps: int, total_episodes: int, **more: Any) -> None:
-        """Write how far the run is, what its best score is, and anything more."""
+    def _take_over(self, best: Manifest | None) -> None:
+        known = (best.best_eval, best.best_step, best.evaluation) if best is not None else (None, None, None)
+        self.best_eval, self.best_step, self._evaluation = known
+
+    def _update_metadata(self, **more: Any) -> None:
         if self.run is not None:
             self.run.update_metadata(
-                total_steps=total_steps,
-                total_episodes=total_episodes,
+                total_steps=self.total_steps,
+                total_episodes=self.total_episodes,
                 best_eval=self.best_eval,
                 best_step=self.best_step,
                 **more,
             )
 
-    def _manifest(self, step: int, total_episodes: int, resume: dict[str, Any] | None = None) -> Manifest:
+    def _manifest(self, step: int, resume: dict[str, Any] | None = None) -> Manifest:
         assert self.run is not None
         metadata = self.run.metadata
+        # Several policies in one world come as one agent with `specs`.
+        specs: Sequence[PolicySpec] = getattr(self.agent, "specs", None) or (self.agent.spec,)
         return Manifest(
             scene=metadata.scene,
             scene_sha256=metadata.scene_sha256,
             versions=metadata.versions,
-            agent=self._agent.name,
+            agent=self.agent.name,
             step=step,
-            episodes=total_episodes,
+            episodes=self.total_episodes,
             seed=metadata.seed,
             config=self.run.config,
-            policies=policy_entries(_specs(self._agent)),
+            policies=tuple(map(PolicyEntry.of, specs)),
             best_eval=self.best_eval,
             best_step=self.best_step,
             evaluation=self._evaluation,
@@ -167,24 +198,17 @@ class Checkpointer:
             resume=resume or {},
         )
 
-    def _require_finite(self, total_steps: int) -> None:
-        if not self._agent.is_finite():
+    def _require_finite(self) -> None:
+        if not self.agent.is_finite():
             raise DivergedError(
-                f"training diverged before step {total_steps}: a parameter is not finite; "
+                f"training diverged before step {self.total_steps}: a parameter is not finite; "
                 "the checkpoints on disk are from before; lower the learning rate"
             )
 
 
-def _specs(agent: Agent) -> Sequence[PolicySpec]:
-    # Several policies in one world come as one agent with `specs`.
-    specs: Sequence[PolicySpec] | None = getattr(agent, "specs", None)
-    return (agent.spec,) if specs is None else specs
-
-
-def _stored_best(run: TrainingRun, *, aside: bool = False) -> Manifest | None:
+def _stored_best(path: Path | None) -> Manifest | None:
     # The file decides, not metadata.json: a crash between the two writes, or a damaged best, must not leave
     # a score behind that no checkpoint can show.
-    path = run.best_set_aside() if aside else run.best_checkpoint()
     if path is None:
         return None
     try:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import cast
 
 import msgspec
 import numpy as np
 
-from ecs_rl.runs.rows import Status
+from ecs_rl.runs.logs import Status
 
 
 class EpisodeStatus(StrEnum):
@@ -24,15 +25,13 @@ OF_AGENT = "return/"
 """How the extras are named that tell an agent's own return, where an arena has several agents."""
 TIE = 1e-9
 """Share of what the agents earned up to which a sum of returns is rounding."""
-_STATUSES: dict[object, Status] = {"Terminated": "Terminated", "Truncated": "Truncated"}
 
 
 def check_status(status: object) -> Status:
     """Return the status as a plain string; ValueError if it is neither of the two."""
-    known = _STATUSES.get(status) or _STATUSES.get(getattr(status, "value", None))
-    if known is None:
+    if not isinstance(status, str) or status not in tuple(EpisodeStatus):
         raise ValueError(f"status is {status!r}: an episode is either 'Terminated' or 'Truncated'")
-    return known
+    return cast(Status, str(status))
 
 
 class EpisodeRecord(msgspec.Struct, frozen=True):

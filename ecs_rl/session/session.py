@@ -6,81 +6,58 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ecs_rl.agents.base import ActMode, Agent, Experience
-from ecs_rl.errors import CommandError, DivergedError
-from ecs_rl.runs import TrainEpisode, TrainingRun
-from ecs_rl.session.batch import experience_rows, observation_rows
-from ecs_rl.session.checkpointer import Checkpointer, Surroundings, check_positive
-from ecs_rl.session.evaluation import PendingEvaluation
+import numpy as np
+from msgspec.structs import astuple
+from numpy.typing import ArrayLike
+
+from ecs_rl.agents.base import ActMode, Agent, Experience, Floats
+from ecs_rl.errors import DivergedError
+from ecs_rl.runs import EvalSettings, TrainEpisode
+from ecs_rl.session.checkpointer import Checkpointer, check_positive
 from ecs_rl.session.records import EpisodeRecord, EpisodeStatus, EvalReport, check_status
 from ecs_rl.session.stats import StatsTracker
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
-    from ecs_rl.runs import Manifest
 
 Extras = Mapping[str, Any]
 
 
-class TrainingSession:
+class TrainingSession(Checkpointer):
     """One agent's training, driven by a world or by any loop of yours; nothing here knows about an ECS.
 
-    A plain loop calls `act` and `observe`. The world calls `record`, `learn` (a slice at a time) and `save_if_due`,
+    A plain loop calls `act` and `observe`. The world calls `record`, `learn` (a slice at a time) and `save_checkpoint`,
     of which `observe` is made. One pending evaluation is gathered by `on_eval_episode` until `maybe_save_best`.
     """
 
     def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self._checkpointer = Checkpointer(agent)
-        self._stats = StatsTracker.default()
-        self._max_steps: int | None = None
+        super().__init__(agent)
+        self.max_steps: int | None = None
+        """Steps after which the session is done, None if it goes on for ever."""
         self._schedule: int | None = None
-        self._total_steps = 0
-        self._total_episodes = 0
-        self._steps_before = 0
+        self._stats = StatsTracker.default()
         self._first_moment: float | None = None
         self._last_moment = 0.0
         self._start_extras: Extras = {}
-        self._evaluation = PendingEvaluation()
+        self._evaluated: list[EpisodeRecord] = []
+        """Episodes of the pending evaluation, or of the last one, begun at this step with this seed."""
+        self._evaluation_step = 0
+        self._evaluation_seed: int | None = None
+        self._is_pending = False
         self._closed = False
         self._decided: tuple[Extras, ...] = ()
         """What the last exploring `act` of a plain loop added for the learner, by policy."""
 
-    def with_run(self, run: TrainingRun) -> Self:
-        """Write to this run, and count on from where it is."""
-        self._checkpointer.attach(run)
-        self._total_steps = self._steps_before = run.metadata.total_steps
-        self._total_episodes = run.metadata.total_episodes
-        return self
-
     def with_max_steps(self, max_steps: int) -> Self:
         """Be done at this many steps in total, those before a resume included."""
-        self._max_steps = check_positive("--steps", max_steps)
+        self.max_steps = check_positive("--steps", max_steps)
         return self
 
     def with_schedule(self, steps: int) -> Self:
         """Let schedules such as the learning rate's run over this many steps; without it over `max_steps`."""
         self._schedule = check_positive("--schedule-steps", steps)
-        return self
-
-    def with_checkpoint_every(self, steps: int) -> Self:
-        """Save on the first tick at or past each multiple of `steps`; without it only at the end."""
-        self._checkpointer.every = check_positive("--checkpoint-every", steps)
-        return self
-
-    def with_keep_checkpoints(self, keep: int) -> Self:
-        """Keep the newest `keep` step checkpoints (3 unless told); best and latest always stay."""
-        if keep < 0:
-            raise CommandError(f"--keep is {keep}; use 0 or more")
-        self._checkpointer.keep = keep
-        return self
-
-    def with_surroundings(self, surroundings: Surroundings) -> Self:
-        """Save this with every checkpoint too: what lies around the agent, such as a world in mid-episode."""
-        self._checkpointer.surroundings = surroundings
         return self
 
     def with_stats(self, stats: StatsTracker) -> Self:
@@ -89,61 +66,21 @@ class TrainingSession:
         return self
 
     @property
-    def agent(self) -> Agent:
-        """The agent that is trained."""
-        return self._agent
-
-    @property
-    def run(self) -> TrainingRun | None:
-        """The run that is written, if any."""
-        return self._checkpointer.run
-
-    @property
-    def total_steps(self) -> int:
-        """Decisions so far, those before a resume included."""
-        return self._total_steps
-
-    @property
-    def total_episodes(self) -> int:
-        """Training episodes so far, those before a resume included."""
-        return self._total_episodes
-
-    @property
-    def best_eval(self) -> float | None:
-        """The best evaluation's score, None before the first."""
-        return self._checkpointer.best_eval
-
-    @property
-    def best_step(self) -> int | None:
-        """The step of the policy that earned `best_eval`."""
-        return self._checkpointer.best_step
-
-    @property
-    def max_steps(self) -> int | None:
-        """Steps after which the session is done, None if it goes on for ever."""
-        return self._max_steps
-
-    @property
-    def keep_checkpoints(self) -> int:
-        """How many periodic checkpoints stay."""
-        return self._checkpointer.keep
-
-    @property
     def progress(self) -> float:
         """The share of the schedule that is done, 0 if there is neither `with_schedule` nor `with_max_steps`."""
-        whole = self._schedule or self._max_steps
-        return min(1.0, self._total_steps / whole) if whole else 0.0
+        whole = self._schedule or self.max_steps
+        return min(1.0, self.total_steps / whole) if whole else 0.0
 
     @property
     def is_done(self) -> bool:
         """True once `max_steps` is reached."""
-        return self._max_steps is not None and self._total_steps >= self._max_steps
+        return self.max_steps is not None and self.total_steps >= self.max_steps
 
     @property
     def steps_per_sec(self) -> float:
         """Steps per second from the first `act` or `record` of this session to the last `record`."""
         elapsed = self._last_moment - (self._first_moment or 0.0)
-        return (self._total_steps - self._steps_before) / elapsed if elapsed > 0 else 0.0
+        return (self.total_steps - self._steps_before) / elapsed if elapsed > 0 else 0.0
 
     def leave_out(self, seconds: float) -> None:
         """Let a pause not count for `steps_per_sec`."""
@@ -154,11 +91,11 @@ class TrainingSession:
         """Return an action per row, or one unbatched action for one unbatched observation; tuples go through as is."""
         self._start_clock()
         if isinstance(observation, tuple):  # an agent of several policies
-            told: Any = self._agent.act(observation, mode)  # type: ignore[arg-type]
+            told: Any = self.agent.act(observation, mode)  # type: ignore[arg-type]
             self._decided = tuple(each.extras for each in told) if mode is ActMode.EXPLORE else self._decided
             return tuple(each.action for each in told)
-        rows, single = observation_rows(observation)
-        decision = self._agent.act(rows, mode)
+        rows, single = _observation_rows(observation)
+        decision = self.agent.act(rows, mode)
         if mode is ActMode.EXPLORE:
             self._decided = (decision.extras,)
         return decision.action[0] if single else decision.action
@@ -173,50 +110,30 @@ class TrainingSession:
         self.record(told if isinstance(experience, tuple) else told[0])
         for _ in self.learn():
             pass
-        self.save_if_due()
+        if self.is_due() or (self.is_done and self._saved_step < (self.max_steps or 0)):
+            self.save_checkpoint()
 
     def record(self, experience: Any, steps: int | None = None) -> None:
         """Hand the transitions to the agent and count `steps`, the rows unless told."""
         self._start_clock()
         if isinstance(experience, Experience):
-            experience = experience_rows(experience)
+            experience = _experience_rows(experience)
             steps = len(experience.reward) if steps is None else steps
         elif steps is None:
             raise ValueError(f"cannot count the steps in a {type(experience).__name__}; pass steps=")
-        self._agent.observe(experience)
-        self._total_steps += steps
+        self.agent.observe(experience)
+        self.total_steps += steps
         self._last_moment = time.perf_counter()
 
     def learn(self) -> Iterator[None]:
         """Return the agent's update in slices, empty if it is not yet time for one."""
-        return self._agent.learn(self.progress)
-
-    def save_if_due(self) -> bool:
-        """Save if a multiple of `checkpoint_every` was reached since the last save, or all is done; tell whether."""
-        done = self._max_steps is not None and self._checkpointer.saved_step < self._max_steps <= self._total_steps
-        due = self.is_due() or done
-        if due:
-            self.save_checkpoint()
-        return due
-
-    def save_if_behind(self) -> None:
-        """Save if anything happened since the last save, unless the disk has refused a write before."""
-        if self._checkpointer.is_behind(self._total_steps):
-            self.save_checkpoint()
-
-    def save_checkpoint(self) -> Path | None:
-        """Save now, whatever the milestones; return the file, None without a run."""
-        return self._checkpointer.save(self._total_steps, self._total_episodes, self.state())
-
-    def is_due(self) -> bool:
-        """Tell whether a multiple of `checkpoint_every` was reached since the last save."""
-        return self._checkpointer.is_due(self._total_steps)
+        return self.agent.learn(self.progress)
 
     def state(self) -> dict[str, Any]:
         """Return the session's own counters and statistics as JSON values."""
         return {
-            "total_steps": self._total_steps,
-            "total_episodes": self._total_episodes,
+            "total_steps": self.total_steps,
+            "total_episodes": self.total_episodes,
             "start_extras": dict(self._start_extras),
             "stats": self._stats.state(),
         }
@@ -226,21 +143,12 @@ class TrainingSession:
 
         The last `unfinished_steps` are of a tick that was left before its end: what it makes due is still to be saved.
         """
-        self._total_steps = self._steps_before = state["total_steps"]
-        self._checkpointer.saved_step = self._total_steps - unfinished_steps
-        self._total_episodes = state["total_episodes"]
+        self.total_steps = self._steps_before = state["total_steps"]
+        self._saved_step = self.total_steps - unfinished_steps
+        self.total_episodes = state["total_episodes"]
         # JSON has no NaN: it was written as null.
         self._start_extras = {name: math.nan if x is None else x for name, x in state["start_extras"].items()}
         self._stats.restore(state["stats"])
-
-    def return_to_best_of(self, manifest: Manifest) -> None:
-        """Bring back the best that a checkpoint knew, if a better one was earned at its very step after it."""
-        if self._checkpointer.return_to_best_of(manifest):
-            self._checkpointer.update_metadata(self._total_steps, self._total_episodes)
-
-    def save_policy(self) -> None:
-        """Save the policy alone as `latest`: what a training that broke leaves behind."""
-        self._checkpointer.save_policy(self._total_steps, self._total_episodes)
 
     def on_episode_start(self, extras: Extras | None = None) -> None:
         """Note what is known of an episode when it starts; `on_episode` adds it below the episode's other extras."""
@@ -250,20 +158,16 @@ class TrainingSession:
         self, total_reward: float, steps: int, status: EpisodeStatus | str, extras: Extras | None = None
     ) -> None:
         """Take in one finished training episode: statistics and log."""
-        record = self._record_of(total_reward, steps, status, extras, self._start_extras)
+        record = self._record_of(total_reward, steps, status, self._start_extras, extras)
         self._start_extras = {}
         self.take([record])
 
-    def on_episodes(
-        self,
-        total_rewards: Sequence[float],
-        steps: Sequence[int],
-        statuses: Sequence[EpisodeStatus | str],
-        extras: Sequence[Extras | None] | None = None,
-    ) -> None:
-        """Take in all training episodes that ended in one tick, in order."""
-        each = extras if extras is not None else (None,) * len(total_rewards)
-        self.take([self._record_of(*row) for row in zip(total_rewards, steps, statuses, each, strict=True)])
+    def take(self, records: Sequence[EpisodeRecord]) -> None:
+        """Take in all training episodes that ended in one tick, as records that are complete already."""
+        self.total_episodes += len(records)
+        self._stats.update(*records)
+        if self.run is not None:
+            self.run.log_train_episodes([TrainEpisode(self.total_steps, *astuple(record)) for record in records])
 
     def on_eval_episode(
         self,
@@ -275,14 +179,17 @@ class TrainingSession:
     ) -> None:
         """Take in one evaluation episode; the first one after `maybe_save_best` begins a new report."""
         record = self._record_of(total_reward, steps, status, extras)
-        self._evaluation.add(record, seed, self._total_steps)
+        if not self._is_pending:
+            self._is_pending, self._evaluated = True, []
+            self._evaluation_step, self._evaluation_seed = self.total_steps, seed
+        self._evaluated.append(record)
         if self.run is not None:
-            at = self._evaluation.step
-            self.run.log_eval_episode(self._total_steps, *_columns(record), total_steps_at_eval=at, seed=seed)
+            at = self._evaluation_step
+            self.run.log_eval_episode(self.total_steps, *astuple(record), total_steps_at_eval=at, seed=seed)
 
     def eval_report(self) -> EvalReport | None:
         """Return the report on the pending evaluation, or on the last one; None before the first."""
-        return self._evaluation.report()
+        return EvalReport.of(self._evaluated, self._evaluation_step) if self._evaluated else None
 
     def maybe_save_best(self, score: float | None = None, *, policy: State | None = None, newest: bool = False) -> bool:
         """End the pending evaluation; save `best` if it is strictly better than the stored best, and tell whether.
@@ -291,22 +198,15 @@ class TrainingSession:
         has learned since: the agent's present one is saved otherwise. With `newest` it is the best whatever its score:
         where agents are opponents, their scores tie by construction.
         """
-        settings = self._evaluation.settings()
-        report = self.eval_report() if settings else None
+        report = self.eval_report() if self._is_pending else None
+        settings = EvalSettings(seed=self._evaluation_seed, episodes=report.episodes) if report else None
         if score is None:
             if report is None:
                 raise ValueError("no evaluation to judge; call on_eval_episode first, or pass a score")
             score = report.mean_return
-        self._evaluation.end()
-        return self._checkpointer.save_if_best(
-            float(score),
-            settings,
-            policy=policy,
-            newest=newest,
-            policy_step=self._total_steps if policy is None or report is None else report.total_steps_at_eval,
-            total_steps=self._total_steps,
-            total_episodes=self._total_episodes,
-        )
+        self._is_pending = False
+        step = self.total_steps if policy is None or report is None else report.total_steps_at_eval
+        return self._save_if_best(float(score), settings, policy, step, newest=newest)
 
     def stats_summary(self) -> dict[str, float]:
         """Return every statistic by name, NaN where there was no value yet."""
@@ -329,32 +229,43 @@ class TrainingSession:
             status = "diverged"
             raise
         finally:
-            self._checkpointer.finish(self._total_steps, self._total_episodes, status)
+            self._finish(status)
 
     def _start_clock(self) -> None:
         if self._first_moment is None:
             self._first_moment = time.perf_counter()
 
     def _record_of(
-        self,
-        total_reward: float,
-        steps: int,
-        status: EpisodeStatus | str,
-        extras: Extras | None,
-        start_extras: Extras | None = None,
+        self, total_reward: float, steps: int, status: EpisodeStatus | str, *extras: Extras | None
     ) -> EpisodeRecord:
-        of_agent = getattr(self._agent, "episode_extras", None)
-        # The environment's first, so that the agent's win.
-        merged = {**(start_extras or {}), **(extras or {}), **(of_agent() if of_agent else {})}
+        of_agent = getattr(self.agent, "episode_extras", dict)
+        merged: dict[str, Any] = {}
+        for each in (*extras, of_agent()):  # the environment's first, so that the agent's win
+            merged |= each or {}
         return EpisodeRecord(float(total_reward), int(steps), check_status(status), merged)
 
-    def take(self, records: Sequence[EpisodeRecord]) -> None:
-        """Take in all training episodes that ended in one tick, as records that are complete already."""
-        self._total_episodes += len(records)
-        self._stats.update_many(records)
-        if self.run is not None:
-            self.run.log_train_episodes([TrainEpisode(self._total_steps, *_columns(record)) for record in records])
+
+def _observation_rows(observation: ArrayLike) -> tuple[Floats, bool]:
+    """Return the observation as (rows, numbers), and whether it was a single one."""
+    rows = np.asarray(observation, dtype=np.float32)
+    return (rows.reshape(1, -1), True) if rows.ndim < 2 else (rows, False)
 
 
-def _columns(record: EpisodeRecord) -> tuple[float, int, Any, Extras]:
-    return record.total_reward, record.length, record.status, record.extras
+def _experience_rows(experience: Experience) -> Experience:
+    """Return the experience itself if it has rows, a batch of one row made of it otherwise."""
+    if np.ndim(experience.observation) >= 2:
+        return experience
+    return Experience(
+        observation=_observation_rows(experience.observation)[0],
+        action=np.asarray(experience.action)[None],
+        reward=_one(experience.reward, np.float32),
+        next_observation=_observation_rows(experience.next_observation)[0],
+        terminated=_one(experience.terminated, np.bool_),
+        truncated=_one(experience.truncated, np.bool_),
+        valid=None if experience.valid is None else _one(experience.valid, np.bool_),
+        extras=experience.extras,
+    )
+
+
+def _one(value: Any, dtype: type[np.generic]) -> Any:
+    return np.asarray(value, dtype=dtype).reshape(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Self, cast
@@ -41,7 +41,6 @@ class StatsTracker:
 
     def __init__(self) -> None:
         self._stats: dict[str, tuple[Source, Aggregator]] = {}
-        self._feeds: list[tuple[Source, Callable[[float], None]]] = []
 
     @classmethod
     def default(cls) -> Self:
@@ -60,21 +59,12 @@ class StatsTracker:
         if name in self._stats:
             raise ValueError(f"there is already a statistic '{name}'; choose another name")
         self._stats[name] = source, aggregator
-        self._feeds.append((source, aggregator.add))
         return self
 
-    def update(self, record: EpisodeRecord) -> None:
-        """Take in one finished episode."""
-        for source, add in self._feeds:
-            value = source(record)
-            if math.isfinite(value):
-                add(value)
-
-    def update_many(self, records: Iterable[EpisodeRecord]) -> None:
-        """Take in many finished episodes, in order."""
-        kept = list(records)
+    def update(self, *records: EpisodeRecord) -> None:
+        """Take in finished episodes, in order."""
         for source, aggregator in self._stats.values():
-            values = list(filter(math.isfinite, map(source, kept)))
+            values = list(filter(math.isfinite, map(source, records)))
             add_many = getattr(aggregator, "add_many", None)  # an aggregator of somebody else's need not have it
             if add_many is not None:
                 add_many(values)

@@ -37,13 +37,13 @@ from ecs_rl.world import World
 WATCHED: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("rebuild physics", World, ("anchor",)),
     ("copy columns", world_module, ("columns_of",)),
-    ("gather and encode", Checkpointer, ("save", "save_if_best")),
+    ("gather and encode", Checkpointer, ("save_checkpoint", "_save_if_best")),
     ("hash", run_module, ("sealed_pieces",)),
     ("fsync", os, ("fsync",)),
     ("log rows", TrainingRun, ("log_train_episodes", "log_eval_episode", "log_metrics", "flush")),
     ("make metrics", Write, ("metrics",)),
     ("note actions", record_module, ("follow",)),
-    ("files and metadata", TrainingRun, ("save_checkpoint", "save_best", "prune_checkpoints", "update_metadata")),
+    ("files and metadata", TrainingRun, ("save_checkpoint", "save_policy", "prune_checkpoints", "update_metadata")),
     ("session state", TrainingSession, ("state",)),
 )
 

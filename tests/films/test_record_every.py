@@ -17,7 +17,7 @@ from film_helpers import left_behind, shown
 
 from ecs_rl.commands import play as play_command
 from ecs_rl.commands import train as train_command
-from ecs_rl.runs.films import chosen_clips, cut_clips
+from ecs_rl.runs.layout import chosen_clips, cut_clips
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.films import clips, encoder, studio
 

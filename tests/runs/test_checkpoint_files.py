@@ -21,15 +21,14 @@ from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs import (
     EvalSettings,
     Manifest,
+    PolicyEntry,
     TrainingRun,
     join_sections,
-    policy_entries,
     read_checkpoint,
     read_manifest,
+    sealed_pieces,
     section,
-    write_checkpoint,
 )
-from ecs_rl.runs.checkpoint import encode_checkpoint
 from ecs_rl.runs.files import Folder
 from ecs_rl.runs.layout import step_checkpoints
 
@@ -49,12 +48,12 @@ MANIFEST = Manifest(
     agent="ppo",
     step=5000,
     config={"note": 'a "sha256":"0" \\ and 💡', "ppo": {"lr": 3e-4}},
-    policies=policy_entries(SPECS),
+    policies=tuple(map(PolicyEntry.of, SPECS)),
     best_eval=12.5,
     best_step=4000,
     evaluation=EvalSettings(seed=10_000, episodes=20),
 )
-GOOD = encode_checkpoint(TENSORS, MANIFEST)
+GOOD = b"".join(sealed_pieces(TENSORS, MANIFEST))
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def refused(path: Path, data: bytes) -> str:
 
 
 def test_tensors_and_manifest_come_back_as_they_were(path: Path) -> None:
-    write_checkpoint(path, TENSORS, MANIFEST)
+    path.write_bytes(GOOD)
     manifest, tensors = read_checkpoint(path)
     assert set(tensors) == set(TENSORS)
     for name, tensor in TENSORS.items():
@@ -90,7 +89,7 @@ def test_other_programs_can_read_the_tensors(path: Path) -> None:
 
 
 def test_the_same_content_gives_the_same_bytes() -> None:
-    assert all(encode_checkpoint(dict(reversed(TENSORS.items())), MANIFEST) == GOOD for _ in range(5))
+    assert all(b"".join(sealed_pieces(dict(reversed(TENSORS.items())), MANIFEST)) == GOOD for _ in range(5))
 
 
 @settings(max_examples=300, deadline=None)
@@ -167,19 +166,20 @@ def test_a_crash_while_writing_leaves_the_old_checkpoint(
     path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     path.write_bytes(GOOD)
+    other = sealed_pieces({"other": torch.ones(1)}, MANIFEST)
     with monkeypatch.context() as patch:
         patch.setattr(f"ecs_rl.runs.files.{moment}", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            write_checkpoint(path, {"other": torch.ones(1)}, MANIFEST)
+            Folder(path.parent).write(path.name, *other)
     assert path.read_bytes() == GOOD
-    write_checkpoint(path, {"other": torch.ones(1)}, MANIFEST)
+    Folder(path.parent).write(path.name, *other)
     assert set(read_checkpoint(path)[1]) == {"other"}
 
 
 def test_latest_and_best_are_sound_at_every_instant(tmp_path: Path) -> None:
     run = TrainingRun.create("cart", runs_dir=tmp_path)
     save_at(run, 0)
-    run.save_best(TENSORS, MANIFEST)
+    run.save_policy("best", TENSORS, MANIFEST)
     stop, problems, reads = threading.Event(), [], [0]
 
     def read() -> None:
@@ -195,7 +195,7 @@ def test_latest_and_best_are_sound_at_every_instant(tmp_path: Path) -> None:
     reader.start()
     for step in range(1, 60):
         save_at(run, step)
-        run.save_best(TENSORS, MANIFEST)
+        run.save_policy("best", TENSORS, MANIFEST)
     stop.set()
     reader.join()
     assert reads[0] > 5
@@ -210,11 +210,10 @@ def test_pruning_goes_by_number_and_spares_best_and_latest(tmp_path: Path) -> No
     run = TrainingRun.create("cart", runs_dir=tmp_path)
     for step in (5, 900, 1000, 10_000):
         save_at(run, step)
-    run.save_best(TENSORS, MANIFEST)
+    run.save_policy("best", TENSORS, MANIFEST)
     folder = run.path / "checkpoints"
     (folder / "step_mine.safetensors").write_bytes(b"")
-    removed = run.prune_checkpoints(2)
-    assert [path.name for path in removed] == ["step_5.safetensors", "step_900.safetensors"]
+    run.prune_checkpoints(2)
     assert sorted(path.name for path in folder.iterdir()) == [
         "best.safetensors",
         "latest.safetensors",
@@ -257,16 +256,17 @@ def test_latest_is_a_second_name_of_the_newest_step_and_stays_when_that_is_prune
 def test_the_same_step_saved_again_leaves_nothing_beside(tmp_path: Path) -> None:
     run = TrainingRun.create("cart", runs_dir=tmp_path)
     save_at(run, 1)
-    assert Folder(run.path / "checkpoints").link("step_1.safetensors", "latest.safetensors")
+    Folder(run.path / "checkpoints").link("step_1.safetensors", "latest.safetensors")
     save_at(run, 1)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step_1.safetensors", "latest.safetensors"}
 
 
-def test_without_hard_links_latest_is_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+def no_hard_links(*_: object, **__: object) -> None:
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
-    monkeypatch.setattr(os, "link", refuse)
+
+def test_without_hard_links_latest_is_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", no_hard_links)
     run = TrainingRun.create("cart", runs_dir=tmp_path)
     for step in (1, 2):
         save_at(run, step)
@@ -284,7 +284,7 @@ def test_a_killed_writers_second_name_of_a_checkpoint_does_not_cost_that_checkpo
     old = run.checkpoint_path(1)
     os.link(old, old.with_name(".latest.safetensors.tmp"))
     os.link(old, old.with_name(".step_2.safetensors.tmp"))
-    monkeypatch.setattr(Folder, "link", lambda *_: False)
+    monkeypatch.setattr(os, "link", no_hard_links)
     save_at(run, 2)
     assert [read_manifest(run.checkpoint_path(step)).step for step in (1, 2)] == [1, 2]
     assert not list((run.path / "checkpoints").glob(".*"))
@@ -315,7 +315,7 @@ def test_steps_beyond_the_one_resumed_from_do_not_push_out_newer_saves(tmp_path:
     ("call", "write"),
     [
         ("os.replace", lambda run: save_at(run, 1)),
-        ("os.replace", lambda run: run.save_best(TENSORS, MANIFEST)),
+        ("os.replace", lambda run: run.save_policy("best", TENSORS, MANIFEST)),
         ("os.unlink", lambda run: run.prune_checkpoints(0)),
     ],
 )

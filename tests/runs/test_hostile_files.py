@@ -15,8 +15,16 @@ import pytest
 import torch
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs import Manifest, TrainingRun, find_run, list_runs, read_checkpoint, read_config, read_manifest
-from ecs_rl.runs.checkpoint import encode_checkpoint
+from ecs_rl.runs import (
+    Manifest,
+    TrainingRun,
+    find_run,
+    list_runs,
+    read_checkpoint,
+    read_manifest,
+    sealed_pieces,
+    settings_of,
+)
 from ecs_rl.runs.manifest import UNSEALED
 
 MB = 1_000_000
@@ -167,7 +175,7 @@ def test_what_is_no_plain_file_is_refused_without_waiting(tmp_path: Path, file: 
         refused(path, match)
     elif "config" in file:
         with pytest.raises(CheckpointError, match=match):
-            read_config(path)
+            settings_of(run.path)
     else:
         with pytest.raises(CheckpointError, match=match):
             find_run("cart", tmp_path, needs_checkpoint=False)
@@ -192,7 +200,7 @@ def test_metadata_and_settings_that_mean_harm_are_refused(tmp_path: Path, conten
     for name in ("metadata.json", "config.json"):
         (run.path / name).write_bytes(content)
     with pytest.raises(CheckpointError, match=r"config\.json"):
-        read_config(run.path / "config.json")
+        settings_of(run.path)
     with pytest.raises(CheckpointError, match=r"metadata\.json"):
         TrainingRun.resume(run.path)
     assert list_runs(tmp_path)[0].problem
@@ -216,7 +224,7 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
 
 
 def test_loading_runs_no_code(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path.write_bytes(encode_checkpoint({"a": torch.zeros(3)}, Manifest(scene="", agent="", step=1)))
+    path.write_bytes(b"".join(sealed_pieces({"a": torch.zeros(3)}, Manifest(scene="", agent="", step=1))))
     for module, name in (("builtins", "exec"), ("builtins", "eval"), ("pickle", "loads"), ("pickle", "load")):
         monkeypatch.setattr(f"{module}.{name}", None)
     assert read_checkpoint(path)[0].step == 1

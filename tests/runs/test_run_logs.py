@@ -72,13 +72,13 @@ def test_numpy_numbers_and_numbers_that_are_not_finite_become_valid_json(run: Tr
     assert row["extras"] == {"nan": None, "f": 0.5, "i": 3, "b": True}
 
 
-@pytest.mark.parametrize("act", ["update_metadata", "close", "save_checkpoint", "save_best"])
+@pytest.mark.parametrize("act", ["update_metadata", "close", "save_checkpoint", "save_policy"])
 def test_rows_are_on_disk_before_what_refers_to_them(run: TrainingRun, act: str) -> None:
     run.log_train_episode(5, 1.5, 3, "Terminated", {})
     log = run.path / "train_episodes.jsonl"
     assert log.read_bytes() == b""
     arguments: tuple[Any, ...] = ({}, Manifest(scene="", agent="", step=1)) if act.startswith("save") else ()
-    getattr(run, act)(*arguments)
+    getattr(run, act)(*(("best",) if act == "save_policy" else ()), *arguments)
     assert log.read_bytes().count(b"\n") == 1
 
 
@@ -157,7 +157,7 @@ def test_after_a_refused_write_every_other_is_the_same_error_and_changes_nothing
     for write in (
         lambda: run.log_metrics(2, 0.2, {}),
         lambda: run.save_checkpoint({}, Manifest(scene="", agent="", step=1)),
-        lambda: run.save_best({}, Manifest(scene="", agent="", step=1)),
+        lambda: run.save_policy("best", {}, Manifest(scene="", agent="", step=1)),
         lambda: run.prune_checkpoints(0),
         lambda: run.update_metadata(total_steps=1),
         lambda: run.write_config({}),

@@ -8,7 +8,7 @@ import pytest
 import torch
 from command_runs import TINY, play, rows, train
 
-from ecs_rl.runs import read_checkpoint, write_checkpoint
+from ecs_rl.runs import read_checkpoint, sealed_pieces
 from ecs_rl.session.records import EpisodeRecord, EvalReport, opposed
 
 DUEL = '''"""Two carts; each earns what the other one loses."""
@@ -83,7 +83,7 @@ def test_a_policy_of_nan_is_refused_and_not_played_as_if_it_were_one(agent: str,
     manifest, tensors = read_checkpoint(run / "checkpoints" / "best.safetensors")
     name = next(name for name in tensors if name.endswith("0.weight"))
     tensors[name] = torch.full_like(tensors[name], float("nan"))
-    write_checkpoint(tmp_path / "nan.safetensors", tensors, manifest)
+    (tmp_path / "nan.safetensors").write_bytes(b"".join(sealed_pieces(tensors, manifest)))
     told = play(tmp_path / "nan.safetensors", "--headless")
     assert told.code == 3
     assert "0.weight is not finite" in told.err

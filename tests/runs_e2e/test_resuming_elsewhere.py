@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from command_runs import BALANCE, TINY, Told, changed_balance, finish, metadata, play, start, train
 
-from ecs_rl.runs import read_checkpoint, read_manifest, write_checkpoint
+from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
 from ecs_rl.scene.loader import load_scene
 
 STEPS = ("--steps", 2000, "--json")
@@ -79,7 +79,7 @@ def test_a_run_of_before_without_the_hash_in_its_metadata_goes_on(tmp_path: Path
         manifest, tensors = read_checkpoint(checkpoint)
         facts = {**manifest.resume, "scene_sha256": manifest.scene_sha256} if manifest.full else {}
         old = msgspec.structs.replace(manifest, scene_sha256="", versions={}, resume=facts)
-        write_checkpoint(checkpoint, tensors, old)
+        checkpoint.write_bytes(b"".join(sealed_pieces(tensors, old)))
     known = {name: value for name, value in metadata(run).items() if name != "scene_sha256"}
     capability = ("machine", "system", "numpy_cpu", "torch_cpu")
     known["versions"] = {name: value for name, value in known["versions"].items() if name not in capability}
@@ -176,7 +176,7 @@ def test_versions_are_those_that_wrote_the_checkpoint_not_those_of_a_resume_that
     older = msgspec.structs.replace(manifest, versions=manifest.versions | {"torch": "2.10.0", "numpy": "2.0.1"})
     (step,) = [path for path in latest.parent.glob("step_*") if read_manifest(path).step == manifest.step]
     for path in (latest, step):
-        write_checkpoint(path, tensors, older)
+        path.write_bytes(b"".join(sealed_pieces(tensors, older)))
     (note,) = warnings_of(train("balance", *STEPS, "--runs", tmp_path, "--resume"))
     assert "numpy was 2.0.1 and is " in note
     assert "torch was 2.10.0 and is " in note

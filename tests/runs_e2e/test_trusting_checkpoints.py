@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from command_runs import BALANCE, TINY, Told, changed_balance, play, train
 
-from ecs_rl.runs import read_checkpoint, read_manifest, write_checkpoint
+from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.live.checkpoint_list import CheckpointList, Choice
@@ -43,7 +43,8 @@ def scene(run: Path) -> Path:
 def rewritten(checkpoint: Path, **changes: Any) -> Path:
     """Seal a checkpoint anew with other words in its manifest, as anybody can."""
     manifest, tensors = read_checkpoint(checkpoint)
-    write_checkpoint(checkpoint, tensors, msgspec.structs.replace(manifest, **changes))
+    checkpoint.unlink()  # it may be a second name of another one
+    checkpoint.write_bytes(b"".join(sealed_pieces(tensors, msgspec.structs.replace(manifest, **changes))))
     return checkpoint
 
 

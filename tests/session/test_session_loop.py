@@ -16,7 +16,7 @@ from two_armed import ArmValues, rows
 from ecs_rl.agents.base import ActMode, Decision, Experience
 from ecs_rl.errors import CommandError
 from ecs_rl.runs import TrainingRun, read_checkpoint, section
-from ecs_rl.session import EpisodeStatus, Extra, Mean, StatsTracker, TrainingSession
+from ecs_rl.session import EpisodeRecord, EpisodeStatus, Extra, Mean, StatsTracker, TrainingSession
 
 
 def play_bandit(session: TrainingSession, seed: int = 0) -> None:
@@ -193,7 +193,7 @@ def test_many_episodes_at_once_are_logged_and_counted_like_single_ones(tmp_path:
         run = TrainingRun.create("bandit", runs_dir=tmp_path)
         session = TrainingSession(ArmValues()).with_run(run)
         if bulk:
-            session.on_episodes([1.0, 2.0], [3, 4], ["Terminated", "Truncated"], [{"a": 1.0}, None])
+            session.take([EpisodeRecord(1.0, 3, "Terminated", {"a": 1.0}), EpisodeRecord(2.0, 4, "Truncated")])
         else:
             session.on_episode(1.0, 3, "Terminated", {"a": 1.0})
             session.on_episode(2.0, 4, "Truncated")
@@ -201,13 +201,6 @@ def test_many_episodes_at_once_are_logged_and_counted_like_single_ones(tmp_path:
         texts.append(((run.path / "train_episodes.jsonl").read_text(), session.stats_summary(), session.total_episodes))
     assert texts[0] == texts[1]
     assert texts[0][2] == 2
-
-
-def test_columns_of_different_length_are_refused_before_anything_is_counted() -> None:
-    session = TrainingSession(ArmValues())
-    with pytest.raises(ValueError, match="zip"):
-        session.on_episodes([1.0, 2.0], [3], ["Terminated", "Truncated"])
-    assert session.total_episodes == 0
 
 
 def test_own_statistics_replace_the_default_ones() -> None:

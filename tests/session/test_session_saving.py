@@ -52,7 +52,7 @@ def test_a_save_by_hand_does_not_shift_the_milestones(tmp_path: Path) -> None:
     session.save_checkpoint()
     session.observe(rows(50))
     assert steps_on_disk(run) == [50, 100]
-    assert not session.save_if_due()
+    assert not session.is_due()
 
 
 def test_only_the_newest_step_checkpoints_stay(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_failed_write_of_best_leaves_the_stored_best_as_it_was(
     session, run = started(tmp_path)
     evaluate(session, 1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(run, "save_best", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(run, "save_policy", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             evaluate(session, 2.0)
     assert session.best_eval == 1.0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,6 +29,7 @@ from ecs_rl.session import (
     Std,
     TotalReward,
 )
+from ecs_rl.session.aggregators import Resumable
 
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
 
@@ -68,19 +71,47 @@ def test_a_rolling_deviation_forgets_a_huge_value_and_stands_even_that() -> None
     assert fed(RollingStd(2), [5.0]) == 0.0
 
 
-@given(NUMBERS, NUMBERS)
-def test_a_rolling_deviation_goes_on_from_its_state(before: list[float], after: list[float]) -> None:
-    whole, first, resumed = RollingStd(7), RollingStd(7), RollingStd(7)
-    whole.add_many([*before, *after])
-    first.add_many(before)
+OURS: list[Callable[[], Aggregator]] = [Mean, Std, Last, Max, Min, Count]
+OURS += [partial(RollingMean, 7), partial(RollingStd, 7), partial(RollingMax, 7)]
+
+
+@pytest.mark.parametrize("make", OURS)
+@given(before=NUMBERS, after=NUMBERS)
+def test_every_aggregator_of_ours_goes_on_from_its_state(
+    make: Callable[[], Aggregator], before: list[float], after: list[float]
+) -> None:
+    whole, first, resumed = make(), make(), make()
+    fed(whole, [*before, *after])
+    fed(first, before)
+    assert isinstance(first, Resumable)
+    assert isinstance(resumed, Resumable)
     resumed.restore(first.state())
-    resumed.add_many(after)
-    assert resumed.value() == whole.value()
+    assert fed(resumed, after) == whole.value()
+
+
+@pytest.mark.parametrize(("make", "state"), [(Mean, [4, 2.5]), (Std, [4, 2.5, 5.0]), (Last, [4.0]), (Max, [4.0])])
+def test_states_that_earlier_versions_saved_are_what_aggregators_go_by(
+    make: Callable[[], Aggregator], state: list[float]
+) -> None:
+    aggregator = make()
+    fed(aggregator, [1.0, 2.0, 3.0, 4.0])
+    assert isinstance(aggregator, Resumable)
+    assert aggregator.state() == state
+
+
+@given(NUMBERS, NUMBERS)
+def test_many_values_at_once_are_the_same_as_one_by_one(first: list[float], then: list[float]) -> None:
+    for make in (Count, partial(RollingMean, 7)):
+        one, many = make(), make()
+        fed(one, [*first, *then])
+        many.add_many(first)
+        many.add_many(then)
+        assert one.state() == many.state()
 
 
 def test_statistics_saved_before_the_deviation_was_kept_are_taken_up() -> None:
     old, new = StatsTracker.default(), StatsTracker.default()
-    old.update_many([episode(1.0), episode(3.0)])
+    old.update(episode(1.0), episode(3.0))
     new.restore({name: state for name, state in old.state().items() if name != "std_return"})
     assert new.summary()["mean_return"] == 2.0
     assert math.isnan(new.summary()["std_return"])
@@ -122,7 +153,7 @@ def test_a_source_may_be_any_function_and_an_aggregator_any_object() -> None:
             return self.total
 
     tracker = StatsTracker().with_stat("product", lambda record: record.total_reward / record.length, Product())
-    tracker.update_many([episode(6.0, 2), episode(8.0, 2)])
+    tracker.update(episode(6.0, 2), episode(8.0, 2))
     assert tracker.summary() == {"product": 12.0}
 
 
@@ -141,7 +172,7 @@ def test_a_name_is_taken_only_once() -> None:
 def test_the_default_looks_at_the_last_hundred_returns() -> None:
     tracker = StatsTracker.default()
     tracker.update(episode(1000.0, 1))
-    tracker.update_many([episode(float(number), 3) for number in range(100)])
+    tracker.update(*(episode(float(number), 3) for number in range(100)))
     assert tracker.summary() == pytest.approx(
         {
             "mean_return": 49.5,

@@ -110,7 +110,7 @@ def save(run: TrainingRun, step: int, keep: int = 1) -> None:
     manifest = Manifest(scene="s", agent="a", step=step, full=True, resume=facts)
     run.save_checkpoint(tensors(step), manifest)
     run.prune_checkpoints(keep)
-    run.save_best(tensors(step), Manifest(scene="s", agent="a", step=step, best_eval=float(step)))
+    run.save_policy("best", tensors(step), Manifest(scene="s", agent="a", step=step, best_eval=float(step)))
     run.update_metadata(total_steps=step)
 
 

@@ -16,7 +16,7 @@ from survival_runs import SMALL_DQN, SMALL_PPO, Told, train
 
 from ecs_rl.commands import play as play_command
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs import read_checkpoint, write_checkpoint
+from ecs_rl.runs import read_checkpoint, sealed_pieces
 
 SMALL = ["balance", "--arenas", "8", "--steps", "2000", "--checkpoint-every", "1000", "--eval-every", "1000"]
 SMALL += ["--eval-episodes", "2"]
@@ -80,7 +80,7 @@ def forge(path: Path, tensors: dict[str, torch.Tensor], manifest: dict[str, Any]
 
     known = {name: manifest[name] for name in Manifest.__struct_fields__ if name not in ("policies", "evaluation")}
     policies = msgspec.convert(manifest["policies"], type=tuple[Any, ...])
-    write_checkpoint(path, tensors, Manifest(**known, policies=policies))
+    path.write_bytes(b"".join(sealed_pieces(tensors, Manifest(**known, policies=policies))))
 
 
 def put(place: str, value: Any) -> Callable[[dict[str, Any], dict[str, torch.Tensor]], None]:

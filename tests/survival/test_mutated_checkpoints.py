@@ -19,8 +19,7 @@ import pytest
 import torch
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs import Manifest, PolicyEntry, read_checkpoint, read_manifest
-from ecs_rl.runs.checkpoint import encode_checkpoint
+from ecs_rl.runs import Manifest, PolicyEntry, read_checkpoint, read_manifest, sealed_pieces
 
 TENSORS = {
     "policy/weight": torch.arange(24, dtype=torch.float32).reshape(4, 6),
@@ -40,7 +39,7 @@ MANIFEST = Manifest(
     full=True,
     resume={"logs": {"metrics.jsonl": 100}, "session": {"stats": [1.0, 2.0]}},
 )
-GOOD = encode_checkpoint(TENSORS, MANIFEST)
+GOOD = b"".join(sealed_pieces(TENSORS, MANIFEST))
 HEADER_END = 8 + int.from_bytes(GOOD[:8], "little")
 BODY = GOOD[HEADER_END:]
 VALUES: tuple[Any, ...] = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ecs_rl.errors import EcsRlError
 from ecs_rl.processors.film import Film
-from ecs_rl.runs.films import chosen_clips, films_folder
+from ecs_rl.runs.layout import chosen_clips, films_folder
 
 if TYPE_CHECKING:
     from ecs_rl.training.prepare import Training
