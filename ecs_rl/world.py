@@ -179,9 +179,8 @@ class World(Context):
         for role in self.arena.roles:
             own = [allocate(part, self.arenas) for part in role.parts]
             self.create(role.name, *self.physics.columns(role.number), *own, starts=_starts(role.parts))
-            views = {kind: self.expose(role.name, handle, tracked=self.debug) for kind, handle in role.handles.items()}
-            for kind, more in role.bind(views, self.noted_at if self.debug else None):
-                self.exposed.append((role.name, kind, more))
+            for handle in role.handles.values():
+                self.expose(role.name, handle, tracked=self.debug)
         for number in self.arena.numbers:
             template = number.kind(number.start)
             name = f"@number/{number.name}"

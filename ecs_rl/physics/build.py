@@ -89,7 +89,8 @@ def _constraint(joint: Joint, a: pymunk.Body, b: pymunk.Body, x: float) -> pymun
         case TurnSpring():
             # pymunk measures the angle of a against b.
             return pymunk.DampedRotarySpring(a, b, -joint.rest, joint.stiffness, joint.damping)
-        case Spring():
+        case _:
+            assert isinstance(joint, Spring)
             at = (joint.at[0] + x, joint.at[1])
             return pymunk.DampedSpring(a, b, at, joint.hinge, joint.rest, joint.stiffness, joint.damping)
 

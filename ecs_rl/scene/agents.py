@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import finite, named, ruling
-from ecs_rl.scene.effects import Choice, Effect, Levers
-from ecs_rl.scene.quotes import shown
+from ecs_rl.scene.checks import finite, named, ruling, shown
+from ecs_rl.scene.effects import Choice, Levers
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, sound
 
@@ -31,17 +31,6 @@ class AgentSpec:
     def observation_names(self) -> tuple[str, ...]:
         """The name of each number that the agent sees."""
         return tuple(name for sensor in self.sees for name in sensor.names)
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A rule that always gives the same number."""
-
-    value: float
-
-    def __call__(self) -> float:
-        """Return the number."""
-        return self.value
 
 
 def plan_of(name: str, policy: str, *, sees: object, does: object, earns: object, ends: object) -> AgentSpec:
@@ -88,17 +77,19 @@ def _reward(what: str, value: Rule | float) -> Rule:
     if callable(value):
         return ruling(what, value)
     try:
-        return Constant(finite(what, value))
+        number = finite(what, value)
     except SceneError:
         raise SceneError(f"{what} must be a number or a rule, not {shown(value)}") from None
+    return lambda: number
 
 
 def _tell_rays_apart(plan: AgentSpec) -> None:
     """Let the numbers of a role's rays go on from one fan of rays to the agent's next."""
-    after: dict[Role, int] = {}
+    count = Counter[Role]()
     for sensor in plan.sees:
         if isinstance(sensor, Rays):
-            after[sensor.role] = sensor.count_from(after.get(sensor.role, 0))
+            sensor.names = sensor.named_from(count[sensor.role])
+            count[sensor.role] += len(sensor.names)
 
 
 def check_effects(plan: AgentSpec, others: Sequence[AgentSpec], roles: Sequence[Role], ground: Role) -> None:
@@ -107,14 +98,10 @@ def check_effects(plan: AgentSpec, others: Sequence[AgentSpec], roles: Sequence[
     for effect in plan.does.effects:
         if id(effect) in taken:
             raise SceneError(f"'{plan.name}' must have effects of its own, not those of another agent")
-        _check_roles(plan.name, effect, roles, ground)
-
-
-def _check_roles(agent: str, effect: Effect, roles: Sequence[Role], ground: Role) -> None:
-    if any(role not in roles and role is not ground for role in effect.roles()):
-        raise SceneError(f"'{agent}' works on a role of another arena")
-    if effect.role is ground:
-        raise SceneError(f"'{agent}' works on the ground, which never moves")
+        if any(role not in roles and role is not ground for role in effect.roles()):
+            raise SceneError(f"'{plan.name}' works on a role of another arena")
+        if effect.role is ground:
+            raise SceneError(f"'{plan.name}' works on the ground, which never moves")
 
 
 def check_alike(plan: AgentSpec, first: AgentSpec) -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.checks import Point, finite, point, whole
-from ecs_rl.scene.quotes import shown
+from ecs_rl.scene.checks import Point, finite, point, shown, whole
 
 Recipe = dict[str, object]
 """Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
