@@ -55,8 +55,9 @@ class Shard:
             raise RuntimeError("the Space lists its bodies in another order than they were added: refusing to guess")
 
     def mend(self, row: int) -> None:
-        """Let one arena of this shard forget numbers that are not finite."""
-        mend_arena(self.space, self.arena, float(self.origin[row]), self.built[row])
+        """Let an arena of the world that is in this shard forget numbers that are not finite."""
+        mine = row - self.rows.start
+        mend_arena(self.space, self.arena, float(self.origin[mine]), self.built[mine])
 
     def push(self, force: F64) -> None:
         """Take the world's (3, roles, arenas) forces for the coming physics step."""
