@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
+from typing import Any
 
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, named, ruling, shown
@@ -39,14 +41,12 @@ def plan_of(name: str, policy: str, *, sees: object, does: object, earns: object
         raise SceneError("an agent cannot be named 'end': that is what the ends of episodes are told by")
     if not isinstance(does, (Choice, Levers)):
         raise SceneError(f"does must be a Choice(...) or Levers(...) of effects, not {shown(does)}")
-    seen, earned = _sensors(sees), _rules("earns", "reward", earns)
-    ended = _rules("ends", "end", {} if ends is None else ends)
+    seen = _sensors(sees)
+    earned = _rules("earns", "reward", earns, _reward)
+    ended = _rules("ends", "end", {} if ends is None else ends, partial(ruling, such_as=AN_END))
     if not seen or not earned:
         raise SceneError(f"the agent '{name}' needs something to see and something to earn")
-    rewards = {told: _reward(f"the reward '{told}'", rule) for told, rule in earned.items()}
-    endings = {told: ruling(f"the end '{told}'", rule, AN_END) for told, rule in ended.items()}
-    plan = AgentSpec(name, policy, seen, does, rewards, endings)
-    _tell_rays_apart(plan)
+    plan = AgentSpec(name, policy, seen, does, earned, ended)
     twice = [number for number in plan.observation_names if plan.observation_names.count(number) > 1]
     if twice:
         raise SceneError(f"'{name}' sees '{twice[0]}' twice: each number that is seen needs a name of its own")
@@ -56,21 +56,25 @@ def plan_of(name: str, policy: str, *, sees: object, does: object, earns: object
 def _sensors(sees: object) -> tuple[Sensor, ...]:
     if not isinstance(sees, (list, tuple)):
         raise SceneError(f"sees must be a list of sensors, as in `sees=[X(cart)]`, not {shown(sees)}")
+    rays = Counter[Role]()
     for sensor in sees:
         if not isinstance(sensor, Sensor):
             cure = ": give it a name, as in Feel('height', rule)" if callable(sensor) else ""
             raise SceneError(f"sees must be made of sensors such as X(cart), not of {shown(sensor)}{cure}")
         sound(sensor)
+        if isinstance(sensor, Rays):  # the numbers of a role's rays go on from one fan to the next
+            sensor.names = sensor.named_from(rays[sensor.role])
+            rays[sensor.role] += len(sensor.names)
     return tuple(sees)
 
 
-def _rules(what: str, kind: str, rules: object) -> Mapping[str, Rule]:
+def _rules(what: str, kind: str, rules: object, checked: Callable[[str, Any], Rule]) -> Mapping[str, Rule]:
     if not isinstance(rules, Mapping):
         raise SceneError(f"{what} must be a dict of names and rules, not {shown(rules)}")
     for told in rules:
         if named(f"each {kind}", told).startswith("end/"):
             raise SceneError(f"the name of a {kind} must not begin with 'end/', as '{told}' does")
-    return dict(rules)
+    return {told: checked(f"the {kind} '{told}'", rule) for told, rule in rules.items()}
 
 
 def _reward(what: str, value: Rule | float) -> Rule:
@@ -81,15 +85,6 @@ def _reward(what: str, value: Rule | float) -> Rule:
     except SceneError:
         raise SceneError(f"{what} must be a number or a rule, not {shown(value)}") from None
     return lambda: number
-
-
-def _tell_rays_apart(plan: AgentSpec) -> None:
-    """Let the numbers of a role's rays go on from one fan of rays to the agent's next."""
-    count = Counter[Role]()
-    for sensor in plan.sees:
-        if isinstance(sensor, Rays):
-            sensor.names = sensor.named_from(count[sensor.role])
-            count[sensor.role] += len(sensor.names)
 
 
 def check_effects(plan: AgentSpec, others: Sequence[AgentSpec], roles: Sequence[Role], ground: Role) -> None:

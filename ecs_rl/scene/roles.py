@@ -36,14 +36,15 @@ class _Short:
     """A short name for one of a role's columns, or for `part` of it, as its component gives it."""
 
     def __init__(self, kind: type, field: str, part: int | None = None) -> None:
-        self.kind, self.field, self.part = kind, field, part
+        self.kind, self.field = kind, field
+        self.index: Any = ... if part is None else (slice(None), part)
 
     def __get__(self, role: Role, kind: type | None = None) -> F64:
         try:
             found: F64 = getattr(role.handles[self.kind], self.field)
         except SceneError:
             raise not_yet(role.name) from None
-        return found if self.part is None else found[:, self.part]
+        return found if self.index is ... else found[self.index]
 
     def __set__(self, role: Role, value: Any) -> None:
         self.__get__(role)[...] = value
