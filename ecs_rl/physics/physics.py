@@ -103,7 +103,7 @@ class Physics:
         """Mark who touches whom."""
         pairs = self.touch.pairs
         pairs[...] = False
-        ids = np.concatenate([ids for shard in self.shards for ids in shard.contacts()])
+        ids = np.concatenate([ids for shard in self.shards for ids in shard.touched])
         if len(ids):
             body = self._number_of(ids)
             roles = len(self.arena.roles)

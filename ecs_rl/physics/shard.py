@@ -43,7 +43,8 @@ class Shard:
         self._force = np.zeros((self.count * self.roles + 1, 3))
         self._force_in, self._state_out, self._contacts = InBuffer(), OutBuffer(), OutBuffer()
         self._force_in.set_float_buf(self._force)
-        self._touched: list[I64] = []
+        self.touched: list[I64] = []
+        """(contacts, 2) ids of the bodies that touched in each step of the tick; the ground's is in no arena."""
         self._check_rows(static)
 
     def _check_rows(self, static: pymunk.Body) -> None:
@@ -66,18 +67,15 @@ class Shard:
 
     def step(self) -> None:
         """Run all physics steps of one tick, and note what touched in any of them."""
-        self.space.step(self.dt)
-        self._note_contacts()
-        for _ in range(self.substeps - 1):  # the physics forgets forces after each step
-            batch.set_space_bodies(self.space, _FORCE, self._force_in)
+        self.touched = []
+        for i in range(self.substeps):
+            if i:  # the physics forgets forces after each step
+                batch.set_space_bodies(self.space, _FORCE, self._force_in)
             self.space.step(self.dt)
-            self._note_contacts()
-
-    def _note_contacts(self) -> None:
-        if self.feels:
-            self._contacts.clear()
-            batch.get_space_arbiters(self.space, _PAIR, self._contacts)
-            self._touched.append(np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy())
+            if self.feels:
+                self._contacts.clear()
+                batch.get_space_arbiters(self.space, _PAIR, self._contacts)
+                self.touched.append(np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy())
 
     def pull(self, state: F64) -> None:
         """Write where the bodies are now into the world's (6, roles, arenas) columns."""
@@ -88,11 +86,6 @@ class Shard:
         mine[...] = rows.reshape(self.count, self.roles, 6).transpose(2, 1, 0)
         if self.apart:
             mine[0] -= self.origin
-
-    def contacts(self) -> list[I64]:
-        """Return (contacts, 2) ids of the bodies that touched in each step of the tick; the ground's is in no arena."""
-        touched, self._touched = self._touched, []
-        return touched
 
 
 def scattered(count: int) -> I64:

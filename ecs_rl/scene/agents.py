@@ -102,27 +102,17 @@ def check_effects(plan: AgentSpec, others: Sequence[AgentSpec], roles: Sequence[
 def check_alike(plan: AgentSpec, first: AgentSpec) -> None:
     """Refuse an agent that shares a policy with another that sees or does something else, and tell what differs."""
     mine, theirs = plan.observation_names, first.observation_names
-    differs = ""
     if len(mine) != len(theirs):
-        differs = f"'{plan.name}' sees {_counted(mine)}, '{first.name}' {_counted(theirs)}{_first_other(mine, theirs)}"
+        has = [f"{len(names)} number{'' if len(names) == 1 else 's'}" for names in (mine, theirs)]
+        pairs = enumerate(zip_longest(mine, theirs, fillvalue=""), 1)
+        # By the last words, as each has roles of its own.
+        number, one, other = next((i, a, b) for i, (a, b) in pairs if a.split()[-1:] != b.split()[-1:])
+        where = f" (number {number} is {shown(one or 'not there')} against {shown(other or 'not there')})"
+        differs = f"'{plan.name}' sees {has[0]}, '{first.name}' {has[1]}{where}"
     elif type(plan.does) is not type(first.does) or len(plan.does.names) != len(first.does.names):
-        differs = f"'{plan.name}' has {_controls(plan.does)}, '{first.name}' {_controls(first.does)}"
-    if differs:
-        told = f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike, but {differs}"
-        raise SceneError(f"{told}; make them alike, or give each a policy of its own")
-
-
-def _counted(names: Sequence[str]) -> str:
-    return f"{len(names)} number{'' if len(names) == 1 else 's'}"
-
-
-def _first_other(mine: Sequence[str], theirs: Sequence[str]) -> str:
-    """Return where two agents begin to see other things; by the last words, as each has roles of its own."""
-    for number, (one, other) in enumerate(zip_longest(mine, theirs), 1):
-        if one is None or other is None or one.split()[-1] != other.split()[-1]:
-            return f" (number {number} is {shown(one or 'not there')} against {shown(other or 'not there')})"
-    return ""
-
-
-def _controls(does: Choice | Levers) -> str:
-    return f"{type(does).__name__}({shown(', '.join(does.names))[1:-1]})"
+        has = [f"{type(does).__name__}({shown(', '.join(does.names))[1:-1]})" for does in (plan.does, first.does)]
+        differs = f"'{plan.name}' has {has[0]}, '{first.name}' {has[1]}"
+    else:
+        return
+    told = f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike, but {differs}"
+    raise SceneError(f"{told}; make them alike, or give each a policy of its own")

@@ -80,8 +80,7 @@ class Arena:
 
     def spawn(self, name: str, *parts: Any) -> Role:
         """Add a role made of one Body, at least one shape, a Start, a Look, and components of the scene's own."""
-        if named("a role", name) == "ground" or any(role.name == name for role in self.roles):
-            raise SceneError(f"there is a role '{name}' already: give this one another name")
+        _new("a role", named("a role", name), [*self.roles, self.ground])
         if len(self.roles) == MOST_ROLES:
             raise SceneError(f"an arena holds at most {MOST_ROLES} roles")
         own = tuple(part for part in parts if is_component(part) and not isinstance(part, type))
@@ -123,13 +122,7 @@ class Arena:
         self.walls.append(Wall((start, end), friction, elasticity))
 
     def terrain(
-        self,
-        rule: Callable[[F64], F64],
-        *,
-        points: int,
-        draws: int,
-        friction: float = 0.6,
-        elasticity: float = 0.0,
+        self, rule: Callable[[F64], F64], *, points: int, draws: int, friction: float = 0.6, elasticity: float = 0.0
     ) -> None:
         """Add a line of ground that each episode shapes anew: `rule` turns (arenas, draws) into (arenas, points, 2)."""
         not_negative("a terrain's friction", friction), not_negative("a terrain's elasticity", elasticity)
@@ -194,15 +187,14 @@ class Arena:
         return run
 
     def _number(self, number: N) -> N:
-        if any(number.name == other.name for other in self.numbers):
-            raise SceneError(f"there is a number '{number.name}' already: give this one another name")
+        _new("a number", number.name, self.numbers)
         check_template(number.kind())
         self.numbers.append(number)
         return number
 
     def _check_parts(self, name: str, parts: Sequence[object]) -> None:
         """Refuse components that could not be told apart, in a world or in a saved run."""
-        there = [*self.parts, *(part for role in self.roles for part in role.parts), *parts]
+        there = [*self.own_parts, *parts]
         for part in parts:
             check_template(part)
             kind = type(part)
@@ -237,8 +229,7 @@ class Arena:
     ) -> AgentSpec:
         """Add an agent; agents of the same policy must see and do alike, and learn together."""
         plain("an agent", name), plain("a policy", policy)
-        if any(agent.name == name for agent in self.agents):
-            raise SceneError(f"there is an agent '{name}' already: give this one another name")
+        _new("an agent", name, self.agents)
         plan = plan_of(name, policy, sees=sees, does=does, earns=earns, ends=ends)
         check_effects(plan, self.agents, self.roles, self.ground)
         first = next((other for other in self.agents if other.policy == policy), plan)
@@ -272,11 +263,15 @@ class Arena:
         return [rule for rule in self.used if isinstance(rule, Remembering)]
 
     @property
+    def own_parts(self) -> list[object]:
+        """The scene's own components, with their start values."""
+        return [*self.parts, *(part for role in self.roles for part in role.parts)]
+
+    @property
     def kinds(self) -> list[type]:
         """Return the components that the scene brings along, each once, those behind its numbers and rules included."""
-        parts = [*self.parts, *(part for role in self.roles for part in role.parts)]
-        found = [type(part) for part in parts] + [number.kind for number in self.numbers]
-        return list(dict.fromkeys([*found, *(memory.kind for memory in self.memories)]))
+        behind = [each.kind for each in self.numbers] + [each.kind for each in self.memories]
+        return list(dict.fromkeys([*map(type, self.own_parts), *behind]))
 
     @cached_property
     def motors(self) -> list[Motor]:
@@ -311,6 +306,12 @@ class Arena:
     def wants_contacts(self) -> bool:
         """Whether anything asks who touches whom."""
         return any(isinstance(sensor, Touching) for sensor in self.used)
+
+
+def _new(what: str, name: str, there: Sequence[Role | Number | AgentSpec]) -> None:
+    """Refuse a name that is taken."""
+    if any(other.name == name for other in there):
+        raise SceneError(f"there is {what} '{name}' already: give this one another name")
 
 
 def _only(kind: type[C], several: str, name: str, parts: Sequence[object]) -> C | None:

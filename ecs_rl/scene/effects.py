@@ -126,7 +126,8 @@ class Motor(Effect):
     base: Role
     speed: float = 1.0
     strength: float = 1.0
-    _rate: F64 | None = field(default=None, init=False, repr=False)
+    rate: F64 = field(init=False, repr=False)
+    """(arenas,) Its row of MotorSpeed, which the world gives it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,18 +136,13 @@ class Motor(Effect):
         if all(side.body is None or not side.body.spins for side in self.roles()):
             raise SceneError(f"neither '{self.role.name}' nor '{self.base.name}' can spin: a motor has nothing to turn")
 
-    def bind_rate(self, rate: F64) -> None:
-        """Give the motor its (arenas,) row of MotorSpeed."""
-        self._rate = rate
-
     def roles(self) -> tuple[Role, ...]:
         """Return both sides of the motor."""
         return (self.role, self.base)
 
     def apply(self, dt: float) -> None:
         """Ask the physics for the speed."""
-        assert self._rate is not None
-        np.multiply(self.amount, self.speed, out=self._rate)
+        np.multiply(self.amount, self.speed, out=self.rate)
 
 
 Effects = Effect | tuple[Effect, ...] | None

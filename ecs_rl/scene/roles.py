@@ -5,6 +5,7 @@ What a handle gives is read-only, but for the columns that a system declares as 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from ecs_rl.scene.look import Colour, Look, rgb
 from ecs_rl.scene.parts import Body, Shape, Start
 
 C = TypeVar("C")
+NOWHERE = Start()
 
 
 def not_yet(name: str) -> SceneError:
@@ -50,8 +52,22 @@ class _Short:
         self.__get__(role)[...] = value
 
 
+@dataclass(eq=False, repr=False)
 class Role:
     """One thing in the arena, and its columns in all arenas: `cart.x` is (arenas,), `cart[Gun].heat` too."""
+
+    name: str
+    number: int
+    """The row in Touch; the ground comes after the last role."""
+    body: Body | None = None
+    """The ground has none."""
+    shapes: tuple[Shape, ...] = ()
+    start: Start = NOWHERE
+    moment: float = 0.0
+    look: Look | None = None
+    """Without one, the window decides."""
+    parts: tuple[object, ...] = ()
+    """The scene's own components, with their start values."""
 
     position = _Short(Pose, "position")
     """(arenas, 2) metres."""
@@ -70,30 +86,11 @@ class Role:
     spin = _Short(Motion, "spin")
     """(arenas,) radians per second, counter-clockwise."""
 
-    def __init__(
-        self,
-        name: str,
-        number: int,
-        *,
-        body: Body | None = None,
-        shapes: tuple[Shape, ...] = (),
-        start: Start | None = None,
-        moment: float = 0.0,
-        look: Look | None = None,
-        parts: tuple[object, ...] = (),
-    ) -> None:
-        self.name, self.number = name, number
-        """`number` is the row in Touch; the ground comes after the last role."""
-        self.body, self.shapes, self.start = body, shapes, start or Start()
-        """The ground has no body."""
-        self.moment, self.look = moment, look
-        """Without a look, the window decides."""
-        self.parts = parts
-        """The scene's own components, with their start values."""
-        self.handles: dict[type, Any] = {kind: new_handle(kind) for kind in (Pose, Motion, Force, *map(type, parts))}
+    def __post_init__(self) -> None:
+        kinds = (Pose, Motion, Force, *map(type, self.parts))
+        self.handles: dict[type, Any] = {kind: new_handle(kind) for kind in kinds}
         """The role's components as a scene may hold them, by their class."""
-        self._stamp = b""
-        self._heading: F64 = np.zeros((2, 0))
+        self._stamp, self._heading = b"", np.zeros((2, 0))
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'{self.__dict__.get('name')}' has no attribute '{name}'", name=name, obj=self)

@@ -72,40 +72,25 @@ def sound(sensor: Sensor) -> None:
         raise SceneError(f"{kind} has {len(names)} names, but one number: give it a write(self, out) that fills all")
 
 
-def _of(role: Role, name: str, scale: float) -> Sensor:
-    if is_role("a sensor looks at", role).body is None:
-        raise SceneError("the ground never moves: there is nothing to sense")
-    return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+def _column(name: str, about: str) -> Callable[..., Sensor]:
+    """Return what makes the sensor of a role's column; its own name is the column's."""
+
+    def sensor(role: Role, scale: float = 1.0) -> Sensor:
+        if is_role("a sensor looks at", role).body is None:
+            raise SceneError("the ground never moves: there is nothing to sense")
+        return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+
+    sensor.__name__ = sensor.__qualname__ = name.capitalize()
+    sensor.__doc__ = about
+    return sensor
 
 
-def X(role: Role, scale: float = 1.0) -> Sensor:
-    """See how far right the role is, metres."""
-    return _of(role, "x", scale)
-
-
-def Y(role: Role, scale: float = 1.0) -> Sensor:
-    """See how far up the role is, metres."""
-    return _of(role, "y", scale)
-
-
-def Vx(role: Role, scale: float = 1.0) -> Sensor:
-    """See how fast the role moves to the right, metres per second."""
-    return _of(role, "vx", scale)
-
-
-def Vy(role: Role, scale: float = 1.0) -> Sensor:
-    """See how fast the role moves up, metres per second."""
-    return _of(role, "vy", scale)
-
-
-def Angle(role: Role, scale: float = 1.0) -> Sensor:
-    """See the role's angle, radians, never wrapped."""
-    return _of(role, "angle", scale)
-
-
-def Spin(role: Role, scale: float = 1.0) -> Sensor:
-    """See how fast the role turns, radians per second."""
-    return _of(role, "spin", scale)
+X = _column("x", "See how far right the role is, metres.")
+Y = _column("y", "See how far up the role is, metres.")
+Vx = _column("vx", "See how fast the role moves to the right, metres per second.")
+Vy = _column("vy", "See how fast the role moves up, metres per second.")
+Angle = _column("angle", "See the role's angle, radians, never wrapped.")
+Spin = _column("spin", "See how fast the role turns, radians per second.")
 
 
 def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:
