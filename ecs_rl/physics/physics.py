@@ -146,7 +146,7 @@ class Physics:
     def mend(self, rows: I64) -> None:
         """Let these arenas, which went astray, forget everything; they must be placed anew before the next step."""
         for row in rows.tolist():
-            next(shard for shard in self.shards if row < shard.rows.stop).mend(row)
+            self._built[row].mend()
         self._rates[:, rows] = 0.0  # their motors are new, and stand still
 
     def put(self, rows: I64) -> None:

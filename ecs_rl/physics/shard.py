@@ -14,7 +14,7 @@ from pymunk import batch
 from pymunk.batch import ArbiterFields, BodyFields
 
 from ecs_rl.arrays import F64, I64
-from ecs_rl.physics.build import Built, add_arena, mend_arena
+from ecs_rl.physics.build import Built
 from ecs_rl.physics.direct import STATE, InBuffer, OutBuffer
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.scene import Scene
@@ -27,7 +27,7 @@ class Shard:
     """Arenas `rows` of a world in one Space; each stands `2.5 * extent` from the next, so they never touch."""
 
     def __init__(self, scene: Scene, arena: Arena, rows: slice) -> None:
-        self.arena, self.rows = arena, rows
+        self.rows = rows
         self.count, self.roles = rows.stop - rows.start, len(arena.roles)
         self.dt, self.substeps = scene.dt / scene.substeps, scene.substeps
         self.space = pymunk.Space()
@@ -39,7 +39,7 @@ class Shard:
         self.apart = arena.collides  # what cannot touch may stand in one place, where numbers are the most exact
         spacing = 2.5 * scene.extent if self.apart else 0.0
         self.origin = spacing * scattered(self.count)
-        self.built: list[Built] = [add_arena(self.space, arena, float(x)) for x in self.origin]
+        self.built = [Built(self.space, arena, float(x)) for x in self.origin]
         self._force = np.zeros((self.count * self.roles + 1, 3))
         self._force_in, self._state_out, self._contacts = InBuffer(), OutBuffer(), OutBuffer()
         self._force_in.set_float_buf(self._force)
@@ -54,11 +54,6 @@ class Shard:
         expected = [body.id for built in self.built for body in built.bodies] + [static.id]
         if ids.tolist() != expected or len(buffer.float_buf()) != len(ids) * 6 * 8:
             raise RuntimeError("the Space lists its bodies in another order than they were added: refusing to guess")
-
-    def mend(self, row: int) -> None:
-        """Let an arena of the world that is in this shard forget numbers that are not finite."""
-        mine = row - self.rows.start
-        mend_arena(self.space, self.arena, float(self.origin[mine]), self.built[mine])
 
     def push(self, force: F64) -> None:
         """Take the world's (3, roles, arenas) forces for the coming physics step."""

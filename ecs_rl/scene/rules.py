@@ -27,7 +27,7 @@ PAST: dict[str, Callable[[Any, float], Any]] = {
 class Compared:
     """A rule that is true where the number of another lies past a limit; others may read it, as the window does."""
 
-    how: str
+    name: str
     """One of PAST."""
     rule: Rule
     limit: float
@@ -39,7 +39,7 @@ class Compared:
         """Return where the number lies past the limit."""
         value = self.rule()
         try:
-            return PAST[self.how](value, self.limit)
+            return PAST[self.name](value, self.limit)
         except (TypeError, ValueError):
             told = f"what is compared with {self.limit:g} must be one number per arena, not {form(value)}"
             raise RuleError(told, self) from None

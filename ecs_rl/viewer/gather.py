@@ -295,6 +295,6 @@ def limits_of(arena: Arena) -> tuple[float, ...]:
     """Return how far left and right an episode goes on, where a rule says so in a way that can be read."""
     places = {f"{role.name} x" for role in arena.roles}
     ends = [rule for plan in arena.agents for rule in plan.ends.values()]
-    rules = [rule for rule in ends if isinstance(rule, Compared) and rule.how == "beyond"]
+    rules = [rule for rule in ends if isinstance(rule, Compared) and rule.name == "beyond"]
     limits = [float(r.limit) for r in rules if isinstance(r.rule, Sensor) and r.rule.names[0] in places and r.limit > 0]
     return (-min(limits), min(limits)) if limits else ()
