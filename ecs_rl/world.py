@@ -158,8 +158,7 @@ class World(Context):
 
     def _draws(self) -> int:
         """Return how many numbers an episode draws: those of starts and terrains, then those of components."""
-        parts = [part for role in self.arena.roles for part in role.parts] + self.arena.parts
-        parts += [number.kind(number.start) for number in self.arena.numbers]
+        parts = self.arena.own_parts + [number.kind(number.start) for number in self.arena.numbers]
         starts = [part.__dict__[each.name] for part in parts for each in columns_of(type(part))]
         return self.arena.draw_count + sum(getattr(start, "draws", 0) for start in starts)
 
@@ -179,9 +178,8 @@ class World(Context):
         for role in self.arena.roles:
             own = [allocate(part, self.arenas) for part in role.parts]
             self.create(role.name, *self.physics.columns(role.number), *own, starts=_starts(role.parts))
-            views = {kind: self.expose(role.name, handle, tracked=self.debug) for kind, handle in role.handles.items()}
-            for kind, more in role.bind(views, self.noted_at if self.debug else None):
-                self.exposed.append((role.name, kind, more))
+            for handle in role.handles.values():
+                self.expose(role.name, handle, tracked=self.debug)
         for number in self.arena.numbers:
             template = number.kind(number.start)
             name = f"@number/{number.name}"
@@ -199,7 +197,7 @@ class World(Context):
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)
         for motor, rate in zip(self.arena.motors, self.physics.motors.rate, strict=True):
-            motor.bind_rate(rate)
+            motor.rate = rate
 
     def _create_batch(self, spec: PolicySpec) -> PolicyBatch:
         agents = [agent for agent in self.arena.agents if agent.policy == spec.name]

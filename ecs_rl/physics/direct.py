@@ -42,12 +42,7 @@ class OutBuffer(Buffer):
         self._float_buf = self._int_buf = None
 
 
-def body_pointers(bodies: Sequence[pymunk.Body]) -> list[Any]:
-    """Return what `set_states` wants of these bodies; each lives as long as its body."""
-    return [body._body for body in bodies]
-
-
-def set_states(bodies: Sequence[Any], rows: F64) -> None:
+def set_states(bodies: Sequence[pymunk.Body], rows: F64) -> None:
     """Set the state of each body from its row; the row function trusts the buffer's length, so it is checked here."""
     if rows.shape != (len(bodies), 6) or not rows.flags.c_contiguous or rows.dtype != np.float64:
         raise ValueError(f"{len(bodies)} bodies need ({len(bodies)}, 6) doubles, not {rows.shape} of {rows.dtype}")
@@ -58,35 +53,13 @@ def set_states(bodies: Sequence[Any], rows: F64) -> None:
     told.fields, told.floatArray, told.intArray = STATE.value, buffer._float_arr, buffer._int_arr
     set_row = _lib.pmSpaceBodySetIteratorFuncBatched
     for body in bodies:
-        set_row(body, told)
+        set_row(body._body, told)
 
 
-def forget_pushes(bodies: Sequence[Any]) -> None:
-    """Forget how contacts would push these bodies out of each other in the next step: a step of no time does that."""
-    for body in bodies:
-        _lib.cpBodyUpdatePosition(body, 0.0)
-
-
-def motor_pointers(motors: Sequence[pymunk.SimpleMotor]) -> list[Any]:
-    """Return what `set_rates` wants of these motors; each lives as long as its constraint."""
-    return [motor._constraint for motor in motors]
-
-
-def set_rates(motors: Sequence[Any], rates: Sequence[float]) -> None:
-    """Give each motor its rate, radians per second, of which any finite number is one."""
-    set_rate = _lib.cpSimpleMotorSetRate
-    for motor, rate in zip(motors, rates, strict=True):
-        set_rate(motor, rate)
-
-
-def segment_pointers(space: pymunk.Space, segments: Sequence[pymunk.Segment]) -> list[tuple[Any, Any]]:
-    """Return what `move_segments` wants of these segments; each lives as long as its shape and its Space."""
-    return [(space._space, segment._shape) for segment in segments]
-
-
-def move_segments(segments: Sequence[tuple[Any, Any]], ends: Sequence[Any]) -> None:
+def move_segments(segments: Sequence[pymunk.Segment], ends: Sequence[Any]) -> None:
     """Give each static segment its two new ends, and tell the index of its Space."""
-    set_ends, reindex = _lib.cpSegmentShapeSetEndpoints, _lib.cpSpaceReindexShape
-    for (space, segment), (start, end) in zip(segments, ends, strict=True):
-        set_ends(segment, start, end)
-        reindex(space, segment)
+    set_ends, space_of, reindex = _lib.cpSegmentShapeSetEndpoints, _lib.cpShapeGetSpace, _lib.cpSpaceReindexShape
+    for segment, (start, end) in zip(segments, ends, strict=True):
+        shape = segment._shape
+        set_ends(shape, start, end)
+        reindex(space_of(shape), shape)

@@ -6,24 +6,16 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
 
 import numpy as np
+import pymunk
 
 from ecs_rl.arrays import F64, I64
 from ecs_rl.components import Force, Ground, Motion, MotorSpeed, Pose, Touch
 from ecs_rl.ecs.component import live
 from ecs_rl.errors import RuleError
 from ecs_rl.physics.contacts import BodyNumbers
-from ecs_rl.physics.direct import (
-    body_pointers,
-    forget_pushes,
-    motor_pointers,
-    move_segments,
-    segment_pointers,
-    set_rates,
-    set_states,
-)
+from ecs_rl.physics.direct import move_segments, set_states
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.physics.start import Starter
 from ecs_rl.scene.arena import Arena
@@ -65,16 +57,13 @@ class Physics:
         size = COLLIDING_SHARD if self.arena.collides else min(JOINTED_SHARD, -(-self.arenas // self.threads))
         self.shards = [Shard(self.scene, self.arena, rows) for rows in shard_slices(self.arenas, size)]
         self._origin = np.concatenate([shard.origin for shard in self.shards])
-        built = [(shard.space, built) for shard in self.shards for built in shard.built]
-        self._bodies = [body_pointers(each.bodies) for _, each in built]
-        self._terrain = [segment_pointers(space, each.terrain) for space, each in built]
-        self._find_motors()
+        self._built = [built for shard in self.shards for built in shard.built]
+        self._rates.fill(0.0)  # motors stand still in new Spaces
         self.put(np.arange(self.arenas))
         shown = self.ground.segments[:, len(self._walls) :]
         everywhere = np.indices(shown.shape[:2]).reshape(2, -1)
         self._move_segments(everywhere[0], everywhere[1])
-        bodies = [body.id for shard in self.shards for built in shard.built for body in built.bodies]
-        self._number_of = BodyNumbers(np.array(bodies))
+        self._number_of = BodyNumbers(np.array([body.id for built in self._built for body in built.bodies]))
         self.shares = [self.shards[i :: self.threads] for i in range(self.threads)]
 
     def columns(self, role: int) -> tuple[Pose, Motion, Force]:
@@ -86,24 +75,19 @@ class Physics:
             live(Force, force=force[:2].T, torque=force[2]),
         )
 
-    def _find_motors(self) -> None:
-        """Note where the motors of all arenas are; they stand still in new Spaces."""
-        built = [built for shard in self.shards for built in shard.built]
-        self._motors = [motor_pointers(each.motors) for each in built]
-        self._rates.fill(0.0)
-
     def _turn_motors(self) -> None:
         """Tell the motors whose speed changed."""
         number, arena = np.nonzero(self.motors.rate != self._rates)
-        motors = [self._motors[a][m] for a, m in zip(arena.tolist(), number.tolist(), strict=True)]
-        set_rates(motors, self.motors.rate[number, arena].tolist())
+        rates = self.motors.rate[number, arena]
+        for n, a, rate in zip(number.tolist(), arena.tolist(), rates.tolist(), strict=True):
+            self._built[a].motors[n].rate = rate
         self._rates[...] = self.motors.rate
 
     def step(self) -> None:
         """Run one tick in all arenas."""
         if len(self._rates):
             self._turn_motors()
-        self._on_threads(self._step_share)
+        self.on_threads(self._step_share)
         if self._feels:
             self._feel()
 
@@ -119,7 +103,7 @@ class Physics:
         """Mark who touches whom."""
         pairs = self.touch.pairs
         pairs[...] = False
-        ids = np.concatenate([ids for shard in self.shards for ids in shard.contacts()])
+        ids = np.concatenate([ids for shard in self.shards for ids in shard.touched])
         if len(ids):
             body = self._number_of(ids)
             roles = len(self.arena.roles)
@@ -128,11 +112,8 @@ class Physics:
             pairs[arena, role[:, 0], role[:, 1]] = True
             pairs[arena, role[:, 1], role[:, 0]] = True
 
-    def bare_step(self) -> None:
-        """Let the Spaces step and nothing else: what the benchmarks measure the whole tick against."""
-        self._on_threads(_bare_share)
-
-    def _on_threads(self, work: Callable[[list[Shard]], None]) -> None:
+    def on_threads(self, work: Callable[[list[Shard]], None]) -> None:
+        """Let each thread do this work for its share of the shards."""
         if self._pool is None:
             work(self.shards)
             return
@@ -158,28 +139,24 @@ class Physics:
         if not self.shards:
             return
         if self.arena.collides:
-            forget_pushes([body for row in rows.tolist() for body in self._bodies[row]])
+            for body in self._bodies(rows):
+                pymunk.Body.update_position(body, 0.0)  # forgets how contacts wanted to push it out
         self.put(rows)
 
     def mend(self, rows: I64) -> None:
         """Let these arenas, which went astray, forget everything; they must be placed anew before the next step."""
-        for shard, mine in self._by_shard(rows):
-            for row in mine.tolist():
-                shard.mend(row - shard.rows.start)
-        self._find_motors()
+        for row in rows.tolist():
+            self._built[row].mend()
+        self._rates[:, rows] = 0.0  # their motors are new, and stand still
 
     def put(self, rows: I64) -> None:
         """Move the bodies of these arenas to where the columns say."""
         moved = np.ascontiguousarray(self.state[:, :, rows].transpose(2, 1, 0))
         moved[:, :, 0] += self._origin[rows, None]
-        bodies = [body for row in rows.tolist() for body in self._bodies[row]]
-        set_states(bodies, moved.reshape(-1, 6))
+        set_states(self._bodies(rows), moved.reshape(-1, 6))
 
-    def _by_shard(self, rows: I64) -> list[tuple[Shard, I64]]:
-        """Return the shards of these arenas, in rising order, each with its part of them."""
-        edges = np.searchsorted(rows, [0] + [shard.rows.stop for shard in self.shards]).tolist()
-        parts = zip(self.shards, pairwise(edges), strict=True)
-        return [(shard, rows[first:last]) for shard, (first, last) in parts if last > first]
+    def _bodies(self, rows: I64) -> list[pymunk.Body]:
+        return [body for row in rows.tolist() for body in self._built[row].bodies]
 
     def _lines(self, drawn: F64) -> F64:
         """Return (rows, segments, 2, 2) of all terrains for (rows, draws)."""
@@ -204,16 +181,10 @@ class Physics:
         """Put some segments of terrain, each named by its arena and its number there, where the columns say."""
         ends = self.ground.segments[arena, len(self._walls) + number]
         ends[:, :, 0] += self._origin[arena, None]
-        terrain = self._terrain
-        move_segments([terrain[a][i] for a, i in zip(arena.tolist(), number.tolist(), strict=True)], ends.tolist())
+        named = zip(arena.tolist(), number.tolist(), strict=True)
+        move_segments([self._built[a].terrain[i] for a, i in named], ends.tolist())
 
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
-
-
-def _bare_share(shards: list[Shard]) -> None:
-    for shard in shards:
-        for _ in range(shard.substeps):
-            shard.space.step(shard.dt)

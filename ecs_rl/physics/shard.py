@@ -14,7 +14,7 @@ from pymunk import batch
 from pymunk.batch import ArbiterFields, BodyFields
 
 from ecs_rl.arrays import F64, I64
-from ecs_rl.physics.build import Built, add_arena, mend_arena
+from ecs_rl.physics.build import Built
 from ecs_rl.physics.direct import STATE, InBuffer, OutBuffer
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.scene import Scene
@@ -27,7 +27,7 @@ class Shard:
     """Arenas `rows` of a world in one Space; each stands `2.5 * extent` from the next, so they never touch."""
 
     def __init__(self, scene: Scene, arena: Arena, rows: slice) -> None:
-        self.arena, self.rows = arena, rows
+        self.rows = rows
         self.count, self.roles = rows.stop - rows.start, len(arena.roles)
         self.dt, self.substeps = scene.dt / scene.substeps, scene.substeps
         self.space = pymunk.Space()
@@ -39,11 +39,12 @@ class Shard:
         self.apart = arena.collides  # what cannot touch may stand in one place, where numbers are the most exact
         spacing = 2.5 * scene.extent if self.apart else 0.0
         self.origin = spacing * scattered(self.count)
-        self.built: list[Built] = [add_arena(self.space, arena, float(x)) for x in self.origin]
+        self.built = [Built(self.space, arena, float(x)) for x in self.origin]
         self._force = np.zeros((self.count * self.roles + 1, 3))
         self._force_in, self._state_out, self._contacts = InBuffer(), OutBuffer(), OutBuffer()
         self._force_in.set_float_buf(self._force)
-        self._touched: list[I64] = []
+        self.touched: list[I64] = []
+        """(contacts, 2) ids of the bodies that touched in each step of the tick; the ground's is in no arena."""
         self._check_rows(static)
 
     def _check_rows(self, static: pymunk.Body) -> None:
@@ -54,10 +55,6 @@ class Shard:
         if ids.tolist() != expected or len(buffer.float_buf()) != len(ids) * 6 * 8:
             raise RuntimeError("the Space lists its bodies in another order than they were added: refusing to guess")
 
-    def mend(self, row: int) -> None:
-        """Let one arena of this shard forget numbers that are not finite."""
-        mend_arena(self.space, self.arena, float(self.origin[row]), self.built[row])
-
     def push(self, force: F64) -> None:
         """Take the world's (3, roles, arenas) forces for the coming physics step."""
         self._force[:-1].reshape(self.count, self.roles, 3)[...] = force[:, :, self.rows].transpose(2, 1, 0)
@@ -65,18 +62,15 @@ class Shard:
 
     def step(self) -> None:
         """Run all physics steps of one tick, and note what touched in any of them."""
-        self.space.step(self.dt)
-        self._note_contacts()
-        for _ in range(self.substeps - 1):  # the physics forgets forces after each step
-            batch.set_space_bodies(self.space, _FORCE, self._force_in)
+        self.touched = []
+        for i in range(self.substeps):
+            if i:  # the physics forgets forces after each step
+                batch.set_space_bodies(self.space, _FORCE, self._force_in)
             self.space.step(self.dt)
-            self._note_contacts()
-
-    def _note_contacts(self) -> None:
-        if self.feels:
-            self._contacts.clear()
-            batch.get_space_arbiters(self.space, _PAIR, self._contacts)
-            self._touched.append(np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy())
+            if self.feels:
+                self._contacts.clear()
+                batch.get_space_arbiters(self.space, _PAIR, self._contacts)
+                self.touched.append(np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy())
 
     def pull(self, state: F64) -> None:
         """Write where the bodies are now into the world's (6, roles, arenas) columns."""
@@ -87,11 +81,6 @@ class Shard:
         mine[...] = rows.reshape(self.count, self.roles, 6).transpose(2, 1, 0)
         if self.apart:
             mine[0] -= self.origin
-
-    def contacts(self) -> list[I64]:
-        """Return (contacts, 2) ids of the bodies that touched in each step of the tick; the ground's is in no arena."""
-        touched, self._touched = self._touched, []
-        return touched
 
 
 def scattered(count: int) -> I64:

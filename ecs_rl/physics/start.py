@@ -10,8 +10,6 @@ from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point
 from ecs_rl.scene.joints import Pivot
 
-_FIELDS = ("x", "y", "angle", "vx", "vy", "spin")
-
 
 class Starter:
     """Knows every role's Start, and what hangs on what: that starts at its Pivot, turning and moving along."""
@@ -20,8 +18,7 @@ class Starter:
         self.fixed = np.zeros((len(arena.roles), 6))
         drawn: list[tuple[int, int, int, float, float]] = []
         for role in arena.roles:
-            for column, name in enumerate(_FIELDS):
-                value = getattr(role.start, name)
+            for column, (name, value) in enumerate(vars(role.start).items()):
                 if isinstance(value, Spread):
                     drawn.append((role.number, column, arena.start_slots[role.name][name], value.low, value.high))
                 else:

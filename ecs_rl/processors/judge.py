@@ -13,7 +13,7 @@ from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward, Terms
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
-from ecs_rl.scene.quotes import form
+from ecs_rl.scene.checks import form
 from ecs_rl.scene.sensors import Rule
 
 if TYPE_CHECKING:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
+from typing import Any
 
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import finite, named, ruling
-from ecs_rl.scene.effects import Choice, Effect, Levers
-from ecs_rl.scene.quotes import shown
+from ecs_rl.scene.checks import finite, named, ruling, shown
+from ecs_rl.scene.effects import Choice, Levers
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, sound
 
@@ -33,31 +35,18 @@ class AgentSpec:
         return tuple(name for sensor in self.sees for name in sensor.names)
 
 
-@dataclass(frozen=True)
-class Constant:
-    """A rule that always gives the same number."""
-
-    value: float
-
-    def __call__(self) -> float:
-        """Return the number."""
-        return self.value
-
-
 def plan_of(name: str, policy: str, *, sees: object, does: object, earns: object, ends: object) -> AgentSpec:
     """Return the plan of an agent, or refuse one made of the wrong things, by what is expected in their place."""
     if name == "end":
         raise SceneError("an agent cannot be named 'end': that is what the ends of episodes are told by")
     if not isinstance(does, (Choice, Levers)):
         raise SceneError(f"does must be a Choice(...) or Levers(...) of effects, not {shown(does)}")
-    seen, earned = _sensors(sees), _rules("earns", "reward", earns)
-    ended = _rules("ends", "end", {} if ends is None else ends)
+    seen = _sensors(sees)
+    earned = _rules("earns", "reward", earns, _reward)
+    ended = _rules("ends", "end", {} if ends is None else ends, partial(ruling, such_as=AN_END))
     if not seen or not earned:
         raise SceneError(f"the agent '{name}' needs something to see and something to earn")
-    rewards = {told: _reward(f"the reward '{told}'", rule) for told, rule in earned.items()}
-    endings = {told: ruling(f"the end '{told}'", rule, AN_END) for told, rule in ended.items()}
-    plan = AgentSpec(name, policy, seen, does, rewards, endings)
-    _tell_rays_apart(plan)
+    plan = AgentSpec(name, policy, seen, does, earned, ended)
     twice = [number for number in plan.observation_names if plan.observation_names.count(number) > 1]
     if twice:
         raise SceneError(f"'{name}' sees '{twice[0]}' twice: each number that is seen needs a name of its own")
@@ -67,38 +56,35 @@ def plan_of(name: str, policy: str, *, sees: object, does: object, earns: object
 def _sensors(sees: object) -> tuple[Sensor, ...]:
     if not isinstance(sees, (list, tuple)):
         raise SceneError(f"sees must be a list of sensors, as in `sees=[X(cart)]`, not {shown(sees)}")
+    rays = Counter[Role]()
     for sensor in sees:
         if not isinstance(sensor, Sensor):
             cure = ": give it a name, as in Feel('height', rule)" if callable(sensor) else ""
             raise SceneError(f"sees must be made of sensors such as X(cart), not of {shown(sensor)}{cure}")
         sound(sensor)
+        if isinstance(sensor, Rays):  # the numbers of a role's rays go on from one fan to the next
+            sensor.names = sensor.named_from(rays[sensor.role])
+            rays[sensor.role] += len(sensor.names)
     return tuple(sees)
 
 
-def _rules(what: str, kind: str, rules: object) -> Mapping[str, Rule]:
+def _rules(what: str, kind: str, rules: object, checked: Callable[[str, Any], Rule]) -> Mapping[str, Rule]:
     if not isinstance(rules, Mapping):
         raise SceneError(f"{what} must be a dict of names and rules, not {shown(rules)}")
     for told in rules:
         if named(f"each {kind}", told).startswith("end/"):
             raise SceneError(f"the name of a {kind} must not begin with 'end/', as '{told}' does")
-    return dict(rules)
+    return {told: checked(f"the {kind} '{told}'", rule) for told, rule in rules.items()}
 
 
 def _reward(what: str, value: Rule | float) -> Rule:
     if callable(value):
         return ruling(what, value)
     try:
-        return Constant(finite(what, value))
+        number = finite(what, value)
     except SceneError:
         raise SceneError(f"{what} must be a number or a rule, not {shown(value)}") from None
-
-
-def _tell_rays_apart(plan: AgentSpec) -> None:
-    """Let the numbers of a role's rays go on from one fan of rays to the agent's next."""
-    after: dict[Role, int] = {}
-    for sensor in plan.sees:
-        if isinstance(sensor, Rays):
-            after[sensor.role] = sensor.count_from(after.get(sensor.role, 0))
+    return lambda: number
 
 
 def check_effects(plan: AgentSpec, others: Sequence[AgentSpec], roles: Sequence[Role], ground: Role) -> None:
@@ -107,40 +93,26 @@ def check_effects(plan: AgentSpec, others: Sequence[AgentSpec], roles: Sequence[
     for effect in plan.does.effects:
         if id(effect) in taken:
             raise SceneError(f"'{plan.name}' must have effects of its own, not those of another agent")
-        _check_roles(plan.name, effect, roles, ground)
-
-
-def _check_roles(agent: str, effect: Effect, roles: Sequence[Role], ground: Role) -> None:
-    if any(role not in roles and role is not ground for role in effect.roles()):
-        raise SceneError(f"'{agent}' works on a role of another arena")
-    if effect.role is ground:
-        raise SceneError(f"'{agent}' works on the ground, which never moves")
+        if any(role not in roles and role is not ground for role in effect.roles()):
+            raise SceneError(f"'{plan.name}' works on a role of another arena")
+        if effect.role is ground:
+            raise SceneError(f"'{plan.name}' works on the ground, which never moves")
 
 
 def check_alike(plan: AgentSpec, first: AgentSpec) -> None:
     """Refuse an agent that shares a policy with another that sees or does something else, and tell what differs."""
     mine, theirs = plan.observation_names, first.observation_names
-    differs = ""
     if len(mine) != len(theirs):
-        differs = f"'{plan.name}' sees {_counted(mine)}, '{first.name}' {_counted(theirs)}{_first_other(mine, theirs)}"
+        has = [f"{len(names)} number{'' if len(names) == 1 else 's'}" for names in (mine, theirs)]
+        pairs = enumerate(zip_longest(mine, theirs, fillvalue=""), 1)
+        # By the last words, as each has roles of its own.
+        number, one, other = next((i, a, b) for i, (a, b) in pairs if a.split()[-1:] != b.split()[-1:])
+        where = f" (number {number} is {shown(one or 'not there')} against {shown(other or 'not there')})"
+        differs = f"'{plan.name}' sees {has[0]}, '{first.name}' {has[1]}{where}"
     elif type(plan.does) is not type(first.does) or len(plan.does.names) != len(first.does.names):
-        differs = f"'{plan.name}' has {_controls(plan.does)}, '{first.name}' {_controls(first.does)}"
-    if differs:
-        told = f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike, but {differs}"
-        raise SceneError(f"{told}; make them alike, or give each a policy of its own")
-
-
-def _counted(names: Sequence[str]) -> str:
-    return f"{len(names)} number{'' if len(names) == 1 else 's'}"
-
-
-def _first_other(mine: Sequence[str], theirs: Sequence[str]) -> str:
-    """Return where two agents begin to see other things; by the last words, as each has roles of its own."""
-    for number, (one, other) in enumerate(zip_longest(mine, theirs), 1):
-        if one is None or other is None or one.split()[-1] != other.split()[-1]:
-            return f" (number {number} is {shown(one or 'not there')} against {shown(other or 'not there')})"
-    return ""
-
-
-def _controls(does: Choice | Levers) -> str:
-    return f"{type(does).__name__}({shown(', '.join(does.names))[1:-1]})"
+        has = [f"{type(does).__name__}({shown(', '.join(does.names))[1:-1]})" for does in (plan.does, first.does)]
+        differs = f"'{plan.name}' has {has[0]}, '{first.name}' {has[1]}"
+    else:
+        return
+    told = f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike, but {differs}"
+    raise SceneError(f"{told}; make them alike, or give each a policy of its own")

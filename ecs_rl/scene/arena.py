@@ -16,12 +16,11 @@ from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, named, not_negative, plain, point, whole
+from ecs_rl.scene.checks import Point, named, not_negative, plain, point, shown, whole
 from ecs_rl.scene.effects import Choice, Levers, Motor
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
-from ecs_rl.scene.parts import Body, Disc, Polygon, Shape, Start, moment_of
-from ecs_rl.scene.quotes import shown
+from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.roles import Draw, Number, Role
 from ecs_rl.scene.rules import Remembering
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, Touching
@@ -81,9 +80,7 @@ class Arena:
 
     def spawn(self, name: str, *parts: Any) -> Role:
         """Add a role made of one Body, at least one shape, a Start, a Look, and components of the scene's own."""
-        named("a role", name)
-        if any(role.name == name for role in self.roles) or name == "ground":
-            raise SceneError(f"there is a role '{name}' already: give this one another name")
+        _new("a role", named("a role", name), [*self.roles, self.ground])
         if len(self.roles) == MOST_ROLES:
             raise SceneError(f"an arena holds at most {MOST_ROLES} roles")
         own = tuple(part for part in parts if is_component(part) and not isinstance(part, type))
@@ -93,33 +90,17 @@ class Arena:
                     f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {shown(part)}"
                 )
         self._check_parts(f"'{name}'", own)
-        bodies = [part for part in parts if isinstance(part, Body)] or [Body()]
-        starts = [part for part in parts if isinstance(part, Start)] or [Start()]
-        looks = [part for part in parts if isinstance(part, Look)]
-        shapes: tuple[Shape, ...] = tuple(part for part in parts if isinstance(part, (Disc, Polygon)))
-        for kind, plural in ((Body, "bodies"), (Start, "starts"), (Look, "looks")):
-            several = sum(isinstance(part, kind) for part in parts)
-            if several > 1:
-                raise SceneError(f"'{name}' has {several} {plural}: say all of it in one {kind.__name__}(...)")
+        body, start = _only(Body, "bodies", name, parts) or Body(), _only(Start, "starts", name, parts) or Start()
+        look = _only(Look, "looks", name, parts)
+        shapes = tuple(part for part in parts if isinstance(part, (Disc, Polygon)))
         if not shapes:
             raise SceneError(f"'{name}' needs at least one shape, such as Box(0.5, 0.3) or Disc(0.2)")
-        look = looks[0] if looks else None
         if look and self.file:
-            sprite_file(look, self)  # refused here, in the line that spawns, if there is no such file
-        body = bodies[0]
-        role = Role(
-            name,
-            len(self.roles),
-            body=body,
-            shapes=shapes,
-            start=starts[0],
-            moment=moment_of(body, shapes),
-            look=look,
-            parts=own,
-        )
-        self.start_slots[name] = {
-            key: self._draw(1) for key, value in vars(starts[0]).items() if isinstance(value, Spread)
-        }
+            sprite_file(look, self.file)  # refused here, in the line that spawns, if there is no such file
+        moment = moment_of(body, shapes)
+        role = Role(name, len(self.roles), body=body, shapes=shapes, start=start, moment=moment, look=look, parts=own)
+        drawn = [key for key, value in vars(start).items() if isinstance(value, Spread)]
+        self.start_slots[name] = {key: self._draw(1) for key in drawn}
         self.roles.append(role)
         return role
 
@@ -141,13 +122,7 @@ class Arena:
         self.walls.append(Wall((start, end), friction, elasticity))
 
     def terrain(
-        self,
-        rule: Callable[[F64], F64],
-        *,
-        points: int,
-        draws: int,
-        friction: float = 0.6,
-        elasticity: float = 0.0,
+        self, rule: Callable[[F64], F64], *, points: int, draws: int, friction: float = 0.6, elasticity: float = 0.0
     ) -> None:
         """Add a line of ground that each episode shapes anew: `rule` turns (arenas, draws) into (arenas, points, 2)."""
         not_negative("a terrain's friction", friction), not_negative("a terrain's elasticity", elasticity)
@@ -212,23 +187,19 @@ class Arena:
         return run
 
     def _number(self, number: N) -> N:
-        if any(number.name == other.name for other in self.numbers):
-            raise SceneError(f"there is a number '{number.name}' already: give this one another name")
+        _new("a number", number.name, self.numbers)
         check_template(number.kind())
         self.numbers.append(number)
         return number
 
     def _check_parts(self, name: str, parts: Sequence[object]) -> None:
         """Refuse components that could not be told apart, in a world or in a saved run."""
+        there = [*self.own_parts, *parts]
         for part in parts:
             check_template(part)
             kind = type(part)
-            engine = getattr(components, kind.__name__, None)
-            others = {type(other) for role in self.roles for other in role.parts} | {
-                type(other) for other in self.parts
-            }
-            same = [other for other in (*others, *map(type, parts)) if other.__name__ == kind.__name__]
-            if engine is not None or any(other is not kind for other in same):
+            others = [type(other) for other in there if type(other).__name__ == kind.__name__]
+            if hasattr(components, kind.__name__) or any(other is not kind for other in others):
                 raise SceneError(f"there is a component {kind.__name__} already: give the one of {name} another name")
             if [type(other) for other in parts].count(kind) > 1:
                 raise SceneError(f"{name} has two {kind.__name__}: a component is there once")
@@ -258,8 +229,7 @@ class Arena:
     ) -> AgentSpec:
         """Add an agent; agents of the same policy must see and do alike, and learn together."""
         plain("an agent", name), plain("a policy", policy)
-        if any(agent.name == name for agent in self.agents):
-            raise SceneError(f"there is an agent '{name}' already: give this one another name")
+        _new("an agent", name, self.agents)
         plan = plan_of(name, policy, sees=sees, does=does, earns=earns, ends=ends)
         check_effects(plan, self.agents, self.roles, self.ground)
         first = next((other for other in self.agents if other.policy == policy), plan)
@@ -293,11 +263,15 @@ class Arena:
         return [rule for rule in self.used if isinstance(rule, Remembering)]
 
     @property
+    def own_parts(self) -> list[object]:
+        """The scene's own components, with their start values."""
+        return [*self.parts, *(part for role in self.roles for part in role.parts)]
+
+    @property
     def kinds(self) -> list[type]:
         """Return the components that the scene brings along, each once, those behind its numbers and rules included."""
-        parts = [*self.parts, *(part for role in self.roles for part in role.parts)]
-        found = [type(part) for part in parts] + [number.kind for number in self.numbers]
-        return list(dict.fromkeys([*found, *(memory.kind for memory in self.memories)]))
+        behind = [each.kind for each in self.numbers] + [each.kind for each in self.memories]
+        return list(dict.fromkeys([*map(type, self.own_parts), *behind]))
 
     @cached_property
     def motors(self) -> list[Motor]:
@@ -334,9 +308,15 @@ class Arena:
         return any(isinstance(sensor, Touching) for sensor in self.used)
 
 
-def _tell_rays_apart(plan: AgentSpec) -> None:
-    """Let the numbers of a role's rays go on from one fan of rays to the agent's next."""
-    after: dict[Role, int] = {}
-    for sensor in plan.sees:
-        if isinstance(sensor, Rays):
-            after[sensor.role] = sensor.count_from(after.get(sensor.role, 0))
+def _new(what: str, name: str, there: Sequence[Role | Number | AgentSpec]) -> None:
+    """Refuse a name that is taken."""
+    if any(other.name == name for other in there):
+        raise SceneError(f"there is {what} '{name}' already: give this one another name")
+
+
+def _only(kind: type[C], several: str, name: str, parts: Sequence[object]) -> C | None:
+    """Return the role's only part of a kind, None if it has none."""
+    found = [part for part in parts if isinstance(part, kind)]
+    if len(found) > 1:
+        raise SceneError(f"'{name}' has {len(found)} {several}: say all of it in one {kind.__name__}(...)")
+    return found[0] if found else None

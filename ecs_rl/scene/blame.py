@@ -8,9 +8,8 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from types import FrameType
-from typing import Any
 
 import ecs_rl.scene as offered
 from ecs_rl.errors import EcsRlError, RuleError
@@ -74,14 +73,15 @@ def _meant(error: BaseException, message: str) -> str:
     plainly = next((hint for pattern, hint in PLAINLY if re.search(pattern, message)), "")
     if plainly:
         return plainly
-    if isinstance(error, NameError):
-        return _name_meant(error, message)
-    if isinstance(error, AttributeError):
-        return _attribute_meant(error, message)
-    if isinstance(error, ImportError):
-        return _import_meant(error, message)
-    if isinstance(error, TypeError):
-        return _call_meant(message) or _no_number(message)
+    match error:
+        case NameError():
+            return _name_meant(error, message)
+        case AttributeError():
+            return _attribute_meant(error, message)
+        case ImportError():
+            return _import_meant(error, message)
+        case TypeError():
+            return _call_meant(message) or _no_number(message)
     return ""
 
 
@@ -138,27 +138,23 @@ def _call_meant(message: str) -> str:
     """Return how something that a scene imports from here is called, where it was called in another way."""
     found = re.match(r"(\w+)(?:\.(\w+))?\(\) (?:got|takes|missing)", message)
     called = getattr(offered, found[1], None) if found else None
-    if found and found[2] and called is not None:
+    if found and found[2]:
         called = getattr(called, found[2], None)
     if not found or not callable(called):
         return ""
+    parameters = [p for p in inspect.signature(called).parameters.values() if p.name != "self"]
     unknown = re.search(r"unexpected keyword argument '(\w+)'", message)
-    near = _near(unknown[1], _argument_names(called)) if unknown else ""
-    return near or f"it is called as {_usage(found[1] if found[2] in (None, '__init__') else found[2], called)}"
+    names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    near = _near(unknown[1], names) if unknown else ""
+    return near or f"it is called as {found[1] if found[2] in (None, '__init__') else found[2]}{_usage(parameters)}"
 
 
-def _usage(name: str, called: Callable[..., Any]) -> str:
-    """Return how something is called, as in `jitter(size)`."""
-    parameters = inspect.signature(called).parameters.values()
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters if p.name != "self"]
+def _usage(parameters: Sequence[inspect.Parameter]) -> str:
+    """Return what something is called with, as in `(size)`."""
+    plain = [p.replace(annotation=p.empty) for p in parameters]
     optional = [p for p in plain if p.default is not p.empty]
-    shown = inspect.Signature([p for p in plain if p not in optional[MOST_OPTIONAL:]])
-    return f"{name}{shown}" if len(optional) <= MOST_OPTIONAL else f"{name}{str(shown)[:-1]}, ...)"
-
-
-def _argument_names(called: Callable[..., Any]) -> list[str]:
-    parameters = inspect.signature(called).parameters.values()
-    return [p.name for p in parameters if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    text = str(inspect.Signature([p for p in plain if p not in optional[MOST_OPTIONAL:]]))
+    return text if len(optional) <= MOST_OPTIONAL else f"{text[:-1]}, ...)"
 
 
 def _no_number(message: str) -> str:

@@ -1,7 +1,11 @@
-"""Numbers that would kill the physics are refused here, while the scene is being built."""
+"""What would kill the physics or make no sense is refused here, and quoted in one short line.
+
+Every check takes what is checked, as a message names it, and returns the value.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import re
@@ -12,49 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.quotes import form, shown
 
 Point = tuple[float, float]
-
-
-def ruling(what: str, rule: Callable[[], Any], such_as: str = "`lambda: cart.x`") -> Callable[[], Any]:
-    """Return the rule, or refuse what cannot be called, or not without arguments."""
-    if not callable(rule) or isinstance(rule, type):
-        raise SceneError(f"{what} must be a rule such as {such_as}, not {shown(rule)}")
-    try:
-        signature = inspect.signature(rule)
-    except ValueError:  # of a function that does not say
-        return rule
-    try:
-        signature.bind()
-    except TypeError as error:
-        raise SceneError(f"{what} must be a rule without arguments such as {such_as}: {error}") from None
-    return rule
-
-
-def given(rule: Callable[[], Any]) -> NDArray[Any]:
-    """Return what a rule gives as an array, or refuse what numpy makes none of."""
-    return as_array(rule(), rule)
-
-
-def as_array(value: object, rule: object) -> NDArray[Any]:
-    """Return what a rule gave as an array, or refuse what numpy makes none of."""
-    try:
-        return np.asarray(value)
-    except ValueError:
-        raise RuleError("a rule must give one number per arena, not lists of several lengths", rule) from None
-
-
-def tried(what: str, rule: Callable[[], Any], arenas: int, *, truth: bool = False) -> None:
-    """Refuse a rule that does not give one number per arena, or one truth where it ends episodes."""
-    value = rule()
-    array = as_array(value, rule)
-    if array.shape not in ((), (arenas,)) or array.dtype.kind not in "biuf":
-        several = f": there are {arenas} arenas" if array.ndim == 1 and array.dtype.kind in "biuf" else ""
-        raise RuleError(f"{what} must give one number per arena, not {form(value)}{several}", rule)
-    if truth and array.dtype != bool:
-        told = f"{what} must give true or false, not {array.dtype}"
-        raise RuleError(f"{told}: compare it with something, as `beyond` does", rule)
+LONGEST = 60
+"""Characters of a value that a message quotes."""
+BRACKETS: dict[type, tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}")}
 
 
 def finite(what: str, value: float) -> float:
@@ -86,6 +52,13 @@ def whole(what: str, value: int, least: int) -> int:
     return int(value)
 
 
+def point(what: str, value: Point) -> Point:
+    """Return the point, or refuse what is not a pair of finite numbers."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise SceneError(f"{what} must be a pair (x, y), not {shown(value)}")
+    return finite(f"{what} x", value[0]), finite(f"{what} y", value[1])
+
+
 def named(what: str, name: object) -> str:
     """Return the name, or refuse what is not a text with something in it."""
     if not isinstance(name, str) or not name.strip():
@@ -100,8 +73,91 @@ def plain(what: str, name: object) -> str:
     return str(name)
 
 
-def point(what: str, value: Point) -> Point:
-    """Return the point, or refuse what is not a pair of finite numbers."""
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise SceneError(f"{what} must be a pair (x, y), not {shown(value)}")
-    return finite(f"{what} x", value[0]), finite(f"{what} y", value[1])
+def fits(function: Callable[..., Any], *arguments: object) -> str:
+    """Return why a function cannot be called with these arguments, '' where it can or does not say."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        return str(error)
+    except ValueError:  # a function of C that does not say
+        pass
+    return ""
+
+
+def ruling(what: str, rule: Callable[[], Any], such_as: str = "`lambda: cart.x`") -> Callable[[], Any]:
+    """Return the rule, or refuse what cannot be called, or not without arguments."""
+    if not callable(rule) or isinstance(rule, type):
+        raise SceneError(f"{what} must be a rule such as {such_as}, not {shown(rule)}")
+    if unfit := fits(rule):
+        raise SceneError(f"{what} must be a rule without arguments such as {such_as}: {unfit}")
+    return rule
+
+
+def as_array(value: object, rule: object) -> NDArray[Any]:
+    """Return what a rule gave as an array, or refuse what numpy makes none of."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise RuleError("a rule must give one number per arena, not lists of several lengths", rule) from None
+
+
+def tried(what: str, rule: Callable[[], Any], arenas: int, *, truth: bool = False) -> None:
+    """Refuse a rule that does not give one number per arena, or one truth where it ends episodes."""
+    value = rule()
+    array = as_array(value, rule)
+    if array.shape not in ((), (arenas,)) or array.dtype.kind not in "biuf":
+        several = f": there are {arenas} arenas" if array.ndim == 1 and array.dtype.kind in "biuf" else ""
+        raise RuleError(f"{what} must give one number per arena, not {form(value)}{several}", rule)
+    if truth and array.dtype != bool:
+        told = f"{what} must give true or false, not {array.dtype}"
+        raise RuleError(f"{told}: compare it with something, as `beyond` does", rule)
+
+
+# --- quoting ----------------------------------------------------------------------------------------------------------
+
+
+def shown(value: object) -> str:
+    """Return a value as messages quote it: one line of at most `LONGEST` characters."""
+    text = " ".join(_quoted(value).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _quoted(value: object, *, inside: bool = False) -> str:
+    """Return a value in words: an object by its name, by all of it if that is short, or by its kind."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if inspect.isroutine(value):
+        return "a lambda" if value.__name__ == "<lambda>" else f"the function {value.__name__}"
+    if isinstance(value, np.ndarray):
+        return f"an array {value.shape} of {value.dtype}"
+    if type(value).__module__ == "builtins" or isinstance(value, np.generic):
+        return _plainly(value)
+    name = getattr(value, "name", None) or next(iter(getattr(value, "names", None) or ()), None)
+    if isinstance(name, str):
+        return f"{type(value).__name__} '{name}'"
+    whole = repr(value) if dataclasses.is_dataclass(value) and not inside else ""
+    return whole if 0 < len(whole) <= LONGEST else f"{type(value).__name__}(...)"
+
+
+def _plainly(value: object) -> str:
+    """Return a value of Python's own; objects that it holds are told by their kind alone."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_quoted(key)}: {_quoted(held, inside=True)}' for key, held in value.items())}}}"
+    if isinstance(value, (list, tuple, set)):
+        opens, closes = BRACKETS[type(value)]
+        return f"{opens}{', '.join(_quoted(held, inside=True) for held in value)}{closes}"
+    return repr(value)
+
+
+def form(value: object) -> str:
+    """Return what a rule gave, where that is not one number per arena."""
+    if isinstance(value, (list, tuple)):
+        text = any(isinstance(held, str) for held in value)
+        return f"{type(value).__name__} of {'text' if text else f'length {len(value)}'}"
+    if isinstance(value, (np.ndarray, np.generic)):
+        return f"{value.shape} of {'text' if value.dtype.kind in 'US' else value.dtype}"
+    if isinstance(value, str):
+        return f"str {shown(value)}"
+    if value is None:
+        return "NoneType: is its `return` missing?"
+    return f"{shown(value)}, which is no number: call it" if callable(value) else shown(value)

@@ -6,7 +6,6 @@ A motor is a joint of the physics; what a policy says reaches only its rate, whi
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,9 +16,8 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64
 from ecs_rl.components import Amount
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import Point, finite, not_negative, point
-from ecs_rl.scene.quotes import shown
-from ecs_rl.scene.roles import Role, _not_yet, is_role
+from ecs_rl.scene.checks import Point, finite, fits, not_negative, point, shown
+from ecs_rl.scene.roles import Role, is_role, not_yet
 
 
 @dataclass(eq=False)
@@ -42,7 +40,7 @@ class Effect:
     def amount(self) -> F64:
         """(arenas,) How strongly the effect works in this tick."""
         if self._amount is None:
-            raise _not_yet(f"{type(self).__name__} on {self.role.name}")
+            raise not_yet(f"{type(self).__name__} on {self.role.name}")
         if self._note is not None:
             self._note(Amount)
         return self._amount
@@ -53,7 +51,7 @@ class Effect:
 
     def apply(self, dt: float) -> None:
         """Add this tick's force and torque to the role's Force; `dt` is the length of a tick."""
-        raise TypeError(f"{type(self).__name__} does not say how it works")
+        raise NotImplementedError
 
 
 @dataclass(eq=False)
@@ -128,7 +126,8 @@ class Motor(Effect):
     base: Role
     speed: float = 1.0
     strength: float = 1.0
-    _rate: F64 | None = field(default=None, init=False, repr=False)
+    rate: F64 = field(init=False, repr=False)
+    """(arenas,) Its row of MotorSpeed, which the world gives it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -137,18 +136,13 @@ class Motor(Effect):
         if all(side.body is None or not side.body.spins for side in self.roles()):
             raise SceneError(f"neither '{self.role.name}' nor '{self.base.name}' can spin: a motor has nothing to turn")
 
-    def bind_rate(self, rate: F64) -> None:
-        """Give the motor its (arenas,) row of MotorSpeed."""
-        self._rate = rate
-
     def roles(self) -> tuple[Role, ...]:
         """Return both sides of the motor."""
         return (self.role, self.base)
 
     def apply(self, dt: float) -> None:
         """Ask the physics for the speed."""
-        assert self._rate is not None
-        np.multiply(self.amount, self.speed, out=self._rate)
+        np.multiply(self.amount, self.speed, out=self.rate)
 
 
 Effects = Effect | tuple[Effect, ...] | None
@@ -170,57 +164,49 @@ def _sound(effect: Effect) -> None:
     if getattr(effect.apply, "__func__", None) is Effect.apply:
         cure = "take Push, Thrust, Twist or Motor" if kind == "Effect" else f"give {kind} a method apply(self, dt)"
         raise SceneError(f"{kind} does not say how it works: {cure}")
-    try:
-        inspect.signature(effect.apply).bind(0.02)
-    except TypeError:
-        raise SceneError(f"{kind}.apply must take the length of a tick: write def apply(self, dt)") from None
+    if fits(effect.apply, 0.02):
+        raise SceneError(f"{kind}.apply must take the length of a tick: write def apply(self, dt)")
     if not hasattr(effect, "role"):
         raise SceneError(f"{kind} has no role: call super().__init__(role) in {kind}.__init__, before anything else")
     for role in effect.roles():
         is_role(f"{kind} works on", role)
 
 
-def _controls(kind: str, given: tuple[Any, ...], named: dict[str, Effects]) -> dict[str, tuple[Effect, ...]]:
-    """Return what each option or lever works, or refuse one without a name."""
-    if given:
-        raise SceneError(f"each effect in {kind} needs a name, as in {kind}(push=...), not {shown(given[0])} alone")
-    return {name: _listed(effects) for name, effects in named.items()}
+class Controls:
+    """The base of Choice and Levers: named controls, each of which works some effects."""
+
+    least = 1
+    """Controls that there must be."""
+    too_few = "levers need at least one effect"
+
+    def __init__(self, *unnamed: Any, **controls: Effects) -> None:
+        kind = type(self).__name__
+        if unnamed:
+            raise SceneError(
+                f"each effect in {kind} needs a name, as in {kind}(push=...), not {shown(unnamed[0])} alone"
+            )
+        works = [_listed(effects) for effects in controls.values()]
+        if len(works) < self.least:
+            raise SceneError(self.too_few)
+        self.names = tuple(controls)
+        # By identity: an effect of the scene's own may be a dataclass that equals another.
+        self.effects = tuple({id(effect): effect for listed in works for effect in listed}.values())
+        self.table = np.array([[float(any(e is each for each in listed)) for e in self.effects] for listed in works])
+        """(controls, effects) Which control works which effect."""
 
 
-def _distinct(controls: dict[str, tuple[Effect, ...]]) -> tuple[tuple[Effect, ...], F64]:
-    """Return every effect once, and (controls, effects) which control works which of them."""
-    effects = tuple({id(effect): effect for listed in controls.values() for effect in listed}.values())
-    # By identity: an effect of the scene's own may be a dataclass that equals another.
-    table = [[float(any(e is other for other in listed)) for e in effects] for listed in controls.values()]
-    return effects, np.array(table)
-
-
-class Choice:
+class Choice(Controls):
     """The agent picks one of the named options; each is an effect, several in a tuple, or None for doing nothing."""
 
-    def __init__(self, *unnamed: Any, **options: Effects) -> None:
-        controls = _controls("Choice", unnamed, options)
-        if len(options) < 2:
-            raise SceneError("a choice needs at least two options")
-        self.names = tuple(options)
-        self.effects, self.table = _distinct(controls)
-        """(options, effects) Which option works which effect."""
+    least, too_few = 2, "a choice needs at least two options"
 
     def work(self, action: NDArray[Any], amounts: F64) -> None:
         """Fill (effects, arenas) from (arenas,) whole numbers, which must be options that there are."""
         self.table.T.take(action, axis=1, out=amounts, mode="clip")  # "clip" writes without a copy in between
 
 
-class Levers:
+class Levers(Controls):
     """The agent sets each named lever between -1 and 1; a lever works one effect, or several in a tuple."""
-
-    def __init__(self, *unnamed: Any, **levers: Effects) -> None:
-        controls = _controls("Levers", unnamed, levers)
-        if not levers:
-            raise SceneError("levers need at least one effect")
-        self.names = tuple(levers)
-        self.effects, self.table = _distinct(controls)
-        """(levers, effects) Which lever works which effect."""
 
     def work(self, action: NDArray[Any], amounts: F64) -> None:
         """Fill (effects, arenas) from (arenas, levers), each clipped to -1..1 first."""

@@ -10,17 +10,27 @@ from ecs_rl.scene.roles import Role, is_role
 
 
 @dataclass(frozen=True)
-class Groove:
-    """Lets `b` slide along a straight groove in `a`, without friction."""
+class Joint:
+    """The base of all joints: what it holds together."""
 
     a: Role
     b: Role
+
+    def __post_init__(self) -> None:
+        for role in (self.a, self.b):
+            is_role(f"a {type(self).__name__} joins", role)
+
+
+@dataclass(frozen=True)
+class Groove(Joint):
+    """Lets `b` slide along a straight groove in `a`, without friction."""
+
     start: Point
     end: Point
     at: Point = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        _two_roles(self)
+        super().__post_init__()
         for value in (self.start, self.end, self.at):
             point("a groove's point", value)
         if self.start == self.end:
@@ -28,58 +38,48 @@ class Groove:
 
 
 @dataclass(frozen=True)
-class Pivot:
+class Pivot(Joint):
     """Pins the point `hinge` of `b` to the point `at` of `a`; `b` starts there."""
 
-    a: Role
-    b: Role
     at: Point = (0.0, 0.0)
     hinge: Point = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        _two_roles(self)
-        point("a pivot's `at`", self.at)
-        point("a pivot's `hinge`", self.hinge)
+        super().__post_init__()
+        point("a pivot's `at`", self.at), point("a pivot's `hinge`", self.hinge)
 
 
 @dataclass(frozen=True)
-class TurnLimit:
+class TurnLimit(Joint):
     """Keeps the angle of `b` against `a` between two angles, in radians."""
 
-    a: Role
-    b: Role
     low: float
     high: float
 
     def __post_init__(self) -> None:
-        _two_roles(self)
+        super().__post_init__()
         if finite("a turn limit", self.low) > finite("a turn limit", self.high):
             raise SceneError(f"a turn limit goes from low to high, not from {self.low} to {self.high}")
 
 
 @dataclass(frozen=True)
-class TurnSpring:
+class TurnSpring(Joint):
     """Pulls the angle of `b` against `a` back to `rest`: newton metres per radian, and per radian per second."""
 
-    a: Role
-    b: Role
     rest: float
     stiffness: float
     damping: float
 
     def __post_init__(self) -> None:
-        _two_roles(self)
+        super().__post_init__()
         finite("a spring's rest angle", self.rest)
-        not_negative("a spring's stiffness", self.stiffness)
-        not_negative("a spring's damping", self.damping)
+        not_negative("a spring's stiffness", self.stiffness), not_negative("a spring's damping", self.damping)
 
 
 @dataclass(frozen=True)
-class Spring:
+class Spring(Joint):
     """Pulls two points to a distance: newtons per metre, and per metre per second."""
 
-    a: Role
-    b: Role
     rest: float
     stiffness: float
     damping: float
@@ -87,17 +87,7 @@ class Spring:
     hinge: Point = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        _two_roles(self)
-        point("a spring's `at`", self.at)
-        point("a spring's `hinge`", self.hinge)
+        super().__post_init__()
+        point("a spring's `at`", self.at), point("a spring's `hinge`", self.hinge)
         not_negative("a spring's rest length", self.rest)
-        not_negative("a spring's stiffness", self.stiffness)
-        not_negative("a spring's damping", self.damping)
-
-
-def _two_roles(joint: Joint) -> None:
-    kind = type(joint).__name__
-    is_role(f"a {kind} joins", joint.a), is_role(f"a {kind} joins", joint.b)
-
-
-Joint = Groove | Pivot | TurnLimit | TurnSpring | Spring
+        not_negative("a spring's stiffness", self.stiffness), not_negative("a spring's damping", self.damping)

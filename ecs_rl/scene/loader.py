@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
+from ecs_rl.scene.checks import fits
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sources import Sources, read_sources
 from ecs_rl.shipped import SCENES, scene_names
@@ -75,7 +76,7 @@ def scene_of(sources: Sources) -> Scene:
         found, build = getattr(module, "SCENE", None), getattr(module, "build", None)
     if not isinstance(found, Scene):
         raise SceneError(f"{path}: has no `SCENE = Scene(...)`")
-    if not callable(build) or not _takes_one(build):
+    if not callable(build) or fits(build, None):
         raise SceneError(f"{path}: has no `def build(arena): ...`")
 
     def build_blamed(arena: Arena) -> None:
@@ -83,20 +84,14 @@ def scene_of(sources: Sources) -> Scene:
             build(arena)
 
     reference = path.stem if path.parent == SCENES else str(path)
-    loaded = found.named(_name_of(path), str(path), reference, build_blamed, sources.sha256)
+    loaded = replace(
+        found, name=_name_of(path), file=str(path), reference=reference, build=build_blamed, sha256=sources.sha256
+    )
     try:
         loaded.describe()
     except SceneError as error:
         raise error if str(path) in str(error) else SceneError(f"{path}: {error}") from error
     return loaded
-
-
-def _takes_one(build: Callable[..., object]) -> bool:
-    try:
-        inspect.signature(build).bind(None)
-    except TypeError:
-        return False
-    return True
 
 
 def _name_of(path: Path) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.checks import Point, named, point, positive
-from ecs_rl.scene.quotes import shown
+from ecs_rl.scene.checks import Point, named, point, positive, shown
 from ecs_rl.shipped import ASSETS
 
 Colour = tuple[int, int, int]
@@ -50,14 +48,6 @@ class Look:
             raise SceneError("a look's width and at are those of its sprite: name that too, as in sprite='cart.png'")
 
 
-class FromFile(Protocol):
-    """What knows its scene's file: a Scene, and an Arena too; '' is a scene that was not read from one."""
-
-    @property
-    def file(self) -> str:
-        """The scene's file."""
-
-
 def rgb(colour: str) -> Colour:
     """Return red, green and blue of a colour given by name or as `#rrggbb`, or refuse what is neither."""
     if isinstance(colour, str) and colour in COLOURS:
@@ -68,11 +58,14 @@ def rgb(colour: str) -> Colour:
     return red, green, blue
 
 
-def sprite_file(look: Look, scene: FromFile) -> Path | None:
-    """Return the file of a look's sprite, None if it has none; SceneError where there is no such file."""
+def sprite_file(look: Look, scene: str) -> Path | None:
+    """Return the file of a look's sprite in the scene of this file ('': of none), None without a sprite.
+
+    SceneError where there is no such file.
+    """
     if look.sprite is None:
         return None
-    folders = [Path(scene.file).parent, ASSETS] if scene.file else [ASSETS]
+    folders = [Path(scene).parent, ASSETS] if scene else [ASSETS]
     for folder in folders:
         if (folder / look.sprite).is_file():
             return folder / look.sprite

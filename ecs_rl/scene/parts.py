@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, finite, not_negative, point, positive
-from ecs_rl.scene.look import Look
-from ecs_rl.scene.quotes import shown
+from ecs_rl.scene.checks import Point, finite, not_negative, point, positive, shown
 
 Chosen = float | Spread
 """A fixed number, or one drawn for each episode."""
@@ -29,8 +28,7 @@ class Body:
         positive("a body's mass", self.mass)
         if self.spins not in (True, False):
             raise SceneError(f"a body's spins must be True or False, not {shown(self.spins)}")
-        not_negative("a body's friction", self.friction)
-        not_negative("a body's elasticity", self.elasticity)
+        not_negative("a body's friction", self.friction), not_negative("a body's elasticity", self.elasticity)
 
 
 @dataclass(frozen=True)
@@ -70,27 +68,27 @@ class Polygon:
 
     def _convex(self) -> bool:
         """Tell whether every corner turns the same way, once round."""
-        p = self.points
-        sides = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(p, p[1:] + p[:1], strict=True)]
-        turns = [
-            math.atan2(u[0] * v[1] - u[1] * v[0], u[0] * v[0] + u[1] * v[1])
-            for u, v in zip(sides, sides[1:] + sides[:1], strict=True)
-        ]
+        sides = [(b[0] - a[0], b[1] - a[1]) for a, b in _around(self.points)]
+        turns = [math.atan2(u[0] * v[1] - u[1] * v[0], u[0] * v[0] + u[1] * v[1]) for u, v in _around(sides)]
         return abs(abs(sum(turns)) - 2 * math.pi) < 1e-6 and (min(turns) > -1e-9 or max(turns) < 1e-9)
 
     def area(self) -> float:
         """Return the area, positive where the points run counter-clockwise."""
-        ends = zip(self.points, self.points[1:] + self.points[:1], strict=True)
-        return sum(a[0] * b[1] - b[0] * a[1] for a, b in ends) / 2
+        return sum(a[0] * b[1] - b[0] * a[1] for a, b in _around(self.points)) / 2
 
     def moment(self, mass: float) -> float:
         """Return the moment of inertia about the body's origin."""
         above = below = 0.0
-        for a, b in zip(self.points, self.points[1:] + self.points[:1], strict=True):
+        for a, b in _around(self.points):
             cross = a[0] * b[1] - b[0] * a[1]
             above += cross * (a[0] ** 2 + a[1] ** 2 + a[0] * b[0] + a[1] * b[1] + b[0] ** 2 + b[1] ** 2)
             below += cross
         return mass * above / (6 * below)
+
+
+def _around(points: Sequence[Point]) -> Iterator[tuple[Point, Point]]:
+    """Yield each point with the one after it, the last with the first."""
+    return zip(points, [*points[1:], points[0]], strict=True)
 
 
 def Box(width: float, height: float) -> Polygon:
@@ -119,13 +117,9 @@ class Start:
     spin: Chosen = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("x", "y", "angle", "vx", "vy", "spin"):
-            value = getattr(self, name)
+        for name, value in vars(self).items():
             if not isinstance(value, Spread):
                 finite(f"a start's {name}", value)
-
-
-Part = Body | Shape | Start | Look
 
 
 def moment_of(body: Body, shapes: tuple[Shape, ...]) -> float:

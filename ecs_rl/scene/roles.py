@@ -5,40 +5,25 @@ What a handle gives is read-only, but for the columns that a system declares as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import Force, Motion, Pose
-from ecs_rl.ecs.component import Array, column, component, new_handle
+from ecs_rl.ecs.component import column, component, new_handle
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point
+from ecs_rl.scene.checks import Point, shown
 from ecs_rl.scene.look import Colour, Look, rgb
 from ecs_rl.scene.parts import Body, Shape, Start
-from ecs_rl.scene.quotes import shown
 
 C = TypeVar("C")
-
-_COLUMNS: dict[str, tuple[type, Callable[[Mapping[str, Array]], Array]]] = {
-    "position": (Pose, lambda pose: pose["position"]),
-    "x": (Pose, lambda pose: pose["position"][:, 0]),
-    "y": (Pose, lambda pose: pose["position"][:, 1]),
-    "angle": (Pose, lambda pose: pose["angle"]),
-    "velocity": (Motion, lambda motion: motion["velocity"]),
-    "vx": (Motion, lambda motion: motion["velocity"][:, 0]),
-    "vy": (Motion, lambda motion: motion["velocity"][:, 1]),
-    "spin": (Motion, lambda motion: motion["spin"]),
-}
-"""Short names of a role's columns, and where each one is."""
-
-
 NOWHERE = Start()
 
 
-def _not_yet(name: str) -> SceneError:
+def not_yet(name: str) -> SceneError:
+    """Return the refusal of columns that are read while a scene is being built."""
     return SceneError(f"'{name}' has no numbers before the world runs: read them inside a rule, as in `lambda: ...`")
 
 
@@ -49,84 +34,66 @@ def is_role(what: str, role: object) -> Role:
     return role
 
 
+class _Short:
+    """A short name for one of a role's columns, or for `part` of it, as its component gives it."""
+
+    def __init__(self, kind: type, field: str, part: int | None = None) -> None:
+        self.kind, self.field = kind, field
+        self.index: Any = ... if part is None else (slice(None), part)
+
+    def __get__(self, role: Role, kind: type | None = None) -> F64:
+        try:
+            found: F64 = getattr(role.handles[self.kind], self.field)
+        except SceneError:
+            raise not_yet(role.name) from None
+        return found if self.index is ... else found[self.index]
+
+    def __set__(self, role: Role, value: Any) -> None:
+        self.__get__(role)[...] = value
+
+
+@dataclass(eq=False, repr=False)
 class Role:
     """One thing in the arena, and its columns in all arenas: `cart.x` is (arenas,), `cart[Gun].heat` too."""
 
-    position: F64
+    name: str
+    number: int
+    """The row in Touch; the ground comes after the last role."""
+    body: Body | None = None
+    """The ground has none."""
+    shapes: tuple[Shape, ...] = ()
+    start: Start = NOWHERE
+    moment: float = 0.0
+    look: Look | None = None
+    """Without one, the window decides."""
+    parts: tuple[object, ...] = ()
+    """The scene's own components, with their start values."""
+
+    position = _Short(Pose, "position")
     """(arenas, 2) metres."""
-    x: F64
+    x = _Short(Pose, "position", 0)
     """(arenas,) metres, to the right."""
-    y: F64
+    y = _Short(Pose, "position", 1)
     """(arenas,) metres, up."""
-    angle: F64
+    angle = _Short(Pose, "angle")
     """(arenas,) radians, counter-clockwise, never wrapped."""
-    velocity: F64
+    velocity = _Short(Motion, "velocity")
     """(arenas, 2) metres per second."""
-    vx: F64
+    vx = _Short(Motion, "velocity", 0)
     """(arenas,) metres per second, to the right."""
-    vy: F64
+    vy = _Short(Motion, "velocity", 1)
     """(arenas,) metres per second, up."""
-    spin: F64
+    spin = _Short(Motion, "spin")
     """(arenas,) radians per second, counter-clockwise."""
 
-    def __init__(
-        self,
-        name: str,
-        number: int,
-        *,
-        body: Body | None = None,
-        shapes: tuple[Shape, ...] = (),
-        start: Start = NOWHERE,
-        moment: float = 0.0,
-        look: Look | None = None,
-        parts: tuple[object, ...] = (),
-    ) -> None:
-        self.name, self.number = name, number
-        """`number` is the row in Touch; the ground comes after the last role."""
-        self.body, self.shapes, self.start = body, shapes, start
-        """The ground has no body."""
-        self.moment, self.look = moment, look
-        """Without a look, the window decides."""
-        self.parts = parts
-        """The scene's own components, with their start values."""
-        self.handles: dict[type, Any] = {kind: new_handle(kind) for kind in (Pose, Motion, Force, *map(type, parts))}
+    def __post_init__(self) -> None:
+        kinds = (Pose, Motion, Force, *map(type, self.parts))
+        self.handles: dict[type, Any] = {kind: new_handle(kind) for kind in kinds}
         """The role's components as a scene may hold them, by their class."""
-        self._stamp = b""
-        self._heading: F64 = np.zeros((2, 0))
-
-    def bind(
-        self, views: Mapping[type, Mapping[str, Array]], note: Callable[[type], None] | None
-    ) -> list[tuple[type, list[Array]]]:
-        """Take the columns of a world; with `note`, each look at one is told. Returns the views made here, by kind."""
-        found = {name: (kind, cut(views[kind])) for name, (kind, cut) in _COLUMNS.items()}
-        for _, view in found.values():
-            view.flags.writeable = False
-        self.__dict__["_tracked"] = (found, note)
-        for name, (_, view) in found.items():
-            self.__dict__.pop(name, None)
-            if note is None:  # found at once from here on, without __getattr__
-                self.__dict__[name] = view
-        return [(kind, [view]) for kind, view in found.values()]
+        self._stamp, self._heading = b"", np.zeros((2, 0))
 
     def __getattr__(self, name: str) -> Any:
-        found, note = self.__dict__.get("_tracked", ({}, None))
-        if name in found:
-            note(found[name][0])
-            return found[name][1]
-        if name in _COLUMNS:
-            raise _not_yet(self.name)
         raise AttributeError(f"'{self.__dict__.get('name')}' has no attribute '{name}'", name=name, obj=self)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *_COLUMNS]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _COLUMNS:
-            column = getattr(self, name)
-            if column is not value or not column.flags.writeable:
-                column[...] = value
-            return
-        object.__setattr__(self, name, value)
 
     def __getitem__(self, kind: type[C]) -> C:
         """Return the role's component of this class."""
@@ -195,7 +162,3 @@ class Number:
 
 class Draw(Number):
     """A number that each episode draws anew: `wind.value` is (arenas,)."""
-
-    def __init__(self, name: str, spread: Spread) -> None:
-        super().__init__(name, spread)
-        self.spread = spread

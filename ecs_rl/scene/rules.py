@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +12,23 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.ecs.component import column, component, new_handle, views_of
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.checks import finite, given, ruling
-from ecs_rl.scene.quotes import form
+from ecs_rl.scene.checks import as_array, finite, form, ruling
 from ecs_rl.scene.sensors import Column, Rule
+
+PAST: dict[str, Callable[[Any, float], Any]] = {
+    "beyond": lambda value, limit: np.abs(value) > limit,
+    "below": np.less,
+    "above": np.greater,
+}
+"""Where a value lies past a limit, by how it is compared."""
 
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A rule that is true where the number of another lies past a limit; others may read both, as the window does."""
+    """A rule that is true where the number of another lies past a limit; others may read it, as the window does."""
 
+    name: str
+    """One of PAST."""
     rule: Rule
     limit: float
 
@@ -30,53 +39,25 @@ class Compared:
         """Return where the number lies past the limit."""
         value = self.rule()
         try:
-            return self.past(value)
+            return PAST[self.name](value, self.limit)
         except (TypeError, ValueError):
             told = f"what is compared with {self.limit:g} must be one number per arena, not {form(value)}"
             raise RuleError(told, self) from None
 
-    def past(self, value: Column) -> Column:
-        """Return where a value lies past the limit."""
-        raise TypeError(f"{type(self).__name__} does not say what lies past its limit")
 
-
-class Beyond(Compared):
-    """True where a number is further from zero than the limit."""
-
-    def past(self, value: Column) -> Column:
-        """Return where a value lies past the limit."""
-        return np.abs(value) > self.limit
-
-
-class Below(Compared):
-    """True where a number is below the limit."""
-
-    def past(self, value: Column) -> Column:
-        """Return where a value lies past the limit."""
-        return np.asarray(value) < self.limit
-
-
-class Above(Compared):
-    """True where a number is above the limit."""
-
-    def past(self, value: Column) -> Column:
-        """Return where a value lies past the limit."""
-        return np.asarray(value) > self.limit
-
-
-def beyond(rule: Rule, limit: float) -> Beyond:
+def beyond(rule: Rule, limit: float) -> Compared:
     """Return a rule that is true where a number is further from zero than the limit."""
-    return Beyond(rule, limit)
+    return Compared("beyond", rule, limit)
 
 
-def below(rule: Rule, limit: float) -> Below:
+def below(rule: Rule, limit: float) -> Compared:
     """Return a rule that is true where a number is below the limit."""
-    return Below(rule, limit)
+    return Compared("below", rule, limit)
 
 
-def above(rule: Rule, limit: float) -> Above:
+def above(rule: Rule, limit: float) -> Compared:
     """Return a rule that is true where a number is above the limit."""
-    return Above(rule, limit)
+    return Compared("above", rule, limit)
 
 
 @component
@@ -104,21 +85,26 @@ class Remembering:
 
     kind: type
     """The component behind it."""
+    gives: str
+    """The column of that which is the rule's value."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = ruling(f"what {type(self).__name__} looks at", rule)
         self.handle: Any = new_handle(self.kind)
         self.known = False
         """Whether the arena knows of it; otherwise nothing is ever remembered."""
-
-    @property
-    def starts(self) -> dict[str, Any]:
+        self.starts: dict[str, Any] = {}
         """How its columns start, where their declaration does not say it, by `Component/field`."""
-        return {}
+
+    def __call__(self) -> Column:
+        """Return this tick's value."""
+        if not self.known:
+            raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
+        return getattr(self.handle, self.gives)
 
     def worked_out(self, kinds: str, wanted: str) -> NDArray[Any]:
         """Return what the rule gives in every arena, or refuse what is not one number or truth for each."""
-        value = given(self.rule)
+        value = as_array(self.rule(), self.rule)
         arenas = next(iter(views_of(self.handle).values())).shape
         if value.shape not in ((), arenas):
             raise RuleError(f"{type(self).__name__} needs one number per arena, not {value.shape}", self)
@@ -128,28 +114,17 @@ class Remembering:
 
     def remember(self) -> None:
         """Work the rule out and renew the columns."""
-        raise TypeError(f"{type(self).__name__} does not say what it remembers")
-
-    def __call__(self) -> Column:
-        """Return this tick's value."""
-        if not self.known:
-            raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
-        return self.now()
-
-    def now(self) -> Column:
-        """Return the column that the rule gives."""
-        raise TypeError(f"{type(self).__name__} does not say what it gives")
+        raise NotImplementedError
 
 
 class Progress(Remembering):
     """Earns by how much a number has grown since the last tick: shaping that cannot be farmed by going in circles."""
 
-    kind = Grown
+    kind, gives = Grown, "by"
 
-    @property
-    def starts(self) -> dict[str, Any]:
-        """Begin with what the number is where the episode begins."""
-        return {"Grown/last": self._number}
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        self.starts = {"Grown/last": self._number}
 
     def _number(self) -> F64:
         return self.worked_out("iufb", "numbers").astype(np.float64)
@@ -160,15 +135,11 @@ class Progress(Remembering):
         np.subtract(value, last, out=self.handle.by)
         last[...] = value
 
-    def now(self) -> F64:
-        """Return by how much the number grew in this tick."""
-        return self.handle.by  # type: ignore[no-any-return]
-
 
 class Lasting(Remembering):
     """Is true where a rule has been true for so many ticks in a row."""
 
-    kind = Held
+    kind, gives = Held, "long"
 
     def __init__(self, rule: Rule, ticks: int) -> None:
         super().__init__(rule)
@@ -182,7 +153,3 @@ class Lasting(Remembering):
         ticks += 1
         ticks *= self.worked_out("b", "true or false")
         np.greater_equal(ticks, self.ticks, out=self.handle.long)
-
-    def now(self) -> Bool:
-        """Return whether the rule has held for long enough."""
-        return self.handle.long  # type: ignore[no-any-return]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.checks import Point, finite, point, whole
-from ecs_rl.scene.quotes import shown
+from ecs_rl.scene.checks import Point, finite, point, shown, whole
 
+AGENTS = ("ppo", "dqn", "sac")
 Recipe = dict[str, object]
 """Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
 
@@ -55,9 +55,8 @@ class Scene:
         if not isinstance(self.recipes, Mapping):
             raise SceneError(f"recipes must be a dict of agents and their recipes, not {shown(self.recipes)}")
         for agent, recipe in self.recipes.items():
-            if agent not in ("ppo", "dqn", "sac"):
-                known = nearest(str(agent), ("ppo", "dqn", "sac"))
-                raise SceneError(f"a recipe for an unknown agent '{agent}': {known}")
+            if agent not in AGENTS:
+                raise SceneError(f"a recipe for an unknown agent '{agent}': {nearest(str(agent), AGENTS)}")
             if not isinstance(recipe, dict):
                 raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {shown(recipe)}")
 
@@ -67,7 +66,3 @@ class Scene:
         self.build(arena)
         arena.finish()
         return arena
-
-    def named(self, name: str, file: str, reference: str, build: Callable[[Arena], None], sha256: str = "") -> Scene:
-        """Return the scene with what its file adds."""
-        return replace(self, name=name, file=file, reference=reference, build=build, sha256=sha256)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.checks import finite, named, positive, ruling
-from ecs_rl.scene.quotes import form, shown
+from ecs_rl.scene.checks import finite, form, named, positive, ruling, shown
 from ecs_rl.scene.roles import Role, is_role
 
 Column = Any
@@ -73,40 +72,25 @@ def sound(sensor: Sensor) -> None:
         raise SceneError(f"{kind} has {len(names)} names, but one number: give it a write(self, out) that fills all")
 
 
-def _of(role: Role, name: str, scale: float) -> Sensor:
-    if is_role("a sensor looks at", role).body is None:
-        raise SceneError("the ground never moves: there is nothing to sense")
-    return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+def _column(name: str, about: str) -> Callable[..., Sensor]:
+    """Return what makes the sensor of a role's column; its own name is the column's."""
+
+    def sensor(role: Role, scale: float = 1.0) -> Sensor:
+        if is_role("a sensor looks at", role).body is None:
+            raise SceneError("the ground never moves: there is nothing to sense")
+        return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+
+    sensor.__name__ = sensor.__qualname__ = name.capitalize()
+    sensor.__doc__ = about
+    return sensor
 
 
-def X(role: Role, scale: float = 1.0) -> Sensor:
-    """See how far right the role is, metres."""
-    return _of(role, "x", scale)
-
-
-def Y(role: Role, scale: float = 1.0) -> Sensor:
-    """See how far up the role is, metres."""
-    return _of(role, "y", scale)
-
-
-def Vx(role: Role, scale: float = 1.0) -> Sensor:
-    """See how fast the role moves to the right, metres per second."""
-    return _of(role, "vx", scale)
-
-
-def Vy(role: Role, scale: float = 1.0) -> Sensor:
-    """See how fast the role moves up, metres per second."""
-    return _of(role, "vy", scale)
-
-
-def Angle(role: Role, scale: float = 1.0) -> Sensor:
-    """See the role's angle, radians, never wrapped."""
-    return _of(role, "angle", scale)
-
-
-def Spin(role: Role, scale: float = 1.0) -> Sensor:
-    """See how fast the role turns, radians per second."""
-    return _of(role, "spin", scale)
+X = _column("x", "See how far right the role is, metres.")
+Y = _column("y", "See how far up the role is, metres.")
+Vx = _column("vx", "See how fast the role moves to the right, metres per second.")
+Vy = _column("vy", "See how fast the role moves up, metres per second.")
+Angle = _column("angle", "See the role's angle, radians, never wrapped.")
+Spin = _column("spin", "See how fast the role turns, radians per second.")
 
 
 def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:
@@ -135,23 +119,25 @@ def Heading(role: Role) -> Sensor:
 
 def Toward(role: Role, other: Role, scale: float = 1.0) -> Sensor:
     """See the way from the role to another, along the role's own axes, metres."""
-    is_role("Toward looks from", role), is_role("Toward looks at", other)
-    names = (f"{role.name} to {other.name} ahead", f"{role.name} to {other.name} aside")
-    return _Several(names, lambda: turned_back(role, other.position - role.position), scale)
+    return _between(role, other, scale, kind="Toward", name="{0} to {1}", column="position")
 
 
 def Closing(role: Role, other: Role, scale: float = 1.0) -> Sensor:
     """See how fast another role moves against this one, along this one's own axes, metres per second."""
-    is_role("Closing looks from", role), is_role("Closing looks at", other)
-    names = (f"{other.name} against {role.name} ahead", f"{other.name} against {role.name} aside")
-    return _Several(names, lambda: turned_back(role, other.velocity - role.velocity), scale)
+    return _between(role, other, scale, kind="Closing", name="{1} against {0}", column="velocity")
 
 
-def turned_back(role: Role, vector: F64) -> F64:
-    """Return (arenas, 2) vectors of the arena's axes in the role's own axes."""
-    cos, sin = role.heading.T
-    x, y = vector[:, 0], vector[:, 1]
-    return np.stack((cos * x + sin * y, cos * y - sin * x), axis=1)
+def _between(role: Role, other: Role, scale: float, *, kind: str, name: str, column: str) -> Sensor:
+    """Return the sensor of how far a column of another role is from the role's, in the role's own axes."""
+    is_role(f"{kind} looks from", role), is_role(f"{kind} looks at", other)
+    told = name.format(role.name, other.name)
+
+    def read() -> F64:
+        cos, sin = role.heading.T
+        x, y = (getattr(other, column) - getattr(role, column)).T
+        return np.stack((cos * x + sin * y, cos * y - sin * x), axis=1)
+
+    return _Several((f"{told} ahead", f"{told} aside"), read, scale)
 
 
 class Touching(Sensor):
@@ -178,18 +164,18 @@ class Touching(Sensor):
         return np.asarray(pairs[:, self.role.number].any(axis=1))
 
 
-class Rays(Sensor):
+class Rays(_Several):
     """See how near things are along rays that turn with the role: 1 touching, 0 nothing within reach."""
 
     def __init__(self, role: Role, angles: tuple[float, ...], reach: float) -> None:
-        super().__init__(f"{is_role('Rays look from', role).name} ray", self._nearness)
+        is_role("Rays look from", role)
         if np.ndim(angles) != 1:
             raise SceneError(f"the angles of rays must be a tuple, as in (0.0, 1.57), not {shown(angles)}")
         if not len(angles):
             raise SceneError("rays need at least one angle")
         self.role, self.reach = role, positive("a ray's reach", reach)
         self.angles = np.array([finite("a ray's angle", angle) for angle in angles])
-        self.count_from(0)
+        super().__init__(self.named_from(0), self._nearness)
         self.others: tuple[Role, ...] = ()
         self._ground: Ground | None = None
 
@@ -197,11 +183,9 @@ class Rays(Sensor):
         """Take the world's ground."""
         self._ground = ground
 
-    def count_from(self, first: int) -> int:
-        """Name the rays by their numbers, from `first` on; return the number that comes next."""
-        after = first + len(self.angles)
-        self.names = tuple(f"{self.role.name} ray {i}" for i in range(first, after))
-        return after
+    def named_from(self, first: int) -> tuple[str, ...]:
+        """Return the names of the rays by their numbers, from `first` on."""
+        return tuple(f"{self.role.name} ray {i}" for i in range(first, first + len(self.angles)))
 
     def _nearness(self) -> F64:
         from ecs_rl.physics.rays import nearness
@@ -209,7 +193,3 @@ class Rays(Sensor):
         if self._ground is None:
             raise SceneError(f"'{self.names[0]}' is not known to the arena: pass it to sees")
         return nearness(self.role, self.others, self.angles, self.reach, self._ground.segments)
-
-    def write(self, out: NDArray[np.float32]) -> None:
-        """Fill (arenas, rays)."""
-        out[...] = self._nearness()

@@ -14,7 +14,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.components import Clock, Ground, Observation, Terms, Touch
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring
-from ecs_rl.scene.rules import Beyond
+from ecs_rl.scene.rules import Compared
 from ecs_rl.scene.sensors import Rays, Sensor
 from ecs_rl.viewer.framing import Outline, framing_of
 from ecs_rl.viewer.shapes import exit_of, near_ground, place, role_looks, size_of
@@ -294,6 +294,7 @@ def ground_of(arena: Arena, segments: F64) -> GroundView:
 def limits_of(arena: Arena) -> tuple[float, ...]:
     """Return how far left and right an episode goes on, where a rule says so in a way that can be read."""
     places = {f"{role.name} x" for role in arena.roles}
-    rules = [rule for plan in arena.agents for rule in plan.ends.values() if isinstance(rule, Beyond)]
+    ends = [rule for plan in arena.agents for rule in plan.ends.values()]
+    rules = [rule for rule in ends if isinstance(rule, Compared) and rule.name == "beyond"]
     limits = [float(r.limit) for r in rules if isinstance(r.rule, Sensor) and r.rule.names[0] in places and r.limit > 0]
     return (-min(limits), min(limits)) if limits else ()

@@ -39,7 +39,7 @@ def role_looks(arena: Arena, hanging: frozenset[str]) -> tuple[RoleView, ...]:
 
 
 def _sprite(role: Role, arena: Arena) -> SpriteView | None:
-    file = None if role.look is None else sprite_file(role.look, arena)
+    file = None if role.look is None else sprite_file(role.look, arena.file)
     if role.look is None or file is None:
         return None
     return SpriteView(str(file), role.look.width or _width(role), role.look.at)

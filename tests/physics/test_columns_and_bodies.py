@@ -10,6 +10,7 @@ import pytest
 from physics_helpers import actions_of, driven, played, role_of, scene_of
 
 from ecs_rl.physics import physics as physics_module
+from ecs_rl.physics.build import Built
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, X, jitter
 from ecs_rl.scene.loader import load_scene
@@ -128,14 +129,12 @@ def test_a_body_has_the_mass_and_moment_it_was_given(spins: bool) -> None:
 
 
 def test_a_space_that_lists_its_bodies_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ecs_rl.physics.build import Built, add_arena
-
     def in_another_order(space: pymunk.Space, arena: Arena, x: float) -> Built:
-        built = add_arena(space, arena, x)
+        built = Built(space, arena, x)
         built.bodies.reverse()
         return built
 
-    monkeypatch.setattr("ecs_rl.physics.shard.add_arena", in_another_order)
+    monkeypatch.setattr("ecs_rl.physics.shard.Built", in_another_order)
     scene = load_scene("balance")
     with pytest.raises(RuntimeError, match="another order"):
         Shard(scene, scene.describe(), slice(0, 2))

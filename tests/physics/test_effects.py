@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from physics_helpers import driven, role_of, scene_of
 
+from ecs_rl.components import Explosion
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import (
     Arena,
@@ -168,6 +169,24 @@ def test_a_motor_works_where_only_one_side_can_spin(spins: tuple[bool, bool]) ->
     for _ in range(5):
         world.tick()
     assert role_of(world, "two").spin[0] - role_of(world, "one").spin[0] == pytest.approx(4.0)
+
+
+def test_a_motor_stops_when_it_is_told_to_also_after_another_arena_went_astray() -> None:
+    def build(arena: Arena) -> None:
+        disc = arena.spawn("disc", Body(), Disc(0.5))
+        arena.agent(sees=[X(disc)], does=Levers(m=Motor(disc, arena.ground, speed=4.0, strength=50.0)), earns={"x": 1})
+
+    action = np.ones((2, 1), np.float32)
+    world = driven(scene_of(build, gravity=(0.0, 0.0)), 2, action)
+    world.tick()
+    assert role_of(world, "disc").spin == pytest.approx([4.0, 4.0])
+    world.physics.state[0, 0, 0] = np.nan
+    world.physics.put(np.array([0]))
+    world.tick()
+    assert world.one(Explosion).count == 1
+    action[:] = 0.0
+    world.tick()
+    assert role_of(world, "disc").spin == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_a_motor_between_what_cannot_spin_is_refused() -> None:

@@ -102,7 +102,7 @@ def test_a_sprite_lies_beside_the_scene_or_below_it(tmp_path: Path) -> None:
         (role,) = scene.describe().roles
         assert role.look == Look("sky", name, 0.4, (0.0, 0.1))
         assert role.look is not None
-        assert sprite_file(role.look, scene) == sprite_file(role.look, scene.describe()) == tmp_path / name
+        assert sprite_file(role.look, scene.describe().file) == tmp_path / name
 
 
 def test_a_sprite_lies_in_assets_and_one_beside_the_scene_comes_first(
@@ -115,9 +115,9 @@ def test_a_sprite_lies_in_assets_and_one_beside_the_scene_comes_first(
     look = Look(sprite="disc.png")
     (assets / "disc.png").touch()
     scene = load_scene(str(scene_with(beside, "Look(sprite='disc.png')")))
-    assert sprite_file(look, scene) == assets / "disc.png"
+    assert sprite_file(look, scene.file) == assets / "disc.png"
     (beside / "disc.png").touch()
-    assert sprite_file(look, scene) == beside / "disc.png"
+    assert sprite_file(look, scene.file) == beside / "disc.png"
 
 
 def test_the_assets_are_the_project_s_own() -> None:
@@ -134,8 +134,8 @@ def test_a_scene_that_was_read_from_no_file_is_not_asked_for_its_sprite_before_a
     look = scene.describe().roles[0].look
     assert look is not None
     with pytest.raises(SceneError, match=r"there is no sprite 'nowhere\.png'"):
-        sprite_file(look, scene)
-    assert sprite_file(Look("sky"), scene) is None
+        sprite_file(look, scene.file)
+    assert sprite_file(Look("sky"), scene.file) is None
 
 
 def _columns(*looks: Look) -> dict[str, np.ndarray]:

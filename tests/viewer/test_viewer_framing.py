@@ -41,7 +41,7 @@ def world_of(scene: Scene, arenas: int = 2, seed: int = 0, **more: Any) -> World
 
 
 def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
-    return Scene("a test", max_ticks=200, **({"extent": EXTENT} | more)).named("test", "", "test", build)
+    return Scene("a test", 200, name="test", reference="test", build=build, **({"extent": EXTENT} | more))
 
 
 def reach_of(stage: StageView) -> F64:

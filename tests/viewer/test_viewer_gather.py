@@ -170,7 +170,7 @@ def _busy(arena: Arena) -> None:
 
 
 def test_rays_twists_and_motors_are_shown() -> None:
-    scene = Scene(about="busy", max_ticks=50, gravity=(0.0, 0.0)).named("busy", "", "busy", _busy)
+    scene = Scene("busy", 50, gravity=(0.0, 0.0), name="busy", reference="busy", build=_busy)
     world = World(scene, arenas=1, policies={"policy": lambda seen, state: np.full((1, 3), 0.5, np.float32)})
     world.tick()
     stage = Reader(world).stage(0)

@@ -56,7 +56,7 @@ def _scene(arena: Arena) -> None:
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    scene = Scene(about="inspected", max_ticks=50, dt=0.02).named("inspected", "", "inspected", _scene)
+    scene = Scene("inspected", 50, dt=0.02, name="inspected", reference="inspected", build=_scene)
     made = World(scene, arenas=2, policies={"policy": lambda seen, state: np.ones((2, 1), np.float32)})
     for _ in range(5):
         made.tick()

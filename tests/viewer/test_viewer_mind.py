@@ -136,7 +136,7 @@ def _sliding(arena: Arena) -> None:
 
 
 def _sliding_world(max_ticks: int = 10) -> World:
-    scene = Scene(about="slides", max_ticks=max_ticks, gravity=(0.0, 0.0)).named("sliding", "", "sliding", _sliding)
+    scene = Scene("slides", max_ticks, gravity=(0.0, 0.0), name="sliding", reference="sliding", build=_sliding)
     return World(
         scene, arenas=3, stages=(*PLAYING, "render"), hooks={"render": lambda: None},
         policies={"policy": lambda seen, state: np.full((3, 1), 2.0, np.float32)},
@@ -309,7 +309,7 @@ def _two(arena: Arena) -> None:
 
 
 def test_of_several_agents_one_is_watched_with_its_own_rewards() -> None:
-    scene = Scene(about="two", max_ticks=20, gravity=(0.0, 0.0)).named("two", "", "two", _two)
+    scene = Scene("two", 20, gravity=(0.0, 0.0), name="two", reference="two", build=_two)
     world = World(
         scene, arenas=2, stages=(*PLAYING, "render"), hooks={"render": lambda: None},
         policies={"policy": lambda seen, state: np.zeros((4, 1), np.float32)},
