@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Continuous, Decision, Discrete, PolicySpec
-from ecs_rl.arrays import F32, F64, I64
+from ecs_rl.arrays import F32, F64
 from ecs_rl.components import (
     Action,
     ActionLog,
@@ -33,7 +33,7 @@ from ecs_rl.components import (
     Touch,
 )
 from ecs_rl.ecs import Context, Runner
-from ecs_rl.ecs.component import allocate, columns_of, live, new_handle
+from ecs_rl.ecs.component import allocate, columns_of, live, new_handle, zeros
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import SceneError
 from ecs_rl.physics.physics import Physics
@@ -143,11 +143,11 @@ class World(Context):
         self.reasons = tuple(f"{spec.name}/{name}" if several else name for spec in agents for name in spec.ends)
         self.create(
             "@arena",
-            live(Clock, tick=np.zeros(n, np.int64), episode=np.zeros(n, np.int64)),
+            zeros(Clock, n),
             live(Chance, key=episode_keys(named, numbers), uniform=np.zeros((n, self._draws()))),
-            live(Explosion, now=np.zeros(n, bool), any=np.zeros((), bool), count=np.zeros((), np.int64)),
-            live(EpisodeEnd, terminated=np.zeros(n, bool), truncated=np.zeros(n, bool), ended=np.zeros(n, bool)),
-            live(Terms, now=np.zeros((len(listed), n)), total=np.zeros((len(listed), n))),
+            zeros(Explosion, n),
+            zeros(EpisodeEnd, n),
+            zeros(Terms, n, len(listed)),
             Finished(),
             self.physics.touch,
             self.physics.ground,
@@ -158,9 +158,9 @@ class World(Context):
 
     def _draws(self) -> int:
         """Return how many numbers an episode draws: those of starts and terrains, then those of components."""
-        parts = [part for role in self.arena.roles for part in role.parts] + self.arena.parts
-        parts += [number.kind(number.start) for number in self.arena.numbers]
-        starts = [part.__dict__[each.name] for part in parts for each in columns_of(type(part))]
+        parts = [*self.arena.parts, *(number.kind(number.start) for number in self.arena.numbers)]
+        listed = [parts, *(role.parts for role in self.arena.roles)]
+        starts = [start for parts in listed for start in _starts(parts).values()]
         return self.arena.draw_count + sum(getattr(start, "draws", 0) for start in starts)
 
     def _draw_slots(self) -> None:
@@ -173,14 +173,14 @@ class World(Context):
 
     def _create_parts(self) -> None:
         """Create the roles, the arena's numbers and what its rules remember, and give the scene its handles."""
-        for kind, handle in self.arena.handles.items():
-            assert type(handle) is kind
+        touch, ground = new_handle(Touch), new_handle(Ground)
+        for handle in (*self.arena.handles.values(), touch, ground):
             self.expose("@arena", handle, tracked=self.debug)
         for role in self.arena.roles:
             own = [allocate(part, self.arenas) for part in role.parts]
             self.create(role.name, *self.physics.columns(role.number), *own, starts=_starts(role.parts))
             views = {kind: self.expose(role.name, handle, tracked=self.debug) for kind, handle in role.handles.items()}
-            for kind, more in role.bind(views, self.noted_at if self.debug else None):
+            for kind, more in role.bind(views, self.noted.add if self.debug else None):
                 self.exposed.append((role.name, kind, more))
         for number in self.arena.numbers:
             template = number.kind(number.start)
@@ -189,12 +189,8 @@ class World(Context):
             self.expose(name, number.handle, tracked=self.debug)
         for i, memory in enumerate(self.arena.memories):
             name = f"@memory/{i}"
-            arrays = {each.name: np.zeros(self.arenas, each.dtype) for each in columns_of(memory.kind)}
-            self.create(name, live(memory.kind, **arrays), starts=memory.starts)
+            self.create(name, zeros(memory.kind, self.arenas), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
-        touch, ground = new_handle(Touch), new_handle(Ground)
-        for handle in (touch, ground):
-            self.expose("@arena", handle, tracked=self.debug)
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)
@@ -206,27 +202,29 @@ class World(Context):
         n, rows = self.arenas, self.arenas * len(agents)
         discrete = isinstance(spec.actions, Discrete)
         action = np.zeros(rows, np.int64) if discrete else np.zeros((rows, len(spec.actions.names)), np.float32)
-        amounts = np.zeros((sum(len(agent.does.effects) for agent in agents), n))
-        ends = self.one(EpisodeEnd)  # one agent's rows are the arenas
-        terminated = ends.terminated if rows == n else np.zeros(rows, bool)
-        truncated = ends.truncated if rows == n else np.zeros(rows, bool)
+        amounts = zeros(Amount, n, sum(len(agent.does.effects) for agent in agents))
+        done = zeros(Done, rows)
+        if rows == n:  # one agent's rows are the arenas
+            ends = self.one(EpisodeEnd)
+            done = live(Done, terminated=ends.terminated, truncated=ends.truncated, valid=done.valid)
+        done.valid[...] = True
         entity = self.create(
             f"@policy/{spec.name}",
             Policy(spec.name),
             Action(action),
-            live(Amount, value=amounts),
-            live(Observation, value=np.zeros((rows, len(spec.observations)), np.float32)),
-            live(NextObservation, value=np.zeros((rows, len(spec.observations)), np.float32)),
-            live(PolicyState, value=np.zeros((rows, spec.state), np.float32)),
-            live(Reward, value=np.zeros(rows, np.float32)),
-            live(Done, terminated=terminated, truncated=truncated, valid=np.ones(rows, bool)),
+            amounts,
+            zeros(Observation, rows, len(spec.observations)),
+            zeros(NextObservation, rows, len(spec.observations)),
+            zeros(PolicyState, rows, spec.state),
+            zeros(Reward, rows),
+            done,
         )
         slots, first = [], 0
         for i, agent in enumerate(agents):
-            mine = amounts[first : first + len(agent.does.effects)]
+            mine = amounts.value[first : first + len(agent.does.effects)]
             first += len(mine)
             for effect, amount in zip(agent.does.effects, mine, strict=True):
-                effect.bind(amount, self.noted_at if self.debug else None)
+                effect.bind(amount, self.noted.add if self.debug else None)
             slots.append(AgentSlot(agent, slice(i * n, (i + 1) * n), mine))
         return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 
@@ -267,10 +265,6 @@ class World(Context):
         with blaming(self.scene.file):
             respawn.begin_all()
             self.physics.rebuild()
-
-    def begin(self, rows: I64, drawn: F64) -> None:
-        """Start the columns of these arenas anew, for (rows, draws) numbers in [0, 1)."""
-        self.reset(rows, drawn, self.slots)
 
     # --- snapshots --------------------------------------------------------------------------------------------------
 
@@ -320,7 +314,7 @@ class World(Context):
     @property
     def seconds_in(self) -> Mapping[str, float]:
         """Seconds that each stage has taken so far."""
-        return self.runner.seconds_in
+        return {name: stage.seconds for name, stage in self.stages.items()}
 
     def close(self) -> None:
         """Give back threads and the esper context."""

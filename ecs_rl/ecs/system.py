@@ -158,7 +158,6 @@ class SystemStage(Stage):
             for each in context.stored
             if system.checked and each.array.dtype.kind == "f" and each.kind in system.writes
         ]
-        self.plain = moving is nullcontext
         self.looked: set[type] = set()
         """Components at which the system has looked in a debug run."""
 
@@ -182,13 +181,9 @@ class SystemStage(Stage):
         for view in self.open:
             view.setflags(write=True)
         try:
-            if self.plain:
+            with self.moving():
                 for call in self.calls:
                     call()
-            else:
-                with self.moving():
-                    for call in self.calls:
-                        call()
         finally:
             for view in self.open:
                 view.setflags(write=False)

@@ -44,7 +44,7 @@ class Respawn(Stage):
         drawn = uniforms(self.chance.key[rows], self.clock.episode[rows], self.draws)
         self.chance.uniform[rows] = drawn
         self.physics.place(rows, drawn)
-        self.world.begin(rows, drawn)
+        self.world.reset(rows, drawn, self.world.slots)
         for (before, _, slots), sight in zip(self.batches, self.fresh, strict=True):
             sight.look(begins=True)
             arenas = (slots, self.world.arenas, -1)

@@ -20,7 +20,7 @@ class Write(Stage):
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.session, self.evaluation, self.metrics_schedule = (
+        self.session, self.evaluation, self.schedule = (
             world.one(Session),
             world.one(Evaluation),
             world.one(MetricsSchedule),
@@ -30,24 +30,24 @@ class Write(Stage):
 
     def run(self) -> None:
         """Write what is due."""
-        training, metrics_schedule = self.session.training, self.metrics_schedule
+        training, schedule = self.session.training, self.schedule
         if training.run is None:
             return
         steps = training.total_steps
-        evaluated = self.evaluation.taken_at > metrics_schedule.evaluated_at and metrics_schedule.written_at < steps
-        if evaluated or steps // metrics_schedule.every > metrics_schedule.written_at // metrics_schedule.every:
+        evaluated = self.evaluation.taken_at > schedule.evaluated_at and schedule.written_at < steps
+        if evaluated or steps // schedule.every > schedule.written_at // schedule.every:
             self.log_row(evaluated)
         if training.is_due():  # last, so that the checkpoint counts this tick's row
             training.save_checkpoint()
 
     def log_row(self, evaluated: bool) -> None:
         """Add a row of metrics, with the last evaluation's numbers if there was one since the row before."""
-        training, metrics_schedule = self.session.training, self.metrics_schedule
+        training, schedule = self.session.training, self.schedule
         if training.run is None:
             return
-        metrics_schedule.written_at, metrics_schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
+        schedule.written_at, schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
         now = perf_counter()
-        training.run.log_metrics(training.total_steps, now - metrics_schedule.began, self.metrics(evaluated))
+        training.run.log_metrics(training.total_steps, now - schedule.began, self.metrics(evaluated))
         if now - self.flushed > FLUSH_EVERY:
             self.flushed = now
             training.run.flush()
