@@ -35,10 +35,8 @@ from ecs_rl.components import (
 from ecs_rl.ecs import Context, Runner
 from ecs_rl.ecs.component import allocate, columns_of, live, new_handle, zeros
 from ecs_rl.ecs.context import Columns
-from ecs_rl.errors import SceneError
+from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.physics.physics import Physics
-from ecs_rl.processors.decide import check_action
-from ecs_rl.processors.respawn import Respawn
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
@@ -47,7 +45,6 @@ from ecs_rl.scene.effects import Choice
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
-from ecs_rl.schedule import PLAYING, tick_of
 
 DecideAction = Callable[[F32, F32], Decision | NDArray[Any]]
 """Takes (rows, numbers) of observations and (rows, numbers) of the policy's state; an array is a Decision alone."""
@@ -99,12 +96,14 @@ class World(Context):
         threads: int = 1,
         seeds: Sequence[int] | None = None,
         policies: Mapping[str, DecideAction] | None = None,
-        stages: Sequence[str] = PLAYING,
+        stages: Sequence[str] | None = None,
         session: Session | None = None,
         resources: Sequence[object] = (),
         hooks: Mapping[str, Callable[..., Any]] | None = None,
         debug: bool = False,
     ) -> None:
+        from ecs_rl.schedule import PLAYING, tick_of  # the schedule knows the stages, and these know the world
+
         super().__init__(scene.name or "scene", arenas)
         self.scene, self.arena, self.debug = scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
@@ -119,7 +118,7 @@ class World(Context):
             for resource in (session, *resources):
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
-            self.runner = Runner(self, tick_of(self.arena, stages, self.physics), debug=debug)
+            self.runner = Runner(self, tick_of(self.arena, stages or PLAYING, self.physics), debug=debug)
             self.stages = self.runner.stages
             self._start()
         except BaseException:
@@ -260,8 +259,7 @@ class World(Context):
     def start_over(self) -> None:
         """Begin everyone's present episode again, with physics that remembers nothing of what was before."""
         self.enter()
-        respawn = self.stages["respawn"]
-        assert isinstance(respawn, Respawn)
+        respawn: Any = self.stages["respawn"]
         with blaming(self.scene.file):
             respawn.begin_all()
             self.physics.rebuild()
@@ -287,10 +285,31 @@ class World(Context):
                 watch()
                 log.actions.append(taken)
                 for (batch, action), value in zip(taken_by, taken, strict=True):
-                    check_action(batch, value, self)
+                    self.check_action(batch, value)
                     action.value = value.astype(np.int64) if value.dtype.kind in "iu" else value
                 self.runner.replay(without="decide")
                 self.ticks += 1
+
+    def check_action(self, batch: PolicyBatch, action: Any) -> None:
+        """Refuse a wrong shape, a choice that is not there, and what is not a finite number."""
+        names, rows = batch.spec.actions.names, batch.rows
+        if not isinstance(action, np.ndarray):
+            raise ActionError(f"policy '{batch.name}' must answer with an array, not a {type(action).__name__}")
+        if isinstance(batch.spec.actions, Discrete):
+            if action.shape != (rows,) or action.dtype.kind not in "iu":
+                form = f"{action.shape} of {action.dtype}"
+                raise ActionError(f"policy '{batch.name}' must choose ({rows},) whole numbers, not {form}")
+            if action.astype(np.uint64, copy=False).max() >= len(names):  # a negative number becomes a huge one
+                raise ActionError(f"policy '{batch.name}' chose {action.min()}..{action.max()} of {len(names)} options")
+            return
+        if action.shape != (rows, len(names)) or action.dtype.kind != "f":
+            form = f"{action.shape} of {action.dtype}"
+            raise ActionError(f"policy '{batch.name}' must set ({rows}, {len(names)}) levers, not {form}")
+        if not np.isfinite(action).all():
+            row, number = np.argwhere(~np.isfinite(action))[0].tolist()
+            slot, arena = batch.slots[row // self.arenas], row % self.arenas
+            told = f"the lever '{names[number]}' of '{slot.spec.name}' to {action[row, number]:g}"
+            raise ActionError(f"policy '{batch.name}' set {told}, not a finite number, {self.when(arena)}")
 
     # --- asking -----------------------------------------------------------------------------------------------------
 

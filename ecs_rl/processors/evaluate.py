@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from ecs_rl.components import Evaluation, MetricsSchedule, Session
 from ecs_rl.ecs import LongStage
 from ecs_rl.session.records import opposed
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
 class Evaluate(LongStage):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ecs_rl.components import Films, Session
 from ecs_rl.ecs import LongStage
 from ecs_rl.errors import EcsRlError
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
 class Film(LongStage):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ecs_rl.arrays import I64
@@ -11,9 +9,7 @@ from ecs_rl.components import Chance, Clock, Finished, NextObservation, Observat
 from ecs_rl.ecs import Stage
 from ecs_rl.processors.sense import Sight
 from ecs_rl.scene.chance import uniforms
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
 class Respawn(Stage):

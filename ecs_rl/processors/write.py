@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from ecs_rl.components import Evaluation, Explosion, MetricsSchedule, Session
 from ecs_rl.ecs import Stage
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 FLUSH_EVERY = 2.0
 """Seconds after which log rows reach the disk for whoever reads along; no result depends on it."""
