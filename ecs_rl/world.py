@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Continuous, Decision, Discrete, PolicySpec
-from ecs_rl.arrays import F32, F64, I64
+from ecs_rl.arrays import F32, F64
 from ecs_rl.components import (
     Action,
     ActionLog,
@@ -33,12 +33,10 @@ from ecs_rl.components import (
     Touch,
 )
 from ecs_rl.ecs import Context, Runner
-from ecs_rl.ecs.component import allocate, columns_of, live, new_handle
+from ecs_rl.ecs.component import allocate, columns_of, live, new_handle, zeros
 from ecs_rl.ecs.context import Columns
-from ecs_rl.errors import SceneError
+from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.physics.physics import Physics
-from ecs_rl.processors.decide import check_action
-from ecs_rl.processors.respawn import Respawn
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
@@ -47,7 +45,6 @@ from ecs_rl.scene.effects import Choice
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
-from ecs_rl.schedule import PLAYING, tick_of
 
 DecideAction = Callable[[F32, F32], Decision | NDArray[Any]]
 """Takes (rows, numbers) of observations and (rows, numbers) of the policy's state; an array is a Decision alone."""
@@ -99,12 +96,14 @@ class World(Context):
         threads: int = 1,
         seeds: Sequence[int] | None = None,
         policies: Mapping[str, DecideAction] | None = None,
-        stages: Sequence[str] = PLAYING,
+        stages: Sequence[str] | None = None,
         session: Session | None = None,
         resources: Sequence[object] = (),
         hooks: Mapping[str, Callable[..., Any]] | None = None,
         debug: bool = False,
     ) -> None:
+        from ecs_rl.schedule import PLAYING, tick_of  # the schedule knows the stages, and these know the world
+
         super().__init__(scene.name or "scene", arenas)
         self.scene, self.arena, self.debug = scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
@@ -119,7 +118,7 @@ class World(Context):
             for resource in (session, *resources):
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
-            self.runner = Runner(self, tick_of(self.arena, stages, self.physics), debug=debug)
+            self.runner = Runner(self, tick_of(self.arena, stages or PLAYING, self.physics), debug=debug)
             self.stages = self.runner.stages
             self._start()
         except BaseException:
@@ -143,11 +142,11 @@ class World(Context):
         self.reasons = tuple(f"{spec.name}/{name}" if several else name for spec in agents for name in spec.ends)
         self.create(
             "@arena",
-            live(Clock, tick=np.zeros(n, np.int64), episode=np.zeros(n, np.int64)),
+            zeros(Clock, n),
             live(Chance, key=episode_keys(named, numbers), uniform=np.zeros((n, self._draws()))),
-            live(Explosion, now=np.zeros(n, bool), any=np.zeros((), bool), count=np.zeros((), np.int64)),
-            live(EpisodeEnd, terminated=np.zeros(n, bool), truncated=np.zeros(n, bool), ended=np.zeros(n, bool)),
-            live(Terms, now=np.zeros((len(listed), n)), total=np.zeros((len(listed), n))),
+            zeros(Explosion, n),
+            zeros(EpisodeEnd, n),
+            zeros(Terms, n, len(listed)),
             Finished(),
             self.physics.touch,
             self.physics.ground,
@@ -172,8 +171,8 @@ class World(Context):
 
     def _create_parts(self) -> None:
         """Create the roles, the arena's numbers and what its rules remember, and give the scene its handles."""
-        for kind, handle in self.arena.handles.items():
-            assert type(handle) is kind
+        touch, ground = new_handle(Touch), new_handle(Ground)
+        for handle in (*self.arena.handles.values(), touch, ground):
             self.expose("@arena", handle, tracked=self.debug)
         for role in self.arena.roles:
             own = [allocate(part, self.arenas) for part in role.parts]
@@ -187,12 +186,8 @@ class World(Context):
             self.expose(name, number.handle, tracked=self.debug)
         for i, memory in enumerate(self.arena.memories):
             name = f"@memory/{i}"
-            arrays = {each.name: np.zeros(self.arenas, each.dtype) for each in columns_of(memory.kind)}
-            self.create(name, live(memory.kind, **arrays), starts=memory.starts)
+            self.create(name, zeros(memory.kind, self.arenas), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
-        touch, ground = new_handle(Touch), new_handle(Ground)
-        for handle in (touch, ground):
-            self.expose("@arena", handle, tracked=self.debug)
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)
@@ -204,27 +199,29 @@ class World(Context):
         n, rows = self.arenas, self.arenas * len(agents)
         discrete = isinstance(spec.actions, Discrete)
         action = np.zeros(rows, np.int64) if discrete else np.zeros((rows, len(spec.actions.names)), np.float32)
-        amounts = np.zeros((sum(len(agent.does.effects) for agent in agents), n))
-        ends = self.one(EpisodeEnd)  # one agent's rows are the arenas
-        terminated = ends.terminated if rows == n else np.zeros(rows, bool)
-        truncated = ends.truncated if rows == n else np.zeros(rows, bool)
+        amounts = zeros(Amount, n, sum(len(agent.does.effects) for agent in agents))
+        done = zeros(Done, rows)
+        if rows == n:  # one agent's rows are the arenas
+            ends = self.one(EpisodeEnd)
+            done = live(Done, terminated=ends.terminated, truncated=ends.truncated, valid=done.valid)
+        done.valid[...] = True
         entity = self.create(
             f"@policy/{spec.name}",
             Policy(spec.name),
             Action(action),
-            live(Amount, value=amounts),
-            live(Observation, value=np.zeros((rows, len(spec.observations)), np.float32)),
-            live(NextObservation, value=np.zeros((rows, len(spec.observations)), np.float32)),
-            live(PolicyState, value=np.zeros((rows, spec.state), np.float32)),
-            live(Reward, value=np.zeros(rows, np.float32)),
-            live(Done, terminated=terminated, truncated=truncated, valid=np.ones(rows, bool)),
+            amounts,
+            zeros(Observation, rows, len(spec.observations)),
+            zeros(NextObservation, rows, len(spec.observations)),
+            zeros(PolicyState, rows, spec.state),
+            zeros(Reward, rows),
+            done,
         )
         slots, first = [], 0
         for i, agent in enumerate(agents):
-            mine = amounts[first : first + len(agent.does.effects)]
+            mine = amounts.value[first : first + len(agent.does.effects)]
             first += len(mine)
             for effect, amount in zip(agent.does.effects, mine, strict=True):
-                effect.bind(amount, self.noted_at if self.debug else None)
+                effect.bind(amount, self.noted.add if self.debug else None)
             slots.append(AgentSlot(agent, slice(i * n, (i + 1) * n), mine))
         return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 
@@ -260,15 +257,10 @@ class World(Context):
     def start_over(self) -> None:
         """Begin everyone's present episode again, with physics that remembers nothing of what was before."""
         self.enter()
-        respawn = self.stages["respawn"]
-        assert isinstance(respawn, Respawn)
+        respawn: Any = self.stages["respawn"]
         with blaming(self.scene.file):
             respawn.begin_all()
             self.physics.rebuild()
-
-    def begin(self, rows: I64, drawn: F64) -> None:
-        """Start the columns of these arenas anew, for (rows, draws) numbers in [0, 1)."""
-        self.reset(rows, drawn, self.slots)
 
     # --- snapshots --------------------------------------------------------------------------------------------------
 
@@ -291,10 +283,31 @@ class World(Context):
                 watch()
                 log.actions.append(taken)
                 for (batch, action), value in zip(taken_by, taken, strict=True):
-                    check_action(batch, value, self)
+                    self.check_action(batch, value)
                     action.value = value.astype(np.int64) if value.dtype.kind in "iu" else value
                 self.runner.replay(without="decide")
                 self.ticks += 1
+
+    def check_action(self, batch: PolicyBatch, action: Any) -> None:
+        """Refuse a wrong shape, a choice that is not there, and what is not a finite number."""
+        names, rows = batch.spec.actions.names, batch.rows
+        if not isinstance(action, np.ndarray):
+            raise ActionError(f"policy '{batch.name}' must answer with an array, not a {type(action).__name__}")
+        if isinstance(batch.spec.actions, Discrete):
+            if action.shape != (rows,) or action.dtype.kind not in "iu":
+                form = f"{action.shape} of {action.dtype}"
+                raise ActionError(f"policy '{batch.name}' must choose ({rows},) whole numbers, not {form}")
+            if action.astype(np.uint64, copy=False).max() >= len(names):  # a negative number becomes a huge one
+                raise ActionError(f"policy '{batch.name}' chose {action.min()}..{action.max()} of {len(names)} options")
+            return
+        if action.shape != (rows, len(names)) or action.dtype.kind != "f":
+            form = f"{action.shape} of {action.dtype}"
+            raise ActionError(f"policy '{batch.name}' must set ({rows}, {len(names)}) levers, not {form}")
+        if not np.isfinite(action).all():
+            row, number = np.argwhere(~np.isfinite(action))[0].tolist()
+            slot, arena = batch.slots[row // self.arenas], row % self.arenas
+            told = f"the lever '{names[number]}' of '{slot.spec.name}' to {action[row, number]:g}"
+            raise ActionError(f"policy '{batch.name}' set {told}, not a finite number, {self.when(arena)}")
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
@@ -318,7 +331,7 @@ class World(Context):
     @property
     def seconds_in(self) -> Mapping[str, float]:
         """Seconds that each stage has taken so far."""
-        return self.runner.seconds_in
+        return {name: stage.seconds for name, stage in self.stages.items()}
 
     def close(self) -> None:
         """Give back threads and the esper context."""

@@ -3,35 +3,19 @@
 Importing this package does not import torch: `make_agent` does, when an agent is really made.
 """
 
-from ecs_rl.agents.base import (
-    ActMode,
-    Agent,
-    Continuous,
-    Decision,
-    Discrete,
-    Experience,
-    Introspectable,
-    PolicyOutput,
-    PolicySpec,
-    output_of,
-)
-from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
-from ecs_rl.agents.make import AGENTS, make_agent
+from ecs_rl.agents.base import ActMode, Agent, Continuous, Decision, Discrete, Experience, PolicySpec
+from ecs_rl.agents.config import DQNConfig, PPOConfig
+from ecs_rl.agents.make import make_agent
 
 __all__ = [
-    "AGENTS",
     "ActMode",
     "Agent",
-    "AgentConfig",
     "Continuous",
     "DQNConfig",
     "Decision",
     "Discrete",
     "Experience",
-    "Introspectable",
     "PPOConfig",
-    "PolicyOutput",
     "PolicySpec",
     "make_agent",
-    "output_of",
 ]

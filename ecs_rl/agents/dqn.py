@@ -15,40 +15,30 @@ from torch import Tensor
 
 from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import DQNConfig
+from ecs_rl.agents.learner import Learner
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.replay import Replay
-from ecs_rl.agents.state import (
-    check_finite,
-    check_fits,
-    check_observation,
-    counter,
-    prefixed,
-    random_streams,
-    restore_random,
-    under,
-    whole_number,
-)
-from ecs_rl.errors import CheckpointError, DivergedError
+from ecs_rl.agents.state import Attribute, Parts, check_count, prefixed, under
+from ecs_rl.errors import DivergedError
 
 ADAM_EPSILON = 1e-8
 METRICS = ("loss/q", "q_mean", "epsilon", "lr")
 
 
-class DQN:
+class DQN(Learner):
     """An off-policy learner for discrete actions."""
 
     name = "dqn"
 
-    def __init__(self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int) -> None:
-        torch.set_num_threads(1)  # a replayed batch is too small to share out
-        self.spec, self.config, self.rows = spec, config, rows
-        first, self._random, self._sample_random = random_streams(seed, 3)
+    def __init__(self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int, threads: int = 1) -> None:
+        super().__init__(spec, self.shapes(spec, config), seed=seed, rows=rows, discount=config.gamma)
+        torch.set_num_threads(1)  # however many there are: a replayed batch is too small to share out
+        self.config = config
         inputs, self._choices = len(spec.observations), len(spec.actions.names)
-        shapes = self.shapes(spec, config)
-        self._parameters, self._target_parameters = Parameters(shapes), Parameters(shapes)
+        self._target_parameters = Parameters(self.shapes(spec, config))
         self._q = MLP(self._parameters, "q", len(config.hidden) + 1, config.activation)
         self._target_q = MLP(self._target_parameters, "q", len(config.hidden) + 1, config.activation)
-        self._q.initialise(first, head_gain=1.0)
+        self._q.initialise(self._first, head_gain=1.0)
         self._target_parameters.flat.copy_(self._parameters.flat)
         self._adam = Adam(self._parameters, ADAM_EPSILON)
         self._memory = Replay(config.memory, inputs)
@@ -72,8 +62,8 @@ class DQN:
     @torch.inference_mode()
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Decide for each row: the best action, but while exploring or sampling a random one now and then."""
-        check_observation(observation, self.spec, self.rows if mode is ActMode.EXPLORE else None)
-        best = self._q(_copied(observation)).argmax(1)
+        self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
+        best = self._q(torch.tensor(observation, dtype=torch.float32)).argmax(1)
         if mode is ActMode.GREEDY:
             return Decision(best.numpy())
         generator = self._random if mode is ActMode.EXPLORE else self._sample_random
@@ -85,7 +75,7 @@ class DQN:
 
     def observe(self, experience: Experience) -> None:
         """Store the valid transitions, and count the gradient steps that they bring due."""
-        check_observation(experience.next_observation, self.spec, None)
+        self._check_observation(experience.next_observation, None)
         added = self._memory.add(experience)
         before, self._seen = self._seen, self._seen + added
         self._due += max(0, self._seen - max(before, self.config.warm_up))
@@ -128,16 +118,11 @@ class DQN:
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
-    @property
-    def discount(self) -> float:
-        """What a reward one tick later counts for."""
-        return self.config.gamma
-
     @torch.inference_mode()
     def introspect(self, observation: Floats) -> PolicyOutput:
         """Return each choice's value; a row's is that of its best one."""
-        check_observation(observation, self.spec, None)
-        values = self._q(_copied(observation)).numpy()
+        self._check_observation(observation, None)
+        values = self._q(torch.tensor(observation, dtype=torch.float32)).numpy()
         return PolicyOutput("values", values, None, values.max(axis=1).astype(np.float64))
 
     def metrics(self) -> Mapping[str, float]:
@@ -146,62 +131,32 @@ class DQN:
             return {}
         return dict(zip(METRICS, (*self._newest.tolist(), self.epsilon, self.config.lr), strict=True))
 
-    def is_finite(self) -> bool:
-        """Tell whether every parameter is a finite number."""
-        return self._parameters.is_finite()
+    # --- its state --------------------------------------------------------------------------------------------------
 
-    def parameters_sha256(self) -> str:
-        """Return the SHA-256 of the network's parameters in the order of their names."""
-        return self._parameters.sha256()
+    def _policy_parts(self) -> Parts:
+        return self._parameters.value
 
-    def policy_state(self) -> State:
-        """Return copies of the parameters."""
-        return self._parameters.state()
+    def _learning_parts(self) -> Parts:
+        return {
+            **prefixed("target", self._target_parameters.value),
+            **prefixed("adam", self._adam.moments),
+            **prefixed("memory", self._memory.parts),
+            "count/seen": Attribute(self, "_seen"),
+            "count/due": Attribute(self, "_due"),
+            "count/steps": Attribute(self, "_steps"),
+            "newest": self._newest,
+        }
+
+    def _check(self, state: State) -> None:
+        check_count(state, "count/seen")
+        check_count(state, "count/due", int(state["count/seen"]))
+        check_count(state, "count/steps", int(state["count/seen"]))
+        self._memory.check(under("memory", state), self._choices)
 
     def load_policy_state(self, state: State) -> None:
         """Take over a policy saved by `policy_state`, as the target too."""
-        check_fits(state, self.policy_state())
-        check_finite(state)
-        self._parameters.load_state(state)
-        self._target_parameters.load_state(state)
-
-    def state(self) -> State:
-        """Return copies of everything that continuing exactly needs."""
-        return {
-            **self.policy_state(),
-            **prefixed("target", self._target_parameters.state()),
-            **prefixed("adam", self._adam.state()),
-            **prefixed("memory", self._memory.state()),
-            "random/train": self._random.get_state(),
-            "random/sample": self._sample_random.get_state(),
-            "count/seen": counter(self._seen),
-            "count/due": counter(self._due),
-            "count/steps": counter(self._steps),
-            "newest": self._newest.clone(),
-        }
-
-    def load_state(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        check_fits(state, self.state(), growing=("memory/table",))
-        seen = whole_number(state, "count/seen")
-        due, steps = whole_number(state, "count/due", seen), whole_number(state, "count/steps", seen)
-        chosen = state["memory/table"][:, -3]
-        if not bool(((chosen >= 0) & (chosen < self._choices)).all()):
-            raise CheckpointError(f"the saved replay memory holds actions that none of the {self._choices} choices is")
-        self._memory.load_state(under("memory", state))
-        self._parameters.load_state(state)
-        self._target_parameters.load_state(under("target", state))
-        self._adam.load_state(under("adam", state))
-        restore_random(self._random, state["random/train"])
-        restore_random(self._sample_random, state["random/sample"])
-        self._seen, self._due, self._steps = seen, due, steps
-        self._newest.copy_(state["newest"])
-
-
-def _copied(observation: Floats) -> Tensor:
-    x = torch.empty(observation.shape)
-    np.copyto(x.numpy(), observation)
-    return x
+        super().load_policy_state(state)
+        self._target_parameters.flat.copy_(self._parameters.flat)
 
 
 def linear_epsilon(seen: int, config: DQNConfig) -> float:

@@ -1,30 +1,18 @@
-"""What a policy's output means: a distribution over actions, with the gradients that PPO needs written out."""
+"""What a policy's output means: a distribution over actions, with the gradients that PPO needs written out.
+
+Given a network's (rows, actions) output, a head says which action is `best`, draws one and gives its log-probability
+(`sample`), gives the log-probability of actions and the mean entropy (`forward`), and the loss's gradient by the output
+from those by the log-probabilities and by the mean entropy (`backward`, of the last `forward`).
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
-
-
-class Head(Protocol):
-    """A distribution over actions, one per row of a network's output."""
-
-    def best(self, output: Tensor) -> Tensor:
-        """Return the most probable action of each row."""
-
-    def sample(self, output: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Return an action for each row and its log-probability."""
-
-    def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
-        """Return each action's log-probability and the mean entropy, and remember both for `backward`."""
-
-    def backward(self, log_prob_grad: Tensor, entropy_grad: float) -> Tensor:
-        """Return the loss's gradient by the output, given those by each log-probability and by the mean entropy."""
 
 
 class Categorical:
@@ -79,10 +67,6 @@ class Gaussian:
         z = torch.randn(output.shape, generator=generator)
         return torch.addcmul(output, z, self._log_std.exp()), self._log_prob(z)
 
-    def spread(self) -> Tensor:
-        """Return the standard deviation of each action; a copy."""
-        return self._log_std.exp()
-
     def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-probability of each action and the entropy, which is the same in every row."""
         self._std = self._log_std.exp()
@@ -98,3 +82,6 @@ class Gaussian:
 
     def _log_prob(self, z: Tensor) -> Tensor:
         return (z.square() * 0.5 + (self._log_std + HALF_LOG_TWO_PI)).sum(-1).neg_()
+
+
+Head = Categorical | Gaussian

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ecs_rl.agents.base import Agent, Continuous, PolicySpec, State
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
@@ -26,7 +27,7 @@ def make_agent(name: str, spec: PolicySpec, config: AgentConfig, *, seed: int, r
         actions = ", ".join(spec.actions.names)
         raise CommandError(f"--agent dqn can only choose between actions, but {actions} are continuous: use ppo")
     try:
-        return _made(spec, config, seed, rows, threads)
+        return _class_of(config)(spec, config, seed=seed, rows=rows, threads=threads)  # type: ignore[no-any-return]
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "alloc" not in str(error):
             raise
@@ -36,21 +37,19 @@ def make_agent(name: str, spec: PolicySpec, config: AgentConfig, *, seed: int, r
 
 def check_parameters(where: str, specs: Mapping[str, PolicySpec], config: AgentConfig, policy: State) -> None:
     """Refuse the policies in a file whose parameters are not those of its settings, before any network is made."""
-    from ecs_rl.agents.dqn import DQN
-    from ecs_rl.agents.ppo import PPO
-    from ecs_rl.agents.state import check_shapes
+    from ecs_rl.agents.state import check_shapes, prefixed
 
     for spec in specs.values():
-        before = f"{spec.name}/" if len(specs) > 1 else ""  # as a team saves its policies
-        shapes = DQN.shapes(spec, config) if isinstance(config, DQNConfig) else PPO.shapes(spec, config)
-        check_shapes(where, policy, {f"{before}{parameter}": shape for parameter, shape in shapes.items()})
+        shapes = _class_of(config).shapes(spec, config)
+        check_shapes(where, policy, prefixed(spec.name, shapes) if len(specs) > 1 else shapes)  # as a team saves them
 
 
-def _made(spec: PolicySpec, config: AgentConfig, seed: int, rows: int, threads: int) -> Agent:
+def _class_of(config: AgentConfig) -> Any:
+    """Return the algorithm with these settings."""
     if isinstance(config, DQNConfig):
         from ecs_rl.agents.dqn import DQN
 
-        return DQN(spec, config, seed=seed, rows=rows)
+        return DQN
     from ecs_rl.agents.ppo import PPO
 
-    return PPO(spec, config, seed=seed, rows=rows, threads=threads)
+    return PPO

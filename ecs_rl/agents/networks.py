@@ -7,8 +7,7 @@ A whole update takes about half as long as torch's own forward and backward alon
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +15,6 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from ecs_rl.agents.base import State
 from ecs_rl.agents.config import Activation
 
 Shapes = dict[str, tuple[int, ...]]
@@ -25,17 +23,13 @@ Shapes = dict[str, tuple[int, ...]]
 class Parameters:
     """Named tensors and their gradients, each a view into one flat vector."""
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        sizes = [int(np.prod(shape)) for shape in shapes.values()]
-        self.flat = torch.zeros(sum(sizes))
-        self.flat_grad = torch.zeros(sum(sizes))
-        self.value = self._views(self.flat, shapes, sizes)
-        self.grad = self._views(self.flat_grad, shapes, sizes)
-
-    @staticmethod
-    def _views(flat: Tensor, shapes: Mapping[str, tuple[int, ...]], sizes: list[int]) -> dict[str, Tensor]:
-        parts = torch.split(flat, sizes)
-        return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+    def __init__(self, shapes: Shapes) -> None:
+        sizes = [math.prod(shape) for shape in shapes.values()]
+        self.flat, self.flat_grad = torch.zeros(sum(sizes)), torch.zeros(sum(sizes))
+        self.value, self.grad = (
+            {name: part.view(shapes[name]) for name, part in zip(shapes, torch.split(flat, sizes), strict=True)}
+            for flat in (self.flat, self.flat_grad)
+        )
 
     def clip_gradient(self, largest: float) -> float:
         """Scale the gradient down to the norm `largest`; return the norm it had."""
@@ -44,33 +38,13 @@ class Parameters:
             self.flat_grad.mul_(largest / norm)
         return norm
 
-    def is_finite(self) -> bool:
-        """Tell whether every parameter is a finite number."""
-        return bool(torch.isfinite(self.flat).all())
-
-    def sha256(self) -> str:
-        """Return the SHA-256 over all parameters in the order of their names, as little-endian float32."""
-        digest = hashlib.sha256()
-        for name in sorted(self.value):
-            digest.update(self.value[name].numpy().astype("<f4").tobytes())
-        return digest.hexdigest()
-
-    def state(self) -> State:
-        """Return a copy of every parameter under its name."""
-        return {name: value.clone() for name, value in self.value.items()}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over parameters that are known to fit."""
-        for name, value in self.value.items():
-            value.copy_(state[name])
-
 
 class Adam:
     """torch's fused Adam over one flat vector; its functional form, since the moments must be saved exactly anyway."""
 
     def __init__(self, parameters: Parameters, eps: float) -> None:
         self._flat, self._grad, self._eps = parameters.flat, parameters.flat_grad, eps
-        self._moments = {
+        self.moments = {
             "step": torch.zeros(()),
             "exp_avg": torch.zeros_like(parameters.flat),
             "exp_avg_sq": torch.zeros_like(parameters.flat),
@@ -78,7 +52,7 @@ class Adam:
 
     def step(self, lr: float) -> None:
         """Move the parameters once along their gradient."""
-        step, first, second = self._moments.values()
+        step, first, second = self.moments.values()
         adam(
             [self._flat],
             [self._grad],
@@ -95,15 +69,6 @@ class Adam:
             eps=self._eps,
             maximize=False,
         )
-
-    def state(self) -> State:
-        """Return copies of the step count and both moments."""
-        return {name: moment.clone() for name, moment in self._moments.items()}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over moments that are known to fit."""
-        for name, moment in self._moments.items():
-            moment.copy_(state[name])
 
 
 class MLP:
@@ -138,16 +103,19 @@ class MLP:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the output for a batch and remember nothing."""
-        for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
-            x = self._activate(torch.addmm(bias, x, weight))
-        return torch.addmm(self._bias[-1], x, self._transposed[-1])
+        return self._layers(x)[-1]
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the output for a batch and remember every layer's input for `backward`."""
-        self._inputs = [x]
+        *self._inputs, output = self._layers(x)
+        return output
+
+    def _layers(self, x: Tensor) -> list[Tensor]:
+        """Return every layer's input, and the output."""
+        inputs = [x]
         for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
-            self._inputs.append(self._activate(torch.addmm(bias, self._inputs[-1], weight)))
-        return torch.addmm(self._bias[-1], self._inputs[-1], self._transposed[-1])
+            inputs.append(self._activate(torch.addmm(bias, inputs[-1], weight)))
+        return [*inputs, torch.addmm(self._bias[-1], inputs[-1], self._transposed[-1])]
 
     def backward(self, grad: Tensor) -> None:
         """Write the gradient of every parameter, given the loss's gradient by the output of the last `forward`."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import Bools, Floats, State
+from ecs_rl.agents.base import Bools, Floats
 
 LIMIT = 10.0
 """Nothing normalised leaves this range, so that one wild value cannot wreck a gradient."""
@@ -20,9 +18,16 @@ class RunningMoments:
     """Mean and variance of all rows so far, by Chan's parallel update in float64."""
 
     def __init__(self, width: int) -> None:
-        self.count = 0.0
+        self.count = np.zeros(())
         self.mean = np.zeros(width)
         self.squares = np.zeros(width)
+        """The sum of squared deviations from the mean."""
+
+    @property
+    def parts(self) -> dict[str, Tensor]:
+        """The statistics, as parts of an agent's state."""
+        named = {"count": self.count, "mean": self.mean, "squares": self.squares}
+        return {name: torch.from_numpy(array) for name, array in named.items()}
 
     def update(self, rows: NDArray[np.floating]) -> None:
         """Take in a batch of rows."""
@@ -36,26 +41,13 @@ class RunningMoments:
         total = self.count + n
         self.squares += np.einsum("ij,ij->j", rows, rows) + delta * delta * (self.count * n / total)
         self.mean += delta * (n / total)
-        self.count = total
+        self.count[...] = total
 
     @property
-    def variance(self) -> NDArray[np.float64]:
-        """The population variance of each number; 1 before the first batch."""
-        return self.squares / self.count if self.count else np.ones_like(self.squares)
-
-    def state(self) -> State:
-        """Return copies of the count, the mean and the sum of squared deviations."""
-        return {
-            "count": torch.tensor(self.count, dtype=torch.float64),
-            "mean": torch.from_numpy(self.mean.copy()),
-            "squares": torch.from_numpy(self.squares.copy()),
-        }
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over statistics that are known to fit."""
-        self.count = float(state["count"])
-        self.mean[:] = state["mean"].numpy()
-        self.squares[:] = state["squares"].numpy()
+    def deviation(self) -> NDArray[np.float64]:
+        """The standard deviation of each number, a trifle more than 0; 1 before the first batch."""
+        variance = self.squares / self.count if self.count else np.ones_like(self.squares)
+        return np.asarray(np.sqrt(variance + EPSILON))
 
 
 class Normaliser:
@@ -64,13 +56,18 @@ class Normaliser:
     def __init__(self, width: int, active: bool) -> None:
         self.moments = RunningMoments(width)
         self.active = active
-        self._refresh()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Go by the statistics as they are now."""
+        self._mean = self.moments.mean.astype(np.float32)
+        self._scale = (1.0 / self.moments.deviation).astype(np.float32)
 
     def update(self, observation: Floats) -> None:
         """Take a batch of observations into the statistics."""
         if self.active:
             self.moments.update(observation)
-            self._refresh()
+            self.refresh()
 
     def apply(self, observation: Floats, out: Floats) -> None:
         """Write the normalised observations into `out`."""
@@ -79,21 +76,7 @@ class Normaliser:
             return
         np.subtract(observation, self._mean, out=out)
         np.multiply(out, self._scale, out=out)
-        np.minimum(out, LIMIT, out=out)
-        np.maximum(out, -LIMIT, out=out)
-
-    def state(self) -> State:
-        """Return copies of the statistics."""
-        return self.moments.state()
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over statistics that are known to fit."""
-        self.moments.load_state(state)
-        self._refresh()
-
-    def _refresh(self) -> None:
-        self._mean = self.moments.mean.astype(np.float32)
-        self._scale = (1.0 / np.sqrt(self.moments.variance + EPSILON)).astype(np.float32)
+        _limit(out)
 
 
 class RewardScaler:
@@ -102,8 +85,16 @@ class RewardScaler:
     def __init__(self, rows: int, gamma: float, active: bool) -> None:
         self.moments = RunningMoments(1)
         self.returns = np.zeros(rows)
+        """(rows,) What each row's episode has earned so far, discounted."""
         self._gamma = gamma
         self._active = active
+        self.unit = np.ones(())
+        """What a scaled reward of 1 is in the reward's own units; NaN in an older policy, until it learns on."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Go by the statistics as they are now."""
+        self.unit[...] = self.moments.deviation[0] if self._active else 1.0
 
     def scale(self, reward: Floats, ended: Bools, valid: Bools | None, out: Floats) -> None:
         """Take one tick's rewards into the statistics and write them, scaled, into `out`; invalid rows become 0."""
@@ -111,30 +102,23 @@ class RewardScaler:
             reward = np.where(valid, reward, np.float32(0))
             ended = ended | ~valid
         if not self._active:
+            self.refresh()
             np.copyto(out, reward)
             return
         self.returns *= self._gamma
         self.returns += reward
         self.moments.update(self.returns[:, None] if valid is None else self.returns[valid, None])
         self.returns[ended] = 0.0
-        np.multiply(reward, 1.0 / self._deviation, out=out, casting="same_kind")
-        np.minimum(out, LIMIT, out=out)
-        np.maximum(out, -LIMIT, out=out)
+        self.refresh()
+        np.multiply(reward, 1.0 / self.unit, out=out, casting="same_kind")
+        _limit(out)
 
     @property
-    def unit(self) -> float:
-        """What a scaled reward of 1 is in the reward's own units, at present."""
-        return float(self._deviation[0]) if self._active else 1.0
+    def parts(self) -> dict[str, Tensor]:
+        """The statistics and each row's return, as parts of an agent's state."""
+        return {**self.moments.parts, "returns": torch.from_numpy(self.returns)}
 
-    @property
-    def _deviation(self) -> NDArray[np.float64]:
-        return np.asarray(np.sqrt(self.moments.variance + EPSILON))
 
-    def state(self) -> State:
-        """Return copies of the statistics and of each row's return so far."""
-        return {**self.moments.state(), "returns": torch.from_numpy(self.returns.copy())}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over statistics that are known to fit."""
-        self.moments.load_state(state)
-        self.returns[:] = state["returns"].numpy()
+def _limit(out: Floats) -> None:
+    np.minimum(out, LIMIT, out=out)
+    np.maximum(out, -LIMIT, out=out)

@@ -17,20 +17,11 @@ from torch import Tensor
 from ecs_rl.agents.base import ActMode, Continuous, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Categorical, Gaussian, Head
-from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
+from ecs_rl.agents.learner import Learner
+from ecs_rl.agents.networks import MLP, Adam, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
-from ecs_rl.agents.state import (
-    check_finite,
-    check_fits,
-    check_observation,
-    counter,
-    prefixed,
-    random_streams,
-    restore_random,
-    under,
-    whole_number,
-)
+from ecs_rl.agents.state import Attribute, Parts, check_count, prefixed, under
 from ecs_rl.agents.worker import Worker
 from ecs_rl.errors import CheckpointError, DivergedError
 
@@ -38,25 +29,27 @@ ADAM_EPSILON = 1e-5
 """As in the paper's own code; torch's 1e-8 makes the first steps of nearly flat parameters too large."""
 UNIT = "value/unit"
 """The name of what a value of 1 is in the reward's own units; it is saved with the policy, older ones lack it."""
+UNKNOWN = torch.tensor(math.nan, dtype=torch.float64)
 METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction", "explained_variance", "lr")
 
 
-class PPO:
+class PPO(Learner):
     """An on-policy learner for discrete and continuous actions, with a policy and a value network of their own."""
 
     name = "ppo"
+    MAY_BE_UNKNOWN = (UNIT,)
 
     def __init__(self, spec: PolicySpec, config: PPOConfig, *, seed: int, rows: int, threads: int = 1) -> None:
-        self.spec, self.config, self.rows = spec, config, rows
+        super().__init__(spec, self.shapes(spec, config), seed=seed, rows=rows, discount=config.gamma)
+        self.config = config
         self._worker = Worker(threads)
-        first, self._random, self._sample_random = random_streams(seed, 3)
         inputs, outputs = len(spec.observations), len(spec.actions.names)
         continuous = isinstance(spec.actions, Continuous)
-        self._parameters = p = Parameters(self.shapes(spec, config))
+        p = self._parameters
         self._policy = MLP(p, "policy", len(config.hidden) + 1, config.activation)
         self._value = MLP(p, "value", len(config.hidden) + 1, config.activation)
-        self._policy.initialise(first, head_gain=0.01)
-        self._value.initialise(first, head_gain=1.0)
+        self._policy.initialise(self._first, head_gain=0.01)
+        self._value.initialise(self._first, head_gain=1.0)
         self._head: Head = Categorical()
         if continuous:
             p.value["policy/log_std"].fill_(config.log_std)
@@ -66,14 +59,13 @@ class PPO:
 
         self._normaliser = Normaliser(inputs, config.normalise_observations)
         self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
-        self._loaded_unit: float | None = None  # the value's unit in a policy that was loaded, until it learns on
         action, kind = ((outputs,), torch.float32) if continuous else ((), torch.int64)
         self._rollout = Rollout(config.rollout, rows, inputs, action, kind)
         self._step = 0  # minibatches of the present update that are done
         self._order = torch.empty(0, dtype=torch.int64)  # this epoch's permutation of the rollout's rows
         self._shuffled: dict[str, Tensor] = {}
         self._sums = torch.zeros(6)
-        self._metrics: dict[str, float] = {}
+        self._newest = torch.empty(0, dtype=torch.float64)  # the METRICS of the newest update
 
     @staticmethod
     def shapes(spec: PolicySpec, config: PPOConfig) -> Shapes:
@@ -88,7 +80,7 @@ class PPO:
     @torch.inference_mode()
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Decide for each row; exploring adds the normalised observation, its value and the action's probability."""
-        check_observation(observation, self.spec, self.rows if mode is ActMode.EXPLORE else None)
+        self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
         x = self._normalised(observation)
         if mode is not ActMode.EXPLORE:
             output = self._policy(x)
@@ -115,7 +107,7 @@ class PPO:
             raise RuntimeError("the rollout is full: run learn() to its end before observing further")
         if not experience.extras:
             raise ValueError("PPO learns from its own decisions: pass the extras of the decision with the experience")
-        check_observation(experience.next_observation, self.spec, self.rows)
+        self._check_observation(experience.next_observation, self.rows)
         if valid is not None and valid.all():
             valid = None
         ended = experience.terminated | experience.truncated
@@ -123,13 +115,11 @@ class PPO:
 
         self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
         self._rewards.scale(experience.reward, ended, valid, out=rollout.arrays["reward"][t])
-        self._loaded_unit = None
         for name, told in experience.extras.items():
             rollout.arrays[name][t] = told
         rollout.arrays["action"][t] = experience.action
         rollout.arrays["ended"][t] = ended
-        if valid is not None:
-            rollout.arrays["valid"][t] = valid
+        rollout.arrays["valid"][t] = True if valid is None else valid
         rollout.arrays["final_value"][t] = 0.0
         if cut.any():
             last = self._normalised(experience.next_observation[cut])
@@ -230,107 +220,75 @@ class PPO:
         """Note the update's mean numbers and make room for the next rollout."""
         *sums, steps = self._sums.tolist()
         if steps:
-            self._metrics = {name: total / steps for name, total in zip(METRICS, sums, strict=False)}
             spread = float(self._shuffled["returns"].var(correction=0))
             unexplained = float(self._shuffled["advantage"].var(correction=0))
-            self._metrics["explained_variance"] = 1.0 - unexplained / spread if spread else 0.0
-            self._metrics["lr"] = lr
+            explained = 1.0 - unexplained / spread if spread else 0.0
+            self._newest = torch.tensor([*(total / steps for total in sums), explained, lr], dtype=torch.float64)
         self._step, self._order, self._shuffled = 0, self._order[:0], {}
-        self._rollout.clear()
+        self._rollout.size = 0
 
     # --- what others ask --------------------------------------------------------------------------------------------
-
-    @property
-    def discount(self) -> float:
-        """What a reward one tick later counts for."""
-        return self.config.gamma
 
     @torch.inference_mode()
     def introspect(self, observation: Floats) -> PolicyOutput:
         """Return each choice's probability or each lever's mean and spread, and each row's value."""
-        check_observation(observation, self.spec, None)
+        self._check_observation(observation, None)
         x = self._normalised(observation)
         output = self._policy(x)
         value = self._value(x).squeeze(1).numpy().astype(np.float64)
-        value *= self._unit if 0.0 < self._unit < math.inf else math.nan
-        if isinstance(self._head, Gaussian):
-            return PolicyOutput("levers", output.numpy(), self._head.spread().numpy(), value)
+        value *= self._rewards.unit if 0.0 < self._rewards.unit < math.inf else math.nan
+        if isinstance(self.spec.actions, Continuous):
+            spread = self._parameters.value["policy/log_std"].exp()
+            return PolicyOutput("levers", output.numpy(), spread.numpy(), value)
         return PolicyOutput("probabilities", torch.softmax(output, -1).numpy(), None, value)
-
-    @property
-    def _unit(self) -> float:
-        return self._rewards.unit if self._loaded_unit is None else self._loaded_unit
 
     def metrics(self) -> Mapping[str, float]:
         """Return the mean numbers of the newest update, empty before the first."""
-        return dict(self._metrics)
+        return dict(zip(METRICS, self._newest.tolist(), strict=False))
 
-    def is_finite(self) -> bool:
-        """Tell whether every parameter is a finite number."""
-        return self._parameters.is_finite()
+    # --- its state --------------------------------------------------------------------------------------------------
 
-    def parameters_sha256(self) -> str:
-        """Return the SHA-256 of both networks' parameters in the order of their names."""
-        return self._parameters.sha256()
+    def _policy_parts(self) -> Parts:
+        normaliser = prefixed("normaliser", self._normaliser.moments.parts)
+        return {**self._parameters.value, **normaliser, UNIT: torch.from_numpy(self._rewards.unit)}
 
-    def policy_state(self) -> State:
-        """Return copies of the parameters, of the normaliser and of the value's unit."""
-        unit = {UNIT: torch.tensor(self._unit, dtype=torch.float64)}
-        return self._parameters.state() | prefixed("normaliser", self._normaliser.state()) | unit
+    def _learning_parts(self) -> Parts:
+        return {
+            **prefixed("adam", self._adam.moments),
+            **prefixed("rewards", self._rewards.parts),
+            **prefixed("rollout", self._rollout.parts),
+            "update/step": Attribute(self, "_step"),
+            "update/order": Attribute(self, "_order"),
+            "update/sums": self._sums,
+            "metrics": Attribute(self, "_newest"),
+        }
+
+    def _check(self, state: State) -> None:
+        check_count(state, "update/step")
+        order, rows = state["update/order"], self.config.rollout * self.rows
+        if len(order) > rows or (len(order) and not 0 <= int(order.min()) <= int(order.max()) < rows):
+            raise CheckpointError(f"the saved agent's update/order names rows that a rollout of {rows} has not")
+        self._rollout.check(under("rollout", state))
 
     def load_policy_state(self, state: State) -> None:
         """Take over a policy saved by `policy_state`; without the value's unit its values mean nothing."""
-        state = _with_unit(state)
-        check_fits(state, self.policy_state())
-        check_finite({name: tensor for name, tensor in state.items() if name != UNIT})
-        self._parameters.load_state(state)
-        self._normaliser.load_state(under("normaliser", state))
-        self._loaded_unit = float(state[UNIT])
-
-    def state(self) -> State:
-        """Return copies of everything that continuing exactly needs."""
-        return {
-            **self.policy_state(),
-            **prefixed("adam", self._adam.state()),
-            **prefixed("rewards", self._rewards.state()),
-            **prefixed("rollout", self._rollout.state()),
-            "random/train": self._random.get_state(),
-            "random/sample": self._sample_random.get_state(),
-            "update/step": counter(self._step),
-            "update/order": self._order.clone(),
-            "update/sums": self._sums.clone(),
-            "metrics": torch.tensor(list(self._metrics.values()), dtype=torch.float64),
-        }
+        super().load_policy_state({UNIT: UNKNOWN, **_renamed(state)})
+        self._normaliser.refresh()
 
     def load_state(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        growing = ("update/order", "metrics", *(f"rollout/{name}" for name in self._rollout.tensors))
-        state = _with_unit(state)
-        check_fits(state, self.state(), growing=growing)
-        step, order = whole_number(state, "update/step"), state["update/order"]
-        rows = self.config.rollout * self.rows
-        if len(order) > rows or (len(order) and not 0 <= int(order.min()) <= int(order.max()) < rows):
-            raise CheckpointError(f"the saved agent's update/order names rows that a rollout of {rows} has not")
-        self._rollout.load_state(under("rollout", state))
-        self._parameters.load_state(state)
-        self._normaliser.load_state(under("normaliser", state))
-        self._adam.load_state(under("adam", state))
-        self._rewards.load_state(under("rewards", state))
-        unit = float(state[UNIT])
-        self._loaded_unit = None if math.isnan(unit) else unit  # then that of the rewards is known
-        restore_random(self._random, state["random/train"])
-        restore_random(self._sample_random, state["random/sample"])
-        self._step, self._shuffled = step, {}
+        """Continue exactly where `state` was taken; where an older one lacks the value's unit, its rewards have it."""
+        state = _renamed(state)
+        super().load_state({UNIT: UNKNOWN, **state})
+        if UNIT not in state:
+            self._rewards.refresh()
+        self._normaliser.refresh()
         self._good.copy_(self._parameters.flat)
-        self._order = order.clone()
-        self._sums.copy_(state["update/sums"])
-        self._metrics = dict(zip(METRICS, state["metrics"].tolist(), strict=False))
+        self._shuffled = {}
 
 
-def _with_unit(state: State) -> State:
-    """Return the state with a unit in any case: under an earlier name, or NaN, which says nothing."""
-    named = {UNIT if name.endswith("/unit") else name: tensor for name, tensor in state.items()}
-    return {UNIT: torch.tensor(math.nan, dtype=torch.float64), **named}
+def _renamed(state: State) -> State:
+    """Return a state in which the value's unit may have an earlier name."""
+    return {UNIT if name.endswith("/unit") else name: tensor for name, tensor in state.items()}
 
 
 def clipped_objective(ratio: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from ecs_rl.agents.base import Experience, State
+from ecs_rl.agents.state import Attribute, Filled, Part
 from ecs_rl.errors import CheckpointError
 
 
@@ -49,12 +48,13 @@ class Replay:
         n = self._n
         return rows[:, :n], rows[:, n : 2 * n], rows[:, -3].long(), rows[:, -2], rows[:, -1]
 
-    def state(self) -> State:
-        """Return copies of the rows filled so far and of where the next one goes."""
-        return {"table": self._table[: self.size].clone(), "next": torch.tensor(self.next)}
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The rows filled so far and where the next one goes, as parts of an agent's state."""
+        return {"table": Filled(self, self._table), "next": Attribute(self, "next")}
 
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over a memory of the same capacity."""
+    def check(self, state: State, choices: int) -> None:
+        """Refuse parts that no memory of this capacity can have, and actions that none of the choices is."""
         table, following = state["table"], int(state["next"])
         full = len(table) == self.capacity
         if len(table) > self.capacity or not 0 <= following < self.capacity or not (full or following == len(table)):
@@ -62,5 +62,6 @@ class Replay:
                 f"the saved replay memory holds {len(table)} transitions and goes on at {following}; "
                 f"this agent's holds up to {self.capacity}"
             )
-        self.size, self.next = len(table), following
-        self._table[: self.size].copy_(table)
+        action = table[:, -3]
+        if not bool(((action >= 0) & (action < choices)).all()):
+            raise CheckpointError(f"the saved replay memory holds actions that none of the {choices} choices is")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.base import Bools, Floats, State
+from ecs_rl.agents.state import Filled, Part
 from ecs_rl.errors import CheckpointError
 
 
@@ -27,7 +27,7 @@ class Rollout:
             "reward": torch.zeros(ticks, rows),
             "final_value": torch.zeros(ticks, rows),
             "ended": torch.zeros(ticks, rows, dtype=torch.bool),
-            "valid": torch.ones(ticks, rows, dtype=torch.bool),
+            "valid": torch.zeros(ticks, rows, dtype=torch.bool),
             "advantage": torch.zeros(ticks, rows),
             "returns": torch.zeros(ticks, rows),
         }
@@ -38,11 +38,6 @@ class Rollout:
     def is_full(self) -> bool:
         """Tell whether an update is due."""
         return self.size == self.ticks
-
-    def clear(self) -> None:
-        """Start over."""
-        self.size = 0
-        self.tensors["valid"].fill_(True)
 
     def finish(self, last_value: Floats, gamma: float, lam: float) -> None:
         """Compute advantages and returns of the full rollout; `last_value` is V of what came after its last tick."""
@@ -56,22 +51,17 @@ class Rollout:
         """Return one of the tensors with ticks and rows as one dimension."""
         return self.tensors[name].flatten(0, 1)
 
-    def state(self) -> State:
-        """Return copies of the ticks filled so far."""
-        state = {name: tensor[: self.size].clone() for name, tensor in self.tensors.items()}
-        return {**state, "last_observation": self.last_observation.clone()}
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The ticks filled so far, as parts of an agent's state."""
+        filled = {name: Filled(self, tensor) for name, tensor in self.tensors.items()}
+        return {**filled, "last_observation": self.last_observation}
 
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over a rollout of as many rows."""
+    def check(self, state: State) -> None:
+        """Refuse parts that are longer than this rollout, or not of one length."""
         lengths = {len(state[name]) for name in self.tensors}
-        filled = max(lengths)
-        if len(lengths) > 1 or filled > self.ticks:
+        if len(lengths) > 1 or max(lengths) > self.ticks:
             raise CheckpointError(f"the saved rollout holds {sorted(lengths)} ticks, this agent's {self.ticks}")
-        self.clear()
-        for name, tensor in self.tensors.items():
-            tensor[:filled].copy_(state[name])
-        self.last_observation.copy_(state["last_observation"])
-        self.size = filled
 
 
 def advantages(

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats, State
+from ecs_rl.agents.state import under
 
 
 class Team:
@@ -15,12 +16,9 @@ class Team:
     def __init__(self, agents: Sequence[Agent]) -> None:
         self.agents = tuple(agents)
         self.name = self.agents[0].name
+        self.spec = self.agents[0].spec
         self.specs = tuple(agent.spec for agent in self.agents)
-
-    @property
-    def spec(self) -> PolicySpec:
-        """The first policy's; `specs` has all of them."""
-        return self.specs[0]
+        """Those of all policies; `spec` is the first one's."""
 
     def act(self, observation: Sequence[Floats], mode: ActMode, state: None = None) -> tuple[Decision, ...]:
         """Return the decisions of every policy."""
@@ -51,7 +49,7 @@ class Team:
     def load_policy_state(self, state: State) -> None:
         """Hand every agent its part."""
         for agent in self.agents:
-            agent.load_policy_state(_part(state, agent))
+            agent.load_policy_state(under(agent.spec.name, state))
 
     def state(self) -> State:
         """Return all agents' states, each under its policy's name."""
@@ -60,16 +58,11 @@ class Team:
     def load_state(self, state: State) -> None:
         """Hand every agent its part."""
         for agent in self.agents:
-            agent.load_state(_part(state, agent))
+            agent.load_state(under(agent.spec.name, state))
 
     def parameters_sha256(self) -> str:
         """Return the SHA-256 over all agents' own, in the order of the policies."""
         return hashlib.sha256("".join(agent.parameters_sha256() for agent in self.agents).encode()).hexdigest()
-
-
-def _part(state: State, agent: Agent) -> State:
-    prefix = f"{agent.spec.name}/"
-    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
 
 
 def join(agents: Sequence[Agent]) -> Agent:

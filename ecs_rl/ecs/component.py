@@ -16,11 +16,13 @@ from typing import Any, TypeVar, dataclass_transform, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_rl.arrays import F32, F64, I64, Bool
 from ecs_rl.errors import SceneError, nearest
 
 C = TypeVar("C")
 Array = NDArray[Any]
-_KINDS = {float: np.float64, int: np.int64, bool: np.bool_}
+_KINDS: dict[Any, type] = {float: np.float64, int: np.int64, bool: np.bool_}
+_KINDS |= {F64: np.float64, F32: np.float32, I64: np.int64, Bool: np.bool_, NDArray[np.uint64]: np.uint64}
 
 
 class Axis(Enum):
@@ -135,15 +137,15 @@ def arrays_of(made: object) -> dict[str, Array]:
 
 def live(kind: type[C], **arrays: Array) -> C:
     """Return a component on these arrays, which must be all of its columns and never move."""
-    made: Any = object.__new__(kind)
-    for each in columns_of(kind):
-        array = arrays.pop(each.name)
-        if array.dtype != each.dtype:
-            raise TypeError(f"{kind.__name__}.{each.name} holds {each.dtype}, not {array.dtype}")
-        made.__dict__[each.name] = array
-    if arrays:
-        raise TypeError(f"{kind.__name__} has no {', '.join(arrays)}")
-    return made  # type: ignore[no-any-return]
+    made = object.__new__(kind)
+    made.__dict__.update((each.name, arrays[each.name]) for each in columns_of(kind))
+    return made
+
+
+def zeros(kind: type[C], rows: int, *width: int) -> C:
+    """Return a component of the engine's own with arrays of so many rows (arenas or agents), of this width each."""
+    shapes = {Axis.LAST: (*width, rows), Axis.WORLD: ()}
+    return live(kind, **{c.name: np.zeros(shapes.get(c.axis, (rows, *width)), c.dtype) for c in columns_of(kind)})
 
 
 def allocate(template: C, arenas: int) -> C:
@@ -176,13 +178,14 @@ def new_handle(kind: type[C]) -> C:
     return object.__new__(kind)
 
 
-def bind_handle(handle: object, arrays: Mapping[str, Array], note: Callable[[type], None] | None) -> None:
-    """Give a twin read-only views; with `note`, each look at one of them is told, by the component's class."""
+def bind_handle(handle: object, arrays: Mapping[str, Array], note: Callable[[type], None] | None) -> dict[str, Array]:
+    """Give a twin read-only views, and return them; with `note`, each look at one is told, by the component's class."""
     views = {name: array.view() for name, array in arrays.items()}
     for view in views.values():
         view.flags.writeable = False
     handle.__dict__.clear()
     handle.__dict__.update(views if note is None else {"__tracked__": (views, note)})
+    return views
 
 
 def views_of(handle: object) -> dict[str, Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import count
 from typing import Any, TypeVar
@@ -12,7 +11,7 @@ import esper
 import numpy as np
 
 from ecs_rl.arrays import F64, I64
-from ecs_rl.ecs.component import Array, Axis, Column, arrays_of, bind_handle, columns_of, views_of
+from ecs_rl.ecs.component import Array, Axis, Column, arrays_of, bind_handle, columns_of
 from ecs_rl.errors import CheckpointError, SceneError
 
 C = TypeVar("C")
@@ -70,15 +69,10 @@ class Context:
     def expose(self, name: str, handle: object, *, tracked: bool) -> dict[str, Array]:
         """Give a scene's handle the columns of the entity's component of its kind; return its read-only views."""
         kind = type(handle)
-        bind_handle(handle, arrays_of(self.of(name, kind)), self.noted_at if tracked else None)
-        views = views_of(handle)
+        views = bind_handle(handle, arrays_of(self.of(name, kind)), self.noted.add if tracked else None)
         self.handles.setdefault(name, {})[kind] = handle
         self.exposed.append((name, kind, list(views.values())))
         return views
-
-    def noted_at(self, kind: type) -> None:
-        """Note that somebody looks at a component."""
-        self.noted.add(kind)
 
     # --- finding ----------------------------------------------------------------------------------------------------
 
@@ -100,13 +94,6 @@ class Context:
         """Return the component of an entity, by its number or its name."""
         self.enter()
         return esper.component_for_entity(self.entities[entity] if isinstance(entity, str) else entity, kind)
-
-    def components(self) -> Iterator[tuple[str, object]]:
-        """Yield every component with its entity's name, in a fixed order."""
-        self.enter()
-        for name, entity in self.entities.items():
-            found: tuple[object, ...] = esper.components_for_entity(entity)
-            yield from ((name, made) for made in sorted(found, key=_kind_name))
 
     def when(self, arena: int) -> str:
         """Return in which arena and when something went wrong."""
@@ -141,16 +128,12 @@ class Context:
     def load_columns(self, columns: Columns) -> None:
         """Put all that lasts back; the physics does not know of it until it is made anew."""
         mine = {each.key: each.array for each in self.lasting()}
-        odd = sorted(mine.keys() ^ columns.keys())
+        odd = mine.keys() ^ columns.keys()
+        odd |= {key for key in mine.keys() - odd if _form(mine[key]) != _form(columns[key])}
         if odd:
-            raise CheckpointError(f"the saved world does not fit this scene: it differs in {', '.join(odd[:5])}")
-        for key, array in mine.items():
-            saved = columns[key]
-            if (saved.shape, saved.dtype) != (array.shape, array.dtype):
-                now = f"{array.shape} of {array.dtype}"
-                raise CheckpointError(
-                    f"the saved world does not fit: {key} is {saved.shape} of {saved.dtype}, not {now}"
-                )
+            raise CheckpointError(
+                f"the saved world does not fit this scene: it differs in {', '.join(sorted(odd)[:5])}"
+            )
         for key, array in mine.items():
             array[...] = columns[key]
 
@@ -163,7 +146,9 @@ class Context:
 
     def digests(self) -> dict[tuple[str, type], str]:
         """Return the SHA-256 of every component by entity and class; what has no columns counts by its fields."""
-        return {(name, type(made)): _digest(made) for name, made in self.components()}
+        self.enter()
+        found: dict[str, tuple[object, ...]] = {n: esper.components_for_entity(e) for n, e in self.entities.items()}
+        return {(name, type(made)): _digest(made) for name, parts in found.items() for made in parts}
 
     def close(self) -> None:
         """Give the esper context back."""
@@ -186,8 +171,8 @@ def _rows(stored: Stored, rows: I64, value: Any) -> None:
         ) from None
 
 
-def _kind_name(made: object) -> str:
-    return type(made).__name__
+def _form(array: Array) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    return array.shape, array.dtype
 
 
 def _digest(made: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import esper
 
@@ -18,7 +18,6 @@ class Runner:
     def __init__(self, context: Context, entries: Sequence[Entry], *, debug: bool = False) -> None:
         self.context, self.entries, self.debug = context, tuple(entries), debug
         self.stages: dict[str, Stage] = {entry.name: entry.processor(context) for entry in entries}
-        self._playing = [(entry, self.stages[entry.name]) for entry in entries if entry.plays]
         context.enter()
         for stage in self.stages.values():
             esper.add_processor(stage)
@@ -26,7 +25,7 @@ class Runner:
     def tick(self) -> None:
         """Run every stage once."""
         if self.debug:
-            self._watched(tuple(zip(self.entries, self.stages.values(), strict=True)))
+            self._watched()
             return
         for stage in self.stages.values():
             stage.process()
@@ -47,14 +46,15 @@ class Runner:
 
     def replay(self, without: str) -> None:
         """Run the stages that are part of the game, but for the one whose result is known."""
-        for entry, stage in self._playing:
-            if entry.name != without:
-                stage.run()
+        for entry in self.entries:
+            if entry.plays and entry.name != without:
+                self.stages[entry.name].run()
 
-    def _watched(self, stages: Sequence[tuple[Entry, Stage]]) -> None:
+    def _watched(self) -> None:
         """Compare what each stage really changes with what its entry declares, and what a system really reads."""
         before = self.context.digests()
-        for entry, stage in stages:
+        for entry in self.entries:
+            stage = self.stages[entry.name]
             self.context.noted.clear()
             stage.process()
             self.context.enter()  # the stage may have run another context
@@ -66,8 +66,3 @@ class Runner:
             if isinstance(stage, SystemStage):
                 stage.check_reads()
             before = after
-
-    @property
-    def seconds_in(self) -> Mapping[str, float]:
-        """Seconds that each stage has taken so far."""
-        return {name: stage.seconds for name, stage in self.stages.items()}

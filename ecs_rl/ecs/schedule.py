@@ -32,6 +32,8 @@ class Entry:
     writes: tuple[type, ...] = ()
     plays: bool = False
     """Part of the game itself: it runs in every world, and again when a world is brought back by its actions."""
+    after: str = ""
+    """The stage after which a system of the scene's own was placed."""
 
 
 def check(schedule: Sequence[Entry], outside: Collection[type]) -> None:

@@ -32,6 +32,27 @@ class Stage(esper.Processor):
         if self.seconds - before > A_MOMENT:
             yield
 
+    def run(self) -> None:
+        """Do this stage's part of the tick."""
+        raise NotImplementedError
+
+
+class LongStage(Stage):
+    """A stage whose part of the tick may take long, and comes in slices."""
+
+    def work(self) -> Iterator[None]:
+        """Do this stage's part of the tick, stopping now and then."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Do all of it."""
+        for _ in self.work():
+            pass
+
+    def slices(self) -> Iterator[None]:
+        """Do it in slices, counting the time."""
+        return self.timed(self.work())
+
     def timed(self, work: Iterator[None]) -> Iterator[None]:
         """Pass on the slices of some work, counting the time that is spent in them."""
         while True:
@@ -43,7 +64,3 @@ class Stage(esper.Processor):
             finally:
                 self.seconds += perf_counter() - began
             yield
-
-    def run(self) -> None:
-        """Do this stage's part of the tick."""
-        raise TypeError(f"{type(self).__name__} does nothing")

@@ -111,20 +111,12 @@ def placed(
             if kind in engine:
                 raise SceneError(f"'{system.name}' writes {kind.__name__}, which only the engine writes")
         place = names.index(at) + bool(system.after)
-        while system.after and place < len(entries) and getattr(entries[place], "after", "") == system.after:
+        while system.after and place < len(entries) and entries[place].after == system.after:
             place += 1
         entries.insert(
             place, _entry(system, entries[:place], moving if set(inside) & set(system.writes) else nullcontext)
         )
     return entries
-
-
-@dataclass(frozen=True)
-class SystemEntry(Entry):
-    """The entry of a system of the scene's own."""
-
-    after: str = ""
-    """The stage after which it stands, if it was placed so."""
 
 
 def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
@@ -134,7 +126,7 @@ def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
         if kind not in fresh and not all(column.lasts for column in columns_of(kind)):
             told = f"'{system.name}' reads {kind.__name__} before this tick's is there, and the last one's is gone"
             raise RuleError(f"{told}: place it after the stage that writes it", system.run)
-    return SystemEntry(
+    return Entry(
         system.name,
         partial(SystemStage, system=system, moving=moving),
         system.about,
@@ -158,7 +150,6 @@ class SystemStage(Stage):
             for each in context.stored
             if system.checked and each.array.dtype.kind == "f" and each.kind in system.writes
         ]
-        self.plain = moving is nullcontext
         self.looked: set[type] = set()
         """Components at which the system has looked in a debug run."""
 
@@ -182,13 +173,9 @@ class SystemStage(Stage):
         for view in self.open:
             view.setflags(write=True)
         try:
-            if self.plain:
+            with self.moving():
                 for call in self.calls:
                     call()
-            else:
-                with self.moving():
-                    for call in self.calls:
-                        call()
         finally:
             for view in self.open:
                 view.setflags(write=False)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_rl.components import Force
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
 class Actuate(Stage):

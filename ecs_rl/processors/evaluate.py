@@ -4,39 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from ecs_rl.components import Evaluation, MetricsSchedule, Session
-from ecs_rl.ecs import Stage
+from ecs_rl.ecs import LongStage
 from ecs_rl.session.records import opposed
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
-class Evaluate(Stage):
+class Evaluate(LongStage):
     """Examine the policies on episodes that never change, in a world of its own, and keep the best."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.session, self.evaluation, self.metrics_schedule = (
-            world.one(Session),
-            world.one(Evaluation),
-            world.one(MetricsSchedule),
-        )
-        self.can_leave = False  # only while the episodes are played: nothing is told before all of them are over
+        self.session, self.evaluation = world.one(Session), world.one(Evaluation)
+        self.metrics_schedule = world.one(MetricsSchedule)
 
-    def run(self) -> None:
-        """Hold an evaluation at the first tick at or past each multiple of `every`."""
-        for _ in self.evaluate():
-            pass
-
-    def slices(self) -> Iterator[None]:
-        """Stop after each tick of an evaluation."""
-        return self.timed(self.evaluate())
-
-    def evaluate(self) -> Iterator[None]:
-        """Hold an evaluation if one is due."""
+    def work(self) -> Iterator[None]:
+        """Hold an evaluation at the first tick at or past each multiple of `every`, stopping after its ticks."""
         evaluation = self.evaluation
         if self.session.training.total_steps // evaluation.every > evaluation.taken_at // evaluation.every:
             yield from self.hold()
@@ -47,7 +31,7 @@ class Evaluate(Stage):
         steps = training.total_steps
         film = self.world.stages.get("film")
         trained = perf_counter() - self.metrics_schedule.began - self.seconds - (film.seconds if film else 0.0)
-        self.can_leave = True
+        self.can_leave = True  # only while the episodes are played: nothing is told before all of them are over
         try:
             yield
             records = yield from evaluation.play(evaluation.seeds)
@@ -61,9 +45,6 @@ class Evaluate(Stage):
         evaluation.last = report.mean_return
         yield  # the disk takes a slice of its own
         training.maybe_save_best(newest=opposed(records))
-        if (
-            evaluation.solved_at is not None
-            and evaluation.last >= evaluation.solved_at
-            and evaluation.solved_step is None
-        ):
+        solved = evaluation.solved_at is not None and evaluation.last >= evaluation.solved_at
+        if solved and evaluation.solved_step is None:
             evaluation.solved_step, evaluation.solved_second = steps, trained

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ecs_rl.components import Films, Session
-from ecs_rl.ecs import Stage
+from ecs_rl.ecs import LongStage
 from ecs_rl.errors import EcsRlError
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
-class Film(Stage):
+class Film(LongStage):
     """Film how the policy plays now, in a world of its own; taking the stage away changes no result."""
 
     def __init__(self, world: World) -> None:
         self.session, self.films = world.one(Session), world.one(Films)
 
-    def run(self) -> None:
-        """Shoot a clip at the first tick at or past each multiple of `every` and each milestone."""
-        for _ in self.shoot_if_due():
-            pass
-
-    def slices(self) -> Iterator[None]:
-        """Stop after each picture of a clip."""
-        return self.timed(self.shoot_if_due())
-
-    def shoot_if_due(self) -> Iterator[None]:
-        """Shoot a clip if one is due."""
+    def work(self) -> Iterator[None]:
+        """Shoot a clip at the first tick at or past each multiple of `every` and each milestone, in slices."""
         films, steps = self.films, self.session.training.total_steps
         if steps // films.every > films.shot_at // films.every or any(
             films.shot_at < milestone <= steps for milestone in films.milestones

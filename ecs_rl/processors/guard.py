@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ecs_rl.components import Chance, Explosion
 from ecs_rl.ecs import Stage
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 FASTEST = 1e5
 """Metres or radians per second, and radians: no game goes there, but numbers that are about to overflow do."""

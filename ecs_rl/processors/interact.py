@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_rl.components import UserInput
 from ecs_rl.ecs import Stage
-
-if TYPE_CHECKING:
-    from ecs_rl.scene.roles import Role
-    from ecs_rl.world import World
+from ecs_rl.scene.roles import Role
+from ecs_rl.world import World
 
 STIFFNESS = 2.0 * math.pi * 7.5
 """Angular frequency of the spring between hand and body, radians per second; it is critically damped."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +14,10 @@ from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
 from ecs_rl.scene.checks import form
 from ecs_rl.scene.sensors import Rule
-
-if TYPE_CHECKING:
-    from ecs_rl.world import AgentSlot, World
+from ecs_rl.world import AgentSlot, World
 
 LARGEST = 1e9
 """A reward beyond this in one tick is nothing to learn from: its square leaves no digit of a float32 to the others."""
-NOBODY = Finished()
 OURS = object()
 Told = tuple[str, str, Rule, NDArray[Any]]
 """What a rule is for, its name, the rule, and the (arenas,) row that it fills."""
@@ -83,11 +79,12 @@ class Judge(Stage):
         done = self.finished
         if not len(rows):
             if len(done.rows):
-                replace(done, NOBODY)
+                vars(done).update(vars(Finished()))
             return
         terms, ended = self.terms.total[:, well], self.end.terminated[well]
         total = terms.sum(axis=0) / len(self.rewards)
-        replace(done, Finished(rows, well, total, self.tick[well], ended, terms, self.reasons[:, well] & ended))
+        reasons = self.reasons[:, well] & ended
+        vars(done).update(vars(Finished(rows, well, total, self.tick[well], ended, terms, reasons)))
 
     def _tell_rows(self) -> None:
         for slots, done in self.done:
@@ -110,12 +107,6 @@ class Judge(Stage):
                 large = f"{value:g}, too large to learn from, {where}"
                 told = large if np.isfinite(value) else f"a number that is not finite: {value:g} {where}"
                 raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {told}", rule)
-
-
-def replace(there: Finished, new: Finished) -> None:
-    """Let the component that everyone holds say something new."""
-    for each in fields(Finished):
-        setattr(there, each.name, getattr(new, each.name))
 
 
 def ask(rules: Sequence[Told]) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ecs_rl.components import Session
-from ecs_rl.ecs import Stage
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.ecs import LongStage
+from ecs_rl.world import World
 
 
-class Learn(Stage):
+class Learn(LongStage):
     """Let the agent improve once it has gathered enough, yielding between minibatches."""
 
     can_leave = True  # an agent's state tells where its update stands, and `learn` goes on from there
@@ -20,11 +17,6 @@ class Learn(Stage):
     def __init__(self, world: World) -> None:
         self.session = world.one(Session)
 
-    def run(self) -> None:
-        """Finish the update that is due, if any."""
-        for _ in self.session.training.learn():
-            pass
-
-    def slices(self) -> Iterator[None]:
-        """Stop after each minibatch."""
-        return self.timed(self.session.training.learn())
+    def work(self) -> Iterator[None]:
+        """Finish the update that is due, if any, stopping after each minibatch."""
+        return self.session.training.learn()

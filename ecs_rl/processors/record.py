@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ecs_rl.agents.base import Experience
 from ecs_rl.components import Done, Explosion, NextObservation, Observation, Reward, Session
 from ecs_rl.ecs import Stage
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
 class Record(Stage):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ecs_rl.arrays import I64
@@ -11,9 +9,7 @@ from ecs_rl.components import Chance, Clock, Finished, NextObservation, Observat
 from ecs_rl.ecs import Stage
 from ecs_rl.processors.sense import Sight
 from ecs_rl.scene.chance import uniforms
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
 class Respawn(Stage):
@@ -44,7 +40,7 @@ class Respawn(Stage):
         drawn = uniforms(self.chance.key[rows], self.clock.episode[rows], self.draws)
         self.chance.uniform[rows] = drawn
         self.physics.place(rows, drawn)
-        self.world.begin(rows, drawn)
+        self.world.reset(rows, drawn, self.world.slots)
         for (before, _, slots), sight in zip(self.batches, self.fresh, strict=True):
             sight.look(begins=True)
             arenas = (slots, self.world.arenas, -1)

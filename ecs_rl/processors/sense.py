@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ecs_rl.arrays import F32
 from ecs_rl.components import NextObservation
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
-
-if TYPE_CHECKING:
-    from ecs_rl.world import PolicyBatch, World
+from ecs_rl.world import PolicyBatch, World
 
 
 class Sense(Stage):

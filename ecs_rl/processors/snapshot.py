@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ecs_rl.components import ActionLog, Session
 from ecs_rl.ecs import Stage
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 LONGEST = 50_000
 """Ticks after which a snapshot is taken even if nothing is saved, so that the log of actions stays small."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ecs_rl.components import Finished, Session
 from ecs_rl.ecs import Stage
 from ecs_rl.session import EpisodeRecord
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
 class Tally(Stage):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from ecs_rl.components import Evaluation, Explosion, MetricsSchedule, Session
 from ecs_rl.ecs import Stage
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 FLUSH_EVERY = 2.0
 """Seconds after which log rows reach the disk for whoever reads along; no result depends on it."""
@@ -20,7 +17,7 @@ class Write(Stage):
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.session, self.evaluation, self.metrics_schedule = (
+        self.session, self.evaluation, self.schedule = (
             world.one(Session),
             world.one(Evaluation),
             world.one(MetricsSchedule),
@@ -30,24 +27,24 @@ class Write(Stage):
 
     def run(self) -> None:
         """Write what is due."""
-        training, metrics_schedule = self.session.training, self.metrics_schedule
+        training, schedule = self.session.training, self.schedule
         if training.run is None:
             return
         steps = training.total_steps
-        evaluated = self.evaluation.taken_at > metrics_schedule.evaluated_at and metrics_schedule.written_at < steps
-        if evaluated or steps // metrics_schedule.every > metrics_schedule.written_at // metrics_schedule.every:
+        evaluated = self.evaluation.taken_at > schedule.evaluated_at and schedule.written_at < steps
+        if evaluated or steps // schedule.every > schedule.written_at // schedule.every:
             self.log_row(evaluated)
         if training.is_due():  # last, so that the checkpoint counts this tick's row
             training.save_checkpoint()
 
     def log_row(self, evaluated: bool) -> None:
         """Add a row of metrics, with the last evaluation's numbers if there was one since the row before."""
-        training, metrics_schedule = self.session.training, self.metrics_schedule
+        training, schedule = self.session.training, self.schedule
         if training.run is None:
             return
-        metrics_schedule.written_at, metrics_schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
+        schedule.written_at, schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
         now = perf_counter()
-        training.run.log_metrics(training.total_steps, now - metrics_schedule.began, self.metrics(evaluated))
+        training.run.log_metrics(training.total_steps, now - schedule.began, self.metrics(evaluated))
         if now - self.flushed > FLUSH_EVERY:
             self.flushed = now
             training.run.flush()

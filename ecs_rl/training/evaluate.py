@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from ecs_rl.components import Clock, Finished
 from ecs_rl.errors import SceneError
@@ -21,23 +21,17 @@ MOST_EXPLOSIONS = 5
 
 def play_episodes(scene: Scene, policies: Mapping[str, DecideAction], seeds: Sequence[int]) -> list[EpisodeRecord]:
     """Play one episode for each seed, all at once in the arenas of a new world; return them in the seeds' order."""
-    playing = play_slices(scene, policies, seeds)
-    while True:
-        try:
-            next(playing)
-        except StopIteration as done:
-            return list(done.value)
+    evaluator, records = Evaluator(scene, policies), list[EpisodeRecord]()
 
+    def playing() -> Iterator[None]:
+        records.extend((yield from evaluator.play(seeds)))
 
-def play_slices(
-    scene: Scene, policies: Mapping[str, DecideAction], seeds: Sequence[int]
-) -> Generator[None, None, list[EpisodeRecord]]:
-    """Do the same a tick at a time."""
-    evaluator = Evaluator(scene, policies)
     try:
-        return (yield from evaluator.play(seeds))
+        for _ in playing():
+            pass
     finally:
         evaluator.close()
+    return records
 
 
 class Evaluator:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ecs_rl.agents.base import ActMode, Agent, PolicySpec
-from ecs_rl.agents.config import DQNConfig
+from ecs_rl.agents.dqn import linear_epsilon
 from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError, CommandError
@@ -63,14 +63,8 @@ def config_of(path: Path, manifest: Manifest) -> Any:
     except (msgspec.ValidationError, CommandError) as error:
         raise CheckpointError(f"{path}: its settings of {manifest.agent} cannot be used: {error}") from None
     # A policy knows nothing of how far its exploring had come down; sampling goes on from there, not from the start.
-    return replace(config, epsilon_start=epsilon_at(manifest.step, config)) if manifest.agent == "dqn" else config
-
-
-def epsilon_at(step: int, config: DQNConfig) -> float:
-    """Return the share of random actions that training had come to at this step."""
-    from ecs_rl.agents.dqn import linear_epsilon
-
-    return linear_epsilon(step, config)
+    known = manifest.agent == "dqn"
+    return replace(config, epsilon_start=linear_epsilon(manifest.step, config)) if known else config
 
 
 def check_same(path: Path, manifest: Manifest, now: dict[str, PolicySpec], scene: str) -> None:

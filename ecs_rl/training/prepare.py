@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Floats
+from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
@@ -48,12 +48,11 @@ def make_agents(
 
 def deciding(agents: Mapping[str, Agent], mode: ActMode) -> dict[str, DecideAction]:
     """Return the agents as functions from observations and states to decisions."""
-    return {policy: partial(decide_with, agent, mode) for policy, agent in agents.items()}
 
+    def decider(agent: Agent) -> DecideAction:
+        return lambda observation, state: agent.act(observation, mode, state)
 
-def decide_with(agent: Agent, mode: ActMode, observation: Floats, state: Floats) -> Decision:
-    """Return what an agent decides in this mode."""
-    return agent.act(observation, mode, state)
+    return {policy: decider(agent) for policy, agent in agents.items()}
 
 
 @dataclass

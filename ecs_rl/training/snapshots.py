@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 Sections = dict[str, dict[str, NDArray[Any]]]
 
 
-class InexactError(CheckpointError):
-    """A world that does not come back as it was: the scene goes by something that no column holds."""
-
-
 def save_world(world: World) -> Sections:
     """Return everything by section: `now`, `snapshot` and its `actions`, `earlier` and its `earlier_actions`."""
     log, snapshots = world.one(ActionLog), world.one(Snapshots)
@@ -45,7 +41,7 @@ def restore_world(
     exactly: bool = True,
     watch: Callable[[], None] = lambda: None,
 ) -> None:
-    """Bring a world back; with `exactly`, InexactError where the same actions do not lead to the same columns.
+    """Bring a world back; with `exactly`, CheckpointError where the same actions do not lead to the same columns.
 
     `watch` is called before each tick that is lived through again, and may raise.
     """
@@ -66,7 +62,7 @@ def restore_world(
 def _compare(world: World, wanted: Columns, exactly: bool) -> None:
     odd = _differing(world, wanted)
     if odd and exactly:
-        raise InexactError(
+        raise CheckpointError(
             f"this run cannot be continued exactly: brought back by its own actions, {', '.join(odd[:3])} came out "
             "otherwise. The scene keeps something that no component holds (a closure's variable, an attribute, random "
             "numbers of its own); see the README, `train.py SCENE --check`, or go on all the same with --inexact"

@@ -10,6 +10,7 @@ from agents_helpers import CHOICES, ROWS, SMALL_DQN, play, some_experience, some
 from ecs_rl.agents import ActMode, DQNConfig, Experience
 from ecs_rl.agents.dqn import DQN, double_q_target, huber, linear_epsilon
 from ecs_rl.agents.replay import Replay
+from ecs_rl.agents.state import copies
 
 
 def test_the_huber_loss_and_its_gradient_equal_a_plain_loop() -> None:
@@ -57,7 +58,7 @@ def test_the_ring_keeps_the_newest_transitions_whatever_the_batch(batch: int) ->
     for _ in range(9):
         assert memory.add(transitions(first, batch)) == batch
         first += batch
-        stored = sorted(memory.state()["table"][:, 0].tolist())
+        stored = sorted(copies(memory.parts)["table"][:, 0].tolist())
         assert stored == list(range(max(0, first - 10), first))
 
 

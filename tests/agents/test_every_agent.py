@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from dataclasses import replace
@@ -24,6 +25,7 @@ from agents_helpers import (
 
 from ecs_rl.agents import ActMode, Agent, Experience, make_agent
 from ecs_rl.agents.base import State
+from ecs_rl.agents.ppo import UNIT
 from ecs_rl.errors import CheckpointError, DivergedError
 
 
@@ -267,6 +269,27 @@ def test_a_policy_alone_acts_like_the_agent_it_came_from(kind: str) -> None:
     observation = some_observation(np.random.default_rng(1), 50)
     assert (agent.act(observation, ActMode.GREEDY).action == copy.act(observation, ActMode.GREEDY).action).all()
     assert agent.parameters_sha256() == copy.parameters_sha256()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_hash_is_over_little_endian_floats_in_the_order_of_the_names(kind: str) -> None:
+    agent = small_agent(kind)
+    policy = {n: t for n, t in agent.policy_state().items() if n.startswith(("policy/", "value/", "q/")) and n != UNIT}
+    digest = hashlib.sha256(b"".join(np.asarray(policy[name], dtype="<f4").tobytes() for name in sorted(policy)))
+    assert agent.parameters_sha256() == digest.hexdigest()
+    name = next(iter(policy))
+    agent.load_policy_state({**agent.policy_state(), name: policy[name] + 1e-3})
+    assert agent.parameters_sha256() != digest.hexdigest()
+
+
+@pytest.mark.parametrize("kind", ["ppo", "dqn"])
+def test_one_bad_number_makes_an_agent_not_finite(kind: str) -> None:
+    agent = small_agent(kind)
+    assert agent.is_finite()
+    state = agent.state()
+    next(iter(state.values())).flatten()[0] = float("nan")
+    agent.load_state(state)
+    assert not agent.is_finite()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,328 @@
+"""Components: data only, columns over all arenas; each says who writes it.
+
+Bodies are in metres, seconds, kilograms and radians, y up. What the policies see and do has one row per agent and
+arena: all arenas of a policy's first agent, then all arenas of its second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.arrays import F32, F64, I64, Bool
+from ecs_rl.ecs.component import Axis, column, component
+from ecs_rl.ecs.context import Columns
+
+if TYPE_CHECKING:
+    from ecs_rl.session import EpisodeRecord, TrainingSession
+
+# --- a role's body: views into blocks that the physics owns, so that one call moves all of them in or out -------------
+
+
+@component
+class Pose:
+    """Where a body is. Written by simulate, guard and respawn."""
+
+    position: F64 = column(unit="m")
+    """(arenas, 2) Centre of gravity, from the arena's own origin."""
+    angle: F64 = column(unit="rad")
+    """(arenas,) Counter-clockwise, never wrapped."""
+
+
+@component
+class Motion:
+    """How a body moves. Written by simulate, guard and respawn."""
+
+    velocity: F64 = column(unit="m/s")
+    """(arenas, 2)"""
+    spin: F64 = column(unit="rad/s")
+    """(arenas,) Radians per second, counter-clockwise."""
+
+
+@component
+class Force:
+    """What pushes a body during the coming tick, gravity left out. Written by actuate."""
+
+    force: F64 = column(unit="N", lasts=False)
+    """(arenas, 2) Through the centre of gravity, in the arena's axes."""
+    torque: F64 = column(unit="N m", lasts=False)
+    """(arenas,)"""
+
+
+@component
+class MotorSpeed:
+    """How fast each motor of the scene is to turn. One for the whole world. Written by actuate."""
+
+    rate: F64 = column(axis=Axis.LAST, lasts=False)
+    """(motors, arenas) Radians per second of a motor's role against its base."""
+
+
+@component
+class Touch:
+    """Which roles touch. One for the whole world. Written by simulate, guard and respawn."""
+
+    pairs: Bool = column(False)
+    """(arenas, roles + 1, roles + 1) Symmetric; the last row and column stand for the ground."""
+
+
+@component
+class Ground:
+    """The segments that never move during an episode. One for the whole world. Written by respawn."""
+
+    segments: F64 = column()
+    """(arenas, segments, 2, 2) Both ends of each."""
+
+
+# --- the course of an arena -------------------------------------------------------------------------------------------
+
+
+@component
+class Clock:
+    """How far each arena is. Written by judge (ticks) and respawn."""
+
+    tick: I64 = column(0)
+    """(arenas,) Decisions taken in this episode."""
+    episode: I64 = column()
+    """(arenas,) Episodes begun before this one."""
+
+
+@component
+class Chance:
+    """What each episode drew. Written by respawn."""
+
+    key: NDArray[np.uint64] = column()
+    """(arenas,) Names the arena's row of episodes: made of its seed and its number; fixed."""
+    uniform: F64 = column()
+    """(arenas, draws) This episode's draws in [0, 1)."""
+
+
+@component
+class Explosion:
+    """Arenas whose physics went astray in this tick. Written by guard."""
+
+    now: Bool = column()
+    """(arenas,)"""
+    any: Bool = column(axis=Axis.WORLD)
+    """() Whether there is one in this tick."""
+    count: I64 = column(axis=Axis.WORLD)
+    """() Explosions since the world was built."""
+
+
+@component
+class EpisodeEnd:
+    """Which episodes end with this tick; never two of the three at once. Written by judge."""
+
+    terminated: Bool = column(lasts=False)
+    """(arenas,) By a rule of the scene: nothing more is to be earned."""
+    truncated: Bool = column(lasts=False)
+    """(arenas,) By the time limit: there would have been more."""
+    ended: Bool = column(lasts=False)
+    """(arenas,) Either of them, or an explosion."""
+
+
+@component
+class Terms:
+    """What each named term earned. Written by judge and respawn."""
+
+    now: F64 = column(axis=Axis.LAST, lasts=False)
+    """(terms, arenas) In this tick."""
+    total: F64 = column(0.0, axis=Axis.LAST)
+    """(terms, arenas) Since the episode began."""
+
+
+@dataclass
+class Finished:
+    """What ended in this tick. Written by judge."""
+
+    rows: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(ended,) All arenas that ended, exploded ones too, in rising order."""
+    arena: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(episodes,) Those that ended well-formed (not by an explosion); all that follows is of these."""
+    total: F64 = field(default_factory=lambda: np.zeros(0))
+    """(episodes,) The return: the sum of rewards, the mean over the arena's agents."""
+    length: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    terminated: Bool = field(default_factory=lambda: np.zeros(0, bool))
+    terms: F64 = field(default_factory=lambda: np.zeros((0, 0)))
+    """(terms, episodes) Sum of each named reward term."""
+    reasons: Bool = field(default_factory=lambda: np.zeros((0, 0), bool))
+    """(rules, episodes) Which rules ended it."""
+
+
+# --- what passes between arenas and policies: one entity per policy ---------------------------------------------------
+
+
+@dataclass(slots=True)
+class Policy:
+    """Who decides for these rows: learn changes what it does. Set when the world is built."""
+
+    name: str
+
+
+@component
+class Observation:
+    """What the agents see before they decide. Written by respawn, read in the next tick."""
+
+    value: F32 = column(axis=Axis.ROWS)
+    """(rows, numbers)"""
+
+
+@component
+class NextObservation:
+    """What came of the decision, taken before a new episode starts. Written by sense."""
+
+    value: F32 = column(axis=Axis.ROWS, lasts=False)
+    """(rows, numbers)"""
+
+
+@component
+class PolicyState:
+    """What a recurrent policy remembers; no numbers for the others. Written by decide, and by respawn: zero."""
+
+    value: F32 = column(axis=Axis.ROWS)
+    """(rows, numbers)"""
+
+
+@dataclass(slots=True)
+class Action:
+    """What the agents do. Written by decide."""
+
+    value: NDArray[np.int64] | F32
+    """(rows,) whole numbers for a choice, (rows, levers) otherwise."""
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    """What the policy adds for its learner, by name, (rows, ...) each: the log-probability, the value."""
+
+
+@component
+class Amount:
+    """How strongly the effects of a policy's agents work. Written by actuate and respawn."""
+
+    value: F64 = column(0.0, axis=Axis.LAST)
+    """(effects, arenas) All effects of the first agent, then those of the second."""
+
+
+@component
+class Reward:
+    """What the decision earned. Written by judge."""
+
+    value: F32 = column(axis=Axis.ROWS, lasts=False)
+    """(rows,) The sum of all named terms."""
+
+
+@component
+class Done:
+    """The endings of the arenas, one per row. Written by judge."""
+
+    terminated: Bool = column(axis=Axis.ROWS, lasts=False)
+    truncated: Bool = column(axis=Axis.ROWS, lasts=False)
+    valid: Bool = column(axis=Axis.ROWS, lasts=False)
+    """False where the arena exploded: nothing may be learned from that row."""
+
+
+# --- a training -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Session:
+    """The training session, which also works without a world. Written by record, learn, tally, evaluate and write."""
+
+    training: TrainingSession
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """When the policies are evaluated, and how that went. Written by evaluate."""
+
+    every: int
+    """Steps between two evaluations."""
+    seeds: tuple[int, ...]
+    """One episode each."""
+    play: Callable[[Sequence[int]], Generator[None, None, list[EpisodeRecord]]]
+    """Plays a greedy episode for each seed, in a world of its own, a tick at a time; returns the records."""
+    solved_at: float | None
+    taken_at: int = 0
+    """Steps at the last evaluation."""
+    last: float | None = None
+    """Mean return of the last evaluation."""
+    solved_step: int | None = None
+    solved_second: float | None = None
+    """Training time, evaluation left out, before the evaluation that first reached `solved_at`."""
+
+
+@dataclass(slots=True)
+class Films:
+    """When the policy is filmed. Written by film."""
+
+    every: int
+    """Steps between two clips."""
+    milestones: tuple[int, ...]
+    """Steps at which there is a clip in any case, the last one at the end: one film of all learning is made of them."""
+    shoot: Callable[[int], Iterator[None]] | None = None
+    """Films a greedy episode of the policy of this step, a picture at a time; None while there is no run."""
+    shot_at: int = -1
+    """Steps at the last clip, -1 before the first."""
+    problem: str = ""
+    """Why no more clips are made; the training goes on without them."""
+
+
+@dataclass(slots=True)
+class MetricsSchedule:
+    """When numbers go into the run's metrics. Written by write."""
+
+    every: int
+    """Steps between two rows; there is one at each evaluation too."""
+    began: float
+    """Clock reading at the first tick."""
+    written_at: int = 0
+    evaluated_at: int = 0
+    """Steps at the last evaluation that has its row."""
+
+
+@dataclass(slots=True)
+class ActionLog:
+    """All actions since the last snapshot. Written by decide, and by snapshot, which begins anew."""
+
+    actions: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
+    """One entry per tick: the actions of every policy."""
+    kept: bool = False
+    """False while nothing is to be saved: then nothing is logged."""
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """The last two snapshots of the world. Written by snapshot.
+
+    The physics remembers more than its columns show (impulses in joints and contacts), so it cannot be saved as it is.
+    At a snapshot it is made anew from the columns, in the running world too; from there the same actions lead to the
+    same place, to the last bit.
+    """
+
+    columns: Columns = field(default_factory=dict)
+    """Every lasting column at the last snapshot."""
+    earlier: Columns = field(default_factory=dict)
+    """The same at the one before, from which a resume can see whether the same actions lead to the same place."""
+    earlier_actions: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
+    """The actions between the two."""
+
+
+# --- a person ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class UserInput:
+    """What a person does to the bodies of one arena. Set by the window between two ticks, carried out by interact."""
+
+    arena: int = 0
+    role: int | None = None
+    """The number of the role that is held; None holds nothing."""
+    at: tuple[float, float] = (0.0, 0.0)
+    """Where it is held, in the body's own axes, metres."""
+    to: tuple[float, float] = (0.0, 0.0)
+    """Where the hand is, in the arena's axes, metres."""
+    kicked: int | None = None
+    """The number of the role that gets a kick in the coming tick; interact clears it."""
+    kick: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """What the kick adds to the body's velocity and spin: metres per second twice, radians per second."""
