@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ecs_rl.session import EpisodeRecord, TrainingSession
@@ -64,3 +64,5 @@ class MetricsSchedule:
     written_at: int = 0
     evaluated_at: int = 0
     """Steps at the last evaluation that has its row."""
+    listeners: list[Callable[[Mapping[str, Any]], None]] = field(default_factory=list)
+    """Are handed each new row of metrics.jsonl and of eval_episodes.jsonl in memory, such as the window's curves."""

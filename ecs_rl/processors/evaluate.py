@@ -56,6 +56,8 @@ class Evaluate(Stage):
         evaluation.taken_at = steps
         for seed, record in zip(evaluation.seeds, records, strict=True):
             training.on_eval_episode(record.total_reward, record.length, record.status, record.extras, seed)
+            for told in self.metrics_schedule.listeners:
+                told({"total_steps_at_eval": steps, "total_reward": record.total_reward})
         report = training.eval_report()
         assert report is not None
         evaluation.last = report.mean_return

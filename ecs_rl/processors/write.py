@@ -46,8 +46,10 @@ class Write(Stage):
         if training.run is None:
             return
         metrics_schedule.written_at, metrics_schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
-        now = perf_counter()
-        training.run.log_metrics(training.total_steps, now - metrics_schedule.began, self.metrics(evaluated))
+        now, row = perf_counter(), self.metrics(evaluated)
+        training.run.log_metrics(training.total_steps, now - metrics_schedule.began, row)
+        for told in metrics_schedule.listeners:
+            told({"total_steps": training.total_steps, **row})
         if now - self.flushed > FLUSH_EVERY:
             self.flushed = now
             training.run.flush()

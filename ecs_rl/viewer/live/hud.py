@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 READABLE = 0.2
 """Seconds for which the status line stays as it is."""
 LEARNING_EVERY = 1.0
-"""Seconds between two looks at the run's files."""
+"""Seconds for which the curves stay as they are: painting them takes a while."""
 FADES = 0.6
 """Seconds that a message takes to fade."""
 
@@ -43,8 +43,6 @@ class Rates:
             self.learning = window.history.refresh()
             if window.background is not None:
                 self._measure(window.background.training.session.total_steps, now)
-        elif window.history is not None and window.history.behind:
-            window.history.read()
 
     def _measure(self, steps: int, now: float) -> None:
         passed = now - self._since

@@ -65,6 +65,8 @@ class Loop:
     def _look(self) -> None:
         window = self.window
         window.answer()
+        if window.history is not None:
+            window.history.read()  # also while nothing is drawn: what is new does not pile up
         self._mark("events")
         due = window.stale or not window.turbo or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
         if due and not window.display.is_minimised:

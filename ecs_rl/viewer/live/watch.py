@@ -68,6 +68,8 @@ class WatchWindow:
 
     def window(self, training: Training, run: Path, after_tick: Callable[[], None]) -> Window:
         """Return the window in which the training runs."""
+        history = History(run, solved_at=training.evaluation.solved_at, steps_total=training.steps_total)
+        training.metrics_schedule.listeners.append(history.new.append)
         return Window(
             self.display,
             [self.show],
@@ -75,7 +77,7 @@ class WatchWindow:
             run="/".join(run.parts[-2:]),
             background=BackgroundTraining(training, after_tick),
             checkpoints=CheckpointList(run, training.agents),
-            history=History(run, solved_at=training.evaluation.solved_at, steps_total=training.steps_total),
+            history=history,
         )
 
     def close(self) -> None:
@@ -111,6 +113,7 @@ def watch_training(
         tell(f"train.py: the window is gone ({lost}){told}", sys.stderr)
     finally:
         window.recorder.end(window)
+        training.metrics_schedule.listeners.clear()
         opened.close()
     work.finish_tick()
 
