@@ -19,7 +19,7 @@ from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.status import draw_status
 from ecs_rl.viewer.panes import corner_of, draw_panes, pane_camera, pane_places, stage_of
 from ecs_rl.viewer.stage import draw_stage, fitting, scale_bar_end
-from ecs_rl.viewer.view import View, shape_of
+from ecs_rl.viewer.view import View
 from ecs_rl.viewer.window_layout import Layout, arrange
 
 
@@ -48,9 +48,8 @@ class Painter:
         """Return which arena of the grid, or which pane, is under a pixel of the window."""
         area = self._arena_area(view, layout)
         if view.grid is not None:
-            arenas, shape = len(view.grid.returns), view.grid.shape or shape_of(view.grid.bounds)
-            at = (pixel[0] - area.x, pixel[1] - area.y)
-            return cells(area.size, arenas, shape, self.kit).arena_at(at, arenas)
+            arenas, at = len(view.grid.bars), (pixel[0] - area.x, pixel[1] - area.y)
+            return cells(area.size, arenas, view.grid.shape, self.kit).arena_at(at, arenas)
         places = pane_places(area, view.panes, self.kit) if view.panes else []
         return next((i for i, place in enumerate(places) if place.collidepoint(pixel)), None)
 

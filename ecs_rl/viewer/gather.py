@@ -23,8 +23,6 @@ from ecs_rl.viewer.view import (
     NO_POINTS,
     ContactView,
     ForceView,
-    GridRole,
-    GridView,
     GroundView,
     Point,
     RayView,
@@ -62,9 +60,8 @@ class Reader:
         weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
         self.weight = weight or 1.0
         self.framing = framing_of(world, limits_of(self.arena), _rails(self.arena))
-        self._outline = Outline(self.looks)
-        self._ended = -1
-        """Episodes that had ended in all arenas together when the grid's picture was last reconsidered."""
+        self.rails = _rails(self.arena)
+        self.outline = Outline(self.looks)
         self._trails: tuple[deque[Point], ...] = tuple(deque(maxlen=TRAIL) for _ in self.arena.roles)
         self._trailing = [self._point_that_trails(look) for look in self.looks]
         self._followed = (-1, -1)
@@ -94,7 +91,7 @@ class Reader:
             self.framing.hold()
         else:
             here = np.array(self._now)[:, None]
-            self.framing.see(self._outline.reach(here[..., :2], here[..., 2]), self.world.scene.dt)
+            self.framing.see(self.outline.reach(here[..., :2], here[..., 2]), self.world.scene.dt)
         strength = zip(self._eased, self._amounts(arena), strict=True)
         self._eased = [e + EASE * (a - e) if math.isfinite(a) else a for e, a in strength]
         for at, trail, (x, y, angle) in zip(self._trailing, self._trails, self._now, strict=True):
@@ -124,32 +121,6 @@ class Reader:
             tick=int(self.clock.tick[arena]),
             caption=caption,
         )
-
-    def grid(self, *, selected: int | None = None, ended: F64 | None = None, seconds: float | None = None) -> GridView:
-        """Return all arenas as they are, so many seconds after the last look; None if there was none."""
-        self._frame_all(seconds)
-        roles = tuple(
-            GridRole(role.position.copy(), role.angle.copy(), look.outlines, look.discs, look.colour)
-            for role, look in zip(self.arena.roles, self.looks, strict=True)
-        )
-        returns = self.terms.total.sum(axis=0)
-        fading = np.zeros(self.world.arenas) if ended is None else ended
-        rails = _rails(self.arena)
-        bounds, shape = self.framing.bounds(), self.framing.shape
-        return GridView(roles, self.ground.segments.copy(), returns, fading, bounds, rails, selected, shape=shape)
-
-    def _frame_all(self, seconds: float | None) -> None:
-        """Make room for all arenas; what was visited counts until each of them has ended so many episodes."""
-        position = np.stack([role.position for role in self.arena.roles])
-        reach = self._outline.reach(position, np.stack([role.angle for role in self.arena.roles]))
-        if seconds is None:
-            self.framing.jump(reach)
-            return
-        ended = int(self.clock.episode.sum())
-        if ended - self._ended >= self.world.arenas:
-            self._ended = ended
-            self.framing.begin()
-        self.framing.see(reach, seconds)
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 

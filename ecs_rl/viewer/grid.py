@@ -31,7 +31,7 @@ from ecs_rl.viewer.palette import (
     role_colour,
 )
 from ecs_rl.viewer.text import SMALL
-from ecs_rl.viewer.view import GridRole, GridView, Point, in_drawing_order, shape_of
+from ecs_rl.viewer.view import GridRole, GridView, Point
 
 GAP = 4
 STRIP = 4
@@ -97,16 +97,16 @@ class Grid:
 
     def draw(self, surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
         """Draw all arenas into an area."""
-        arenas = len(view.returns)
+        arenas = len(view.bars)
         target = part_of(surface, area)
         if target is None or min(area.size) < 8 or not arenas:
             return
-        places = cells(area.size, arenas, view.shape or shape_of(view.bounds), kit)
+        places = cells(area.size, arenas, view.shape, kit)
         camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - kit.px(STRIP))), margin=1)
         self._keep(area.size, view, places, camera)
         surface.blit(self._still, area)
         grown = _grown([_placed(role) for role in view.roles], view, camera.zoom, places.height)
-        for number, role in in_drawing_order(view.roles):
+        for number, role in enumerate(view.roles):
             _draw_role(target, grown[number], role.colour or role_colour(number), places, camera)
         _tell(target, view, places, kit)
 
@@ -116,7 +116,7 @@ class Grid:
         if not same:
             self._size, self._bounds, self._still = size, key, pygame.Surface(size)
             self._still.fill(NIGHT)
-            changed = np.arange(len(view.returns))
+            changed = np.arange(len(view.bars))
         else:
             changed = np.flatnonzero((self._ground != view.ground).any(axis=(1, 2, 3)))
         for arena in changed.tolist():
@@ -220,15 +220,6 @@ def _draw_role(surface: pygame.Surface, role: _Placed, colour: Colour, places: C
 # --- returns ----------------------------------------------------------------------------------------------------------
 
 
-def scale_of(view: GridView) -> Point:
-    """Return the returns at both ends of the lines under the arenas."""
-    if view.scale is not None:
-        return view.scale
-    shown = view.returns[np.isfinite(view.returns)]
-    low, high = min(0.0, float(shown.min(initial=0.0))), max(0.0, float(shown.max(initial=0.0)))
-    return low, max(high, low + 1e-9)
-
-
 def _bar(surface: pygame.Surface, track: pygame.Rect, value: float, scale: Point) -> None:
     """Draw a return as a line from nothing: to the right what is good, to the left what is bad."""
     low, high = scale
@@ -241,11 +232,10 @@ def _bar(surface: pygame.Surface, track: pygame.Rect, value: float, scale: Point
 
 def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: DrawContext) -> None:
     """Draw each arena's return as a line under it, brighten those that have just ended, frame the selected one."""
-    bars = view.returns if view.bars is None else view.bars
-    scale, tall = scale_of(view), kit.px(STRIP)
+    bars, tall = view.bars, kit.px(STRIP)
     for arena, (value, ended) in enumerate(zip(bars.tolist(), view.ended.tolist(), strict=True)):
         rect = places.rect(arena)
-        _bar(surface, pygame.Rect(rect.x, rect.bottom - tall, rect.w, tall), value, scale)
+        _bar(surface, pygame.Rect(rect.x, rect.bottom - tall, rect.w, tall), value, view.scale)
         if ended > 0.02:
             pygame.draw.rect(surface, mix(PANEL, TEXT, ended), rect, kit.px(1))
     if view.selected is not None and 0 <= view.selected < len(bars):
@@ -259,7 +249,7 @@ def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: DrawConte
 
 def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
     """Say what line and frame of an arena mean, as far as there is room."""
-    low, high = scale_of(view)
+    low, high = view.scale
     reach = f"return so far, {short(low)} to {short(high)}" if low < 0 else f"return so far, full at {short(high)}"
     x, y = area.x, area.centery
     for kind, text in (("line", reach), ("frame", "episode has just ended")):
@@ -268,7 +258,7 @@ def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit:
         if mark.right + kit.px(6) + kit.text.width(text, SMALL) > area.right:
             return
         if kind == "line":
-            _bar(surface, mark, low + (high - low) * 0.8, (low, high))
+            _bar(surface, mark, low + (high - low) * 0.8, view.scale)
         else:
             pygame.draw.rect(surface, DIM, mark, kit.px(1))
         at = (mark.right + kit.px(6), y)

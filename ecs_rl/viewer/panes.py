@@ -11,7 +11,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, RULE
 from ecs_rl.viewer.stage import TONES, draw_stage
-from ecs_rl.viewer.view import PaneView, Point, shape_of
+from ecs_rl.viewer.view import PaneView, Point
 
 GAP, HEAD = 6, 28
 """Pixels between panes, and the height of a pane's head."""
@@ -20,7 +20,7 @@ GAP, HEAD = 6, 28
 def pane_places(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) -> list[pygame.Rect]:
     """Return where each pane is, its head included: equal rectangles in rows, as large as can be, the last centred."""
     count, gap, head = len(panes), kit.px(GAP), kit.px(HEAD)
-    shape = panes[0].stage.shape or shape_of(_bounds(panes))
+    shape = panes[0].stage.shape
 
     def size(columns: int) -> tuple[int, int]:
         rows = math.ceil(count / columns)

@@ -8,6 +8,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
+from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.annotations import (
     draw_contact,
     draw_force,
@@ -23,7 +24,7 @@ from ecs_rl.viewer.draw import Tile, rounded
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, TEXT, WARN, YELLOW, Colour, mix, role_colour
 from ecs_rl.viewer.sprites import draw_sprite
 from ecs_rl.viewer.text import LARGE, SMALL
-from ecs_rl.viewer.view import DiscView, Point, RoleView, StageView, Tone, in_drawing_order
+from ecs_rl.viewer.view import Point, RoleView, StageView, Tone
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
 WHITE: Colour = (255, 255, 255)
@@ -60,16 +61,14 @@ def draw_stage(
         name, area.size, (ground, camera), lambda layer: paint_backdrop(layer, ground, camera, kit, scale_bar=True)
     )
     surface.blit(back, area)
-    if stage.overlays:
-        _under(target, stage, camera, kit)
+    _under(target, stage, camera, kit)
     for start, end in stage.springs:
         draw_spring(target, camera.pixel(start), camera.pixel(end), kit)
-    for number, role in in_drawing_order(stage.roles):
+    for number, role in enumerate(stage.roles):
         draw_role(target, role, role.colour or role_colour(number), camera, kit, chosen=role.name == stage.selected)
     for hinge in stage.hinges:
         draw_hinge(target, camera.pixel(hinge), camera, kit)
-    if stage.overlays:
-        _over(target, stage, camera, kit)
+    _over(target, stage, camera, kit)
     _captions(target, stage, camera, kit, taken)
 
 
@@ -132,7 +131,7 @@ def draw_role(
 
 
 def _draw_disc(
-    surface: pygame.Surface, role: RoleView, disc: DiscView, look: tuple[Colour | None, Colour, float], camera: Camera
+    surface: pygame.Surface, role: RoleView, disc: Disc, look: tuple[Colour | None, Colour, float], camera: Camera
 ) -> None:
     fill, edge, width = look
     middle, rim = turned(np.array((disc.at, (disc.at[0] + disc.radius, disc.at[1]))), role.position, role.angle)

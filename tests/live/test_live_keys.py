@@ -207,7 +207,7 @@ def grid(live: Live, hit: Hit) -> None:
     seen = live.window.seen
     assert seen.stage is None
     assert seen.grid is not None
-    assert len(seen.grid.returns) == 8
+    assert len(seen.grid.bars) == 8
     hit()
     live.draw()
     assert live.window.seen.grid is None

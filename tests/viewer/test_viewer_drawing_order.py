@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pygame
 import pytest
-from viewer_views import BOUNDS
+from viewer_views import BOUNDS, SHAPE
 
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import DrawContext
@@ -32,7 +32,7 @@ def on_the_stage(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
 def in_the_grid(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
     surface = pygame.Surface(SIZE)
     roles = tuple(GridRole(np.array([[0.0, 3.0]]), np.zeros(1), (SQUARE,), colour=colour) for colour in colours)
-    view = GridView(roles, np.zeros((1, 0, 2, 2)), np.zeros(1), np.zeros(1), BOUNDS)
+    view = GridView(roles, np.zeros((1, 0, 2, 2)), np.zeros(1), (0.0, 1.0), np.zeros(1), BOUNDS, SHAPE)
     Grid().draw(surface, surface.get_rect(), view, DrawContext())
     return tuple(surface.get_at((150, 100)))[:3]
 

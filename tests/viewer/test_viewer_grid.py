@@ -13,7 +13,7 @@ from viewer_views import a_grid
 from ecs_rl.components import Clock
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.viewer.context import DrawContext
-from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend, scale_of
+from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend
 from ecs_rl.viewer.live.gridwatch import BRIGHTEST, GridWatch
 from ecs_rl.world import World
 
@@ -53,12 +53,6 @@ def test_the_line_is_full_where_the_scene_is_solved(world: World) -> None:
     assert watch.view(FRAME).scale == (0.0, 200.0)
     watch._reader.terms.total[0, 3] = -90.0
     assert watch.view(FRAME).scale == (-200.0, 200.0)
-
-
-def test_lines_without_a_scale_show_from_nothing_to_the_most() -> None:
-    view = replace(a_grid(4), returns=np.array([3.0, np.nan, 8.0, 1.0]))
-    assert scale_of(view) == (0.0, 8.0)
-    assert scale_of(replace(view, returns=np.full(4, np.nan)))[1] > 0
 
 
 def test_small_bodies_are_drawn_larger_on_the_same_spot() -> None:

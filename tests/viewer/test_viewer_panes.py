@@ -31,10 +31,14 @@ def test_panes_stay_apart_inside_and_of_one_size(count: int, size: tuple[int, in
 
 
 def test_a_wide_window_puts_a_tall_arena_s_panes_in_one_row() -> None:
-    tall = tuple(replace(pane, stage=replace(pane.stage, bounds=((-2, 0), (2, 9)))) for pane in some_panes(4))
+    tall = tuple(
+        replace(pane, stage=replace(pane.stage, bounds=((-2, 0), (2, 9)), shape=4 / 9)) for pane in some_panes(4)
+    )
     places = pane_places(pygame.Rect(0, 0, 1280, 600), tall, DrawContext())
     assert len({place.y for place in places}) == 1
-    wide = tuple(replace(pane, stage=replace(pane.stage, bounds=((-20, 0), (20, 2)))) for pane in some_panes(4))
+    wide = tuple(
+        replace(pane, stage=replace(pane.stage, bounds=((-20, 0), (20, 2)), shape=20.0)) for pane in some_panes(4)
+    )
     assert len({place.x for place in pane_places(pygame.Rect(0, 0, 1280, 600), wide, DrawContext())}) == 1
 
 

@@ -10,9 +10,9 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 import numpy as np
 import pygame
 
+from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.view import (
     ContactView,
-    DiscView,
     ForceView,
     GridRole,
     GridView,
@@ -49,6 +49,7 @@ GROUND = GroundView(
     limits=(9.0,),
 )
 BOUNDS = ((-9.6, -1.5), (9.6, 7.5))
+SHAPE = 19.2 / 9.0
 
 
 def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
@@ -58,7 +59,7 @@ def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
             RoleView("hull", (x, 3.1), 0.2, (HULL,), velocity=(1.5, -2.0), trail=trail),
             RoleView("left leg", (x - 0.6, 2.75), -0.2, (LEG,), leads=False, colour=(236, 166, 42)),
             RoleView("right leg", (x + 0.55, 2.95), 0.6, (LEG,), leads=False, colour=(236, 166, 42)),
-            RoleView("ball", (4.0, 0.5), 0.7, discs=(DiscView((0.0, 0.0), 0.5),), leads=False),
+            RoleView("ball", (4.0, 0.5), 0.7, discs=(Disc(0.5),), leads=False),
         ),
         ground=GROUND,
         springs=(((2.0, 4.0), (4.0, 0.5)),),
@@ -71,6 +72,7 @@ def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
         contacts=(ContactView((4.0, 0.0), 1.2), ContactView((-3.0, 3.2))),
         rays=(RayView((x, 3.1), (-2.0, 0.1), 0.6), RayView((x, 3.1), (6.0, 6.0), 0.0)),
         bounds=BOUNDS,
+        shape=SHAPE,
         tick=tick,
         caption="arena 3 · episode 12 · 0.84 s",
         ending="landed  +205.2",
@@ -92,7 +94,9 @@ def a_grid(arenas: int = 128) -> GridView:
     ground = np.stack((lines[:, :-1], lines[:, 1:]), axis=2)
     ended = np.zeros(arenas)
     ended[1] = 0.8
-    return GridView(roles, ground, random.normal(50, 90, arenas), ended, BOUNDS, selected=2)
+    bars = random.normal(50, 90, arenas)
+    scale = (min(0.0, float(bars.min())), max(0.0, float(bars.max())))
+    return GridView(roles, ground, bars, scale, ended, BOUNDS, SHAPE, selected=2)
 
 
 def a_mind(tick: int = 0) -> MindView:

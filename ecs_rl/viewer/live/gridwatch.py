@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.view import GridView
+from ecs_rl.viewer.view import GridRole, GridView
 from ecs_rl.world import World
 
 FADE = 0.5
@@ -35,13 +34,44 @@ class GridWatch:
         """Endings per second and arena; None before the second look."""
         self._bars: F64 | None = None
         self._seen = False
+        self._framed_at = -1
+        """Episodes that had ended in all arenas together when the picture was last reconsidered."""
         self._low = self._high = 0.0
 
     def view(self, seconds: float) -> GridView:
         """Return all arenas now, so many seconds after the last look."""
-        since, self._seen = (seconds if self._seen else None), True
-        view = self._reader.grid(selected=self.selected, ended=self._flashes(seconds), seconds=since)
-        return replace(view, bars=self._followed(view.returns, seconds), scale=self._scale(view.returns))
+        reader, roles = self._reader, self.world.arena.roles
+        self._frame(seconds)
+        looks = zip(roles, reader.looks, strict=True)
+        returns, flashes = reader.terms.total.sum(axis=0), self._flashes(seconds)
+        return GridView(
+            tuple(
+                GridRole(r.position.copy(), r.angle.copy(), look.outlines, look.discs, look.colour) for r, look in looks
+            ),
+            reader.ground.segments.copy(),
+            self._followed(returns, seconds),
+            self._scale(returns),
+            flashes,
+            reader.framing.bounds(),
+            reader.framing.shape,
+            reader.rails,
+            self.selected,
+        )
+
+    def _frame(self, seconds: float) -> None:
+        """Make room for all arenas; what was visited counts until each of them has ended so many episodes."""
+        roles, framing = self.world.arena.roles, self._reader.framing
+        position, angle = (np.stack([getattr(role, name) for role in roles]) for name in ("position", "angle"))
+        reach = self._reader.outline.reach(position, angle)
+        if not self._seen:
+            self._seen = True
+            framing.jump(reach)
+            return
+        ended = int(self._reader.clock.episode.sum())
+        if ended - self._framed_at >= self.arenas:
+            self._framed_at = ended
+            framing.begin()
+        framing.see(reach, seconds)
 
     def _flashes(self, seconds: float) -> F64:
         """Return how brightly each arena shows that its episode has just ended, calmer the more of them end."""
