@@ -22,10 +22,9 @@ SHADES = 10
 """Steps in which the earth gets darker with depth."""
 
 
-def paint_backdrop(
-    surface: pygame.Surface, ground: GroundView, camera: Camera, kit: DrawContext, scale_bar: bool
-) -> None:
+def paint_backdrop(surface: pygame.Surface, shows: tuple[GroundView, Camera], kit: DrawContext) -> None:
     """Paint the whole background of a stage."""
+    ground, camera = shows
     _paint_sky(surface, stars=bool(ground.lines))
     _paint_grid(surface, camera)
     for x in ground.limits:
@@ -36,8 +35,7 @@ def paint_backdrop(
         _earth(surface, camera.pixels(points), kit)
     for start, end in ground.walls:
         line(surface, camera.pixel(start), camera.pixel(end), EARTH_EDGE, max(2.0 * kit.scale, 0.04 * camera.zoom))
-    if scale_bar:
-        _scale_bar(surface, camera, kit)
+    _scale_bar(surface, camera, kit)
 
 
 def _paint_sky(surface: pygame.Surface, *, stars: bool) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import pygame
 
 from ecs_rl.viewer.text import Text
 
-Paint = Callable[[pygame.Surface], object]
+T = TypeVar("T")
+Paint = Callable[[pygame.Surface, T, "DrawContext"], object]
 
 
 def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None:
@@ -17,18 +19,24 @@ def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None
     return surface.subsurface(seen) if seen.w > 0 and seen.h > 0 else None
 
 
-class Layers:
-    """Pictures by name; each is painted anew only when what it shows has changed."""
+class DrawContext:
+    """The tools of one window: its scale, text and kept pictures; a new scale takes new ones."""
 
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[object, pygame.Surface]] = {}
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+        self.text = Text(scale)
         self.painted = 0
         """How many pictures had to be painted so far."""
+        self._kept: dict[str, tuple[object, pygame.Surface]] = {}
 
-    def get(
-        self, name: str, size: tuple[int, int], shows: object, paint: Paint, *, clear: bool = False
+    def px(self, size: float) -> int:
+        """Return a size in pixels on this screen, at least one."""
+        return max(1, round(size * self.scale))
+
+    def kept(
+        self, name: str, size: tuple[int, int], shows: object, paint: Callable[[pygame.Surface], object], clear: bool
     ) -> pygame.Surface:
-        """Return the picture; `shows` is all that it depends on besides its size. A clear one begins transparent."""
+        """Return a picture, painted anew only where `shows` or its size has changed. A clear one begins transparent."""
         before, picture = self._kept.get(name, (None, None))
         if picture is None or picture.get_size() != size:
             picture = pygame.Surface(size, pygame.SRCALPHA if clear else 0)
@@ -41,21 +49,9 @@ class Layers:
         self._kept[name] = (shows, picture)
         return picture
 
-    def draw(
-        self, surface: pygame.Surface, area: pygame.Rect, name: str, shows: object, paint: Paint, *, clear: bool = False
+    def lay(
+        self, surface: pygame.Surface, area: pygame.Rect, name: str, shows: T, paint: Paint[T], *, clear: bool = False
     ) -> None:
-        """Lay the picture over an area, which it is as large as."""
-        surface.blit(self.get(name, area.size, shows, paint, clear=clear), area)
-
-
-class DrawContext:
-    """The tools of one window; make a new one when the scale of the screen changes."""
-
-    def __init__(self, scale: float = 1.0) -> None:
-        self.scale = scale
-        self.text = Text(scale)
-        self.layers = Layers()
-
-    def px(self, size: float) -> int:
-        """Return a size in pixels on this screen, at least one."""
-        return max(1, round(size * self.scale))
+        """Lay a kept picture over an area, if it has one; `shows` is all that the picture depends on."""
+        if area.w > 0 and area.h > 0:
+            surface.blit(self.kept(name, area.size, shows, lambda it: paint(it, shows, self), clear), area)

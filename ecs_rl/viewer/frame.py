@@ -13,10 +13,10 @@ from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, draw_profile, draw_toasts, modes_width
 from ecs_rl.viewer.panels.help import draw_help
-from ecs_rl.viewer.panels.hints import STRIP, draw_hints, hints_width
+from ecs_rl.viewer.panels.hints import STRIP, hints_width, paint_hints
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
-from ecs_rl.viewer.panels.status import draw_status
+from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panes import corner_of, draw_panes, pane_camera, pane_places, stage_of
 from ecs_rl.viewer.stage import draw_stage, fitting, scale_bar_end
 from ecs_rl.viewer.view import View
@@ -108,7 +108,7 @@ class Painter:
         if view.grid is None and not view.panes and view.stage is not None:
             left = scale_bar_end(camera or fitting(view.stage, stage, kit), kit)
             strip.w, strip.x = strip.w - left, strip.x + left
-        draw_hints(surface, strip.clip(surface.get_rect()), view.hints, kit)
+        kit.lay(surface, strip.clip(surface.get_rect()), "hints", view.hints, paint_hints, clear=True)
 
     def _floating(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
         kit, area = self.kit, layout.stage
@@ -122,7 +122,7 @@ class Painter:
             draw_help(surface, view.help, kit)
 
     def _panels(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
-        draw_status(surface, layout.status, view.status, self.kit)
+        self.kit.lay(surface, layout.status, "status", view.status, paint_status)
         for area, panel in ((layout.mind, view.mind), (layout.learning, view.learning)):
             if area is not None and panel is None:
                 surface.fill(PANEL, area)

@@ -11,7 +11,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, RULE
 from ecs_rl.viewer.stage import TONES, draw_stage
-from ecs_rl.viewer.view import PaneView, Point
+from ecs_rl.viewer.view import PaneView, Point, Tone
 
 GAP, HEAD = 6, 28
 """Pixels between panes, and the height of a pane's head."""
@@ -78,7 +78,8 @@ def draw_panes(
     places = pane_places(area, panes, kit)
     corner = corner_of(places)
     for number, (pane, place) in enumerate(zip(panes, places, strict=True)):
-        _draw_head(surface, place, pane, number, kit)
+        head = pygame.Rect(place.topleft, (place.w, min(kit.px(HEAD), place.h)))
+        kit.lay(surface, head, f"pane {number} head", (pane.title, pane.note, pane.tone), _paint_head)
         stage = _below_head(place, kit)
         used = taken if number == corner else 0
         draw_stage(surface, stage, pane.stage, shown, kit, name=f"pane {number}", taken=used)
@@ -89,18 +90,13 @@ def corner_of(places: Sequence[pygame.Rect]) -> int:
     return max(range(len(places)), key=lambda i: (places[i].x - places[i].y * 10_000, i))
 
 
-def _draw_head(surface: pygame.Surface, place: pygame.Rect, pane: PaneView, number: int, kit: DrawContext) -> None:
-    head = pygame.Rect(place.topleft, (place.w, min(kit.px(HEAD), place.h)))
-    told = (pane.title, pane.note, pane.tone)
-    kit.layers.draw(surface, head, f"pane {number} head", told, lambda picture: _paint_head(picture, pane, kit))
-
-
-def _paint_head(surface: pygame.Surface, pane: PaneView, kit: DrawContext) -> None:
+def _paint_head(surface: pygame.Surface, shows: tuple[str, str, Tone], kit: DrawContext) -> None:
+    title, note, tone = shows
     w, h = surface.get_size()
     surface.fill(PANEL)
     surface.fill(RULE, (0, h - kit.px(1), w, kit.px(1)))
     edge, y = kit.px(12), h / 2
-    title = kit.text.draw(surface, pane.title, (edge, y), width=w - 2 * edge)
-    colour = DIM if pane.tone == "plain" else TONES[pane.tone]
-    room = w - edge - title.right - kit.px(14)
-    kit.text.draw(surface, pane.note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)
+    told = kit.text.draw(surface, title, (edge, y), width=w - 2 * edge)
+    colour = DIM if tone == "plain" else TONES[tone]
+    room = w - edge - told.right - kit.px(14)
+    kit.text.draw(surface, note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)

@@ -56,11 +56,7 @@ def draw_stage(
     target = part_of(surface, area)
     if target is None:
         return
-    ground = stage.ground
-    back = kit.layers.get(
-        name, area.size, (ground, camera), lambda layer: paint_backdrop(layer, ground, camera, kit, scale_bar=True)
-    )
-    surface.blit(back, area)
+    kit.lay(surface, area, name, (stage.ground, camera), paint_backdrop)
     _under(target, stage, camera, kit)
     for start, end in stage.springs:
         draw_spring(target, camera.pixel(start), camera.pixel(end), kit)

@@ -14,7 +14,7 @@ from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import modes_width
 from ecs_rl.viewer.panels.hints import fitting_hints, hints_width
-from ecs_rl.viewer.panels.status import _words, draw_status
+from ecs_rl.viewer.panels.status import _words, paint_status
 from ecs_rl.viewer.text import Text
 from ecs_rl.viewer.view import Modes, View
 
@@ -84,15 +84,15 @@ def test_play_mode_has_no_numbers_of_training() -> None:
     assert "steps" not in words
     for width in (320, 640, 1280):
         surface = pygame.Surface((width, 34))
-        draw_status(surface, surface.get_rect(), playing, DrawContext())
+        paint_status(surface, playing, DrawContext())
 
 
 def test_the_first_hint_of_the_status_line_stays_longest() -> None:
     surface, kit = pygame.Surface((330, 34)), DrawContext()
     crowded = replace(STATUS, hint="F1 help · F3 profiler · Tab mind", run="")
-    draw_status(surface, surface.get_rect(), crowded, kit)
+    paint_status(surface, crowded, kit)
     alone = pygame.Surface((330, 34))
-    draw_status(alone, alone.get_rect(), replace(crowded, hint="F1 help"), DrawContext())
+    paint_status(alone, replace(crowded, hint="F1 help"), DrawContext())
     assert (pygame.surfarray.array3d(surface) == pygame.surfarray.array3d(alone)).all()
 
 

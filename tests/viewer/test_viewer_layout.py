@@ -103,6 +103,6 @@ def test_only_new_numbers_are_painted() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
     layout, view = painter.layout((900, 600)), a_view()
     painter.draw(surface, view, layout)
-    painted = painter.kit.layers.painted
+    painted = painter.kit.painted
     painter.draw(surface, view, layout)
-    assert painter.kit.layers.painted == painted
+    assert painter.kit.painted == painted

@@ -83,10 +83,10 @@ def test_only_what_moves_is_painted_again(count: int) -> None:
     camera = painter.home(view, layout)
     assert camera is not None
     painter.draw(surface, view, layout, camera)
-    painted = painter.kit.layers.painted
+    painted = painter.kit.painted
     moved = tuple(replace(pane, stage=replace(a_stage(0.1), caption="")) for pane in view.panes)
     painter.draw(surface, replace(view, panes=moved), layout, camera)
-    assert painter.kit.layers.painted == painted
+    assert painter.kit.painted == painted
 
 
 @pytest.mark.parametrize("size", [(1, 1), (120, 90), (320, 200), (640, 400)])

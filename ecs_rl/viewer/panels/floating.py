@@ -75,8 +75,7 @@ def draw_modes(
     """Draw a chip for everything that is not as usual, to the right, at the top unless told at which height."""
     row = pygame.Rect(area.x, 0, area.w, kit.px(22))
     row.centery = area.y + kit.px(19) if middle is None else middle
-    if row.w > 0:
-        kit.layers.draw(surface, row, "modes", modes, lambda strip: _paint_modes(strip, modes, kit), clear=True)
+    kit.lay(surface, row, "modes", modes, _paint_modes, clear=True)
 
 
 def _paint_modes(surface: pygame.Surface, modes: Modes, kit: DrawContext) -> None:
@@ -133,10 +132,11 @@ def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileVie
     size = min(kit.px(PROFILE), area.w - kit.px(24)), min(tall, area.h - kit.px(50))
     rect = pygame.Rect((area.x + kit.px(12), area.y + kit.px(38)), size)
     if rect.w > kit.px(120) and rect.h > kit.px(60):
-        kit.layers.draw(surface, rect, "profile", profile, lambda picture: _paint_profile(picture, profile, rows, kit))
+        kit.lay(surface, rect, "profile", (profile, rows), _paint_profile)
 
 
-def _paint_profile(surface: pygame.Surface, profile: ProfileView, rows: int, kit: DrawContext) -> None:
+def _paint_profile(surface: pygame.Surface, shows: tuple[ProfileView, int], kit: DrawContext) -> None:
+    profile, rows = shows
     y = _head(surface, "F3", "Milliseconds per frame, by stage", kit)
     right, digits = surface.get_width() - kit.px(PAD), kit.px(58)
     columns = (right - digits - kit.px(70), right - kit.px(70))
@@ -205,9 +205,7 @@ def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: Inspec
     size = min(kit.px(INSPECTOR), area.w - kit.px(24)), kit.px(HEAD + 8) + rows * kit.px(ROW)
     rect = pygame.Rect((area.right - size[0] - kit.px(12), area.y + kit.px(38)), size)
     if rect.w > kit.px(120) and rect.h > kit.px(30):
-        kit.layers.draw(
-            surface, rect, "inspector", inspector, lambda picture: _paint_inspector(picture, inspector, kit)
-        )
+        kit.lay(surface, rect, "inspector", inspector, _paint_inspector)
 
 
 def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: DrawContext) -> None:

@@ -42,10 +42,10 @@ def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], kit: DrawC
     sheet = sheet_for(groups, size, kit.scale)
     card = pygame.Rect((0, 0), sheet.size)
     card.center = (size[0] // 2, size[1] // 2)
-    shade = kit.layers.get("shade", size, "shade", lambda picture: picture.fill(NIGHT))
+    shade = kit.kept("shade", size, "shade", lambda picture: picture.fill(NIGHT), clear=False)
     shade.set_alpha(170)
     surface.blit(shade, (0, 0))
-    kit.layers.draw(surface, card, "help", (groups, size), lambda picture: _paint(picture, sheet))
+    kit.lay(surface, card, "help", sheet, _paint)
 
 
 @lru_cache(maxsize=8)
@@ -87,8 +87,8 @@ def _shared_out(groups: tuple[HelpGroup, ...], count: int) -> Columns:
     return min(ways, key=lambda columns: max(map(_height, columns)))
 
 
-def _paint(surface: pygame.Surface, sheet: Sheet) -> None:
-    kit, (w, _) = sheet.kit, surface.get_size()
+def _paint(surface: pygame.Surface, sheet: Sheet, _: DrawContext) -> None:
+    kit, w = sheet.kit, surface.get_width()
     surface.fill(PANEL)
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
     kit.text.draw(surface, HEADING, (kit.px(EDGE), kit.px(28)), size=LARGE + 1)

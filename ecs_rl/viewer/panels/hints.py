@@ -46,12 +46,6 @@ def hints_width(hints: Hints, kit: DrawContext) -> int:
     return caps + words - (kit.px(14) if hints else 0)
 
 
-def draw_hints(surface: pygame.Surface, area: pygame.Rect, hints: Hints, kit: DrawContext) -> None:
-    """Draw as many hints as fit, ending at the area's right edge."""
-    if hints and area.w > 0 and area.h > 0:
-        kit.layers.draw(surface, area, "hints", hints, lambda strip: _paint(strip, hints, kit), clear=True)
-
-
 def fitting_hints(hints: Hints, room: int, kit: DrawContext) -> Hints:
     """Return as many of the first hints as fit side by side."""
     while hints and hints_width(hints, kit) > room:
@@ -59,7 +53,8 @@ def fitting_hints(hints: Hints, room: int, kit: DrawContext) -> Hints:
     return hints
 
 
-def _paint(surface: pygame.Surface, hints: Hints, kit: DrawContext) -> None:
+def paint_hints(surface: pygame.Surface, hints: Hints, kit: DrawContext) -> None:
+    """Paint as many hints as fit, ending at the right edge."""
     w, h = surface.get_size()
     shown = fitting_hints(hints, w, kit)
     x, y = float(w - hints_width(shown, kit)), h // 2

@@ -25,7 +25,7 @@ KEY, KEY_ROOM, KEYED = "M", 22, 420
 def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: LearningView, kit: DrawContext) -> None:
     """Draw the drawer."""
     if area.w > kit.px(80) and area.h > kit.px(60):
-        kit.layers.draw(surface, area, "learning", learning, lambda picture: _paint(picture, learning, kit))
+        kit.lay(surface, area, "learning", learning, _paint)
 
 
 def places(size: tuple[int, int], others: int, kit: DrawContext) -> tuple[pygame.Rect, list[pygame.Rect]]:

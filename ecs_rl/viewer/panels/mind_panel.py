@@ -65,7 +65,7 @@ def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: D
     sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
     barred = (*(seen.name for seen in mind.sees), *(option.name for option in mind.does))
     names = (barred, len(mind.sees), tuple(term.name for term in mind.earned), mind.kind, sizes)
-    kit.layers.draw(surface, area, "mind", names, lambda layer: _Sheet(layer, sizes, kit, barred).names(mind))
+    kit.lay(surface, area, "mind", names, lambda it, _, kit: _Sheet(it, sizes, kit, barred).names(mind))
     _Sheet(target, sizes, kit, barred).numbers(mind)
 
 

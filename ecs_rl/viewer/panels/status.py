@@ -27,13 +27,8 @@ class Word:
     """Space before it."""
 
 
-def draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: DrawContext) -> None:
-    """Draw the status line."""
-    if area.w > 0 and area.h > 0:
-        kit.layers.draw(surface, area, "status", status, lambda picture: _paint(picture, status, kit))
-
-
-def _paint(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> None:
+def paint_status(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> None:
+    """Paint the status line."""
     w, h = surface.get_size()
     surface.fill(PANEL)
     _progress(surface, status, kit)
