@@ -63,7 +63,7 @@ def slower(live: Live, hit: Hit) -> None:
     seen = []
     for _ in range(len(SPEEDS) + 1):
         hit()
-        seen.append(live.window.speed)
+        seen.append(live.window.show.speed)
     assert seen == [*reversed(SPEEDS[:-1]), SPEEDS[0], SPEEDS[0]]
     assert "speed 1/16x" in live.said()
 
@@ -73,7 +73,7 @@ def faster(live: Live, hit: Hit) -> None:
     seen = []
     for _ in range(len(SPEEDS) + 1):
         hit()
-        seen.append(live.window.speed)
+        seen.append(live.window.show.speed)
     assert seen == [*SPEEDS[1:], math.inf, math.inf]
     assert (seen[0], seen[-4]) == (1 / 8, 64.0)
     assert "speed max" in live.said()
@@ -83,7 +83,7 @@ def real_time(live: Live, hit: Hit) -> None:
     for speed in (math.inf, 1 / 16, 1.0):
         live.window.set_speed(speed)
         hit()
-        assert live.window.speed == 1.0
+        assert live.window.show.speed == 1.0
 
 
 # --- the stage's episode ----------------------------------------------------------------------------------------------

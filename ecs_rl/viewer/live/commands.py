@@ -60,7 +60,7 @@ def _step(window: Window) -> None:
 
 def _change_speed(window: Window, by: int) -> None:
     """Play the stage so many steps of the scale faster or slower."""
-    nearest = min(range(len(SPEEDS)), key=lambda i: abs(math.log2(min(SPEEDS[i], 256) / min(window.speed, 256))))
+    nearest = min(range(len(SPEEDS)), key=lambda i: abs(math.log2(min(SPEEDS[i], 256) / min(window.show.speed, 256))))
     _set_speed(window, SPEEDS[min(max(nearest + by, 0), len(SPEEDS) - 1)])
 
 
@@ -118,23 +118,11 @@ def _when_training(window: Window, run: Callable[[BackgroundTraining], None]) ->
         run(window.background)
 
 
-def _toggle_turbo(window: Window) -> None:
-    window.turbo = not window.turbo
-
-
 def _toggle_panel(window: Window, panel: str) -> None:
     if panel == "learning" and window.history is None:
         window.say("there is no run here whose learning could be shown", "warn")
     else:
         window.panels ^= {panel}
-
-
-def _reset_camera(window: Window) -> None:
-    window.camera = None
-
-
-def _quit(window: Window) -> None:
-    window.closing = True
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -159,7 +147,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_TRAINING, "T", "pause training", "pause training",
             lambda w: _when_training(w, lambda work: work.pause(not work.paused)), (pygame.K_t,), trains=True),
     Command(_TRAINING, "U", "turbo", "turbo: 4 frames a second",
-            lambda w: _when_training(w, lambda _: _toggle_turbo(w)), (pygame.K_u,), trains=True),
+            lambda w: _when_training(w, lambda _: setattr(w, "turbo", not w.turbo)), (pygame.K_u,), trains=True),
     Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
     Command(_TRAINING, "Enter", "show arena", "chosen arena to the stage", lambda w: w.show_chosen_arena(),
             (pygame.K_RETURN, pygame.K_KP_ENTER), trains=True),
@@ -174,7 +162,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
     Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.zoom(factor, at)),
     Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.pan(by)),
-    Command(_HANDS, "Home", "reset camera", "show the whole arena", _reset_camera, (pygame.K_HOME,)),
+    Command(_HANDS, "Home", "reset camera", "show the whole arena", lambda w: setattr(w, "camera", None), (pygame.K_HOME,)),
     Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
     Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
     Command(_WINDOW, "F1", "help", "this help", lambda w: _toggle_panel(w, "help"), (pygame.K_F1,)),
@@ -183,7 +171,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),
     Command(_WINDOW, "Ctrl+P", "picture", "picture of the window", lambda w: w.recorder.take_picture(w), (pygame.K_p,)),
     Command(_WINDOW, "Esc", "leave mode", "leave a mode", lambda w: w.leave_mode(), (pygame.K_ESCAPE,)),
-    Command(_WINDOW, "Ctrl+Q", "quit", "save and quit", _quit, (pygame.K_q,)),
+    Command(_WINDOW, "Ctrl+Q", "quit", "save and quit", lambda w: setattr(w, "closing", True), (pygame.K_q,)),
 )
 # fmt: on
 BY_NAME = {command.name: command for command in COMMANDS}
@@ -219,12 +207,3 @@ def hints(*, trains: bool, grid: bool, paused: bool, choice: bool) -> tuple[tupl
     which = ((", .", "checkpoint"),) if choice else ()
     last = (("G", "all arenas"), ("U", "turbo")) if trains else (("R", "again"), ("Backspace", "next"))
     return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)
-
-
-def keys_table() -> str:
-    """Return the help as the README's table."""
-    rows = ["| | keys |", "|---|---|"]
-    for group in help_groups(trains=True):
-        told = "; ".join(f"{' '.join(f'`{key}`' for key in keys.split(' '))} {does}" for keys, does in group.keys)
-        rows.append(f"| {group.title} | {told} |")
-    return "\n".join(rows)

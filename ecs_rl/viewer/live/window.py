@@ -124,11 +124,6 @@ class Window:
 
     # --- time and episodes ------------------------------------------------------------------------------------------
 
-    @property
-    def speed(self) -> float:
-        """Times real time."""
-        return self.show.speed
-
     def set_speed(self, speed: float) -> None:
         """Play every show at this speed."""
         for show in self.shows:
