@@ -8,10 +8,9 @@ import numpy as np
 import pygame
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, Anchor, DrawContext
 from ecs_rl.viewer.draw import Tile, arrow, glow, line
 from ecs_rl.viewer.palette import DIM, DUSK, FAINT, NIGHT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
-from ecs_rl.viewer.text import SMALL, Anchor
 from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView, RoleView
 
 FLAME: tuple[tuple[float, float, Colour, int], ...] = (

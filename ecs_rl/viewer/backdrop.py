@@ -9,10 +9,9 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.draw import MOST, Tile, line
 from ecs_rl.viewer.palette import DIM, DUSK, EARTH, EARTH_DEEP, EARTH_EDGE, FAINT, NIGHT, RULE, mix
-from ecs_rl.viewer.text import SMALL
 from ecs_rl.viewer.view import GroundView, Point
 
 STARS = 70

@@ -59,8 +59,8 @@ class Reader:
                 load_sprite(look.sprite.path)  # one that is no picture is refused before anything is shown
         weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
         self.weight = weight or 1.0
-        self.framing = framing_of(world, limits_of(self.arena), _rails(self.arena))
         self.rails = _rails(self.arena)
+        self.framing = framing_of(world, limits_of(self.arena), self.rails)
         self.outline = Outline(self.looks)
         self._trails: tuple[deque[Point], ...] = tuple(deque(maxlen=TRAIL) for _ in self.arena.roles)
         self._trailing = [self._point_that_trails(look) for look in self.looks]
@@ -218,12 +218,15 @@ class Reader:
     def _rays(self, arena: int, poses: Poses) -> list[RayView]:
         found: list[RayView] = []
         for slot, seen in self.slots:
-            first = 0
+            row = seen.value[slot.rows.start + arena].tolist()
             for sensor in slot.spec.sees:
                 if isinstance(sensor, Rays):
-                    near = seen.value[slot.rows.start + arena, first : first + len(sensor.names)]
-                    found += _rays(sensor, near.tolist(), poses[sensor.role.number])
-                first += len(sensor.names)
+                    x, y, angle = poses[sensor.role.number]
+                    for turn, nearness in zip(sensor.angles.tolist(), row, strict=False):
+                        length = sensor.reach * (1.0 - nearness)
+                        end = (x + length * math.cos(angle + turn), y + length * math.sin(angle + turn))
+                        found.append(RayView((x, y), end, nearness))
+                del row[: len(sensor.names)]
         return found
 
 
@@ -235,30 +238,16 @@ def _at(role: Role, at: Point, poses: Poses) -> Point:
     return place((x, y), angle, at)
 
 
-def _rays(sensor: Rays, near: list[float], pose: tuple[float, float, float]) -> list[RayView]:
-    x, y, angle = pose
-    views = []
-    for turn, nearness in zip(sensor.angles.tolist(), near, strict=True):
-        length = sensor.reach * (1.0 - nearness)
-        end = (x + length * math.cos(angle + turn), y + length * math.sin(angle + turn))
-        views.append(RayView((x, y), end, nearness))
-    return views
-
-
 def _rails(arena: Arena) -> tuple[tuple[Point, Point], ...]:
     return tuple((j.start, j.end) for j in arena.joints if isinstance(j, Groove) and j.a.body is None)
 
 
-def _terrains(arena: Arena, segments: F64) -> list[F64]:
-    """Return (..., points - 1, 2, 2) of each terrain; in the arena's segments they come after the walls."""
-    ends = accumulate((terrain.points - 1 for terrain in arena.terrains), initial=len(arena.walls))
-    return [segments[..., first:last, :, :] for first, last in pairwise(ends)]
-
-
 def ground_of(arena: Arena, segments: F64) -> GroundView:
     """Return the ground of one arena from its (segments, 2, 2): walls first, then each terrain as one line."""
+    ends = accumulate((terrain.points - 1 for terrain in arena.terrains), initial=len(arena.walls))
+    parts = [segments[first:last] for first, last in pairwise(ends)]
     walls = tuple(((a[0], a[1]), (b[0], b[1])) for a, b in segments[: len(arena.walls)].tolist())
-    lines = tuple(np.concatenate((part[:, 0], part[-1:, 1])) for part in _terrains(arena, segments))
+    lines = tuple(np.concatenate((part[:, 0], part[-1:, 1])) for part in parts)
     return GroundView(walls, lines, _rails(arena), limits_of(arena))
 
 

@@ -10,7 +10,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext, part_of
+from ecs_rl.viewer.context import SMALL, DrawContext, part_of
 from ecs_rl.viewer.draw import bar
 from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.palette import (
@@ -30,8 +30,7 @@ from ecs_rl.viewer.palette import (
     mix,
     role_colour,
 )
-from ecs_rl.viewer.text import SMALL
-from ecs_rl.viewer.view import GridRole, GridView, Point
+from ecs_rl.viewer.view import GridView, Point
 
 GAP = 4
 STRIP = 4
@@ -105,9 +104,9 @@ class Grid:
         camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - kit.px(STRIP))), margin=1)
         self._keep(area.size, view, places, camera)
         surface.blit(self._still, area)
-        grown = _grown([_placed(role) for role in view.roles], view, camera.zoom, places.height)
-        for number, role in enumerate(view.roles):
-            _draw_role(target, grown[number], role.colour or role_colour(number), places, camera)
+        grown = _grown(_placed(view), view, camera.zoom, places.height)
+        for number, (look, role) in enumerate(zip(view.looks, grown, strict=True)):
+            _draw_role(target, role, look.colour or role_colour(number), places, camera)
         _tell(target, view, places, kit)
 
     def _keep(self, size: tuple[int, int], view: GridView, places: Cells, camera: Camera) -> None:
@@ -155,19 +154,22 @@ class _Placed:
     """(arenas, 2)"""
 
 
-def _placed(role: GridRole) -> _Placed:
-    """Return a role's corners, worked out for all arenas at once."""
-    cos, sin = np.cos(role.angle), np.sin(role.angle)
-    turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=1)
-    outlines = [np.einsum("kc,acd->akd", outline, turn) + role.position[:, None] for outline in role.outlines]
-    discs = [(np.einsum("c,acd->ad", np.array(disc.at), turn) + role.position, disc.radius) for disc in role.discs]
-    return _Placed(outlines, discs, role.position)
+def _placed(view: GridView) -> list[_Placed]:
+    """Return each role's corners, worked out for all arenas at once."""
+    found = []
+    for look, at, angle in zip(view.looks, view.position, view.angle, strict=True):
+        cos, sin = np.cos(angle), np.sin(angle)
+        turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=1)
+        outlines = [np.einsum("kc,acd->akd", outline, turn) + at[:, None] for outline in look.outlines]
+        discs = [(np.einsum("c,acd->ad", np.array(disc.at), turn) + at, disc.radius) for disc in look.discs]
+        found.append(_Placed(outlines, discs, at))
+    return found
 
 
 def _grown(placed: list[_Placed], view: GridView, zoom: float, height: int) -> list[_Placed]:
     """Return bodies that would be specks larger than they are, standing on the same spot; on rails nothing grows."""
-    sizes = [float(np.ptp(o, axis=0).max()) for role in view.roles for o in role.outlines if len(o)]
-    sizes += [2 * disc.radius for role in view.roles for disc in role.discs]
+    sizes = [float(np.ptp(o, axis=0).max()) for look in view.looks for o in look.outlines if len(o)]
+    sizes += [2 * disc.radius for look in view.looks for disc in look.discs]
     grow = min(LEAST * height / max(max(sizes, default=0.0) * zoom, 1e-9), MOST_GROWTH)
     if grow <= 1.0 or view.rails:
         return placed

@@ -10,10 +10,9 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.number_formats import count
-from ecs_rl.viewer.palette import DIM, FAINT, PANEL, RULE, Colour, mix
-from ecs_rl.viewer.text import SMALL
+from ecs_rl.viewer.palette import FAINT, PANEL, RULE, Colour, mix
 from ecs_rl.viewer.view import Series
 
 
@@ -167,8 +166,3 @@ def draw_axes(
         x = min(max(x, area.left + half), max(area.right - half, area.left + half))
         at = (x, area.bottom + kit.px(8))
         kit.text.draw(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
-
-
-def draw_nothing(surface: pygame.Surface, kit: DrawContext, area: pygame.Rect, text: str) -> None:
-    """Say in the middle of a plot that there is nothing yet."""
-    kit.text.draw(surface, text, area.center, size=SMALL, colour=DIM, anchor="middle", width=area.w)

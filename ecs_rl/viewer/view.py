@@ -172,23 +172,15 @@ class PaneView:
 
 
 @dataclass(frozen=True, eq=False)
-class GridRole:
-    """One role in all arenas."""
-
-    position: F64
-    """(arenas, 2)"""
-    angle: F64
-    """(arenas,)"""
-    outlines: tuple[F64, ...] = ()
-    discs: tuple[Disc, ...] = ()
-    colour: Colour | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class GridView:
     """All training arenas at one moment."""
 
-    roles: tuple[GridRole, ...]
+    looks: tuple[RoleView, ...]
+    """Each role's name, shapes and colour."""
+    position: F64
+    """(roles, arenas, 2)"""
+    angle: F64
+    """(roles, arenas)"""
     ground: F64
     """(arenas, segments, 2, 2)"""
     bars: F64

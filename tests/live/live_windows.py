@@ -23,13 +23,11 @@ from ecs_rl.ecs.context import Columns
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.live import loop as loop_module
+from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.checkpoint_list import CheckpointList
 from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.live.loop import Loop
-from ecs_rl.viewer.live.playlist import Playlist
-from ecs_rl.viewer.live.watch import WatchWindow
+from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+from ecs_rl.viewer.live.watch import Loop, WatchWindow
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 

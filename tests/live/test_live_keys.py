@@ -11,8 +11,8 @@ import pytest
 from live_windows import CODES, Live, key_event, pressed, same, watching
 
 from ecs_rl.runs import read_checkpoint
-from ecs_rl.viewer.live.checkpoint_list import NEWEST
 from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, Command, command_for, help_groups, hints
+from ecs_rl.viewer.live.playlist import NEWEST
 
 Hit = Callable[[], None]
 WANTED = (

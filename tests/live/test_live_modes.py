@@ -26,9 +26,9 @@ from ecs_rl.viewer import history as history_module
 from ecs_rl.viewer.films import recorder
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import background, hud
-from ecs_rl.viewer.live import loop as loop_module
+from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live import window as window_module
-from ecs_rl.viewer.live.checkpoint_list import NEWEST
+from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.view import LearningView, Series
 
 

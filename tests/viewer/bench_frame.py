@@ -49,7 +49,7 @@ def parts() -> dict[str, tuple[float, float]]:
     assert layout.mind is not None
     assert layout.learning is not None
     kit, mind, below = painter.kit, layout.mind, layout.learning
-    grids = [replace(views[0], grid=replace(a_grid(), roles=a_grid().roles)) for _ in range(4)]
+    grids = [replace(views[0], grid=a_grid()) for _ in range(4)]
     compared = a_comparison(3)
     near = painter.home(compared, layout)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import viewer_views  # noqa: F401  chooses the dummy display
 
+from ecs_rl.viewer.context import font
+from ecs_rl.viewer.frame import scale_for
 from ecs_rl.viewer.live.commands import help_groups
 from ecs_rl.viewer.panels.help import sheet_for
-from ecs_rl.viewer.text import font
-from ecs_rl.viewer.window_layout import scale_for
 
 SIZES = [(640, 400), (922, 518), (1280, 720), (1920, 1080), (2560, 1440)]
 

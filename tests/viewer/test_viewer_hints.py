@@ -10,12 +10,11 @@ import pygame
 import pytest
 from viewer_views import HINTS, STATUS, a_grid, a_view
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import DrawContext, Text
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import modes_width
 from ecs_rl.viewer.panels.hints import fitting_hints, hints_width
 from ecs_rl.viewer.panels.status import _words, paint_status
-from ecs_rl.viewer.text import Text
 from ecs_rl.viewer.view import Modes, View
 
 

@@ -97,16 +97,14 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
 
 def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
     grid = a_grid(9)
-    grid.roles[0].position[3] = NAN
-    grid.roles[0].angle[4] = NAN
+    grid.position[0, 3] = NAN
+    grid.angle[0, 4] = NAN
     grid.bars[5] = NAN
     draw(replace(a_view(), grid=grid))
     draw(replace(a_view(), grid=replace(grid, ground=np.zeros((9, 0, 2, 2)), selected=99)))
-    draw(
-        replace(
-            a_view(), grid=GridView((), np.zeros((0, 0, 2, 2)), np.zeros(0), (0.0, 1.0), np.zeros(0), BOUNDS, SHAPE)
-        )
-    )
+    none, nowhere = np.zeros(0), np.zeros((0, 0, 2))
+    empty = GridView((), nowhere, np.zeros((0, 0)), nowhere[..., None], none, (0.0, 1.0), none, BOUNDS, SHAPE)
+    draw(replace(a_view(), grid=empty))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])

@@ -11,7 +11,7 @@ from viewer_views import BOUNDS, a_comparison, a_grid, a_mind, a_stage, some_pan
 
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.panes import pane_camera, pane_places, stage_of
+from ecs_rl.viewer.stage import pane_camera, pane_places, stage_of
 from ecs_rl.viewer.view import PaneView
 
 SIZES = [(640, 400), (1280, 720), (700, 1200), (1920, 600)]

@@ -11,7 +11,7 @@ import pytest
 import viewer_views  # noqa: F401  starts the fonts
 
 from ecs_rl.viewer import number_formats as numbers
-from ecs_rl.viewer.text import FILES, FONTS, KEPT, Text
+from ecs_rl.viewer.context import FILES, FONTS, KEPT, Text
 
 
 def test_the_fonts_lie_in_assets_with_their_licence() -> None:

@@ -14,7 +14,6 @@ from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.view import (
     ContactView,
     ForceView,
-    GridRole,
     GridView,
     GroundView,
     HelpGroup,
@@ -86,17 +85,19 @@ def a_grid(arenas: int = 128) -> GridView:
     angle = random.normal(0, 0.4, arenas)
     lines = np.repeat(LINE[None], arenas, axis=0)
     lines[:, :, 1] += random.uniform(-0.3, 0.3, (arenas, len(LINE)))
-    roles = (
-        GridRole(position, angle, (HULL,), (), (92, 184, 236)),
-        GridRole(position - (0.6, 0.3), angle - 0.3, (LEG,), (), (236, 166, 42)),
-        GridRole(position - (-0.6, 0.3), angle + 0.3, (LEG,), (), (236, 166, 42)),
+    looks = (
+        RoleView("hull", (0.0, 0.0), 0.0, (HULL,), (), (92, 184, 236)),
+        RoleView("left leg", (0.0, 0.0), 0.0, (LEG,), (), (236, 166, 42)),
+        RoleView("right leg", (0.0, 0.0), 0.0, (LEG,), (), (236, 166, 42)),
     )
+    positions = np.stack((position, position - (0.6, 0.3), position - (-0.6, 0.3)))
+    angles = np.stack((angle, angle - 0.3, angle + 0.3))
     ground = np.stack((lines[:, :-1], lines[:, 1:]), axis=2)
     ended = np.zeros(arenas)
     ended[1] = 0.8
     bars = random.normal(50, 90, arenas)
     scale = (min(0.0, float(bars.min())), max(0.0, float(bars.max())))
-    return GridView(roles, ground, bars, scale, ended, BOUNDS, SHAPE, selected=2)
+    return GridView(looks, positions, angles, ground, bars, scale, ended, BOUNDS, SHAPE, selected=2)
 
 
 def a_mind(tick: int = 0) -> MindView:

@@ -1,9 +1,9 @@
-"""The window's commands, one row for each key: the help, the hints and the README's table are made from them."""
+"""The window's commands, one row for each key, and the mouse: help, hints and the README's table are made from them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +162,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
     Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.zoom(factor, at)),
     Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.pan(by)),
-    Command(_HANDS, "Home", "reset camera", "show the whole arena", lambda w: setattr(w, "camera", None), (pygame.K_HOME,)),
+    Command(_HANDS, "Home", "reset camera", "show the whole arena", lambda w: setattr(w, "camera", None),
+            (pygame.K_HOME,)),
     Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
     Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
     Command(_WINDOW, "F1", "help", "this help", lambda w: _toggle_panel(w, "help"), (pygame.K_F1,)),
@@ -207,3 +208,56 @@ def hints(*, trains: bool, grid: bool, paused: bool, choice: bool) -> tuple[tupl
     which = ((", .", "checkpoint"),) if choice else ()
     last = (("G", "all arenas"), ("U", "turbo")) if trains else (("R", "again"), ("Backspace", "next"))
     return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)
+
+
+LEFT, RIGHT = 1, 3
+STEADY = 4
+"""Pixels that a click may move; more is a drag."""
+NOTCH = 1.15
+"""How much larger one notch of the wheel shows everything."""
+
+
+class Mouse:
+    """Remembers which button is down, and where it went down."""
+
+    def __init__(self) -> None:
+        self.pressed: tuple[int, int] | None = None
+        """Where the left button went down, and has not moved since."""
+        self.holds = False
+        self.pans = False
+        self.at = (0, 0)
+
+    def commands(self, event: pygame.event.Event) -> Iterator[Call]:
+        """Yield what an event of the mouse asks for."""
+        self.at = getattr(event, "pos", self.at)
+        if event.type == pygame.MOUSEBUTTONDOWN:
+            if event.button == LEFT:
+                self.pressed = event.pos
+            self.pans = self.pans or event.button == RIGHT
+        elif event.type == pygame.MOUSEMOTION:
+            yield from self._move(event)
+        elif event.type == pygame.MOUSEBUTTONUP:
+            if event.button == RIGHT:
+                self.pans = False
+            elif event.button == LEFT:
+                if self.pressed is not None:
+                    yield "click", self.pressed
+                yield from self._let_go()
+        elif event.type == pygame.MOUSEWHEEL and event.y:
+            yield "zoom", NOTCH ** getattr(event, "precise_y", event.y), self.at
+        elif event.type == pygame.WINDOWFOCUSLOST:
+            yield from self._let_go()
+
+    def _move(self, event: pygame.event.Event) -> Iterator[Call]:
+        if self.pans:
+            yield "pan", event.rel
+        if self.pressed is not None and math.dist(self.pressed, event.pos) > STEADY:
+            yield "grab", self.pressed
+            self.pressed, self.holds = None, True
+        if self.holds:
+            yield "drag", event.pos
+
+    def _let_go(self) -> Iterator[Call]:
+        if self.holds:
+            yield ("let go",)
+        self.pressed, self.holds, self.pans = None, False, False

@@ -8,7 +8,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.view import GridRole, GridView
+from ecs_rl.viewer.view import GridView
 from ecs_rl.world import World
 
 FADE = 0.5
@@ -41,13 +41,13 @@ class GridWatch:
     def view(self, seconds: float) -> GridView:
         """Return all arenas now, so many seconds after the last look."""
         reader, roles = self._reader, self.world.arena.roles
-        self._frame(seconds)
-        looks = zip(roles, reader.looks, strict=True)
+        position, angle = np.stack([role.position for role in roles]), np.stack([role.angle for role in roles])
+        self._frame(reader.outline.reach(position, angle), seconds)
         returns, flashes = reader.terms.total.sum(axis=0), self._flashes(seconds)
         return GridView(
-            tuple(
-                GridRole(r.position.copy(), r.angle.copy(), look.outlines, look.discs, look.colour) for r, look in looks
-            ),
+            reader.looks,
+            position,
+            angle,
             reader.ground.segments.copy(),
             self._followed(returns, seconds),
             self._scale(returns),
@@ -58,11 +58,9 @@ class GridWatch:
             self.selected,
         )
 
-    def _frame(self, seconds: float) -> None:
+    def _frame(self, reach: F64, seconds: float) -> None:
         """Make room for all arenas; what was visited counts until each of them has ended so many episodes."""
-        roles, framing = self.world.arena.roles, self._reader.framing
-        position, angle = (np.stack([getattr(role, name) for role in roles]) for name in ("position", "angle"))
-        reach = self._reader.outline.reach(position, angle)
+        framing = self._reader.framing
         if not self._seen:
             self._seen = True
             framing.jump(reach)

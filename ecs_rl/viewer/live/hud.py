@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -92,27 +91,22 @@ def view(window: Window, seconds: float) -> View:
 def status(window: Window) -> StatusView:
     """Return the line at the top."""
     show, work = window.show, window.background
-    told = StatusView(
-        show.scene.name,
-        window.run,
-        "paused" if show.paused else "playing",
-        steps=None,
-        speed_asked=show.speed,
-        speed_reached=None if show.paused else show.reached,
-    )
+    reached = None if show.paused else show.reached
+    name, state = show.scene.name, "paused" if show.paused else "playing"
     if work is None:
-        return told
+        return StatusView(name, window.run, state, steps=None, speed_asked=show.speed, speed_reached=reached)
     session, total = work.training.session, work.training.steps_total
     rate = None if work.paused or work.is_saved else window.rates.steps_per_second
-    state, tone = _state(work)
-    return replace(
-        told,
-        state=state,
-        tone=tone,
+    return StatusView(
+        name,
+        window.run,
+        *_state(work),
         steps=session.total_steps,
         steps_total=total,
         seconds_left=max(0, total - session.total_steps) / rate if rate else None,
         steps_per_second=rate,
+        speed_asked=show.speed,
+        speed_reached=reached,
         best=session.best_eval,
         best_at=session.best_step,
     )

@@ -15,21 +15,18 @@ from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.films.recorder import Recorder
-from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.frame import Layout, Painter
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.live import hud
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.checkpoint_list import CheckpointList
-from ecs_rl.viewer.live.commands import BY_NAME, Call, command_for
+from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.gridwatch import GridWatch
-from ecs_rl.viewer.live.mouse import Mouse
-from ecs_rl.viewer.live.playlist import Playlist
+from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.view import Point, Tone, View
-from ecs_rl.viewer.window_layout import Layout
 
 Pixel = tuple[float, float]
 REACH = 10

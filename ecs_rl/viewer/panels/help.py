@@ -8,10 +8,9 @@ from functools import lru_cache
 
 import pygame
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RULE, mix
 from ecs_rl.viewer.panels.hints import cap_width, draw_cap
-from ecs_rl.viewer.text import LARGE, NORMAL, SMALL
 from ecs_rl.viewer.view import HelpGroup
 
 EDGE, TOP, BETWEEN = 24, 50, 30

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pygame
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, FAINT, RAISED, RULE, TEXT, mix
-from ecs_rl.viewer.text import SMALL
 
 STRIP = 26
 """Height of the strip of hints."""

@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pygame
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.number_formats import count, short
-from ecs_rl.viewer.palette import GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
+from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.panels.hints import draw_head_key
-from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_nothing, draw_points, draw_whiskers, reach
-from ecs_rl.viewer.text import SMALL
+from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach
 from ecs_rl.viewer.view import LearningView, Series
 
 BEST = "best"
@@ -84,7 +83,7 @@ def _paint_returns(
     if goal is not None and any(np.isfinite(part).any() for part in seen):
         seen.append(np.array([goal]))
     if not any(np.isfinite(part).any() for part in seen):
-        draw_nothing(surface, kit, area, "no episode has ended yet")
+        _nothing(surface, area, "no episode has ended yet", kit)
         return
     band = [] if returns.spread is None else [returns.y - returns.spread, returns.y + returns.spread]
     axes = Axes(area, x, reach([*seen, *band]))
@@ -132,13 +131,17 @@ def _paint_small(
         heads, newest = [(line.name, LINES[i % len(LINES)]) for i, line in enumerate(lines)], ""
     _head(surface, rect, heads, newest, kit)
     if not any(np.isfinite(line.y).any() for line in lines):
-        draw_nothing(surface, kit, area, "nothing yet")
+        _nothing(surface, area, "nothing yet", kit)
         return
     axes = Axes(area, x, reach([line.y for line in lines]))
     draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
     for i, line in enumerate(lines):
         draw_band(surface, axes, line, LINES[i % len(LINES)])
         draw_line(surface, axes, line, LINES[i % len(LINES)], kit.px(1))
+
+
+def _nothing(surface: pygame.Surface, area: pygame.Rect, text: str, kit: DrawContext) -> None:
+    kit.text.draw(surface, text, area.center, size=SMALL, colour=DIM, anchor="middle", width=area.w)
 
 
 def _head(

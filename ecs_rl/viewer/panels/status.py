@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import pygame
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext, Face
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.number_formats import count, duration, short, speed, steady
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, Colour, mix
 from ecs_rl.viewer.stage import TONES
-from ecs_rl.viewer.text import LARGE, NORMAL, SMALL, Face
 from ecs_rl.viewer.view import StatusView
 
 
