@@ -12,8 +12,7 @@ from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, draw_profile, draw_toasts, modes_width
-from ecs_rl.viewer.panels.help import draw_help
-from ecs_rl.viewer.panels.hints import STRIP, hints_width, paint_hints
+from ecs_rl.viewer.panels.keys import STRIP, draw_help, hints_width, paint_hints
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.status import paint_status

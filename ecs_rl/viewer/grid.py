@@ -1,4 +1,4 @@
-"""The grid: all training arenas at once, small, and cheap enough for 128 of them in every frame."""
+"""The grid: all training arenas at once, read between two slices of the training, and drawn cheaply in every frame."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import SMALL, DrawContext, part_of
 from ecs_rl.viewer.draw import bar
+from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.palette import (
     DIM,
@@ -31,12 +32,22 @@ from ecs_rl.viewer.palette import (
     role_colour,
 )
 from ecs_rl.viewer.view import GridView, Point
+from ecs_rl.world import World
 
 GAP = 4
 STRIP = 4
 """Height of the line under each arena that tells its return."""
 LEAST, MOST_GROWTH = 0.28, 1.8
 """Share of a cell's height that the largest body should have, and how much larger than it is it may be drawn."""
+FADE = 0.5
+"""Seconds for which an arena shows that its episode has just ended."""
+CALM = 0.5
+"""Endings per second and arena that may flash brightly; more flash as much more faintly, or all would flicker."""
+MEMORY = 1.5
+"""Seconds over which endings are counted."""
+BRIGHTEST = 0.75
+SLOWEST = 0.4
+"""Seconds that a line takes to follow its return when episodes last less than that; then it shows their usual one."""
 GOOD_BAR, BAD_BAR = mix(PANEL, SKY, 0.75), mix(PANEL, ORANGE, 0.75)
 
 
@@ -265,3 +276,85 @@ def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit:
             pygame.draw.rect(surface, DIM, mark, kit.px(1))
         at = (mark.right + kit.px(6), y)
         x = kit.text.draw(surface, text, at, size=SMALL, colour=FAINT).right + kit.px(18)
+
+
+class GridWatch:
+    """Looks at all arenas of a world, and at one of them in particular."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.arenas, self.selected = world, world.arenas, 0
+        self._reader = Reader(world)
+        self._episode = self._reader.clock.episode.copy()
+        self._ended: F64 = np.zeros(world.arenas)
+        self._rate: float | None = None
+        """Endings per second and arena; None before the second look."""
+        self._bars: F64 | None = None
+        self._seen = False
+        self._framed_at = -1
+        """Episodes that had ended in all arenas together when the picture was last reconsidered."""
+        self._low = self._high = 0.0
+
+    def view(self, seconds: float) -> GridView:
+        """Return all arenas now, so many seconds after the last look."""
+        reader, roles = self._reader, self.world.arena.roles
+        position, angle = np.stack([role.position for role in roles]), np.stack([role.angle for role in roles])
+        self._frame(reader.outline.reach(position, angle), seconds)
+        returns, flashes = reader.terms.total.sum(axis=0), self._flashes(seconds)
+        return GridView(
+            reader.looks,
+            position,
+            angle,
+            reader.ground.segments.copy(),
+            self._followed(returns, seconds),
+            self._scale(returns),
+            flashes,
+            reader.framing.bounds(),
+            reader.framing.shape,
+            reader.rails,
+            self.selected,
+        )
+
+    def _frame(self, reach: F64, seconds: float) -> None:
+        """Make room for all arenas; what was visited counts until each of them has ended so many episodes."""
+        framing = self._reader.framing
+        if not self._seen:
+            self._seen = True
+            framing.jump(reach)
+            return
+        ended = int(self._reader.clock.episode.sum())
+        if ended - self._framed_at >= self.arenas:
+            self._framed_at = ended
+            framing.begin()
+        framing.see(reach, seconds)
+
+    def _flashes(self, seconds: float) -> F64:
+        """Return how brightly each arena shows that its episode has just ended, calmer the more of them end."""
+        now = self._reader.clock.episode
+        ended = now != self._episode
+        if seconds > 0:
+            rate = float(np.maximum(0, now - self._episode).sum()) / self.arenas / seconds
+            share = 1.0 if self._rate is None else 1.0 - math.exp(-seconds / MEMORY)
+            self._rate = rate if self._rate is None else self._rate + (rate - self._rate) * share
+        self._episode = now.copy()
+        strength = BRIGHTEST * min(1.0, CALM / max(self._rate or 0.0, 1e-9))
+        self._ended = np.where(ended, strength, np.maximum(0.0, self._ended - seconds / FADE * strength))
+        return self._ended
+
+    def _followed(self, returns: F64, seconds: float) -> F64:
+        """Return the returns, smoothed where episodes are too short to be followed by eye."""
+        slow = SLOWEST * min(1.0, (self._rate or 0.0) * SLOWEST)
+        share = 1.0 - math.exp(-seconds / slow) if slow > 0 else 1.0
+        good = np.where(np.isfinite(returns), returns, 0.0)
+        before = good if self._bars is None else self._bars
+        self._bars = before + (good - before) * share
+        return self._bars
+
+    def _scale(self, returns: F64) -> tuple[float, float]:
+        """Return the returns at both ends of the lines: full is solved, or the most that was seen."""
+        good = returns[np.isfinite(returns)]
+        self._low = min(self._low, float(good.min(initial=0.0)))
+        self._high = max(self._high, float(good.max(initial=0.0)))
+        goal = self.world.scene.solved_at
+        if goal is not None and goal > 0:
+            return (-goal if self._low < -0.02 * goal else 0.0), float(goal)
+        return self._low, max(self._high, self._low + 1e-9)

@@ -44,6 +44,8 @@ TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WA
 WHITE: Colour = (255, 255, 255)
 PARTED = "  ·  "
 """Stands between the parts of a caption."""
+PANE_GAP, PANE_HEAD = 6, 28
+"""Pixels between panes, and the height of a pane's head."""
 
 
 def fitting(stage: StageView, area: pygame.Rect, kit: DrawContext) -> Camera:
@@ -233,13 +235,9 @@ def _around(role: RoleView, camera: Camera, kit: DrawContext) -> pygame.Rect | N
     return pygame.Rect(round(low[0]), round(low[1]), round(high[0] - low[0]), round(high[1] - low[1]))
 
 
-GAP, HEAD = 6, 28
-"""Pixels between panes, and the height of a pane's head."""
-
-
 def pane_places(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) -> list[pygame.Rect]:
     """Return where each pane is, its head included: equal rectangles in rows, as large as can be, the last centred."""
-    count, gap, head = len(panes), kit.px(GAP), kit.px(HEAD)
+    count, gap, head = len(panes), kit.px(PANE_GAP), kit.px(PANE_HEAD)
     shape = panes[0].stage.shape
 
     def size(columns: int) -> tuple[int, int]:
@@ -279,7 +277,7 @@ def stage_of(area: pygame.Rect, panes: Sequence[PaneView], number: int, kit: Dra
 
 
 def _below_head(place: pygame.Rect, kit: DrawContext) -> pygame.Rect:
-    head = min(kit.px(HEAD), place.h - 1)
+    head = min(kit.px(PANE_HEAD), place.h - 1)
     return pygame.Rect(place.x, place.y + head, place.w, place.h - head)
 
 
@@ -298,7 +296,7 @@ def draw_panes(
     places = pane_places(area, panes, kit)
     corner = corner_of(places)
     for number, (pane, place) in enumerate(zip(panes, places, strict=True)):
-        head = pygame.Rect(place.topleft, (place.w, min(kit.px(HEAD), place.h)))
+        head = pygame.Rect(place.topleft, (place.w, min(kit.px(PANE_HEAD), place.h)))
         kit.lay(surface, head, f"pane {number} head", (pane.title, pane.note, pane.tone), _paint_head)
         stage = _below_head(place, kit)
         used = taken if number == corner else 0

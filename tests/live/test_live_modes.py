@@ -25,7 +25,7 @@ from ecs_rl.training import resume as resume_module
 from ecs_rl.viewer import history as history_module
 from ecs_rl.viewer.films import recorder
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.live import background, hud
+from ecs_rl.viewer.live import background
 from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.playlist import NEWEST
@@ -53,7 +53,7 @@ def finished(live: Live) -> Path:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, loop_module, hud, window_module, recorder)
+    held.hold(monkeypatch, loop_module, window_module, recorder)
     return held
 
 

@@ -34,7 +34,7 @@ from ecs_rl.scene import (
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.sensors import Rule
 from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
-from ecs_rl.viewer.live.gridwatch import GridWatch
+from ecs_rl.viewer.grid import GridWatch
 from ecs_rl.viewer.shapes import exit_of
 from ecs_rl.world import World
 

@@ -13,8 +13,7 @@ from viewer_views import a_grid
 from ecs_rl.components import Clock
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.viewer.context import DrawContext
-from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend
-from ecs_rl.viewer.live.gridwatch import BRIGHTEST, GridWatch
+from ecs_rl.viewer.grid import BRIGHTEST, LEAST, Grid, GridWatch, _ends, _grown, _placed, draw_legend
 from ecs_rl.world import World
 
 FRAME = 1 / 60

@@ -8,7 +8,7 @@ import viewer_views  # noqa: F401  chooses the dummy display
 from ecs_rl.viewer.context import font
 from ecs_rl.viewer.frame import scale_for
 from ecs_rl.viewer.live.commands import help_groups
-from ecs_rl.viewer.panels.help import sheet_for
+from ecs_rl.viewer.panels.keys import sheet_for
 
 SIZES = [(640, 400), (922, 518), (1280, 720), (1920, 1080), (2560, 1440)]
 

@@ -13,7 +13,7 @@ from viewer_views import HINTS, STATUS, a_grid, a_view
 from ecs_rl.viewer.context import DrawContext, Text
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import modes_width
-from ecs_rl.viewer.panels.hints import fitting_hints, hints_width
+from ecs_rl.viewer.panels.keys import fitting_hints, hints_width
 from ecs_rl.viewer.panels.status import _words, paint_status
 from ecs_rl.viewer.view import Modes, View
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pygame
 
-from ecs_rl.viewer.live.gridwatch import GridWatch
+from ecs_rl.viewer.grid import GridWatch
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.view import HelpGroup
 
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 CTRL = pygame.KMOD_CTRL | pygame.KMOD_META
 SPEEDS = (*(2.0**power for power in range(-4, 7)), math.inf)
 """1/16 to 64 times real time, then as fast as it goes."""
+Call = tuple[Any, ...]
+"""A command's name, and what it takes besides the window."""
+LEFT, RIGHT = 1, 3
+STEADY = 4
+"""Pixels that a click may move; more is a drag."""
+NOTCH = 1.15
+"""How much larger one notch of the wheel shows everything."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +186,6 @@ BY_NAME = {command.name: command for command in COMMANDS}
 
 # --- what is told of it -----------------------------------------------------------------------------------------------
 
-Call = tuple[Any, ...]
-"""A command's name, and what it takes besides the window."""
-
 
 def command_for(event: pygame.event.Event, *, trains: bool) -> str | None:
     """Return the name of the command that a pressed key gives."""
@@ -208,13 +212,6 @@ def hints(*, trains: bool, grid: bool, paused: bool, choice: bool) -> tuple[tupl
     which = ((", .", "checkpoint"),) if choice else ()
     last = (("G", "all arenas"), ("U", "turbo")) if trains else (("R", "again"), ("Backspace", "next"))
     return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)
-
-
-LEFT, RIGHT = 1, 3
-STEADY = 4
-"""Pixels that a click may move; more is a drag."""
-NOTCH = 1.15
-"""How much larger one notch of the wheel shows everything."""
 
 
 class Mouse:

@@ -17,6 +17,10 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
+NEWEST = "newest policy"
+LAST = 1e18
+"""The place of a file that does not tell its step: before the newest policy, which has none."""
+
 
 class Playlist:
     """Gives every episode its turn, on all shows at once, and then begins again."""
@@ -62,11 +66,6 @@ class Playlist:
         """Return where the playlist is and how this show has fared."""
         where = f"episode {shows[number].arena + 1} of {self.episodes}"
         return "  ·  ".join(filter(None, (where if len(shows) == 1 else "", self.mean(number))))
-
-
-NEWEST = "newest policy"
-LAST = 1e18
-"""The place of a file that does not tell its step: before the newest policy, which has none."""
 
 
 @dataclass(frozen=True)

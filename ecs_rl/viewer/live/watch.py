@@ -25,6 +25,16 @@ EPISODES = 8
 """How many of the evaluation's episodes the stage has at hand: all of them are played, and only one is seen."""
 PATIENCE = 30.0
 """Seconds after which a window whose work is done closes, unless somebody is there."""
+FRAME = 1 / 60
+"""Seconds between two frames."""
+TURBO_FRAME = 1 / 4
+"""Seconds between two frames in turbo; the keyboard is answered as often as ever."""
+WHILE_TRAINING, ALONE = 0.25, 0.7
+"""Share of a frame that the stage may take, with a training behind it and without."""
+LEAST = 0.5
+"""Share of a frame's time that the training gets in any case, however long a slow screen takes to draw."""
+LONGEST = 0.25
+"""Seconds of real time that a single frame can stand for."""
 
 
 class Leaving:
@@ -144,18 +154,6 @@ def watch_play(
         tell(f"play.py: the window is gone ({lost})", sys.stderr)
     finally:
         window.recorder.end(window)
-
-
-FRAME = 1 / 60
-"""Seconds between two frames."""
-TURBO_FRAME = 1 / 4
-"""Seconds between two frames in turbo; the keyboard is answered as often as ever."""
-WHILE_TRAINING, ALONE = 0.25, 0.7
-"""Share of a frame that the stage may take, with a training behind it and without."""
-LEAST = 0.5
-"""Share of a frame's time that the training gets in any case, however long a slow screen takes to draw."""
-LONGEST = 0.25
-"""Seconds of real time that a single frame can stand for."""
 
 
 class Loop:

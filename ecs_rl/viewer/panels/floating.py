@@ -11,7 +11,7 @@ from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, WARN, Colour, mix, role_colour
-from ecs_rl.viewer.panels.hints import cap_width, draw_head_key
+from ecs_rl.viewer.panels.keys import cap_width, draw_head_key
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view import InspectorView, Modes, ProfileRow, ProfileView, Toast
 

@@ -10,7 +10,7 @@ import pygame
 from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.number_formats import count, short
 from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
-from ecs_rl.viewer.panels.hints import draw_head_key
+from ecs_rl.viewer.panels.keys import draw_head_key
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach
 from ecs_rl.viewer.view import LearningView, Series
 

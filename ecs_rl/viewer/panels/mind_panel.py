@@ -12,7 +12,7 @@ from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext, part_of
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
-from ecs_rl.viewer.panels.hints import draw_head_key
+from ecs_rl.viewer.panels.keys import draw_head_key
 from ecs_rl.viewer.plots import Axes, decimate, reach, runs
 from ecs_rl.viewer.view import MindView, Option, Seen
 
