@@ -107,7 +107,7 @@ def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: 
     for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0)):  # with an edge, to be read over a leg or a flame
         at = (end[0] + (-gap if leftward else gap) + across, end[1] + down)
         colour = NIGHT if across or down else DIM
-        kit.text.draw(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
+        kit.write(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
 
 
 def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera) -> None:

@@ -118,4 +118,4 @@ def _scale_bar(surface: pygame.Surface, camera: Camera, kit: DrawContext) -> Non
     surface.fill(DIM, (left, y, right - left, kit.px(1)))
     for x in (left, right):
         surface.fill(DIM, (x, y - tall, kit.px(1), 2 * tall + kit.px(1)))
-    kit.text.draw(surface, f"{metres:g} m", (right + kit.px(7), y), size=SMALL, colour=DIM, face="numbers")
+    kit.write(surface, f"{metres:g} m", (right + kit.px(7), y), size=SMALL, colour=DIM, face="numbers")

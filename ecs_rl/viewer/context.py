@@ -53,57 +53,6 @@ def _cut(text: str, width: int, pixels: int, face: Face) -> str:
     return text[:fits].rstrip() + "…" if fits else ""
 
 
-class Text:
-    """Draws strings at the scale of the screen."""
-
-    def __init__(self, scale: float = 1.0) -> None:
-        self.scale = scale
-
-    def pixels(self, size: float) -> int:
-        """Return the height in pixels that a size has on this screen."""
-        return max(6, round(size * self.scale))
-
-    def picture(self, text: str, size: float, colour: Colour, face: Face) -> pygame.Surface:
-        """Return a string as a picture with transparent ground; do not draw on it."""
-        return _picture(_clean(text), self.pixels(size), colour, face)
-
-    def draw(
-        self,
-        surface: pygame.Surface,
-        text: str,
-        at: tuple[float, float],
-        *,
-        size: float = NORMAL,
-        colour: Colour = TEXT,
-        face: Face = "words",
-        anchor: Anchor = "left",
-        width: float | None = None,
-    ) -> pygame.Rect:
-        """Draw a line of text, its vertical middle at `at`, cut with an ellipsis to `width`; return where it stands."""
-        if width is not None:
-            text = self.cut(text, int(width), size, face)
-        if not (abs(at[0]) < FARTHEST and abs(at[1]) < FARTHEST):  # also where it is not a number
-            return pygame.Rect(0, 0, 0, 0)
-        if not text:
-            return pygame.Rect(round(at[0]), round(at[1]), 0, 0)
-        picture = self.picture(text, size, colour, face)
-        wide, high = picture.get_size()
-        x = round(at[0]) - (0 if anchor == "left" else wide if anchor == "right" else wide // 2)
-        return surface.blit(picture, (x, round(at[1]) - high // 2))
-
-    def width(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
-        """Return how many pixels a string takes."""
-        return _width(_clean(text), self.pixels(size), face)
-
-    def slot(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
-        """Return how many pixels to keep for a string whose digits change, so that what follows stands still."""
-        return self.width(text.translate(WIDEST), size, face)
-
-    def cut(self, text: str, width: int, size: float = NORMAL, face: Face = "words") -> str:
-        """Return the string, or as much of its beginning as fits with an ellipsis, or nothing."""
-        return _cut(_clean(text), width, self.pixels(size), face)
-
-
 def _clean(text: str) -> str:
     """Return one printable line: names come from scenes, and a font refuses null characters."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
@@ -124,7 +73,6 @@ class DrawContext:
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
-        self.text = Text(scale)
         self.painted = 0
         """How many pictures had to be painted so far."""
         self._kept: dict[str, tuple[object, pygame.Surface]] = {}
@@ -155,3 +103,48 @@ class DrawContext:
         """Lay a kept picture over an area, if it has one; `shows` is all that the picture depends on."""
         if area.w > 0 and area.h > 0:
             surface.blit(self.kept(name, area.size, shows, lambda it: paint(it, shows, self), clear), area)
+
+    # --- text ---------------------------------------------------------------------------------------------------------
+
+    def _pixels(self, size: float) -> int:
+        return max(6, round(size * self.scale))
+
+    def picture(self, text: str, size: float, colour: Colour, face: Face) -> pygame.Surface:
+        """Return a string as a picture with transparent ground; do not draw on it."""
+        return _picture(_clean(text), self._pixels(size), colour, face)
+
+    def write(
+        self,
+        surface: pygame.Surface,
+        text: str,
+        at: tuple[float, float],
+        *,
+        size: float = NORMAL,
+        colour: Colour = TEXT,
+        face: Face = "words",
+        anchor: Anchor = "left",
+        width: float | None = None,
+    ) -> pygame.Rect:
+        """Draw a line of text, its vertical middle at `at`, cut with an ellipsis to `width`; return where it stands."""
+        if width is not None:
+            text = self.cut(text, int(width), size, face)
+        if not (abs(at[0]) < FARTHEST and abs(at[1]) < FARTHEST):  # also where it is not a number
+            return pygame.Rect(0, 0, 0, 0)
+        if not text:
+            return pygame.Rect(round(at[0]), round(at[1]), 0, 0)
+        picture = self.picture(text, size, colour, face)
+        wide, high = picture.get_size()
+        x = round(at[0]) - (0 if anchor == "left" else wide if anchor == "right" else wide // 2)
+        return surface.blit(picture, (x, round(at[1]) - high // 2))
+
+    def width(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
+        """Return how many pixels a string takes."""
+        return _width(_clean(text), self._pixels(size), face)
+
+    def slot(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
+        """Return how many pixels to keep for a string whose digits change, so that what follows stands still."""
+        return self.width(text.translate(WIDEST), size, face)
+
+    def cut(self, text: str, width: int, size: float = NORMAL, face: Face = "words") -> str:
+        """Return the string, or as much of its beginning as fits with an ellipsis, or nothing."""
+        return _cut(_clean(text), width, self._pixels(size), face)

@@ -71,17 +71,14 @@ class Reader:
         self._eased = [0.0] * len(self.effects)
         self._still, self._still_bytes = GroundView(), b""
 
-    def follow(self, arena: int, *, held: bool = False) -> None:
+    def follow(self, arena: int, *, held: bool = False, anew: bool = False) -> None:
         """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here.
 
-        While a body is `held` by a hand the picture does not widen. -1 follows none: the next begins anew.
+        While a body is `held` by a hand the picture does not widen. Another episode begins `anew`.
         """
-        if arena < 0:
-            self._followed = (-1, -1)
-            return
         episode = (arena, int(self.clock.episode[arena]))
         self._before, self._now = self._now, self._poses(arena)
-        if episode != self._followed:
+        if anew or episode != self._followed:
             self._followed, self._before = episode, self._now
             for trail in self._trails:
                 trail.clear()

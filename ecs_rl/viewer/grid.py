@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pygame
@@ -56,7 +56,6 @@ class Cells:
     """Where each arena is shown: equal cells in rows."""
 
     columns: int
-    rows: int
     width: int
     height: int
     left: int
@@ -93,17 +92,16 @@ def cells(size: tuple[int, int], arenas: int, shape: float, kit: DrawContext) ->
     height = min(height, max(2, round(width / shape * 1.5)))
     left = (size[0] - columns * (width + gap) + gap) // 2
     top = (size[1] - rows * (height + gap) + gap) // 2
-    return Cells(columns, rows, width, height, left, top, gap)
+    return Cells(columns, width, height, left, top, gap)
 
 
-@dataclass
 class Grid:
     """Draws the grid and keeps what stands still: the ground of each arena, painted anew only where it changed."""
 
-    _size: tuple[int, int] = (0, 0)
-    _still: pygame.Surface = field(default_factory=lambda: pygame.Surface((1, 1)))
-    _ground: F64 = field(default_factory=lambda: np.zeros((0, 0, 2, 2)))
-    _bounds: object = None
+    def __init__(self) -> None:
+        self._still = pygame.Surface((1, 1))
+        self._ground: F64 = np.zeros((0, 0, 2, 2))
+        self._key: object = None
 
     def draw(self, surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
         """Draw all arenas into an area."""
@@ -121,14 +119,12 @@ class Grid:
         _tell(target, view, places, kit)
 
     def _keep(self, size: tuple[int, int], view: GridView, places: Cells, camera: Camera) -> None:
-        key = (view.bounds, places)
-        same = size == self._size and key == self._bounds and self._ground.shape == view.ground.shape
-        if not same:
-            self._size, self._bounds, self._still = size, key, pygame.Surface(size)
-            self._still.fill(NIGHT)
-            changed = np.arange(len(view.bars))
-        else:
+        key = (size, view.bounds, places, view.ground.shape)
+        if key == self._key:
             changed = np.flatnonzero((self._ground != view.ground).any(axis=(1, 2, 3)))
+        else:
+            self._key, self._still, changed = key, pygame.Surface(size), np.arange(len(view.bars))
+            self._still.fill(NIGHT)
         for arena in changed.tolist():
             cell = self._still.subsurface(places.rect(arena).clip(self._still.get_rect()))
             _paint_cell(cell, view, view.ground[arena], camera)
@@ -257,7 +253,7 @@ def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: DrawConte
         at = (rect.x + kit.px(6), rect.y + kit.px(10))
         text = f"{view.selected}  {signed(float(bars[view.selected]))}"
         if rect.w > kit.px(90):
-            kit.text.draw(surface, text, at, size=SMALL - 0.5, face="numbers", width=rect.w - kit.px(10))
+            kit.write(surface, text, at, size=SMALL - 0.5, face="numbers", width=rect.w - kit.px(10))
 
 
 def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
@@ -268,14 +264,14 @@ def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit:
     for kind, text in (("line", reach), ("frame", "episode has just ended")):
         mark = pygame.Rect(x, 0, kit.px(30 if kind == "line" else 16), kit.px(4 if kind == "line" else 11))
         mark.centery = y
-        if mark.right + kit.px(6) + kit.text.width(text, SMALL) > area.right:
+        if mark.right + kit.px(6) + kit.width(text, SMALL) > area.right:
             return
         if kind == "line":
             _bar(surface, mark, low + (high - low) * 0.8, view.scale)
         else:
             pygame.draw.rect(surface, DIM, mark, kit.px(1))
         at = (mark.right + kit.px(6), y)
-        x = kit.text.draw(surface, text, at, size=SMALL, colour=FAINT).right + kit.px(18)
+        x = kit.write(surface, text, at, size=SMALL, colour=FAINT).right + kit.px(18)
 
 
 class GridWatch:

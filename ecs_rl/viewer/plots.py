@@ -157,12 +157,12 @@ def draw_axes(
         y = round(axes.at(np.array(axes.x[0]), np.array(value))[1])
         surface.fill(RULE if value else mix(RULE, FAINT, 0.5), (area.left, y, area.w, 1))
         text, at = tick_text(value, step), (area.left - kit.px(5), y)
-        kit.text.draw(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
+        kit.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
     values = ticks(*axes.x, x_most)
     for i, value in enumerate(values):
         x = axes.at(np.array(value), np.array(axes.y[0]))[0]
         text = count(value) + (x_unit if i == len(values) - 1 else "")
-        half = kit.text.width(text, SMALL - 1, "numbers") / 2
+        half = kit.width(text, SMALL - 1, "numbers") / 2
         x = min(max(x, area.left + half), max(area.right - half, area.left + half))
         at = (x, area.bottom + kit.px(8))
-        kit.text.draw(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
+        kit.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")

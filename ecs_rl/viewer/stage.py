@@ -190,21 +190,21 @@ def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Dr
     for number, part in enumerate(stage.caption.split(PARTED)):
         at = (x, kit.px(19))
         if number:
-            x = kit.text.draw(surface, "·", (x + kit.px(8), at[1]), size=SMALL + 1, colour=FAINT).right + kit.px(8)
+            x = kit.write(surface, "·", (x + kit.px(8), at[1]), size=SMALL + 1, colour=FAINT).right + kit.px(8)
             at = (x, at[1])
-        kit.text.draw(surface, part, at, size=SMALL + 1, colour=DIM, width=max(0, round(end - x)))
+        kit.write(surface, part, at, size=SMALL + 1, colour=DIM, width=max(0, round(end - x)))
         changes = "." in part  # times and returns do so in every frame
-        x += kit.text.slot(part, SMALL + 1) if changes else kit.text.width(part, SMALL + 1)
+        x += kit.slot(part, SMALL + 1) if changes else kit.width(part, SMALL + 1)
         if x + kit.px(40) > end:
             break
     if not stage.ending:
         return
     colour = TONES[stage.ending_tone]
-    text = kit.text.cut(stage.ending, w - kit.px(60), LARGE + 1)
-    wide = kit.text.width(text, LARGE + 1)
+    text = kit.cut(stage.ending, w - kit.px(60), LARGE + 1)
+    wide = kit.width(text, LARGE + 1)
     box = _clear_place((wide + kit.px(40), kit.px(38)), (w, h), stage, camera, kit)
     rounded(surface, box, PANEL, radius=kit.px(8), edge=mix(PANEL, colour, 0.6), alpha=235)
-    kit.text.draw(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")
+    kit.write(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")
 
 
 def _clear_place(
@@ -314,7 +314,7 @@ def _paint_head(surface: pygame.Surface, shows: tuple[str, str, Tone], kit: Draw
     surface.fill(PANEL)
     surface.fill(RULE, (0, h - kit.px(1), w, kit.px(1)))
     edge, y = kit.px(12), h / 2
-    told = kit.text.draw(surface, title, (edge, y), width=w - 2 * edge)
+    told = kit.write(surface, title, (edge, y), width=w - 2 * edge)
     colour = DIM if tone == "plain" else TONES[tone]
     room = w - edge - told.right - kit.px(14)
-    kit.text.draw(surface, note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)
+    kit.write(surface, note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)

@@ -397,7 +397,7 @@ def test_the_playlist_is_over_when_every_episode_had_its_turn_and_begins_again()
 def test_what_does_not_count_is_left_out_and_a_repeat_that_counts_is_taken() -> None:
     played = Played()
     playlist, shows, told = playlist_of(played)
-    assert playlist.mean(0) == ""
+    assert playlist.note(0, shows) == "episode 1 of 3"
     played.end(1.0, counts=False)
     played.rested = False
     playlist.look(shows)

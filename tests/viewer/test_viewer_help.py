@@ -30,4 +30,4 @@ def test_from_a_usual_window_on_letters_keep_their_size(size: tuple[int, int]) -
 
 def test_in_the_smallest_window_letters_are_still_large_enough_to_read() -> None:
     sheet = sheet_for(help_groups(trains=True), (640, 400), scale_for((640, 400)))
-    assert font("words", sheet.kit.text.pixels(12.0)).get_height() >= 9
+    assert font("words", sheet.kit._pixels(12.0)).get_height() >= 9

@@ -10,7 +10,7 @@ import pygame
 import pytest
 from viewer_views import HINTS, STATUS, a_grid, a_view
 
-from ecs_rl.viewer.context import DrawContext, Text
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import modes_width
 from ecs_rl.viewer.panels.keys import fitting_hints, hints_width
@@ -97,12 +97,12 @@ def test_the_first_hint_of_the_status_line_stays_longest() -> None:
 
 def test_the_heads_of_the_panels_show_the_keys_that_hide_them(monkeypatch: pytest.MonkeyPatch) -> None:
     told: set[str] = set()
-    draw = Text.draw
+    write = DrawContext.write
 
-    def noted(self: Text, surface: pygame.Surface, text: str, *args: Any, **look: Any) -> pygame.Rect:
+    def noted(self: DrawContext, surface: pygame.Surface, text: str, *args: Any, **look: Any) -> pygame.Rect:
         told.add(text)
-        return draw(self, surface, text, *args, **look)
+        return write(self, surface, text, *args, **look)
 
-    monkeypatch.setattr(Text, "draw", noted)
+    monkeypatch.setattr(DrawContext, "write", noted)
     frame(a_view())
     assert {"Tab", "M"} <= told

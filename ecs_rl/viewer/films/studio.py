@@ -142,14 +142,12 @@ class Title:
         draw_stage(surface, area, stage, fitting(stage, area, kit), kit)
         surface.fill(PANEL, (0, 0, w, bar))
         y = (bar - thin) / 2
-        x = edge + kit.text.draw(surface, self.scene, (edge, y), size=LARGE + 2).w + edge
-        kit.text.draw(surface, self.text, (x, y), size=LARGE, colour=DIM)
+        x = edge + kit.write(surface, self.scene, (edge, y), size=LARGE + 2).w + edge
+        kit.write(surface, self.text, (x, y), size=LARGE, colour=DIM)
         total, colour = (show.total, TEXT) if ended is None else (ended.total, TONES[ended.tone])
         at = (w - edge, y)
-        number = kit.text.draw(
-            surface, signed(total), at, size=LARGE + 1, colour=colour, face="numbers", anchor="right"
-        )
+        number = kit.write(surface, signed(total), at, size=LARGE + 1, colour=colour, face="numbers", anchor="right")
         told = "return" if self.stopped_after is None else f"return after {self.stopped_after:.0f} s"
-        kit.text.draw(surface, told, (number.x - kit.px(8), y), size=LARGE, colour=DIM, anchor="right")
+        kit.write(surface, told, (number.x - kit.px(8), y), size=LARGE, colour=DIM, anchor="right")
         surface.fill(RAISED, (0, bar - thin, w, thin))
         surface.fill(MAIN_LINE, (0, bar - thin, round(w * self.share), thin))

@@ -57,15 +57,12 @@ class Playlist:
         for show in shows:
             show.go_to(following)
 
-    def mean(self, number: int) -> str:
-        """Return how this show has fared so far."""
-        done = self.results[number]
-        return f"mean of {len(done)}: {fmean(ended.total for ended in done.values()):.1f}" if done else ""
-
     def note(self, number: int, shows: Sequence[LiveEpisode]) -> str:
-        """Return where the playlist is and how this show has fared."""
-        where = f"episode {shows[number].arena + 1} of {self.episodes}"
-        return "  ·  ".join(filter(None, (where if len(shows) == 1 else "", self.mean(number))))
+        """Return where the playlist is, if there is one show, and how this one has fared."""
+        where = f"episode {shows[number].arena + 1} of {self.episodes}" if len(shows) == 1 else ""
+        totals = [ended.total for ended in self.results[number].values()]
+        mean = f"mean of {len(totals)}: {fmean(totals):.1f}" if totals else ""
+        return "  ·  ".join(filter(None, (where, mean)))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ Columns = tuple[tuple[HelpGroup, ...], ...]
 def cap_width(key: str, kit: DrawContext, size: float = SMALL) -> int:
     """Return how many pixels a key cap takes."""
     least, room = (20, 10) if size >= SMALL else (16, 8)
-    return max(kit.px(least), kit.text.width(key, size) + kit.px(room))
+    return max(kit.px(least), kit.width(key, size) + kit.px(room))
 
 
 def draw_cap(
@@ -41,7 +41,7 @@ def draw_cap(
     cap = pygame.Rect(round(left), 0, cap_width(key, kit, size), kit.px(15 if small else 18))
     cap.centery = round(middle)
     rounded(surface, cap, RAISED, radius=kit.px(4), edge=mix(RULE, FAINT, 0.4), alpha=225)
-    kit.text.draw(surface, key, cap.center, size=size, colour=DIM if small else TEXT, anchor="middle")
+    kit.write(surface, key, cap.center, size=size, colour=DIM if small else TEXT, anchor="middle")
     return cap.right
 
 
@@ -55,7 +55,7 @@ def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, ki
 def hints_width(hints: Hints, kit: DrawContext) -> int:
     """Return how many pixels some hints take side by side."""
     caps = sum(cap_width(key, kit, SMALL - 1) + kit.px(3) for keys, _ in hints for key in keys.split(" "))
-    words = sum(kit.px(3) + kit.text.width(does, SMALL) + kit.px(14) for _, does in hints)
+    words = sum(kit.px(3) + kit.width(does, SMALL) + kit.px(14) for _, does in hints)
     return caps + words - (kit.px(14) if hints else 0)
 
 
@@ -74,7 +74,7 @@ def paint_hints(surface: pygame.Surface, hints: Hints, kit: DrawContext) -> None
     for keys, does in shown:
         for key in keys.split(" "):
             x = draw_cap(surface, key, x, y, kit, small=True) + kit.px(3)
-        x = kit.text.draw(surface, does, (x + kit.px(3), y), size=SMALL, colour=FAINT).right + kit.px(14)
+        x = kit.write(surface, does, (x + kit.px(3), y), size=SMALL, colour=FAINT).right + kit.px(14)
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ def sheet_for(groups: tuple[HelpGroup, ...], size: tuple[int, int], scale: float
 def _sheet(columns: Columns, kit: DrawContext) -> Sheet:
     rows = [[row for group in column for row in group.keys] for column in columns]
     words_at = [max((_caps(keys, kit) for keys, _ in each), default=0) + kit.px(10) for each in rows]
-    words = [max((kit.text.width(does, NORMAL - 0.5) for _, does in each), default=0) for each in rows]
+    words = [max((kit.width(does, NORMAL - 0.5) for _, does in each), default=0) for each in rows]
     widths = [at + wide + kit.px(2) for at, wide in zip(words_at, words, strict=True)]
-    least = kit.text.width(HEADING, LARGE + 1) + kit.text.width(CLOSES, SMALL) + kit.px(20)
+    least = kit.width(HEADING, LARGE + 1) + kit.width(CLOSES, SMALL) + kit.px(20)
     inner = max(sum(widths) + (len(columns) - 1) * kit.px(BETWEEN), least)
     tall = max((_height(column) for column in columns), default=0)
     size = inner + 2 * kit.px(EDGE), kit.px(TOP) + round(tall * kit.scale) + kit.px(14)
@@ -143,8 +143,8 @@ def _paint(surface: pygame.Surface, sheet: Sheet, _: DrawContext) -> None:
     kit, w = sheet.kit, surface.get_width()
     surface.fill(PANEL)
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
-    kit.text.draw(surface, HEADING, (kit.px(EDGE), kit.px(28)), size=LARGE + 1)
-    kit.text.draw(surface, CLOSES, (w - kit.px(EDGE), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
+    kit.write(surface, HEADING, (kit.px(EDGE), kit.px(28)), size=LARGE + 1)
+    kit.write(surface, CLOSES, (w - kit.px(EDGE), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
     left = kit.px(EDGE)
     for column, wide, words_at in zip(sheet.columns, sheet.widths, sheet.words_at, strict=True):
         y = float(kit.px(TOP))
@@ -159,9 +159,9 @@ def _paint_group(
 ) -> None:
     left, top = at
     title_at = (left, top + 18 * kit.scale)
-    kit.text.draw(surface, group.title.upper(), title_at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))
+    kit.write(surface, group.title.upper(), title_at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))
     for row, (keys, does) in enumerate(group.keys):
         x, y = float(left), top + (TITLE + ROW * (row + 0.5)) * kit.scale
         for key in keys.split(" "):
             x = draw_cap(surface, key, x, y, kit) + kit.px(4)
-        kit.text.draw(surface, does, (left + words_at, y), size=NORMAL - 0.5, colour=DIM)
+        kit.write(surface, does, (left + words_at, y), size=NORMAL - 0.5, colour=DIM)

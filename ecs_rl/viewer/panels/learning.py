@@ -109,7 +109,7 @@ def _solved(surface: pygame.Surface, axes: Axes, value: float, kit: DrawContext)
         surface.fill(mix(PANEL, GOOD, 0.75), (left, y, min(dash, axes.area.right - left), kit.px(1)))
     above = axes.area.bottom - y < kit.px(16)  # else below: curves that get there come from below, and do so late
     at = (axes.area.left + kit.px(5), y + (-kit.px(7) if above else kit.px(8)))
-    kit.text.draw(surface, f"solved at {short(value)}", at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
+    kit.write(surface, f"solved at {short(value)}", at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
 
 
 def _star(surface: pygame.Surface, at: tuple[float, float], radius: float) -> None:
@@ -141,7 +141,7 @@ def _paint_small(
 
 
 def _nothing(surface: pygame.Surface, area: pygame.Rect, text: str, kit: DrawContext) -> None:
-    kit.text.draw(surface, text, area.center, size=SMALL, colour=DIM, anchor="middle", width=area.w)
+    kit.write(surface, text, area.center, size=SMALL, colour=DIM, anchor="middle", width=area.w)
 
 
 def _head(
@@ -149,15 +149,15 @@ def _head(
 ) -> None:
     """Draw names, which are the legend too, and the newest number; names that do not fit are left out."""
     y = rect.y + kit.px(HEAD) // 2
-    shown = kit.text.draw(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
+    shown = kit.write(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
     x, end = rect.x, shown.left - kit.px(8)
     for i, (name, colour) in enumerate(heads):
-        if x >= end or (i and kit.text.width(name, SMALL) + kit.px(13 if name == BEST else 0) > end - x):
+        if x >= end or (i and kit.width(name, SMALL) + kit.px(13 if name == BEST else 0) > end - x):
             break
         if name == BEST:
             _star(surface, (x + 5 * kit.scale, y), 5.0 * kit.scale)
             x += kit.px(13)
-        x += kit.text.draw(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + kit.px(10)
+        x += kit.write(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + kit.px(10)
 
 
 def _newest(*choices: Series) -> str:
