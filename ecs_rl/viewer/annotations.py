@@ -110,7 +110,7 @@ def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: 
         kit.write(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
 
 
-def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera) -> None:
+def draw_trail(surface: pygame.Surface, role: RoleView, camera: Camera) -> None:
     """Draw where a body was, fading with age."""
     points = role.trail[np.isfinite(role.trail).all(axis=1)]
     if len(points) < 2:
@@ -119,7 +119,7 @@ def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: 
     pieces = min(TRAIL_PIECES, len(at) - 1)
     for i in range(pieces):
         piece = at[i * (len(at) - 1) // pieces : (i + 1) * (len(at) - 1) // pieces + 1]
-        shade = mix(DUSK, colour, 0.75 * ((i + 1) / pieces) ** 1.4)
+        shade = mix(DUSK, role.colour, 0.75 * ((i + 1) / pieces) ** 1.4)
         pygame.draw.aalines(surface, shade, False, piece)
         pygame.draw.aalines(surface, mix(DUSK, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in piece])
 

@@ -29,7 +29,6 @@ from ecs_rl.viewer.palette import (
     YELLOW,
     Colour,
     mix,
-    role_colour,
 )
 from ecs_rl.viewer.view import GridView, Point
 from ecs_rl.world import World
@@ -114,8 +113,8 @@ class Grid:
         self._keep(area.size, view, places, camera)
         surface.blit(self._still, area)
         grown = _grown(_placed(view), view, camera.zoom, places.height)
-        for number, (look, role) in enumerate(zip(view.looks, grown, strict=True)):
-            _draw_role(target, role, look.colour or role_colour(number), places, camera)
+        for look, role in zip(view.looks, grown, strict=True):
+            _draw_role(target, role, look.colour, places, camera)
         _tell(target, view, places, kit)
 
     def _keep(self, size: tuple[int, int], view: GridView, places: Cells, camera: Camera) -> None:

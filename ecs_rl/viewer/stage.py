@@ -35,7 +35,6 @@ from ecs_rl.viewer.palette import (
     YELLOW,
     Colour,
     mix,
-    role_colour,
 )
 from ecs_rl.viewer.sprites import draw_sprite
 from ecs_rl.viewer.view import PaneView, Point, RoleView, StageView, Tone
@@ -73,8 +72,8 @@ def draw_stage(
     if target is None:
         return
     kit.lay(surface, area, name, (stage.ground, camera), paint_backdrop)
-    for number, role in enumerate(stage.roles):
-        draw_trail(target, role, role.colour or role_colour(number), camera)
+    for role in stage.roles:
+        draw_trail(target, role, camera)
     for ray in stage.rays:
         draw_ray(target, ray, camera, kit)
     for force in stage.forces:
@@ -82,8 +81,8 @@ def draw_stage(
             draw_force(target, force, camera, kit, stage.tick)
     for start, end in stage.springs:
         draw_spring(target, camera.pixel(start), camera.pixel(end), kit)
-    for number, role in enumerate(stage.roles):
-        draw_role(target, role, role.colour or role_colour(number), camera, kit, chosen=role.name == stage.selected)
+    for role in stage.roles:
+        draw_role(target, role, camera, kit, chosen=role.name == stage.selected)
     for hinge in stage.hinges:
         draw_hinge(target, camera.pixel(hinge), camera, kit)
     _annotate(target, stage, camera, kit)
@@ -114,14 +113,12 @@ def turned(points: F64, position: Point, angle: float) -> F64:
     return np.asarray(points @ np.array(((cos, sin), (-sin, cos))) + position)
 
 
-def draw_role(
-    surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera, kit: DrawContext, *, chosen: bool = False
-) -> None:
+def draw_role(surface: pygame.Surface, role: RoleView, camera: Camera, kit: DrawContext, *, chosen: bool) -> None:
     """Draw a body's sprite, or its shapes filled with an edge; one with numbers that are not finite is left out."""
     if not all(map(math.isfinite, (*role.position, role.angle))):
         return
-    edge = YELLOW if chosen else mix(colour, WHITE, 0.12)
-    fill: Colour | None = mix(PANEL, colour, 0.5)
+    edge = YELLOW if chosen else mix(role.colour, WHITE, 0.12)
+    fill: Colour | None = mix(PANEL, role.colour, 0.5)
     if draw_sprite(surface, role, camera):
         if not chosen:
             return

@@ -13,7 +13,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
-from ecs_rl.viewer.palette import Colour
+from ecs_rl.viewer.palette import SKY, Colour
 
 Point = tuple[float, float]
 Tone = Literal["plain", "good", "bad", "warn"]
@@ -75,8 +75,7 @@ class RoleView:
     outlines: tuple[F64, ...] = ()
     """Each (corners, 2), in the body's own axes."""
     discs: tuple[Disc, ...] = ()
-    colour: Colour | None = None
-    """None takes one from the palette."""
+    colour: Colour = SKY
     velocity: Point = (0.0, 0.0)
     spin: float = 0.0
     leads: bool = True

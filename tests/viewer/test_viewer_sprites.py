@@ -45,7 +45,7 @@ def ship(tmp_path: Path) -> Path:
 
 def drawn(role: RoleView, *, chosen: bool = False, camera: Camera = CAMERA) -> pygame.Surface:
     surface = pygame.Surface((200, 200))
-    draw_role(surface, role, (200, 200, 200), camera, DrawContext(), chosen=chosen)
+    draw_role(surface, replace(role, colour=(200, 200, 200)), camera, DrawContext(), chosen=chosen)
     return surface
 
 
@@ -75,7 +75,7 @@ def test_its_rim_has_no_dark_edge_on_a_light_ground(tmp_path: Path) -> None:
     pygame.image.save(picture, tmp_path / "red.png")
     surface = pygame.Surface((200, 200))
     surface.fill((255, 255, 255))
-    draw_role(surface, a_ship(tmp_path / "red.png", 0.4), (200, 200, 200), CAMERA, DrawContext())
+    draw_role(surface, a_ship(tmp_path / "red.png", 0.4), CAMERA, DrawContext(), chosen=False)
     assert pygame.surfarray.array3d(surface)[:, :, 0].min() >= 215, "only red, white, and what is between them"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.scene.parts import Disc
+from ecs_rl.viewer.palette import role_colour
 from ecs_rl.viewer.view import (
     ContactView,
     ForceView,
@@ -58,7 +59,7 @@ def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
             RoleView("hull", (x, 3.1), 0.2, (HULL,), velocity=(1.5, -2.0), trail=trail),
             RoleView("left leg", (x - 0.6, 2.75), -0.2, (LEG,), leads=False, colour=(236, 166, 42)),
             RoleView("right leg", (x + 0.55, 2.95), 0.6, (LEG,), leads=False, colour=(236, 166, 42)),
-            RoleView("ball", (4.0, 0.5), 0.7, discs=(Disc(0.5),), leads=False),
+            RoleView("ball", (4.0, 0.5), 0.7, discs=(Disc(0.5),), colour=role_colour(3), leads=False),
         ),
         ground=GROUND,
         springs=(((2.0, 4.0), (4.0, 0.5)),),
