@@ -141,10 +141,6 @@ class DrawContext:
         """Return how many pixels a string takes."""
         return _width(_clean(text), self._pixels(size), face)
 
-    def slot(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
-        """Return how many pixels to keep for a string whose digits change, so that what follows stands still."""
-        return self.width(text.translate(WIDEST), size, face)
-
     def cut(self, text: str, width: int, size: float = NORMAL, face: Face = "words") -> str:
         """Return the string, or as much of its beginning as fits with an ellipsis, or nothing."""
         return _cut(_clean(text), width, self._pixels(size), face)

@@ -20,7 +20,7 @@ from ecs_rl.viewer.annotations import (
 )
 from ecs_rl.viewer.backdrop import paint_backdrop, round_length
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import LARGE, SMALL, DrawContext, part_of
+from ecs_rl.viewer.context import LARGE, SMALL, WIDEST, DrawContext, part_of
 from ecs_rl.viewer.draw import Tile, rounded
 from ecs_rl.viewer.palette import (
     BAD,
@@ -190,8 +190,8 @@ def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Dr
             x = kit.write(surface, "·", (x + kit.px(8), at[1]), size=SMALL + 1, colour=FAINT).right + kit.px(8)
             at = (x, at[1])
         kit.write(surface, part, at, size=SMALL + 1, colour=DIM, width=max(0, round(end - x)))
-        changes = "." in part  # times and returns do so in every frame
-        x += kit.slot(part, SMALL + 1) if changes else kit.width(part, SMALL + 1)
+        changes = "." in part  # times and returns do so in every frame, and what follows them stands still
+        x += kit.width(part.translate(WIDEST) if changes else part, SMALL + 1)
         if x + kit.px(40) > end:
             break
     if not stage.ending:

@@ -11,7 +11,7 @@ import pytest
 import viewer_views  # noqa: F401  starts the fonts
 
 from ecs_rl.viewer import number_formats as numbers
-from ecs_rl.viewer.context import FILES, FONTS, KEPT, DrawContext
+from ecs_rl.viewer.context import FILES, FONTS, KEPT, WIDEST, DrawContext
 
 
 def test_the_fonts_lie_in_assets_with_their_licence() -> None:
@@ -94,7 +94,7 @@ def test_steps_keep_their_length_while_they_are_counted() -> None:
     assert numbers.steady(math.nan) == numbers.steady(None) == "-"
 
 
-def test_a_slot_is_wide_enough_for_all_digits() -> None:
+def test_no_digit_is_wider_than_the_one_that_room_is_kept_for() -> None:
     text = DrawContext()
     widest = max(text.width(f"{digit}.{digit} s") for digit in range(10))
-    assert text.slot("1.1 s") == text.slot("7.3 s") >= widest
+    assert text.width("1.1 s".translate(WIDEST)) == text.width("7.3 s".translate(WIDEST)) >= widest
