@@ -6,7 +6,7 @@ arena: all arenas of a policy's first agent, then all arenas of its second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from ecs_rl.ecs.component import Axis, column, component
 from ecs_rl.ecs.context import Columns
 
 if TYPE_CHECKING:
-    from ecs_rl.session import EpisodeRecord, TrainingSession
+    from ecs_rl.session import TrainingSession
 
 # --- a role's body: views into blocks that the physics owns, so that one call moves all of them in or out -------------
 
@@ -122,6 +122,14 @@ class EpisodeEnd:
     """(arenas,) By the time limit: there would have been more."""
     ended: Bool = column(lasts=False)
     """(arenas,) Either of them, or an explosion."""
+
+
+@component
+class EndRules:
+    """What the rules that end episodes say. Written by judge."""
+
+    fired: Bool = column(axis=Axis.LAST, lasts=False)
+    """(rules, arenas) Which of them hold in this tick."""
 
 
 @component
@@ -240,8 +248,6 @@ class Evaluation:
     """Steps between two evaluations."""
     seeds: tuple[int, ...]
     """One episode each."""
-    play: Callable[[Sequence[int]], Generator[None, None, list[EpisodeRecord]]]
-    """Plays a greedy episode for each seed, in a world of its own, a tick at a time; returns the records."""
     solved_at: float | None
     taken_at: int = 0
     """Steps at the last evaluation."""
@@ -260,8 +266,6 @@ class Films:
     """Steps between two clips."""
     milestones: tuple[int, ...]
     """Steps at which there is a clip in any case, the last one at the end: one film of all learning is made of them."""
-    shoot: Callable[[int], Iterator[None]] | None = None
-    """Films a greedy episode of the policy of this step, a picture at a time; None while there is no run."""
     shot_at: int = -1
     """Steps at the last clip, -1 before the first."""
     problem: str = ""
@@ -279,6 +283,8 @@ class MetricsSchedule:
     written_at: int = 0
     evaluated_at: int = 0
     """Steps at the last evaluation that has its row."""
+    fresh: list[Mapping[str, Any]] | None = None
+    """New rows of metrics.jsonl and of eval_episodes.jsonl, for a window's curves; None where nobody wants them."""
 
 
 @dataclass(slots=True)

@@ -97,9 +97,8 @@ def play_headless(found: Sequence[Candidate], settings: PlaySettings) -> Results
 
 def play_in_window(found: Sequence[Candidate], settings: PlaySettings) -> Results:
     """Play in a window, until it is closed."""
-    from ecs_rl.viewer.live.checkpoint_list import CheckpointList
     from ecs_rl.viewer.live.display import Display, NoDisplay
-    from ecs_rl.viewer.live.playlist import Playlist
+    from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
     from ecs_rl.viewer.live.watch import watch_play
 
     try:

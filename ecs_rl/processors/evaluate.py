@@ -34,12 +34,14 @@ class Evaluate(LongStage):
         self.can_leave = True  # only while the episodes are played: nothing is told before all of them are over
         try:
             yield
-            records = yield from evaluation.play(evaluation.seeds)
+            records = yield from self.world.hooks["evaluate"](evaluation.seeds)
         finally:
             self.can_leave = False
         evaluation.taken_at = steps
         for seed, record in zip(evaluation.seeds, records, strict=True):
             training.on_eval_episode(record.total_reward, record.length, record.status, record.extras, seed)
+            if self.metrics_schedule.fresh is not None:
+                self.metrics_schedule.fresh.append({"total_steps_at_eval": steps, "total_reward": record.total_reward})
         report = training.eval_report()
         assert report is not None
         evaluation.last = report.mean_return

@@ -14,7 +14,7 @@ class Film(LongStage):
     """Film how the policy plays now, in a world of its own; taking the stage away changes no result."""
 
     def __init__(self, world: World) -> None:
-        self.session, self.films = world.one(Session), world.one(Films)
+        self.world, self.session, self.films = world, world.one(Session), world.one(Films)
 
     def work(self) -> Iterator[None]:
         """Shoot a clip at the first tick at or past each multiple of `every` and each milestone, in slices."""
@@ -27,10 +27,11 @@ class Film(LongStage):
     def shoot(self) -> Iterator[None]:
         """Shoot a clip of the policy as it is, unless there is one."""
         films, steps = self.films, self.session.training.total_steps
-        if films.shoot is None or films.problem or films.shot_at >= steps:
+        film = self.world.hooks.get("film")  # none while there is no run
+        if film is None or films.problem or films.shot_at >= steps:
             return
         try:
-            yield from films.shoot(steps)
+            yield from film(steps)
         except EcsRlError as error:  # such as a full disk: a film is less than a training
             films.problem = str(error)
         films.shot_at = steps

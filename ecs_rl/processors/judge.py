@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
-from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward, Terms
+from ecs_rl.components import Clock, Done, EndRules, EpisodeEnd, Explosion, Finished, Reward, Terms
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
 from ecs_rl.scene.checks import form
@@ -30,11 +30,11 @@ class Judge(Stage):
         self.world, self.max_ticks = world, world.scene.max_ticks
         self.tick, self.end, self.terms = world.one(Clock).tick, world.one(EpisodeEnd), world.one(Terms)
         self.explosion, self.finished = world.one(Explosion), world.one(Finished)
+        self.fired = world.one(EndRules).fired
         self.flat, self.exploded = self.terms.now.reshape(-1), False
         slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
         ends = [rule for _, slot in slots for rule in slot.spec.ends.items()]
-        self.reasons = np.zeros((len(ends), world.arenas), dtype=bool)
-        self.ending = [("end", name, rule, row) for (name, rule), row in zip(ends, self.reasons, strict=True)]
+        self.ending = [("end", name, rule, row) for (name, rule), row in zip(ends, self.fired, strict=True)]
         self.earning: list[Told] = []
         self.rewards: list[tuple[AgentSlot, F32, F64]] = []
         first = 0
@@ -61,7 +61,7 @@ class Judge(Stage):
 
     def _end(self) -> None:
         terminated, truncated, ended = self.end.terminated, self.end.truncated, self.end.ended
-        np.logical_or.reduce(self.reasons, axis=0, out=terminated)
+        np.logical_or.reduce(self.fired, axis=0, out=terminated)
         np.greater_equal(self.tick, self.max_ticks, out=truncated)
         if self.explosion.any:
             terminated &= ~self.explosion.now
@@ -83,7 +83,7 @@ class Judge(Stage):
             return
         terms, ended = self.terms.total[:, well], self.end.terminated[well]
         total = terms.sum(axis=0) / len(self.rewards)
-        reasons = self.reasons[:, well] & ended
+        reasons = self.fired[:, well] & ended
         vars(done).update(vars(Finished(rows, well, total, self.tick[well], ended, terms, reasons)))
 
     def _tell_rows(self) -> None:

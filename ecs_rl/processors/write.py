@@ -43,8 +43,10 @@ class Write(Stage):
         if training.run is None:
             return
         schedule.written_at, schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
-        now = perf_counter()
-        training.run.log_metrics(training.total_steps, now - schedule.began, self.metrics(evaluated))
+        now, row = perf_counter(), self.metrics(evaluated)
+        training.run.log_metrics(training.total_steps, now - schedule.began, row)
+        if schedule.fresh is not None:
+            schedule.fresh.append({"total_steps": training.total_steps, **row})
         if now - self.flushed > FLUSH_EVERY:
             self.flushed = now
             training.run.flush()

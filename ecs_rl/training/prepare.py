@@ -79,7 +79,7 @@ class Training:
         """Write this training to a run from now on."""
         self.session.with_run(run).with_surroundings(partial(surroundings, self))
         if self.films is not None:
-            self.films.shoot = lambda steps: shoot(self, run.path, steps)
+            self.world.hooks["film"] = lambda steps: shoot(self, run.path, steps)
         self.world.snapshot()
 
     def tick(self) -> None:
@@ -223,7 +223,7 @@ def prepare(
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY))
-    evaluation = Evaluation(eval_every, seeds, evaluator.play, scene.solved_at)
+    evaluation = Evaluation(eval_every, seeds, scene.solved_at)
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = World(
@@ -235,6 +235,7 @@ def prepare(
         stages=TRAINING if films is None else (*TRAINING, "film"),
         session=Session(session),
         resources=(evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
+        hooks={"evaluate": evaluator.play},
         debug=debug,
     )
     training = Training(world, session, agents, evaluation, metrics_schedule, evaluator, until_solved, films)

@@ -8,10 +8,9 @@ import numpy as np
 import pygame
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, Anchor, DrawContext
 from ecs_rl.viewer.draw import Tile, arrow, glow, line
 from ecs_rl.viewer.palette import DIM, DUSK, FAINT, NIGHT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
-from ecs_rl.viewer.text import SMALL, Anchor
 from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView, RoleView
 
 FLAME: tuple[tuple[float, float, Colour, int], ...] = (
@@ -108,10 +107,10 @@ def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: 
     for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0)):  # with an edge, to be read over a leg or a flame
         at = (end[0] + (-gap if leftward else gap) + across, end[1] + down)
         colour = NIGHT if across or down else DIM
-        kit.text.draw(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
+        kit.write(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
 
 
-def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera) -> None:
+def draw_trail(surface: pygame.Surface, role: RoleView, camera: Camera) -> None:
     """Draw where a body was, fading with age."""
     points = role.trail[np.isfinite(role.trail).all(axis=1)]
     if len(points) < 2:
@@ -120,7 +119,7 @@ def draw_trail(surface: pygame.Surface, role: RoleView, colour: Colour, camera: 
     pieces = min(TRAIL_PIECES, len(at) - 1)
     for i in range(pieces):
         piece = at[i * (len(at) - 1) // pieces : (i + 1) * (len(at) - 1) // pieces + 1]
-        shade = mix(DUSK, colour, 0.75 * ((i + 1) / pieces) ** 1.4)
+        shade = mix(DUSK, role.colour, 0.75 * ((i + 1) / pieces) ** 1.4)
         pygame.draw.aalines(surface, shade, False, piece)
         pygame.draw.aalines(surface, mix(DUSK, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in piece])
 

@@ -9,10 +9,9 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.draw import MOST, Tile, line
 from ecs_rl.viewer.palette import DIM, DUSK, EARTH, EARTH_DEEP, EARTH_EDGE, FAINT, NIGHT, RULE, mix
-from ecs_rl.viewer.text import SMALL
 from ecs_rl.viewer.view import GroundView, Point
 
 STARS = 70
@@ -22,10 +21,9 @@ SHADES = 10
 """Steps in which the earth gets darker with depth."""
 
 
-def paint_backdrop(
-    surface: pygame.Surface, ground: GroundView, camera: Camera, kit: DrawContext, scale_bar: bool
-) -> None:
+def paint_backdrop(surface: pygame.Surface, shows: tuple[GroundView, Camera], kit: DrawContext) -> None:
     """Paint the whole background of a stage."""
+    ground, camera = shows
     _paint_sky(surface, stars=bool(ground.lines))
     _paint_grid(surface, camera)
     for x in ground.limits:
@@ -36,8 +34,7 @@ def paint_backdrop(
         _earth(surface, camera.pixels(points), kit)
     for start, end in ground.walls:
         line(surface, camera.pixel(start), camera.pixel(end), EARTH_EDGE, max(2.0 * kit.scale, 0.04 * camera.zoom))
-    if scale_bar:
-        _scale_bar(surface, camera, kit)
+    _scale_bar(surface, camera, kit)
 
 
 def _paint_sky(surface: pygame.Surface, *, stars: bool) -> None:
@@ -121,4 +118,4 @@ def _scale_bar(surface: pygame.Surface, camera: Camera, kit: DrawContext) -> Non
     surface.fill(DIM, (left, y, right - left, kit.px(1)))
     for x in (left, right):
         surface.fill(DIM, (x, y - tall, kit.px(1), 2 * tall + kit.px(1)))
-    kit.text.draw(surface, f"{metres:g} m", (right + kit.px(7), y), size=SMALL, colour=DIM, face="numbers")
+    kit.write(surface, f"{metres:g} m", (right + kit.px(7), y), size=SMALL, colour=DIM, face="numbers")

@@ -1,14 +1,65 @@
-"""What everything that draws is handed: the scale of the screen, the text, and pictures kept from earlier frames."""
+"""What everything that draws is handed: the screen's scale, crisp text that is rendered once, and kept pictures."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal, TypeVar
 
 import pygame
 
-from ecs_rl.viewer.text import Text
+from ecs_rl.shipped import ASSETS
+from ecs_rl.viewer.palette import TEXT, Colour
 
-Paint = Callable[[pygame.Surface], object]
+FONTS = ASSETS / "fonts"
+Face = Literal["words", "numbers"]
+FILES: dict[Face, str] = {"words": "Inter-Medium.otf", "numbers": "JetBrainsMono-Medium.ttf"}
+KEPT = 1500
+"""Strings that are remembered; a full window has about 200, and some of them change in every frame."""
+SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
+"""Sizes before the scale of the screen."""
+FARTHEST = 100_000
+"""Pixels; what stands further away than this is left out."""
+Anchor = Literal["left", "middle", "right"]
+WIDEST = str.maketrans("123456789", "000000000")
+"""No digit is wider than a nought."""
+
+
+@lru_cache(maxsize=64)
+def font(face: Face, pixels: int) -> pygame.Font:
+    """Return a face at a size; pygame's own font where the assets are missing."""
+    pygame.font.init()
+    path = FONTS / FILES[face]
+    return pygame.Font(path if path.is_file() else None, pixels)
+
+
+@lru_cache(maxsize=KEPT)
+def _picture(text: str, pixels: int, colour: Colour, face: Face) -> pygame.Surface:
+    return font(face, pixels).render(text, True, colour)
+
+
+@lru_cache(maxsize=KEPT)
+def _width(text: str, pixels: int, face: Face) -> int:
+    return font(face, pixels).size(text)[0]
+
+
+@lru_cache(maxsize=KEPT)
+def _cut(text: str, width: int, pixels: int, face: Face) -> str:
+    if _width(text, pixels, face) <= width:
+        return text
+    # The longest beginning that fits.
+    fits = bisect_right(range(1, len(text) + 1), width, key=lambda n: _width(text[:n].rstrip() + "…", pixels, face))
+    return text[:fits].rstrip() + "…" if fits else ""
+
+
+def _clean(text: str) -> str:
+    """Return one printable line: names come from scenes, and a font refuses null characters."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+T = TypeVar("T")
+Paint = Callable[[pygame.Surface, T, "DrawContext"], object]
 
 
 def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None:
@@ -17,18 +68,23 @@ def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None
     return surface.subsurface(seen) if seen.w > 0 and seen.h > 0 else None
 
 
-class Layers:
-    """Pictures by name; each is painted anew only when what it shows has changed."""
+class DrawContext:
+    """The tools of one window: its scale, text and kept pictures; a new scale takes new ones."""
 
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[object, pygame.Surface]] = {}
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
         self.painted = 0
         """How many pictures had to be painted so far."""
+        self._kept: dict[str, tuple[object, pygame.Surface]] = {}
 
-    def get(
-        self, name: str, size: tuple[int, int], shows: object, paint: Paint, *, clear: bool = False
+    def px(self, size: float) -> int:
+        """Return a size in pixels on this screen, at least one."""
+        return max(1, round(size * self.scale))
+
+    def kept(
+        self, name: str, size: tuple[int, int], shows: object, paint: Callable[[pygame.Surface], object], clear: bool
     ) -> pygame.Surface:
-        """Return the picture; `shows` is all that it depends on besides its size. A clear one begins transparent."""
+        """Return a picture, painted anew only where `shows` or its size has changed. A clear one begins transparent."""
         before, picture = self._kept.get(name, (None, None))
         if picture is None or picture.get_size() != size:
             picture = pygame.Surface(size, pygame.SRCALPHA if clear else 0)
@@ -41,21 +97,50 @@ class Layers:
         self._kept[name] = (shows, picture)
         return picture
 
-    def draw(
-        self, surface: pygame.Surface, area: pygame.Rect, name: str, shows: object, paint: Paint, *, clear: bool = False
+    def lay(
+        self, surface: pygame.Surface, area: pygame.Rect, name: str, shows: T, paint: Paint[T], *, clear: bool = False
     ) -> None:
-        """Lay the picture over an area, which it is as large as."""
-        surface.blit(self.get(name, area.size, shows, paint, clear=clear), area)
+        """Lay a kept picture over an area, if it has one; `shows` is all that the picture depends on."""
+        if area.w > 0 and area.h > 0:
+            surface.blit(self.kept(name, area.size, shows, lambda it: paint(it, shows, self), clear), area)
 
+    # --- text ---------------------------------------------------------------------------------------------------------
 
-class DrawContext:
-    """The tools of one window; make a new one when the scale of the screen changes."""
+    def _pixels(self, size: float) -> int:
+        return max(6, round(size * self.scale))
 
-    def __init__(self, scale: float = 1.0) -> None:
-        self.scale = scale
-        self.text = Text(scale)
-        self.layers = Layers()
+    def picture(self, text: str, size: float, colour: Colour, face: Face) -> pygame.Surface:
+        """Return a string as a picture with transparent ground; do not draw on it."""
+        return _picture(_clean(text), self._pixels(size), colour, face)
 
-    def px(self, size: float) -> int:
-        """Return a size in pixels on this screen, at least one."""
-        return max(1, round(size * self.scale))
+    def write(
+        self,
+        surface: pygame.Surface,
+        text: str,
+        at: tuple[float, float],
+        *,
+        size: float = NORMAL,
+        colour: Colour = TEXT,
+        face: Face = "words",
+        anchor: Anchor = "left",
+        width: float | None = None,
+    ) -> pygame.Rect:
+        """Draw a line of text, its vertical middle at `at`, cut with an ellipsis to `width`; return where it stands."""
+        if width is not None:
+            text = self.cut(text, int(width), size, face)
+        if not (abs(at[0]) < FARTHEST and abs(at[1]) < FARTHEST):  # also where it is not a number
+            return pygame.Rect(0, 0, 0, 0)
+        if not text:
+            return pygame.Rect(round(at[0]), round(at[1]), 0, 0)
+        picture = self.picture(text, size, colour, face)
+        wide, high = picture.get_size()
+        x = round(at[0]) - (0 if anchor == "left" else wide if anchor == "right" else wide // 2)
+        return surface.blit(picture, (x, round(at[1]) - high // 2))
+
+    def width(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
+        """Return how many pixels a string takes."""
+        return _width(_clean(text), self._pixels(size), face)
+
+    def cut(self, text: str, width: int, size: float = NORMAL, face: Face = "words") -> str:
+        """Return the string, or as much of its beginning as fits with an ellipsis, or nothing."""
+        return _cut(_clean(text), width, self._pixels(size), face)

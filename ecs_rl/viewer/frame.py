@@ -1,8 +1,8 @@
-"""One whole frame: the view model laid out and drawn."""
+"""One whole frame: where everything goes, and the view model drawn there."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pygame
@@ -12,15 +12,59 @@ from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, draw_profile, draw_toasts, modes_width
-from ecs_rl.viewer.panels.help import draw_help
-from ecs_rl.viewer.panels.hints import STRIP, draw_hints, hints_width
+from ecs_rl.viewer.panels.keys import STRIP, draw_help, hints_width, paint_hints
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
-from ecs_rl.viewer.panels.status import draw_status
-from ecs_rl.viewer.panes import corner_of, draw_panes, pane_camera, pane_places, stage_of
-from ecs_rl.viewer.stage import draw_stage, fitting, scale_bar_end
-from ecs_rl.viewer.view import View, shape_of
-from ecs_rl.viewer.window_layout import Layout, arrange
+from ecs_rl.viewer.panels.status import paint_status
+from ecs_rl.viewer.stage import (
+    corner_of,
+    draw_panes,
+    draw_stage,
+    fitting,
+    pane_camera,
+    pane_places,
+    scale_bar_end,
+    stage_of,
+)
+from ecs_rl.viewer.view import View
+
+DESIGNED = (1280, 720)
+"""The size that everything was drawn for; larger windows get larger letters, half as fast as they grow."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The rectangles of a window; a panel that is hidden has none."""
+
+    scale: float
+    status: pygame.Rect
+    stage: pygame.Rect
+    mind: pygame.Rect | None
+    learning: pygame.Rect | None
+
+
+def scale_for(size: tuple[int, int], dpi_scale: float = 1.0) -> float:
+    """Return how much larger than designed letters are drawn, in quarters so that few fonts are needed."""
+    room = min(size[0] / DESIGNED[0], size[1] / DESIGNED[1])
+    wanted = max(1.0 + (room - 1.0) / 2, dpi_scale if room >= dpi_scale * 0.6 else 1.0)
+    least = 1.0 if room >= 0.6 else 0.9
+    return max(least, round(wanted * 4) / 4)
+
+
+def arrange(size: tuple[int, int], *, mind: bool = True, learning: bool = True, dpi_scale: float = 1.0) -> Layout:
+    """Return the layout of a window: status above, the mind to the right over the full height, learning below."""
+    w, h = max(size[0], 320), max(size[1], 200)
+    scale = scale_for((w, h), dpi_scale)
+    bar = round(34 * scale)
+    side = round(min(max(0.245 * w, 190 * scale), 330 * scale)) if mind else 0
+    below = round(min(max(0.27 * h, 112 * scale), 240 * scale)) if learning else 0
+    return Layout(
+        scale,
+        status=pygame.Rect(0, 0, w, bar),
+        stage=pygame.Rect(0, bar, w - side, h - bar - below),
+        mind=pygame.Rect(w - side, bar, side, h - bar) if mind else None,
+        learning=pygame.Rect(0, h - below, w - side, below) if learning else None,
+    )
 
 
 class Painter:
@@ -48,9 +92,8 @@ class Painter:
         """Return which arena of the grid, or which pane, is under a pixel of the window."""
         area = self._arena_area(view, layout)
         if view.grid is not None:
-            arenas, shape = len(view.grid.returns), view.grid.shape or shape_of(view.grid.bounds)
-            at = (pixel[0] - area.x, pixel[1] - area.y)
-            return cells(area.size, arenas, shape, self.kit).arena_at(at, arenas)
+            arenas, at = len(view.grid.bars), (pixel[0] - area.x, pixel[1] - area.y)
+            return cells(area.size, arenas, view.grid.shape, self.kit).arena_at(at, arenas)
         places = pane_places(area, view.panes, self.kit) if view.panes else []
         return next((i for i, place in enumerate(places) if place.collidepoint(pixel)), None)
 
@@ -109,7 +152,7 @@ class Painter:
         if view.grid is None and not view.panes and view.stage is not None:
             left = scale_bar_end(camera or fitting(view.stage, stage, kit), kit)
             strip.w, strip.x = strip.w - left, strip.x + left
-        draw_hints(surface, strip.clip(surface.get_rect()), view.hints, kit)
+        kit.lay(surface, strip.clip(surface.get_rect()), "hints", view.hints, paint_hints, clear=True)
 
     def _floating(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
         kit, area = self.kit, layout.stage
@@ -123,7 +166,7 @@ class Painter:
             draw_help(surface, view.help, kit)
 
     def _panels(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
-        draw_status(surface, layout.status, view.status, self.kit)
+        self.kit.lay(surface, layout.status, "status", view.status, paint_status)
         for area, panel in ((layout.mind, view.mind), (layout.learning, view.learning)):
             if area is not None and panel is None:
                 surface.fill(PANEL, area)

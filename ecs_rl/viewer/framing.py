@@ -172,7 +172,9 @@ def framing_of(world: World, limits: tuple[float, ...], rails: tuple[tuple[Point
         rails = tuple(((max(a[0], limits[0]), a[1]), (min(b[0], limits[1]), b[1])) for a, b in map(sorted, rails))
     if rails:
         known = np.maximum(known, _sides(np.array(rails).reshape(-1, 2)) + (0.0 if limits else size))
-    room = min(ROOM * size, extent) if _flies(arena) else 0.0
+    held = {joint.b.name for joint in arena.joints if isinstance(joint, (Pivot, Groove))}
+    flies = any(role.name not in held for role in arena.roles)
+    room = min(ROOM * size, extent) if flies else 0.0
     wide = np.maximum(known, _sides(starts) + room)
     if limits:
         wide[[0, 2]] = known[[0, 2]]
@@ -192,9 +194,3 @@ def _ground(arena: Arena, drawn: F64) -> F64:
         line = np.asarray(terrain.rule(drawn[:, terrain.slot : terrain.slot + terrain.draws]))
         parts.append(line[:, 1:-1].reshape(-1, 2))
     return np.concatenate(parts)
-
-
-def _flies(arena: Arena) -> bool:
-    """Tell whether a body is held by nothing, neither by another one nor by a rail."""
-    held = {joint.b.name for joint in arena.joints if isinstance(joint, (Pivot, Groove))}
-    return any(role.name not in held for role in arena.roles)

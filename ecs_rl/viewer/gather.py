@@ -23,8 +23,6 @@ from ecs_rl.viewer.view import (
     NO_POINTS,
     ContactView,
     ForceView,
-    GridRole,
-    GridView,
     GroundView,
     Point,
     RayView,
@@ -61,10 +59,9 @@ class Reader:
                 load_sprite(look.sprite.path)  # one that is no picture is refused before anything is shown
         weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
         self.weight = weight or 1.0
-        self.framing = framing_of(world, limits_of(self.arena), _rails(self.arena))
-        self._outline = Outline(self.looks)
-        self._ended = -1
-        """Episodes that had ended in all arenas together when the grid's picture was last reconsidered."""
+        self.rails = _rails(self.arena)
+        self.framing = framing_of(world, limits_of(self.arena), self.rails)
+        self.outline = Outline(self.looks)
         self._trails: tuple[deque[Point], ...] = tuple(deque(maxlen=TRAIL) for _ in self.arena.roles)
         self._trailing = [self._point_that_trails(look) for look in self.looks]
         self._followed = (-1, -1)
@@ -74,17 +71,14 @@ class Reader:
         self._eased = [0.0] * len(self.effects)
         self._still, self._still_bytes = GroundView(), b""
 
-    def follow(self, arena: int, *, held: bool = False) -> None:
+    def follow(self, arena: int, *, held: bool = False, anew: bool = False) -> None:
         """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here.
 
-        While a body is `held` by a hand the picture does not widen. -1 follows none: the next begins anew.
+        While a body is `held` by a hand the picture does not widen. Another episode begins `anew`.
         """
-        if arena < 0:
-            self._followed = (-1, -1)
-            return
         episode = (arena, int(self.clock.episode[arena]))
         self._before, self._now = self._now, self._poses(arena)
-        if episode != self._followed:
+        if anew or episode != self._followed:
             self._followed, self._before = episode, self._now
             for trail in self._trails:
                 trail.clear()
@@ -94,7 +88,7 @@ class Reader:
             self.framing.hold()
         else:
             here = np.array(self._now)[:, None]
-            self.framing.see(self._outline.reach(here[..., :2], here[..., 2]), self.world.scene.dt)
+            self.framing.see(self.outline.reach(here[..., :2], here[..., 2]), self.world.scene.dt)
         strength = zip(self._eased, self._amounts(arena), strict=True)
         self._eased = [e + EASE * (a - e) if math.isfinite(a) else a for e, a in strength]
         for at, trail, (x, y, angle) in zip(self._trailing, self._trails, self._now, strict=True):
@@ -124,32 +118,6 @@ class Reader:
             tick=int(self.clock.tick[arena]),
             caption=caption,
         )
-
-    def grid(self, *, selected: int | None = None, ended: F64 | None = None, seconds: float | None = None) -> GridView:
-        """Return all arenas as they are, so many seconds after the last look; None if there was none."""
-        self._frame_all(seconds)
-        roles = tuple(
-            GridRole(role.position.copy(), role.angle.copy(), look.outlines, look.discs, look.colour)
-            for role, look in zip(self.arena.roles, self.looks, strict=True)
-        )
-        returns = self.terms.total.sum(axis=0)
-        fading = np.zeros(self.world.arenas) if ended is None else ended
-        rails = _rails(self.arena)
-        bounds, shape = self.framing.bounds(), self.framing.shape
-        return GridView(roles, self.ground.segments.copy(), returns, fading, bounds, rails, selected, shape=shape)
-
-    def _frame_all(self, seconds: float | None) -> None:
-        """Make room for all arenas; what was visited counts until each of them has ended so many episodes."""
-        position = np.stack([role.position for role in self.arena.roles])
-        reach = self._outline.reach(position, np.stack([role.angle for role in self.arena.roles]))
-        if seconds is None:
-            self.framing.jump(reach)
-            return
-        ended = int(self.clock.episode.sum())
-        if ended - self._ended >= self.world.arenas:
-            self._ended = ended
-            self.framing.begin()
-        self.framing.see(reach, seconds)
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 
@@ -247,12 +215,15 @@ class Reader:
     def _rays(self, arena: int, poses: Poses) -> list[RayView]:
         found: list[RayView] = []
         for slot, seen in self.slots:
-            first = 0
+            row = seen.value[slot.rows.start + arena].tolist()
             for sensor in slot.spec.sees:
                 if isinstance(sensor, Rays):
-                    near = seen.value[slot.rows.start + arena, first : first + len(sensor.names)]
-                    found += _rays(sensor, near.tolist(), poses[sensor.role.number])
-                first += len(sensor.names)
+                    x, y, angle = poses[sensor.role.number]
+                    for turn, nearness in zip(sensor.angles.tolist(), row, strict=False):
+                        length = sensor.reach * (1.0 - nearness)
+                        end = (x + length * math.cos(angle + turn), y + length * math.sin(angle + turn))
+                        found.append(RayView((x, y), end, nearness))
+                del row[: len(sensor.names)]
         return found
 
 
@@ -264,30 +235,16 @@ def _at(role: Role, at: Point, poses: Poses) -> Point:
     return place((x, y), angle, at)
 
 
-def _rays(sensor: Rays, near: list[float], pose: tuple[float, float, float]) -> list[RayView]:
-    x, y, angle = pose
-    views = []
-    for turn, nearness in zip(sensor.angles.tolist(), near, strict=True):
-        length = sensor.reach * (1.0 - nearness)
-        end = (x + length * math.cos(angle + turn), y + length * math.sin(angle + turn))
-        views.append(RayView((x, y), end, nearness))
-    return views
-
-
 def _rails(arena: Arena) -> tuple[tuple[Point, Point], ...]:
     return tuple((j.start, j.end) for j in arena.joints if isinstance(j, Groove) and j.a.body is None)
 
 
-def _terrains(arena: Arena, segments: F64) -> list[F64]:
-    """Return (..., points - 1, 2, 2) of each terrain; in the arena's segments they come after the walls."""
-    ends = accumulate((terrain.points - 1 for terrain in arena.terrains), initial=len(arena.walls))
-    return [segments[..., first:last, :, :] for first, last in pairwise(ends)]
-
-
 def ground_of(arena: Arena, segments: F64) -> GroundView:
     """Return the ground of one arena from its (segments, 2, 2): walls first, then each terrain as one line."""
+    ends = accumulate((terrain.points - 1 for terrain in arena.terrains), initial=len(arena.walls))
+    parts = [segments[first:last] for first, last in pairwise(ends)]
     walls = tuple(((a[0], a[1]), (b[0], b[1])) for a, b in segments[: len(arena.walls)].tolist())
-    lines = tuple(np.concatenate((part[:, 0], part[-1:, 1])) for part in _terrains(arena, segments))
+    lines = tuple(np.concatenate((part[:, 0], part[-1:, 1])) for part in parts)
     return GroundView(walls, lines, _rails(arena), limits_of(arena))
 
 

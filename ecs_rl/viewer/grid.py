@@ -1,17 +1,18 @@
-"""The grid: all training arenas at once, small, and cheap enough for 128 of them in every frame."""
+"""The grid: all training arenas at once, read between two slices of the training, and drawn cheaply in every frame."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext, part_of
+from ecs_rl.viewer.context import SMALL, DrawContext, part_of
 from ecs_rl.viewer.draw import bar
+from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.palette import (
     DIM,
@@ -28,16 +29,24 @@ from ecs_rl.viewer.palette import (
     YELLOW,
     Colour,
     mix,
-    role_colour,
 )
-from ecs_rl.viewer.text import SMALL
-from ecs_rl.viewer.view import GridRole, GridView, Point, in_drawing_order, shape_of
+from ecs_rl.viewer.view import GridView, Point
+from ecs_rl.world import World
 
 GAP = 4
 STRIP = 4
 """Height of the line under each arena that tells its return."""
 LEAST, MOST_GROWTH = 0.28, 1.8
 """Share of a cell's height that the largest body should have, and how much larger than it is it may be drawn."""
+FADE = 0.5
+"""Seconds for which an arena shows that its episode has just ended."""
+CALM = 0.5
+"""Endings per second and arena that may flash brightly; more flash as much more faintly, or all would flicker."""
+MEMORY = 1.5
+"""Seconds over which endings are counted."""
+BRIGHTEST = 0.75
+SLOWEST = 0.4
+"""Seconds that a line takes to follow its return when episodes last less than that; then it shows their usual one."""
 GOOD_BAR, BAD_BAR = mix(PANEL, SKY, 0.75), mix(PANEL, ORANGE, 0.75)
 
 
@@ -46,7 +55,6 @@ class Cells:
     """Where each arena is shown: equal cells in rows."""
 
     columns: int
-    rows: int
     width: int
     height: int
     left: int
@@ -83,42 +91,39 @@ def cells(size: tuple[int, int], arenas: int, shape: float, kit: DrawContext) ->
     height = min(height, max(2, round(width / shape * 1.5)))
     left = (size[0] - columns * (width + gap) + gap) // 2
     top = (size[1] - rows * (height + gap) + gap) // 2
-    return Cells(columns, rows, width, height, left, top, gap)
+    return Cells(columns, width, height, left, top, gap)
 
 
-@dataclass
 class Grid:
     """Draws the grid and keeps what stands still: the ground of each arena, painted anew only where it changed."""
 
-    _size: tuple[int, int] = (0, 0)
-    _still: pygame.Surface = field(default_factory=lambda: pygame.Surface((1, 1)))
-    _ground: F64 = field(default_factory=lambda: np.zeros((0, 0, 2, 2)))
-    _bounds: object = None
+    def __init__(self) -> None:
+        self._still = pygame.Surface((1, 1))
+        self._ground: F64 = np.zeros((0, 0, 2, 2))
+        self._key: object = None
 
     def draw(self, surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
         """Draw all arenas into an area."""
-        arenas = len(view.returns)
+        arenas = len(view.bars)
         target = part_of(surface, area)
         if target is None or min(area.size) < 8 or not arenas:
             return
-        places = cells(area.size, arenas, view.shape or shape_of(view.bounds), kit)
+        places = cells(area.size, arenas, view.shape, kit)
         camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - kit.px(STRIP))), margin=1)
         self._keep(area.size, view, places, camera)
         surface.blit(self._still, area)
-        grown = _grown([_placed(role) for role in view.roles], view, camera.zoom, places.height)
-        for number, role in in_drawing_order(view.roles):
-            _draw_role(target, grown[number], role.colour or role_colour(number), places, camera)
+        grown = _grown(_placed(view), view, camera.zoom, places.height)
+        for look, role in zip(view.looks, grown, strict=True):
+            _draw_role(target, role, look.colour, places, camera)
         _tell(target, view, places, kit)
 
     def _keep(self, size: tuple[int, int], view: GridView, places: Cells, camera: Camera) -> None:
-        key = (view.bounds, places)
-        same = size == self._size and key == self._bounds and self._ground.shape == view.ground.shape
-        if not same:
-            self._size, self._bounds, self._still = size, key, pygame.Surface(size)
-            self._still.fill(NIGHT)
-            changed = np.arange(len(view.returns))
-        else:
+        key = (size, view.bounds, places, view.ground.shape)
+        if key == self._key:
             changed = np.flatnonzero((self._ground != view.ground).any(axis=(1, 2, 3)))
+        else:
+            self._key, self._still, changed = key, pygame.Surface(size), np.arange(len(view.bars))
+            self._still.fill(NIGHT)
         for arena in changed.tolist():
             cell = self._still.subsurface(places.rect(arena).clip(self._still.get_rect()))
             _paint_cell(cell, view, view.ground[arena], camera)
@@ -155,19 +160,22 @@ class _Placed:
     """(arenas, 2)"""
 
 
-def _placed(role: GridRole) -> _Placed:
-    """Return a role's corners, worked out for all arenas at once."""
-    cos, sin = np.cos(role.angle), np.sin(role.angle)
-    turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=1)
-    outlines = [np.einsum("kc,acd->akd", outline, turn) + role.position[:, None] for outline in role.outlines]
-    discs = [(np.einsum("c,acd->ad", np.array(disc.at), turn) + role.position, disc.radius) for disc in role.discs]
-    return _Placed(outlines, discs, role.position)
+def _placed(view: GridView) -> list[_Placed]:
+    """Return each role's corners, worked out for all arenas at once."""
+    found = []
+    for look, at, angle in zip(view.looks, view.position, view.angle, strict=True):
+        cos, sin = np.cos(angle), np.sin(angle)
+        turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=1)
+        outlines = [np.einsum("kc,acd->akd", outline, turn) + at[:, None] for outline in look.outlines]
+        discs = [(np.einsum("c,acd->ad", np.array(disc.at), turn) + at, disc.radius) for disc in look.discs]
+        found.append(_Placed(outlines, discs, at))
+    return found
 
 
 def _grown(placed: list[_Placed], view: GridView, zoom: float, height: int) -> list[_Placed]:
     """Return bodies that would be specks larger than they are, standing on the same spot; on rails nothing grows."""
-    sizes = [float(np.ptp(o, axis=0).max()) for role in view.roles for o in role.outlines if len(o)]
-    sizes += [2 * disc.radius for role in view.roles for disc in role.discs]
+    sizes = [float(np.ptp(o, axis=0).max()) for look in view.looks for o in look.outlines if len(o)]
+    sizes += [2 * disc.radius for look in view.looks for disc in look.discs]
     grow = min(LEAST * height / max(max(sizes, default=0.0) * zoom, 1e-9), MOST_GROWTH)
     if grow <= 1.0 or view.rails:
         return placed
@@ -220,15 +228,6 @@ def _draw_role(surface: pygame.Surface, role: _Placed, colour: Colour, places: C
 # --- returns ----------------------------------------------------------------------------------------------------------
 
 
-def scale_of(view: GridView) -> Point:
-    """Return the returns at both ends of the lines under the arenas."""
-    if view.scale is not None:
-        return view.scale
-    shown = view.returns[np.isfinite(view.returns)]
-    low, high = min(0.0, float(shown.min(initial=0.0))), max(0.0, float(shown.max(initial=0.0)))
-    return low, max(high, low + 1e-9)
-
-
 def _bar(surface: pygame.Surface, track: pygame.Rect, value: float, scale: Point) -> None:
     """Draw a return as a line from nothing: to the right what is good, to the left what is bad."""
     low, high = scale
@@ -241,11 +240,10 @@ def _bar(surface: pygame.Surface, track: pygame.Rect, value: float, scale: Point
 
 def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: DrawContext) -> None:
     """Draw each arena's return as a line under it, brighten those that have just ended, frame the selected one."""
-    bars = view.returns if view.bars is None else view.bars
-    scale, tall = scale_of(view), kit.px(STRIP)
+    bars, tall = view.bars, kit.px(STRIP)
     for arena, (value, ended) in enumerate(zip(bars.tolist(), view.ended.tolist(), strict=True)):
         rect = places.rect(arena)
-        _bar(surface, pygame.Rect(rect.x, rect.bottom - tall, rect.w, tall), value, scale)
+        _bar(surface, pygame.Rect(rect.x, rect.bottom - tall, rect.w, tall), value, view.scale)
         if ended > 0.02:
             pygame.draw.rect(surface, mix(PANEL, TEXT, ended), rect, kit.px(1))
     if view.selected is not None and 0 <= view.selected < len(bars):
@@ -254,22 +252,104 @@ def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: DrawConte
         at = (rect.x + kit.px(6), rect.y + kit.px(10))
         text = f"{view.selected}  {signed(float(bars[view.selected]))}"
         if rect.w > kit.px(90):
-            kit.text.draw(surface, text, at, size=SMALL - 0.5, face="numbers", width=rect.w - kit.px(10))
+            kit.write(surface, text, at, size=SMALL - 0.5, face="numbers", width=rect.w - kit.px(10))
 
 
 def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
     """Say what line and frame of an arena mean, as far as there is room."""
-    low, high = scale_of(view)
+    low, high = view.scale
     reach = f"return so far, {short(low)} to {short(high)}" if low < 0 else f"return so far, full at {short(high)}"
     x, y = area.x, area.centery
     for kind, text in (("line", reach), ("frame", "episode has just ended")):
         mark = pygame.Rect(x, 0, kit.px(30 if kind == "line" else 16), kit.px(4 if kind == "line" else 11))
         mark.centery = y
-        if mark.right + kit.px(6) + kit.text.width(text, SMALL) > area.right:
+        if mark.right + kit.px(6) + kit.width(text, SMALL) > area.right:
             return
         if kind == "line":
-            _bar(surface, mark, low + (high - low) * 0.8, (low, high))
+            _bar(surface, mark, low + (high - low) * 0.8, view.scale)
         else:
             pygame.draw.rect(surface, DIM, mark, kit.px(1))
         at = (mark.right + kit.px(6), y)
-        x = kit.text.draw(surface, text, at, size=SMALL, colour=FAINT).right + kit.px(18)
+        x = kit.write(surface, text, at, size=SMALL, colour=FAINT).right + kit.px(18)
+
+
+class GridWatch:
+    """Looks at all arenas of a world, and at one of them in particular."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.arenas, self.selected = world, world.arenas, 0
+        self._reader = Reader(world)
+        self._episode = self._reader.clock.episode.copy()
+        self._ended: F64 = np.zeros(world.arenas)
+        self._rate: float | None = None
+        """Endings per second and arena; None before the second look."""
+        self._bars: F64 | None = None
+        self._seen = False
+        self._framed_at = -1
+        """Episodes that had ended in all arenas together when the picture was last reconsidered."""
+        self._low = self._high = 0.0
+
+    def view(self, seconds: float) -> GridView:
+        """Return all arenas now, so many seconds after the last look."""
+        reader, roles = self._reader, self.world.arena.roles
+        position, angle = np.stack([role.position for role in roles]), np.stack([role.angle for role in roles])
+        self._frame(reader.outline.reach(position, angle), seconds)
+        returns, flashes = reader.terms.total.sum(axis=0), self._flashes(seconds)
+        return GridView(
+            reader.looks,
+            position,
+            angle,
+            reader.ground.segments.copy(),
+            self._followed(returns, seconds),
+            self._scale(returns),
+            flashes,
+            reader.framing.bounds(),
+            reader.framing.shape,
+            reader.rails,
+            self.selected,
+        )
+
+    def _frame(self, reach: F64, seconds: float) -> None:
+        """Make room for all arenas; what was visited counts until each of them has ended so many episodes."""
+        framing = self._reader.framing
+        if not self._seen:
+            self._seen = True
+            framing.jump(reach)
+            return
+        ended = int(self._reader.clock.episode.sum())
+        if ended - self._framed_at >= self.arenas:
+            self._framed_at = ended
+            framing.begin()
+        framing.see(reach, seconds)
+
+    def _flashes(self, seconds: float) -> F64:
+        """Return how brightly each arena shows that its episode has just ended, calmer the more of them end."""
+        now = self._reader.clock.episode
+        ended = now != self._episode
+        if seconds > 0:
+            rate = float(np.maximum(0, now - self._episode).sum()) / self.arenas / seconds
+            share = 1.0 if self._rate is None else 1.0 - math.exp(-seconds / MEMORY)
+            self._rate = rate if self._rate is None else self._rate + (rate - self._rate) * share
+        self._episode = now.copy()
+        strength = BRIGHTEST * min(1.0, CALM / max(self._rate or 0.0, 1e-9))
+        self._ended = np.where(ended, strength, np.maximum(0.0, self._ended - seconds / FADE * strength))
+        return self._ended
+
+    def _followed(self, returns: F64, seconds: float) -> F64:
+        """Return the returns, smoothed where episodes are too short to be followed by eye."""
+        slow = SLOWEST * min(1.0, (self._rate or 0.0) * SLOWEST)
+        share = 1.0 - math.exp(-seconds / slow) if slow > 0 else 1.0
+        good = np.where(np.isfinite(returns), returns, 0.0)
+        before = good if self._bars is None else self._bars
+        self._bars = before + (good - before) * share
+        return self._bars
+
+    def _scale(self, returns: F64) -> tuple[float, float]:
+        """Return the returns at both ends of the lines: full is solved, or the most that was seen."""
+        good = returns[np.isfinite(returns)]
+        self._low = min(self._low, float(good.min(initial=0.0)))
+        self._high = max(self._high, float(good.max(initial=0.0)))
+        goal = self.world.scene.solved_at
+        if goal is not None and goal > 0:
+            return (-goal if self._low < -0.02 * goal else 0.0), float(goal)
+        return self._low, max(self._high, self._low + 1e-9)

@@ -1,4 +1,4 @@
-"""The learning drawer's numbers, from a run's own files: a resumed run shows its whole history.
+"""The learning drawer's numbers: a run's own files, read once, and the rows that its training adds after that.
 
 A long log is read in slices, each a few milliseconds long, and thinned out as it comes in: memory and the time for a
 view depend on how many curves there are, not on how many rows.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,94 +19,148 @@ import msgspec
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.view import LearningView, Point, Series
+from ecs_rl.viewer.view import LearningView, Series
 
 MOST_LOSSES, MOST_NAMES = 3, 1000
 MOST_POINTS = 4000
 """Points of a curve, at most twice as many for a moment; a wide screen has as many columns."""
 SLICE_SECONDS = 0.004
 """How long one look reads: a frame has 16 ms."""
-SLICE_BYTES = 1 << 15
+SLICE_ROWS = 64
 LONGEST_ROW = 1 << 20
 """Bytes; what is longer is no row of ours and is left out."""
+SPREADS = {"rollout/mean_return": "rollout/std_return", "eval/mean_return": "eval/std_return"}
 Row = Mapping[str, Any]
 
 
-class Rows:
-    """A file of JSON lines that somebody else writes, read once from its beginning to its end."""
+class History:
+    """How the training of a run went: what its files hold by now, and what is added to `new`, in this order.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.behind = False
-        """Whether there was more than the last look could read."""
-        self._read = 0
-        self._skipping = False  # in the middle of something too long for a row
+    Rows of metrics.jsonl become a curve for each number, those of eval_episodes.jsonl mean and spread of an evaluation.
+    """
 
-    def look(self, until: float) -> Iterator[list[Row] | None]:
-        """Yield new rows, at least one slice and more until that clock reading, and None where the file begins anew.
+    def __init__(self, run: Path, *, solved_at: float | None = None, steps_total: int | None = None) -> None:
+        self.solved_at, self.steps_total = solved_at, steps_total
+        self._stored = chain(*(_rows_now(run / name) for name in ("metrics.jsonl", "eval_episodes.jsonl")))
+        self.behind = True
+        """Whether the files hold more than was read so far."""
+        self.new: list[Row] = []
+        """Rows that nobody has looked at yet."""
+        self._curves: dict[str, Curve] = {}
+        self._evaluations = Curve(has_spread=True)
+        self._step, self._returns = math.nan, list[float]()
+        """Of the newest evaluation."""
+        self._seen: set[str] = set()
+        self._losses: list[str] = []
+        self._exploring: list[str] = []
+        self._view: LearningView | None = None
 
-        A torn last line waits for its end; one that is no row is left out.
-        """
-        self.behind = False
-        try:
-            size = self.path.stat().st_size
-            if size == self._read:
+    def read(self) -> None:
+        """Read the files for a few milliseconds; once that is done, take in the new rows."""
+        until = perf_counter() + SLICE_SECONDS
+        while self.behind:
+            rows = list(islice(self._stored, SLICE_ROWS))
+            self._add(rows)
+            self.behind = bool(rows)
+            if perf_counter() > until:
                 return
-            with self.path.open("rb") as file:
-                if size < self._read or not self._goes_on(file):  # a resumed run forgot what came after its checkpoint
-                    self._read, self._skipping = 0, False
-                    yield None
-                while self._read < size and not self.behind:
-                    file.seek(self._read)
-                    lines = self._whole(file.read(SLICE_BYTES), file)
-                    if lines is None:
-                        return
-                    yield [row for row in map(_decoded, lines) if row is not None]
-                    self.behind = self._read < size and perf_counter() > until
-        except OSError:
+        self._add(self.new)
+        self.new.clear()
+
+    def refresh(self) -> LearningView:
+        """Read, and return the history so far: the same object while there is nothing new; once a second will do."""
+        self.read()
+        if self._view is None:
+            self._view = self._made()
+        return self._view
+
+    # --- rows become curves -----------------------------------------------------------------------------------------
+
+    def _add(self, rows: Sequence[Row]) -> None:
+        if not rows:
             return
+        self._view = None
+        self._add_evaluations([row for row in rows if "total_steps_at_eval" in row])
+        metrics = [row for row in rows if "total_steps_at_eval" not in row]
+        names = set().union(*metrics)
+        self._find(metrics, names)
+        for key in names & {*SPREADS, "rollout/mean_length", "time/steps_per_second", *self._losses, *self._exploring}:
+            spread, found = SPREADS.get(key, ""), [row for row in metrics if key in row]
+            columns = [[row.get(each) for row in found] for each in ("total_steps", key, spread)]
+            curve = self._curves.setdefault(key, Curve())
+            curve.add(np.stack([_numbers(column) for column in columns], axis=1))
+            curve.has_spread |= spread in names
 
-    def _goes_on(self, file: Any) -> bool:
-        """Tell whether a row still ends where the last look did."""
-        if not self._read or self._skipping:
-            return True
-        file.seek(self._read - 1)
-        return bool(file.read(1) == b"\n")
+    def _find(self, rows: Sequence[Row], names: set[str]) -> None:
+        """Note the first losses and the first measures of exploring that there are."""
+        if names <= self._seen or len(self._seen) > MOST_NAMES:
+            return
+        self._seen |= names
+        for key in dict.fromkeys(key for row in rows for key in row if key.startswith("train/")):
+            for kept, wanted in (
+                (self._losses, "/loss" in key),
+                (self._exploring, key.endswith(("entropy", "epsilon"))),
+            ):
+                if wanted and key not in kept and len(kept) < MOST_LOSSES:
+                    kept.append(key)
 
-    def _whole(self, data: bytes, file: Any) -> list[bytes] | None:
-        """Return the whole lines of what was read, and go past them; None if the end of the last one is not there."""
-        end = data.rfind(b"\n") + 1
-        if not end and len(data) == SLICE_BYTES:  # a long line
-            data += file.read(LONGEST_ROW - len(data))
-            end = data.find(b"\n") + 1
-            if not end and len(data) == LONGEST_ROW:
-                self._read, self._skipping = self._read + len(data), True
-                return []
-        if not end:
-            return None
-        self._read += end
-        lines = data[:end].splitlines()
-        if self._skipping:
-            self._skipping = False
-            del lines[0]
-        return lines
+    def _add_evaluations(self, rows: Sequence[Row]) -> None:
+        points = [NO_POINTS]
+        for row in rows:
+            step, value = _numbers([row.get("total_steps_at_eval"), row.get("total_reward")]).tolist()
+            if not (math.isfinite(step) and math.isfinite(value)):
+                continue
+            if step != self._step:
+                points.append(self._evaluation())
+                self._step, self._returns = step, []
+            self._returns.append(value)
+        self._evaluations.add(np.concatenate(points))
+
+    def _evaluation(self) -> F64:
+        """Return (0 or 1, 3): step, mean and spread of the newest evaluation, as far as its episodes are there."""
+        if not self._returns:
+            return NO_POINTS
+        with np.errstate(over="ignore"):
+            return np.array(((self._step, np.mean(self._returns), np.std(self._returns)),))
+
+    # --- curves become a view ---------------------------------------------------------------------------------------
+
+    def _made(self) -> LearningView:
+        evaluations = self._evaluations.series("evaluation", self._evaluation())
+        if not len(evaluations.x):
+            evaluations = self._series("eval/mean_return", "evaluation")
+        best = None
+        if np.isfinite(evaluations.y).any():
+            at = int(np.nanargmax(evaluations.y))
+            best = (float(evaluations.x[at]), float(evaluations.y[at]))
+        returns = self._series("rollout/mean_return", "return")
+        return LearningView(returns, evaluations, best, self.solved_at, self.steps_total, self._others())
+
+    def _others(self) -> tuple[tuple[Series, ...], ...]:
+        """Return the small plots: episode length, losses, entropy or epsilon, steps per second."""
+        after = "loss" if len(self._losses) > 1 else ""
+        return (
+            (self._series("rollout/mean_length", "episode length"),),
+            tuple(self._series(key, _name(key, after)) for key in self._losses) or (Series("loss"),),
+            tuple(self._series(key, _name(key)) for key in self._exploring) or (Series("entropy"),),
+            (self._series("time/steps_per_second", "steps per second"),),
+        )
+
+    def _series(self, key: str, name: str) -> Series:
+        """Return one number over the steps; rows without it are left out."""
+        return self._curves[key].series(name) if key in self._curves else Series(name)
 
 
-def _decoded(line: bytes) -> Row | None:
-    try:
-        row = msgspec.json.decode(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
+NO_POINTS: F64 = np.zeros((0, 3))
 
 
 @dataclass
 class Curve:
     """One number over the steps, thinned out: of each group of neighbours the lowest and the highest stay."""
 
-    thin: F64 = field(default_factory=lambda: np.zeros((0, 3)))
+    thin: F64 = field(default_factory=lambda: NO_POINTS)
     """(points, 3) Steps, value and spread of the groups that are full."""
-    rest: F64 = field(default_factory=lambda: np.zeros((0, 3)))
+    rest: F64 = field(default_factory=lambda: NO_POINTS)
     """The same of the newest rows, which do not fill a group yet."""
     group: int = 2
     """Rows in a group; of two both stay."""
@@ -122,13 +177,13 @@ class Curve:
             self.thin = np.concatenate((_extremes(self.thin[:even], 4), self.thin[even:]))
             self.group *= 2
 
-    def series(self, name: str, *more: tuple[float, float, float]) -> Series:
-        """Return the curve as it is drawn, with a point that is not final yet at its end."""
+    def series(self, name: str, more: F64 = NO_POINTS) -> Series:
+        """Return the curve as it is drawn, with `more` points that are not final yet at its end."""
         rest = self.rest
         if len(rest) > 4:
             newest = rest[-1:]
             rest = np.concatenate((_extremes(rest[:-1], len(rest) - 1), newest))
-        x, y, spread = np.concatenate((self.thin, rest, np.array(more).reshape(-1, 3))).T
+        x, y, spread = np.concatenate((self.thin, rest, more)).T
         return Series(name, x, y, spread if self.has_spread else None)
 
 
@@ -145,140 +200,33 @@ def _extremes(points: F64, group: int) -> F64:
     return np.take_along_axis(groups, picked[:, :, None], axis=1).reshape(-1, points.shape[1])
 
 
-class Metrics:
-    """The curves of metrics.jsonl."""
-
-    def __init__(self) -> None:
-        self.curves: dict[str, Curve] = {}
-        self._spreads = {f"{group}/mean_return": f"{group}/std_return" for group in ("rollout", "eval")}
-        self._keys = [*self._spreads, "rollout/mean_length", "time/steps_per_second"]
-        self._seen: set[str] = set()
-        self.losses: list[str] = []
-        self.exploring: list[str] = []
-
-    def add(self, rows: Sequence[Row]) -> None:
-        """Take in rows in the order of the file."""
-        names = set().union(*rows)
-        self._find(rows, names)
-        for key in (*self._keys, *self.losses, *self.exploring):
-            if key in names:
-                spread, found = self._spreads.get(key, ""), [row for row in rows if key in row]
-                columns = [[row.get(each) for row in found] for each in ("total_steps", key, spread)]
-                curve = self.curves.setdefault(key, Curve())
-                curve.add(np.stack([_numbers(column) for column in columns], axis=1))
-                curve.has_spread |= spread in names
-
-    def _find(self, rows: Sequence[Row], names: set[str]) -> None:
-        """Note the first losses and the first measures of exploring that there are."""
-        if names <= self._seen or len(self._seen) > MOST_NAMES:
-            return
-        self._seen |= names
-        for key in dict.fromkeys(key for row in rows for key in row):
-            if not key.startswith("train/"):
-                continue
-            for kept, wanted in ((self.losses, "/loss" in key), (self.exploring, key.endswith(("entropy", "epsilon")))):
-                if wanted and key not in kept and len(kept) < MOST_LOSSES:
-                    kept.append(key)
-
-    def series(self, key: str, name: str) -> Series:
-        """Return one number over the steps; rows without it are left out."""
-        return self.curves[key].series(name) if key in self.curves else Series(name)
-
-    def others(self) -> tuple[tuple[Series, ...], ...]:
-        """Return the small plots: episode length, losses, entropy or epsilon, steps per second."""
-        many = len(self.losses) > 1
-        losses = tuple(self.series(key, _name(key, "loss" if many else "")) for key in self.losses)
-        exploring = tuple(self.series(key, _name(key, "")) for key in self.exploring)
-        return (
-            (self.series("rollout/mean_length", "episode length"),),
-            losses or (Series("loss"),),
-            exploring or (Series("entropy"),),
-            (self.series("time/steps_per_second", "steps per second"),),
-        )
+def _rows_now(path: Path) -> Iterator[Row]:
+    """Return what a file of JSON lines holds at this moment, to be read row by row; none where there is no file."""
+    try:
+        return _rows(path, path.stat().st_size)
+    except OSError:
+        return iter(())
 
 
-class Evaluations:
-    """Mean and spread of each evaluation's episodes, which stand one after the other in eval_episodes.jsonl."""
-
-    def __init__(self) -> None:
-        self._curve = Curve(has_spread=True)
-        self._step, self._count, self._mean, self._squares = math.nan, 0, 0.0, 0.0
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Take in rows in the order of the file."""
-        points = []
-        for row in rows:
-            step, value = _number(row.get("total_steps_at_eval")), _number(row.get("total_reward"))
-            if not (math.isfinite(step) and math.isfinite(value)):
-                continue
-            if step != self._step:
-                points += self._point()
-                self._step, self._count, self._mean, self._squares = step, 0, 0.0, 0.0
-            self._count += 1
-            delta = value - self._mean
-            self._mean += delta / self._count
-            self._squares += delta * (value - self._mean)
-        if points:
-            self._curve.add(np.array(points))
-
-    def _point(self) -> list[tuple[float, float, float]]:
-        return [(self._step, self._mean, math.sqrt(self._squares / self._count))] if self._count else []
-
-    def series(self) -> Series:
-        """Return the evaluations, the newest with the episodes that it has so far."""
-        return self._curve.series("evaluation", *self._point())
+def _rows(path: Path, size: int) -> Iterator[Row]:
+    """Yield the rows within the first `size` bytes, an empty one for a torn line or for what is no row."""
+    try:
+        with path.open("rb") as file:
+            while (left := size - file.tell()) > 0 and (line := file.readline(min(left, LONGEST_ROW))):
+                yield _decoded(line)
+    except OSError:
+        return
 
 
-class History:
-    """How the training of a run went; `refresh` returns the same object as long as there is nothing new."""
-
-    def __init__(self, run: Path, *, solved_at: float | None = None, steps_total: int | None = None) -> None:
-        self.solved_at, self.steps_total = solved_at, steps_total
-        self._metrics, self._evaluations = Metrics(), Evaluations()
-        self._files = Rows(run / "metrics.jsonl"), Rows(run / "eval_episodes.jsonl")
-        self._view = LearningView(solved_at=solved_at, steps_total=steps_total)
-        self._news = False
-
-    @property
-    def behind(self) -> bool:
-        """Whether the files hold more than was read: the next frame may read on."""
-        return any(rows.behind for rows in self._files)
-
-    def read(self) -> None:
-        """Read what is new for a few milliseconds."""
-        end = perf_counter() + SLICE_SECONDS
-        metrics, evaluations = self._files
-        for rows in metrics.look(end):
-            self._news = True
-            if rows is None:
-                self._metrics = Metrics()
-            else:
-                self._metrics.add(rows)
-        for rows in evaluations.look(end):
-            self._news = True
-            if rows is None:
-                self._evaluations = Evaluations()
-            else:
-                self._evaluations.add(rows)
-
-    def refresh(self) -> LearningView:
-        """Read what is new and return the history so far; call it about once a second."""
-        self.read()
-        if self._news:
-            self._news = False
-            self._view = self._made()
-        return self._view
-
-    def _made(self) -> LearningView:
-        evaluations = self._evaluations.series()
-        if not len(evaluations.x):
-            evaluations = self._metrics.series("eval/mean_return", "evaluation")
-        returns = self._metrics.series("rollout/mean_return", "return")
-        best, others = _best(evaluations), self._metrics.others()
-        return LearningView(returns, evaluations, best, self.solved_at, self.steps_total, others)
+def _decoded(line: bytes) -> Row:
+    try:
+        row = msgspec.json.decode(line)
+    except (ValueError, RecursionError):
+        return {}
+    return row if isinstance(row, dict) else {}
 
 
-def _name(key: str, after: str) -> str:
+def _name(key: str, after: str = "") -> str:
     last = key.removeprefix("train/").replace("loss/", "").replace("/", " ")
     return f"{last} {after}".strip()
 
@@ -296,11 +244,3 @@ def _numbers(values: Sequence[object]) -> F64:
         except OverflowError:
             pass
     return np.array([_number(value) for value in values])
-
-
-def _best(evaluations: Series) -> Point | None:
-    good = np.isfinite(evaluations.y)
-    if not good.any():
-        return None
-    i = int(np.nanargmax(evaluations.y))
-    return float(evaluations.x[i]), float(evaluations.y[i])

@@ -157,8 +157,7 @@ class LiveEpisode:
         self._owed = 0.0
         self._open()
         self.mind.forget()
-        self.reader.follow(-1)
-        self.reader.follow(self.arena)
+        self.reader.follow(self.arena, anew=True)
 
     # --- time -------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from ecs_rl.viewer.view import MindView, Option, Seen, Term
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
-    from ecs_rl.world import AgentSlot, World
+    from ecs_rl.world import World
 
 WINDOW = 300
 """Ticks that the plot goes back, over the ends of episodes."""
@@ -54,16 +54,18 @@ class Moment:
 
 
 class MindLog:
-    """Notes each tick of one agent of a world (`saw`) and tells them as the mind's view, once per frame.
+    """Notes each tick of an arena's first agent (`saw`) and tells them as the mind's view, once per frame.
 
-    `plan` is the agent's place among the arena's agents. The agent is asked what it thinks in one batch per frame.
+    The agent is asked what it thinks in one batch per frame.
     """
 
-    def __init__(self, world: World, agents: Mapping[str, Agent], plan: int = 0) -> None:
-        self.plan = world.arena.agents[plan]
-        batch, self._slot, self._mine = _place(world, plan)
-        self._seen, self._after = world.of(batch, Observation), world.of(batch, NextObservation)
-        self._did, self._reward = world.of(batch, Action), world.of(batch, Reward)
+    def __init__(self, world: World, agents: Mapping[str, Agent]) -> None:
+        batch = world.batches[0]
+        self._slot = batch.slots[0]
+        self.plan = self._slot.spec
+        self._mine = slice(0, len(self.plan.earns))  # of all reward terms, which go by batches
+        self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
+        self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
         self._clock, self._ending, self._explosion = world.one(Clock), world.one(EpisodeEnd), world.one(Explosion)
         self._terms = world.one(Terms)
         self._moments: deque[Moment] = deque(maxlen=WINDOW)
@@ -191,15 +193,3 @@ def _beyond(last: Moment) -> tuple[float, float, bool]:
     if last.fate is Fate.TRUNCATED and math.isfinite(last.value_after):
         return last.value_after, 1.0, True
     return 0.0, 1.0, last.fate is Fate.TERMINATED
-
-
-def _place(world: World, plan: int) -> tuple[int, AgentSlot, slice]:
-    """Return the batch's entity, the agent's slot, and its rows among all reward terms, which go by batches."""
-    first = 0
-    for batch in world.batches:
-        for slot in batch.slots:
-            last = first + len(slot.spec.earns)
-            if slot.spec is world.arena.agents[plan]:
-                return batch.entity, slot, slice(first, last)
-            first = last
-    raise LookupError(f"no batch has a slot for agent {plan}")

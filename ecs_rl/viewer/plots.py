@@ -10,10 +10,9 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.number_formats import count
-from ecs_rl.viewer.palette import DIM, FAINT, PANEL, RULE, Colour, mix
-from ecs_rl.viewer.text import SMALL
+from ecs_rl.viewer.palette import FAINT, PANEL, RULE, Colour, mix
 from ecs_rl.viewer.view import Series
 
 
@@ -158,17 +157,12 @@ def draw_axes(
         y = round(axes.at(np.array(axes.x[0]), np.array(value))[1])
         surface.fill(RULE if value else mix(RULE, FAINT, 0.5), (area.left, y, area.w, 1))
         text, at = tick_text(value, step), (area.left - kit.px(5), y)
-        kit.text.draw(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
+        kit.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
     values = ticks(*axes.x, x_most)
     for i, value in enumerate(values):
         x = axes.at(np.array(value), np.array(axes.y[0]))[0]
         text = count(value) + (x_unit if i == len(values) - 1 else "")
-        half = kit.text.width(text, SMALL - 1, "numbers") / 2
+        half = kit.width(text, SMALL - 1, "numbers") / 2
         x = min(max(x, area.left + half), max(area.right - half, area.left + half))
         at = (x, area.bottom + kit.px(8))
-        kit.text.draw(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
-
-
-def draw_nothing(surface: pygame.Surface, kit: DrawContext, area: pygame.Rect, text: str) -> None:
-    """Say in the middle of a plot that there is nothing yet."""
-    kit.text.draw(surface, text, area.center, size=SMALL, colour=DIM, anchor="middle", width=area.w)
+        kit.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")

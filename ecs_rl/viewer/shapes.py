@@ -13,7 +13,7 @@ from ecs_rl.scene.look import sprite_file
 from ecs_rl.scene.parts import Disc, Polygon
 from ecs_rl.scene.roles import Role
 from ecs_rl.viewer.palette import role_colour
-from ecs_rl.viewer.view import DiscView, Point, RoleView, SpriteView
+from ecs_rl.viewer.view import Point, RoleView, SpriteView
 
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
@@ -31,7 +31,7 @@ def role_looks(arena: Arena, hanging: frozenset[str]) -> tuple[RoleView, ...]:
         kind = (role.body, role.shapes) if role.name in hanging else role.name
         number = first.setdefault(kind, len(first))
         outlines = tuple(np.array(shape.points) for shape in role.shapes if isinstance(shape, Polygon))
-        discs = tuple(DiscView(shape.at, shape.radius) for shape in role.shapes if isinstance(shape, Disc))
+        discs = tuple(shape for shape in role.shapes if isinstance(shape, Disc))
         colour, sprite = role.colour or role_colour(number), _sprite(role, arena)
         leads = role.name not in hanging | railed
         looks.append(RoleView(role.name, (0.0, 0.0), 0.0, outlines, discs, colour, leads=leads, sprite=sprite))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from functools import lru_cache
 
 import pygame
@@ -18,8 +17,8 @@ LARGEST = 512
 """Pixels of a side that pictures are turned and kept at; larger ones are scaled up from that."""
 BEYOND = 2000
 """Pixels of a side from which a sprite is not drawn any more: nearly all of it would be off the screen."""
-KEPT = 48_000_000
-"""Bytes of scaled and turned pictures."""
+KEPT = 64
+"""Scaled and turned pictures, each of two megabytes at most; turning one anew takes a millisecond."""
 
 
 @lru_cache(maxsize=64)
@@ -46,58 +45,31 @@ def draw_sprite(surface: pygame.Surface, role: RoleView, camera: Camera) -> bool
     if max(width, height) > BEYOND:
         return False
     x, y = camera.pixel(place(role.position, role.angle, sprite.at))
-    reach = math.hypot(width, height) / 2
-    if abs(x) < MOST and abs(y) < MOST and _box(x, y, reach).colliderect(surface.get_clip()):
-        turned = _pictures.get(sprite.path, (max(1, round(width)), max(1, round(height))), role.angle)
+    reach = math.ceil(math.hypot(width, height) / 2) + 1
+    if abs(x) < MOST and abs(y) < MOST and surface.get_clip().inflate(2 * reach, 2 * reach).collidepoint(x, y):
+        turned = turned_sprite(sprite.path, (max(1, round(width)), max(1, round(height))), role.angle)
         surface.blit(turned, turned.get_rect(center=(round(x), round(y))), special_flags=pygame.BLEND_PREMULTIPLIED)
     return True
 
 
-def _box(x: float, y: float, reach: float) -> pygame.Rect:
-    return pygame.Rect(math.floor(x - reach), math.floor(y - reach), math.ceil(2 * reach) + 2, math.ceil(2 * reach) + 2)
+def turned_sprite(path: str, size: tuple[int, int], angle: float) -> pygame.Surface:
+    """Return a picture at a size, turned counter-clockwise by about so many radians."""
+    if max(size) > LARGEST:
+        share = LARGEST / max(size)
+        small = turned_sprite(path, (max(1, round(size[0] * share)), max(1, round(size[1] * share))), angle)
+        w, h = small.get_size()
+        return pygame.transform.smoothscale(small, (round(w / share), round(h / share)))
+    steps = steps_of(size)
+    return _kept(path, size, round(angle / math.tau * steps) % steps)
 
 
-class Pictures:
-    """Scaled and turned pictures; the ones that were not shown for the longest time go first."""
-
-    def __init__(self, most: int = KEPT) -> None:
-        self.most, self.bytes = most, 0
-        self._kept: OrderedDict[tuple[str, tuple[int, int], int], pygame.Surface] = OrderedDict()
-
-    def get(self, path: str, size: tuple[int, int], angle: float) -> pygame.Surface:
-        """Return a picture at a size, turned counter-clockwise by about so many radians."""
-        if max(size) > LARGEST:
-            share = LARGEST / max(size)
-            small = self.get(path, (max(1, round(size[0] * share)), max(1, round(size[1] * share))), angle)
-            w, h = small.get_size()
-            return pygame.transform.smoothscale(small, (round(w / share), round(h / share)))
-        steps = steps_of(size)
-        step = round(angle / math.tau * steps) % steps
-        key = (path, size, step)
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-            return found
-        if not step:
-            return self._keep(key, pygame.transform.smoothscale(load_sprite(path), size))
-        return self._keep(key, pygame.transform.rotozoom(self.get(path, size, 0.0), step * 360.0 / steps, 1.0))
-
-    def _keep(self, key: tuple[str, tuple[int, int], int], picture: pygame.Surface) -> pygame.Surface:
-        self._kept[key] = picture
-        self.bytes += _weight(picture)
-        while self.bytes > self.most and len(self._kept) > 1:
-            _, gone = self._kept.popitem(last=False)
-            self.bytes -= _weight(gone)
-        return picture
+@lru_cache(maxsize=KEPT)
+def _kept(path: str, size: tuple[int, int], step: int) -> pygame.Surface:
+    if not step:
+        return pygame.transform.smoothscale(load_sprite(path), size)
+    return pygame.transform.rotozoom(_kept(path, size, 0), step * 360.0 / steps_of(size), 1.0)
 
 
 def steps_of(size: tuple[int, int]) -> int:
     """Return into how many angles a turn is cut: the rim of a picture moves about a pixel at a time."""
     return min(max(round(math.pi * math.hypot(*size)), 90), 720)
-
-
-def _weight(picture: pygame.Surface) -> int:
-    return picture.get_width() * picture.get_height() * 4
-
-
-_pictures = Pictures()

@@ -1,13 +1,15 @@
-"""The stage: one arena, as a picture."""
+"""The stage: one arena as a picture, or two to six of them side by side at one scale, so that they can be compared."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
+from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.annotations import (
     draw_contact,
     draw_force,
@@ -18,17 +20,31 @@ from ecs_rl.viewer.annotations import (
 )
 from ecs_rl.viewer.backdrop import paint_backdrop, round_length
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext, part_of
+from ecs_rl.viewer.context import LARGE, SMALL, WIDEST, DrawContext, part_of
 from ecs_rl.viewer.draw import Tile, rounded
-from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, TEXT, WARN, YELLOW, Colour, mix, role_colour
+from ecs_rl.viewer.palette import (
+    BAD,
+    DIM,
+    FAINT,
+    GOOD,
+    NIGHT,
+    PANEL,
+    RULE,
+    TEXT,
+    WARN,
+    YELLOW,
+    Colour,
+    mix,
+)
 from ecs_rl.viewer.sprites import draw_sprite
-from ecs_rl.viewer.text import LARGE, SMALL
-from ecs_rl.viewer.view import DiscView, Point, RoleView, StageView, Tone, in_drawing_order
+from ecs_rl.viewer.view import PaneView, Point, RoleView, StageView, Tone
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
 WHITE: Colour = (255, 255, 255)
 PARTED = "  ·  "
 """Stands between the parts of a caption."""
+PANE_GAP, PANE_HEAD = 6, 28
+"""Pixels between panes, and the height of a pane's head."""
 
 
 def fitting(stage: StageView, area: pygame.Rect, kit: DrawContext) -> Camera:
@@ -55,35 +71,25 @@ def draw_stage(
     target = part_of(surface, area)
     if target is None:
         return
-    ground = stage.ground
-    back = kit.layers.get(
-        name, area.size, (ground, camera), lambda layer: paint_backdrop(layer, ground, camera, kit, scale_bar=True)
-    )
-    surface.blit(back, area)
-    if stage.overlays:
-        _under(target, stage, camera, kit)
+    kit.lay(surface, area, name, (stage.ground, camera), paint_backdrop)
+    for role in stage.roles:
+        draw_trail(target, role, camera)
+    for ray in stage.rays:
+        draw_ray(target, ray, camera, kit)
+    for force in stage.forces:
+        if force.kind == "thrust":
+            draw_force(target, force, camera, kit, stage.tick)
     for start, end in stage.springs:
         draw_spring(target, camera.pixel(start), camera.pixel(end), kit)
-    for number, role in in_drawing_order(stage.roles):
-        draw_role(target, role, role.colour or role_colour(number), camera, kit, chosen=role.name == stage.selected)
+    for role in stage.roles:
+        draw_role(target, role, camera, kit, chosen=role.name == stage.selected)
     for hinge in stage.hinges:
         draw_hinge(target, camera.pixel(hinge), camera, kit)
-    if stage.overlays:
-        _over(target, stage, camera, kit)
+    _annotate(target, stage, camera, kit)
     _captions(target, stage, camera, kit, taken)
 
 
-def _under(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
-    for number, role in enumerate(stage.roles):
-        draw_trail(surface, role, role.colour or role_colour(number), camera)
-    for ray in stage.rays:
-        draw_ray(surface, ray, camera, kit)
-    for force in stage.forces:
-        if force.kind == "thrust":
-            draw_force(surface, force, camera, kit, stage.tick)
-
-
-def _over(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
+def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
     for force in stage.forces:
         if force.kind != "thrust":
             draw_force(surface, force, camera, kit, stage.tick)
@@ -107,14 +113,12 @@ def turned(points: F64, position: Point, angle: float) -> F64:
     return np.asarray(points @ np.array(((cos, sin), (-sin, cos))) + position)
 
 
-def draw_role(
-    surface: pygame.Surface, role: RoleView, colour: Colour, camera: Camera, kit: DrawContext, *, chosen: bool = False
-) -> None:
+def draw_role(surface: pygame.Surface, role: RoleView, camera: Camera, kit: DrawContext, *, chosen: bool) -> None:
     """Draw a body's sprite, or its shapes filled with an edge; one with numbers that are not finite is left out."""
     if not all(map(math.isfinite, (*role.position, role.angle))):
         return
-    edge = YELLOW if chosen else mix(colour, WHITE, 0.12)
-    fill: Colour | None = mix(PANEL, colour, 0.5)
+    edge = YELLOW if chosen else mix(role.colour, WHITE, 0.12)
+    fill: Colour | None = mix(PANEL, role.colour, 0.5)
     if draw_sprite(surface, role, camera):
         if not chosen:
             return
@@ -132,7 +136,7 @@ def draw_role(
 
 
 def _draw_disc(
-    surface: pygame.Surface, role: RoleView, disc: DiscView, look: tuple[Colour | None, Colour, float], camera: Camera
+    surface: pygame.Surface, role: RoleView, disc: Disc, look: tuple[Colour | None, Colour, float], camera: Camera
 ) -> None:
     fill, edge, width = look
     middle, rim = turned(np.array((disc.at, (disc.at[0] + disc.radius, disc.at[1]))), role.position, role.angle)
@@ -183,21 +187,21 @@ def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Dr
     for number, part in enumerate(stage.caption.split(PARTED)):
         at = (x, kit.px(19))
         if number:
-            x = kit.text.draw(surface, "·", (x + kit.px(8), at[1]), size=SMALL + 1, colour=FAINT).right + kit.px(8)
+            x = kit.write(surface, "·", (x + kit.px(8), at[1]), size=SMALL + 1, colour=FAINT).right + kit.px(8)
             at = (x, at[1])
-        kit.text.draw(surface, part, at, size=SMALL + 1, colour=DIM, width=max(0, round(end - x)))
-        changes = "." in part  # times and returns do so in every frame
-        x += kit.text.slot(part, SMALL + 1) if changes else kit.text.width(part, SMALL + 1)
+        kit.write(surface, part, at, size=SMALL + 1, colour=DIM, width=max(0, round(end - x)))
+        changes = "." in part  # times and returns do so in every frame, and what follows them stands still
+        x += kit.width(part.translate(WIDEST) if changes else part, SMALL + 1)
         if x + kit.px(40) > end:
             break
     if not stage.ending:
         return
     colour = TONES[stage.ending_tone]
-    text = kit.text.cut(stage.ending, w - kit.px(60), LARGE + 1)
-    wide = kit.text.width(text, LARGE + 1)
+    text = kit.cut(stage.ending, w - kit.px(60), LARGE + 1)
+    wide = kit.width(text, LARGE + 1)
     box = _clear_place((wide + kit.px(40), kit.px(38)), (w, h), stage, camera, kit)
     rounded(surface, box, PANEL, radius=kit.px(8), edge=mix(PANEL, colour, 0.6), alpha=235)
-    kit.text.draw(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")
+    kit.write(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")
 
 
 def _clear_place(
@@ -226,3 +230,88 @@ def _around(role: RoleView, camera: Camera, kit: DrawContext) -> pygame.Rect | N
     reach = max((disc.radius for disc in role.discs), default=0.0) * camera.zoom + kit.px(6)
     low, high = at.min(axis=0) - reach, at.max(axis=0) + reach
     return pygame.Rect(round(low[0]), round(low[1]), round(high[0] - low[0]), round(high[1] - low[1]))
+
+
+def pane_places(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) -> list[pygame.Rect]:
+    """Return where each pane is, its head included: equal rectangles in rows, as large as can be, the last centred."""
+    count, gap, head = len(panes), kit.px(PANE_GAP), kit.px(PANE_HEAD)
+    shape = panes[0].stage.shape
+
+    def size(columns: int) -> tuple[int, int]:
+        rows = math.ceil(count / columns)
+        return (area.w + gap) // columns - gap, (area.h + gap) // rows - gap
+
+    def zoom(columns: int) -> float:
+        w, h = size(columns)
+        return min(w / shape, float(h - head))
+
+    columns = max(range(1, count + 1), key=zoom)
+    w, h = (max(1, length) for length in size(columns))
+    places = [
+        pygame.Rect(area.x + i % columns * (w + gap), area.y + i // columns * (h + gap), w, h) for i in range(count)
+    ]
+    for place in places[count - count % columns :]:
+        place.x += -count % columns * (w + gap) // 2
+    return places
+
+
+def _bounds(panes: Sequence[PaneView]) -> tuple[Point, Point]:
+    """Return what shows the arenas of all panes."""
+    low, high = zip(*(pane.stage.bounds for pane in panes), strict=True)
+    return (min(x for x, _ in low), min(y for _, y in low)), (max(x for x, _ in high), max(y for _, y in high))
+
+
+def pane_camera(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) -> Camera:
+    """Return the camera of all panes; it counts pixels from the upper left corner of a pane's stage."""
+    w, h = _below_head(pane_places(area, panes, kit)[0], kit).size
+    top = kit.px(24)  # the caption is there
+    return Camera.fit(_bounds(panes), (0, top, w, max(1, h - top)), margin=min(kit.px(6), w // 8))
+
+
+def stage_of(area: pygame.Rect, panes: Sequence[PaneView], number: int, kit: DrawContext) -> pygame.Rect:
+    """Return where a pane's stage is, below its head."""
+    return _below_head(pane_places(area, panes, kit)[number], kit)
+
+
+def _below_head(place: pygame.Rect, kit: DrawContext) -> pygame.Rect:
+    head = min(kit.px(PANE_HEAD), place.h - 1)
+    return pygame.Rect(place.x, place.y + head, place.w, place.h - head)
+
+
+def draw_panes(
+    surface: pygame.Surface,
+    area: pygame.Rect,
+    panes: Sequence[PaneView],
+    kit: DrawContext,
+    camera: Camera | None = None,
+    *,
+    taken: int = 0,
+) -> None:
+    """Draw all panes; `taken` pixels to the right of the upper right one's caption are not free."""
+    surface.fill(NIGHT, area)
+    shown = camera or pane_camera(area, panes, kit)
+    places = pane_places(area, panes, kit)
+    corner = corner_of(places)
+    for number, (pane, place) in enumerate(zip(panes, places, strict=True)):
+        head = pygame.Rect(place.topleft, (place.w, min(kit.px(PANE_HEAD), place.h)))
+        kit.lay(surface, head, f"pane {number} head", (pane.title, pane.note, pane.tone), _paint_head)
+        stage = _below_head(place, kit)
+        used = taken if number == corner else 0
+        draw_stage(surface, stage, pane.stage, shown, kit, name=f"pane {number}", taken=used)
+
+
+def corner_of(places: Sequence[pygame.Rect]) -> int:
+    """Return the number of the pane at the upper right."""
+    return max(range(len(places)), key=lambda i: (places[i].x - places[i].y * 10_000, i))
+
+
+def _paint_head(surface: pygame.Surface, shows: tuple[str, str, Tone], kit: DrawContext) -> None:
+    title, note, tone = shows
+    w, h = surface.get_size()
+    surface.fill(PANEL)
+    surface.fill(RULE, (0, h - kit.px(1), w, kit.px(1)))
+    edge, y = kit.px(12), h / 2
+    told = kit.write(surface, title, (edge, y), width=w - 2 * edge)
+    colour = DIM if tone == "plain" else TONES[tone]
+    room = w - edge - told.right - kit.px(14)
+    kit.write(surface, note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)

@@ -6,30 +6,18 @@ and it is not drawn anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.palette import Colour
+from ecs_rl.scene.parts import Disc
+from ecs_rl.viewer.palette import SKY, Colour
 
 Point = tuple[float, float]
 Tone = Literal["plain", "good", "bad", "warn"]
 NO_POINTS: F64 = np.zeros((0, 2))
-R = TypeVar("R")
-
-
-def shape_of(bounds: tuple[Point, Point]) -> float:
-    """Return width over height."""
-    (x0, y0), (x1, y1) = bounds
-    return max(x1 - x0, 1e-6) / max(y1 - y0, 1e-6)
-
-
-def in_drawing_order(roles: Sequence[R]) -> Iterable[tuple[int, R]]:
-    """Yield roles with their numbers in the order to draw them: what is spawned later lies on top."""
-    return enumerate(roles)
 
 
 @dataclass(frozen=True)
@@ -67,14 +55,6 @@ class StatusView:
 
 
 @dataclass(frozen=True)
-class DiscView:
-    """A circle in a body's own axes."""
-
-    at: Point
-    radius: float
-
-
-@dataclass(frozen=True)
 class SpriteView:
     """A picture that stands for a body's shapes."""
 
@@ -94,9 +74,8 @@ class RoleView:
     angle: float
     outlines: tuple[F64, ...] = ()
     """Each (corners, 2), in the body's own axes."""
-    discs: tuple[DiscView, ...] = ()
-    colour: Colour | None = None
-    """None takes one from the palette."""
+    discs: tuple[Disc, ...] = ()
+    colour: Colour = SKY
     velocity: Point = (0.0, 0.0)
     spin: float = 0.0
     leads: bool = True
@@ -169,16 +148,14 @@ class StageView:
     selected: str | None = None
     bounds: tuple[Point, Point] = ((-3.0, -2.0), (3.0, 2.0))
     """Lower left and upper right corner of what is shown of the arena."""
-    shape: float | None = None
-    """Width over height that a pane makes room for, which stays while the bounds change; None: that of the bounds."""
+    shape: float = 1.5
+    """Width over height that a pane makes room for, which stays while the bounds change."""
     tick: int = 0
     caption: str = ""
     """Such as `arena 3 · episode 12 · 4.2 s`."""
     ending: str = ""
     """How the episode ended, as long as that should be shown."""
     ending_tone: Tone = "plain"
-    overlays: bool = True
-    """Draw contacts, rays, forces, velocity and trail."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,38 +171,28 @@ class PaneView:
 
 
 @dataclass(frozen=True, eq=False)
-class GridRole:
-    """One role in all arenas."""
-
-    position: F64
-    """(arenas, 2)"""
-    angle: F64
-    """(arenas,)"""
-    outlines: tuple[F64, ...] = ()
-    discs: tuple[DiscView, ...] = ()
-    colour: Colour | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class GridView:
     """All training arenas at one moment."""
 
-    roles: tuple[GridRole, ...]
+    looks: tuple[RoleView, ...]
+    """Each role's name, shapes and colour."""
+    position: F64
+    """(roles, arenas, 2)"""
+    angle: F64
+    """(roles, arenas)"""
     ground: F64
     """(arenas, segments, 2, 2)"""
-    returns: F64
-    """(arenas,) What the running episodes earned so far."""
+    bars: F64
+    """(arenas,) What the running episodes earned so far, shown as lines under the arenas."""
+    scale: Point
+    """The return at the left and at the right end of those lines."""
     ended: F64
     """(arenas,) 1 where an episode has just ended, falling to 0."""
     bounds: tuple[Point, Point]
+    shape: float
+    """Width over height of a cell, which stays while the bounds change."""
     rails: tuple[tuple[Point, Point], ...] = ()
     selected: int | None = None
-    bars: F64 | None = None
-    """(arenas,) What the lines under the arenas show; None shows the returns."""
-    scale: Point | None = None
-    """The return at the left and at the right end of those lines; None fits them to what they show."""
-    shape: float | None = None
-    """Width over height of a cell, which stays while the bounds change; None: that of the bounds."""
 
 
 @dataclass(frozen=True)

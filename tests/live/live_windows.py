@@ -23,12 +23,11 @@ from ecs_rl.ecs.context import Columns
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.live import loop as loop_module
+from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.checkpoint_list import NEWEST, CheckpointList
 from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.live.loop import Loop
-from ecs_rl.viewer.live.playlist import Playlist
+from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+from ecs_rl.viewer.live.watch import Loop, WatchWindow
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
@@ -191,18 +190,9 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
     )
     training = prepared(settings)
     run = recorded(training, settings).path
-    display = Display("test")
+    opened = WatchWindow.open(training)
     pygame.event.clear()
-    show = LiveEpisode(training.world.scene, training.agents, seeds=training.evaluation.seeds, label=NEWEST)
-    window = Window(
-        display,
-        [show],
-        folder=run,
-        run="/".join(run.parts[-2:]),
-        background=BackgroundTraining(training, lambda: None),
-        checkpoints=CheckpointList(run, training.agents),
-        history=History(run, solved_at=training.evaluation.solved_at, steps_total=training.steps_total),
-    )
+    window = opened.window(training, run, lambda: None)
     live = Live(window, Loop(window), training)
     try:
         live.draw()
@@ -211,9 +201,8 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
         window.recorder.end(window)
         training.stop = training.stop or "the test is over"
         live.background.finish_tick()
-        show.close()
         training.close()
-        display.close()
+        opened.close()
 
 
 @contextmanager

@@ -11,8 +11,8 @@ import pytest
 from live_windows import CODES, Live, key_event, pressed, same, watching
 
 from ecs_rl.runs import read_checkpoint
-from ecs_rl.viewer.live.checkpoint_list import NEWEST
 from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, Command, command_for, help_groups, hints
+from ecs_rl.viewer.live.playlist import NEWEST
 
 Hit = Callable[[], None]
 WANTED = (
@@ -63,7 +63,7 @@ def slower(live: Live, hit: Hit) -> None:
     seen = []
     for _ in range(len(SPEEDS) + 1):
         hit()
-        seen.append(live.window.speed)
+        seen.append(live.window.show.speed)
     assert seen == [*reversed(SPEEDS[:-1]), SPEEDS[0], SPEEDS[0]]
     assert "speed 1/16x" in live.said()
 
@@ -73,7 +73,7 @@ def faster(live: Live, hit: Hit) -> None:
     seen = []
     for _ in range(len(SPEEDS) + 1):
         hit()
-        seen.append(live.window.speed)
+        seen.append(live.window.show.speed)
     assert seen == [*SPEEDS[1:], math.inf, math.inf]
     assert (seen[0], seen[-4]) == (1 / 8, 64.0)
     assert "speed max" in live.said()
@@ -83,7 +83,7 @@ def real_time(live: Live, hit: Hit) -> None:
     for speed in (math.inf, 1 / 16, 1.0):
         live.window.set_speed(speed)
         hit()
-        assert live.window.speed == 1.0
+        assert live.window.show.speed == 1.0
 
 
 # --- the stage's episode ----------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def grid(live: Live, hit: Hit) -> None:
     seen = live.window.seen
     assert seen.stage is None
     assert seen.grid is not None
-    assert len(seen.grid.returns) == 8
+    assert len(seen.grid.bars) == 8
     hit()
     live.draw()
     assert live.window.seen.grid is None

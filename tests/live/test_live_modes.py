@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import imageio_ffmpeg
+import numpy as np
 import pygame
 import pytest
 from live_windows import TINY, Clock, Live, same, watching
@@ -20,11 +22,14 @@ from ecs_rl.runs.layout import step_checkpoints
 from ecs_rl.session import session as session_module
 from ecs_rl.training import prepare as training_module
 from ecs_rl.training import resume as resume_module
+from ecs_rl.viewer import history as history_module
 from ecs_rl.viewer.films import recorder
-from ecs_rl.viewer.live import background, hud
-from ecs_rl.viewer.live import loop as loop_module
+from ecs_rl.viewer.history import History
+from ecs_rl.viewer.live import background
+from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live import window as window_module
-from ecs_rl.viewer.live.checkpoint_list import NEWEST
+from ecs_rl.viewer.live.playlist import NEWEST
+from ecs_rl.viewer.view import LearningView, Series
 
 
 @pytest.fixture
@@ -48,7 +53,7 @@ def finished(live: Live) -> Path:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, loop_module, hud, window_module, recorder)
+    held.hold(monkeypatch, loop_module, window_module, recorder)
     return held
 
 
@@ -355,3 +360,51 @@ def test_a_resumed_run_shows_its_whole_history(tmp_path: Path) -> None:
         assert learning.evaluations.x.tolist() == [1000.0, 2000.0, 3000.0]
         assert len(learning.returns.x) > 3
         assert live.window.seen.status.steps == 3000
+
+
+# --- how learning goes ------------------------------------------------------------------------------------------------
+
+
+def test_new_numbers_reach_the_curves_before_they_are_on_the_disk(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_module, "FLUSH_EVERY", math.inf)
+    run, history = live.trains.session.run, live.window.history
+    assert run is not None
+    assert history is not None
+    while not live.trains.metrics_schedule.written_at:
+        live.slices()
+    assert not (run.path / "metrics.jsonl").stat().st_size
+    live.loop._look()
+    assert history.refresh().returns.x.tolist() == [live.trains.metrics_schedule.written_at]
+    monkeypatch.setattr(history_module, "_decoded", None)  # nothing can be read
+    while live.trains.evaluation.taken_at < 2000:
+        live.slices()
+    assert history.refresh().evaluations.x.tolist() == [1000, 2000]
+    assert history.refresh().evaluations.y[-1] == pytest.approx(live.trains.evaluation.last)
+
+
+def test_the_curves_of_a_training_are_those_that_its_files_tell(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        run, history = finished(live), live.window.history
+        assert history is not None
+        seen, told = history.refresh(), History(run).refresh()
+    for ours, theirs in zip(curves(seen), curves(told), strict=True):
+        assert ours.name == theirs.name
+        assert np.array_equal((ours.x, ours.y), (theirs.x, theirs.y), equal_nan=True)
+    assert seen.best == told.best
+
+
+def test_a_resumed_training_shows_its_files_and_then_what_is_new(tmp_path: Path) -> None:
+    with watching(tmp_path, "balance", *TINY, "--steps", "2k") as live:
+        run = finished(live)
+        before = History(run).refresh().returns.x.tolist()
+    with watching(tmp_path, "balance", *TINY, "--steps", "3k", "--resume", str(run)) as live:
+        finished(live)
+        history = live.window.history
+        assert history is not None
+        after = history.refresh().returns.x.tolist()
+    assert len(after) > len(before) > 3
+    assert after == History(run).refresh().returns.x.tolist()
+
+
+def curves(view: LearningView) -> list[Series]:
+    return [view.returns, view.evaluations, *(line for lines in view.others for line in lines)]

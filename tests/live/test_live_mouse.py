@@ -10,7 +10,7 @@ import pygame
 import pytest
 from live_windows import Live, down, moved, same, seeing, up, watching, wheel
 
-from ecs_rl.viewer.live.mouse import NOTCH, STEADY, Mouse
+from ecs_rl.viewer.live.commands import NOTCH, STEADY, Mouse
 
 SIZES = [(640, 400), (300, 200), (1920, 1080), (2560, 1440), (1281, 723)]
 

@@ -7,17 +7,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import numpy as np
 import pygame
 import pytest
 from live_windows import TINY, Clock, Live, watching
 
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.training.prepare import Training
+from ecs_rl.viewer.grid import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
-from ecs_rl.viewer.live import hud, watch
+from ecs_rl.viewer.live import watch
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.gridwatch import FADE, GridWatch
 from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.watch import PATIENCE, Leaving
 from ecs_rl.viewer.live.window import Window
@@ -74,7 +75,7 @@ def slow() -> Slow:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, background_module, watch, hud, window_module)
+    held.hold(monkeypatch, background_module, watch, window_module)
     return held
 
 
@@ -196,8 +197,8 @@ def test_the_grid_shows_the_training_arenas_as_they_are(live: Live) -> None:
     before = world.save_columns()
     view = grid.view(1 / 60)
     assert view.selected == 5
-    cart = next(role for role in world.arena.roles if role.name == "cart")
-    assert any((role.position == cart.position).all() for role in view.roles)
+    assert np.array_equal(view.position, [role.position for role in world.arena.roles])
+    assert view.position.shape == (2, 8, 2)
     assert {name: value.tobytes() for name, value in world.save_columns().items()} == {
         name: value.tobytes() for name, value in before.items()
     }
@@ -224,7 +225,7 @@ def test_an_arena_whose_episode_ended_shows_it_and_fades(live: Live) -> None:
 
 def test_the_steps_per_second_are_measured_over_a_second_and_rest_with_the_training(live: Live, clock: Clock) -> None:
     window = live.window
-    window.rates = hud.Rates()
+    window.rates = window_module.Rates()
     live.draw()
     live.finish_what_was_asked()
     for _ in range(2):
@@ -250,7 +251,7 @@ def test_the_steps_per_second_are_measured_over_a_second_and_rest_with_the_train
 
 
 def test_the_status_line_stays_readable_and_answers_a_key_at_once(live: Live, clock: Clock) -> None:
-    live.window.rates = hud.Rates()
+    live.window.rates = window_module.Rates()
     live.draw()
     first = live.window.seen.status
     live.slices(40)
@@ -396,7 +397,7 @@ def test_the_playlist_is_over_when_every_episode_had_its_turn_and_begins_again()
 def test_what_does_not_count_is_left_out_and_a_repeat_that_counts_is_taken() -> None:
     played = Played()
     playlist, shows, told = playlist_of(played)
-    assert playlist.mean(0) == ""
+    assert playlist.note(0, shows) == "episode 1 of 3"
     played.end(1.0, counts=False)
     played.rested = False
     playlist.look(shows)

@@ -13,7 +13,7 @@ from live_commands import Said, train
 from live_windows import PPO, Script, Scripted, down, in_order, keys, moved, post, up, wait
 
 from ecs_rl.errors import EcsRlError
-from ecs_rl.viewer.live import hud
+from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.window import Window
 
 EVALUATED = ("--eval-every", "1000", "--eval-episodes", "2", "--checkpoint-every", "1000", "--keep", "9")
@@ -200,13 +200,13 @@ def test_a_mistake_of_ours_in_drawing_is_told_in_full_and_training_goes_on(
     headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     views = []
-    view = hud.view
+    view = window_module.view
 
     def broken(window: Window, seconds: float) -> object:
         views.append(seconds)
         return view(window, seconds / (10 - len(views)) * 0)
 
-    monkeypatch.setattr(hud, "view", broken)
+    monkeypatch.setattr(window_module, "view", broken)
     Scripted(monkeypatch, wait(99))
     told = watched("balance", tmp_path)
     assert told.code == 0
@@ -221,7 +221,7 @@ def test_a_problem_with_a_file_in_drawing_does_not_end_the_training(
     headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     views = []
-    view = hud.view
+    view = window_module.view
 
     def broken(window: Window, seconds: float) -> object:
         views.append(seconds)
@@ -229,7 +229,7 @@ def test_a_problem_with_a_file_in_drawing_does_not_end_the_training(
             raise EcsRlError("cannot read metrics.jsonl")
         return view(window, seconds)
 
-    monkeypatch.setattr(hud, "view", broken)
+    monkeypatch.setattr(window_module, "view", broken)
     Scripted(monkeypatch, wait(99))
     told = watched("balance", tmp_path)
     assert told.code == 0, told.err

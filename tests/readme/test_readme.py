@@ -15,7 +15,7 @@ from ecs_rl.commands.train import main, recipes_of
 from ecs_rl.ecs.schedule import tick_table
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import SCHEDULE
-from ecs_rl.viewer.live.commands import keys_table
+from ecs_rl.viewer.live.commands import help_groups
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -52,7 +52,11 @@ def test_the_tick_table_is_made_from_the_schedule() -> None:
 def test_the_table_of_keys_is_made_from_the_bindings() -> None:
     found = re.search(r"<!-- keys: [^>]*-->\n(.*?)\n<!-- end of keys -->", README, re.S)
     assert found is not None
-    assert found[1] == keys_table()
+    rows = ["| | keys |", "|---|---|"]
+    for group in help_groups(trains=True):
+        told = "; ".join(f"{' '.join(f'`{key}`' for key in keys.split(' '))} {does}" for keys, does in group.keys)
+        rows.append(f"| {group.title} | {told} |")
+    assert found[1] == "\n".join(rows)
 
 
 def test_the_pictures_are_there_and_small_enough_to_load() -> None:

@@ -13,7 +13,7 @@ from command_runs import BALANCE, TINY, Told, changed_balance, play, train
 from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.playback import Player
-from ecs_rl.viewer.live.checkpoint_list import CheckpointList, Choice
+from ecs_rl.viewer.live.playlist import CheckpointList, Choice
 
 ONE = ("--headless", "--json", "--episodes", 1)
 

@@ -19,7 +19,7 @@ from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import draw_modes, draw_profile, draw_toasts
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
-from ecs_rl.viewer.panels.status import draw_status
+from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.stage import draw_stage
 
 SIZE = (1280, 720)
@@ -49,7 +49,7 @@ def parts() -> dict[str, tuple[float, float]]:
     assert layout.mind is not None
     assert layout.learning is not None
     kit, mind, below = painter.kit, layout.mind, layout.learning
-    grids = [replace(views[0], grid=replace(a_grid(), roles=a_grid().roles)) for _ in range(4)]
+    grids = [replace(views[0], grid=a_grid()) for _ in range(4)]
     compared = a_comparison(3)
     near = painter.home(compared, layout)
 
@@ -74,12 +74,12 @@ def parts() -> dict[str, tuple[float, float]]:
         "  stage": median(stage),
         "  mind": median(lambda t: draw_mind(surface, mind, views[t].mind or views[0].mind, kit)),  # type: ignore[arg-type]
         "  learning, unchanged": median(lambda t: draw_learning(surface, below, learning, kit)),  # type: ignore[arg-type]
-        "  status": median(lambda t: draw_status(surface, layout.status, replace(views[t].status, steps=t * 512), kit)),
+        "  status": median(
+            lambda t: kit.lay(surface, layout.status, "status", replace(views[t].status, steps=t * 512), paint_status)
+        ),
         "  profiler": median(lambda t: draw_profile(surface, layout.stage, views[t].profile, kit)),  # type: ignore[arg-type]
         "  chips, messages": median(floating),
-        "backdrop anew (camera moves)": median(
-            lambda t: paint_backdrop(back, GROUND, camera.panned(t, 0), kit, scale_bar=True)
-        ),
+        "backdrop anew (camera moves)": median(lambda t: paint_backdrop(back, (GROUND, camera.panned(t, 0)), kit)),
         "learning, 10,000 new points": median(lambda t: draw_learning(surface, below, newer[t % 24], kit)),
         "frame with help and inspector": median(
             lambda t: painter.draw(surface, replace(views[t], help=HELP, inspector=INSPECTOR), layout, camera)

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pygame
 import pytest
-from viewer_views import BOUNDS
+from viewer_views import BOUNDS, SHAPE
 
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.palette import Colour
 from ecs_rl.viewer.stage import draw_stage
-from ecs_rl.viewer.view import GridRole, GridView, RoleView, StageView
+from ecs_rl.viewer.view import GridView, RoleView, StageView
 
 SQUARE = np.array(((-2.0, -2.0), (2.0, -2.0), (2.0, 2.0), (-2.0, 2.0)))
 RED, BLUE = (200, 0, 0), (0, 0, 200)
@@ -31,8 +31,9 @@ def on_the_stage(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
 
 def in_the_grid(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
     surface = pygame.Surface(SIZE)
-    roles = tuple(GridRole(np.array([[0.0, 3.0]]), np.zeros(1), (SQUARE,), colour=colour) for colour in colours)
-    view = GridView(roles, np.zeros((1, 0, 2, 2)), np.zeros(1), np.zeros(1), BOUNDS)
+    looks = tuple(RoleView(str(i), (0.0, 0.0), 0.0, (SQUARE,), colour=colour) for i, colour in enumerate(colours))
+    at, angle = np.tile((0.0, 3.0), (2, 1, 1)), np.zeros((2, 1))
+    view = GridView(looks, at, angle, np.zeros((1, 0, 2, 2)), np.zeros(1), (0.0, 1.0), np.zeros(1), BOUNDS, SHAPE)
     Grid().draw(surface, surface.get_rect(), view, DrawContext())
     return tuple(surface.get_at((150, 100)))[:3]
 

@@ -21,10 +21,9 @@ from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.framing import RECENT, Framing
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.live.gridwatch import GridWatch
+from ecs_rl.viewer.grid import GridWatch
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.panes import pane_places
-from ecs_rl.viewer.stage import turned
+from ecs_rl.viewer.stage import pane_places, turned
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World, policy_specs
 

@@ -34,6 +34,7 @@ from ecs_rl.scene import (
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.sensors import Rule
 from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
+from ecs_rl.viewer.grid import GridWatch
 from ecs_rl.viewer.shapes import exit_of
 from ecs_rl.world import World
 
@@ -80,7 +81,7 @@ def test_reading_changes_nothing(lander: World) -> None:
         before = lander.save_columns()
         reader.follow(0)
         reader.stage(0, blend=0.3)
-        reader.grid()
+        GridWatch(lander).view(0.1)
         after = lander.save_columns()
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
@@ -128,13 +129,6 @@ def test_between_two_ticks_bodies_are_between_their_places(lander: World) -> Non
     now, half, before = (reader.stage(0, blend=b).roles[0].position[1] for b in (1.0, 0.5, 0.0))
     assert half == pytest.approx((now + before) / 2)
     assert now != before
-
-
-def test_the_grid_holds_every_arena(lander: World) -> None:
-    grid = Reader(lander).grid(selected=2)
-    assert grid.roles[0].position.shape == (3, 2)
-    assert grid.ground.shape == (3, 10, 2, 2)
-    assert grid.returns.shape == grid.ended.shape == (3,)
 
 
 def test_the_cart_has_a_rail_and_the_pole_draws_its_tip() -> None:

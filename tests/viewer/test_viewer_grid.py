@@ -13,8 +13,7 @@ from viewer_views import a_grid
 from ecs_rl.components import Clock
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.viewer.context import DrawContext
-from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend, scale_of
-from ecs_rl.viewer.live.gridwatch import BRIGHTEST, GridWatch
+from ecs_rl.viewer.grid import BRIGHTEST, LEAST, Grid, GridWatch, _ends, _grown, _placed, draw_legend
 from ecs_rl.world import World
 
 FRAME = 1 / 60
@@ -55,15 +54,9 @@ def test_the_line_is_full_where_the_scene_is_solved(world: World) -> None:
     assert watch.view(FRAME).scale == (-200.0, 200.0)
 
 
-def test_lines_without_a_scale_show_from_nothing_to_the_most() -> None:
-    view = replace(a_grid(4), returns=np.array([3.0, np.nan, 8.0, 1.0]))
-    assert scale_of(view) == (0.0, 8.0)
-    assert scale_of(replace(view, returns=np.full(4, np.nan)))[1] > 0
-
-
 def test_small_bodies_are_drawn_larger_on_the_same_spot() -> None:
     view = a_grid(16)
-    before = [_placed(role) for role in view.roles]
+    before = _placed(view)
     after = _grown(before, view, zoom=6.0, height=60)
     low, high = _ends(before)
     lower, higher = _ends(after)
@@ -75,7 +68,7 @@ def test_small_bodies_are_drawn_larger_on_the_same_spot() -> None:
 
 def test_bodies_that_are_large_enough_and_those_on_rails_keep_their_size() -> None:
     view = a_grid(4)
-    placed = [_placed(role) for role in view.roles]
+    placed = _placed(view)
     assert _grown(placed, view, zoom=LEAST * 60, height=60) is placed
     assert _grown(placed, replace(view, rails=(((0.0, 0.0), (1.0, 0.0)),)), zoom=1.0, height=60) is placed
 
@@ -94,6 +87,5 @@ def test_the_legend_is_drawn_as_far_as_there_is_room() -> None:
 
 def test_a_grid_whose_bodies_are_lost_is_drawn() -> None:
     view = a_grid(4)
-    lost = tuple(replace(role, position=np.full((4, 2), np.nan)) for role in view.roles)
     surface = pygame.Surface((300, 200))
-    Grid().draw(surface, surface.get_rect(), replace(view, roles=lost), DrawContext())
+    Grid().draw(surface, surface.get_rect(), replace(view, position=np.full((3, 4, 2), np.nan)), DrawContext())

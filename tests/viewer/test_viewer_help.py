@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import viewer_views  # noqa: F401  chooses the dummy display
 
+from ecs_rl.viewer.context import font
+from ecs_rl.viewer.frame import scale_for
 from ecs_rl.viewer.live.commands import help_groups
-from ecs_rl.viewer.panels.help import sheet_for
-from ecs_rl.viewer.text import font
-from ecs_rl.viewer.window_layout import scale_for
+from ecs_rl.viewer.panels.keys import sheet_for
 
 SIZES = [(640, 400), (922, 518), (1280, 720), (1920, 1080), (2560, 1440)]
 
@@ -30,4 +30,4 @@ def test_from_a_usual_window_on_letters_keep_their_size(size: tuple[int, int]) -
 
 def test_in_the_smallest_window_letters_are_still_large_enough_to_read() -> None:
     sheet = sheet_for(help_groups(trains=True), (640, 400), scale_for((640, 400)))
-    assert font("words", sheet.kit.text.pixels(12.0)).get_height() >= 9
+    assert font("words", sheet.kit._pixels(12.0)).get_height() >= 9

@@ -13,9 +13,8 @@ from viewer_views import HINTS, STATUS, a_grid, a_view
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import modes_width
-from ecs_rl.viewer.panels.hints import fitting_hints, hints_width
-from ecs_rl.viewer.panels.status import _words, draw_status
-from ecs_rl.viewer.text import Text
+from ecs_rl.viewer.panels.keys import fitting_hints, hints_width
+from ecs_rl.viewer.panels.status import _words, paint_status
 from ecs_rl.viewer.view import Modes, View
 
 
@@ -84,26 +83,26 @@ def test_play_mode_has_no_numbers_of_training() -> None:
     assert "steps" not in words
     for width in (320, 640, 1280):
         surface = pygame.Surface((width, 34))
-        draw_status(surface, surface.get_rect(), playing, DrawContext())
+        paint_status(surface, playing, DrawContext())
 
 
 def test_the_first_hint_of_the_status_line_stays_longest() -> None:
     surface, kit = pygame.Surface((330, 34)), DrawContext()
     crowded = replace(STATUS, hint="F1 help · F3 profiler · Tab mind", run="")
-    draw_status(surface, surface.get_rect(), crowded, kit)
+    paint_status(surface, crowded, kit)
     alone = pygame.Surface((330, 34))
-    draw_status(alone, alone.get_rect(), replace(crowded, hint="F1 help"), DrawContext())
+    paint_status(alone, replace(crowded, hint="F1 help"), DrawContext())
     assert (pygame.surfarray.array3d(surface) == pygame.surfarray.array3d(alone)).all()
 
 
 def test_the_heads_of_the_panels_show_the_keys_that_hide_them(monkeypatch: pytest.MonkeyPatch) -> None:
     told: set[str] = set()
-    draw = Text.draw
+    write = DrawContext.write
 
-    def noted(self: Text, surface: pygame.Surface, text: str, *args: Any, **look: Any) -> pygame.Rect:
+    def noted(self: DrawContext, surface: pygame.Surface, text: str, *args: Any, **look: Any) -> pygame.Rect:
         told.add(text)
-        return draw(self, surface, text, *args, **look)
+        return write(self, surface, text, *args, **look)
 
-    monkeypatch.setattr(Text, "draw", noted)
+    monkeypatch.setattr(DrawContext, "write", noted)
     frame(a_view())
     assert {"Tab", "M"} <= told

@@ -13,14 +13,14 @@ from ecs_rl.components import Pose
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Touching, X, between
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.inspector import inspect, pick
-from ecs_rl.viewer.view import DiscView, RoleView, StageView
+from ecs_rl.viewer.view import RoleView, StageView
 from ecs_rl.world import World
 
 STAGE = StageView(
     roles=(
         RoleView("hull", (0.0, 3.0), 0.0, (HULL,)),
         RoleView("leg", (0.4, 2.9), math.pi / 2, (LEG,)),
-        RoleView("ball", (4.0, 1.0), 0.3, discs=(DiscView((0.0, 0.5), 0.5),)),
+        RoleView("ball", (4.0, 1.0), 0.3, discs=(Disc(0.5, (0.0, 0.5)),)),
         RoleView("lost", (math.nan, 0.0), 0.0, (HULL,)),
     )
 )

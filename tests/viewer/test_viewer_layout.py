@@ -10,11 +10,10 @@ from viewer_views import a_view
 
 from ecs_rl.viewer import palette
 from ecs_rl.viewer.context import DrawContext
-from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.frame import Painter, arrange
 from ecs_rl.viewer.grid import cells
 from ecs_rl.viewer.panels.learning import places
 from ecs_rl.viewer.panels.mind_panel import HEAD, plan
-from ecs_rl.viewer.window_layout import arrange
 
 SIZES = [(640, 400), (900, 600), (1280, 720), (1920, 1080), (1000, 400), (640, 1200), (2560, 1440), (3840, 2160)]
 
@@ -103,6 +102,6 @@ def test_only_new_numbers_are_painted() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
     layout, view = painter.layout((900, 600)), a_view()
     painter.draw(surface, view, layout)
-    painted = painter.kit.layers.painted
+    painted = painter.kit.painted
     painter.draw(surface, view, layout)
-    assert painter.kit.layers.painted == painted
+    assert painter.kit.painted == painted

@@ -308,20 +308,20 @@ def _two(arena: Arena) -> None:
         )
 
 
-def test_of_several_agents_one_is_watched_with_its_own_rewards() -> None:
+def test_of_several_agents_the_first_is_watched_with_its_own_rewards() -> None:
     scene = Scene("two", 20, gravity=(0.0, 0.0), name="two", reference="two", build=_two)
     world = World(
         scene, arenas=2, stages=(*PLAYING, "render"), hooks={"render": lambda: None},
         policies={"policy": lambda seen, state: np.zeros((4, 1), np.float32)},
     )  # fmt: skip
-    log = MindLog(world, agents(policy=Thinker(1, "levers")), plan=1)
+    log = MindLog(world, agents(policy=Thinker(1, "levers")))
     watched(world, log)
     for _ in range(3):
         world.tick()
     view = log.view()
     world.close()
-    assert [seen.value for seen in view.sees] == [1.0]
-    assert [(term.name, term.now, term.total) for term in view.earned] == [("alive", 2.0, 6.0), ("place", 1.0, 3.0)]
+    assert [seen.value for seen in view.sees] == [-1.0]
+    assert [(term.name, term.now, term.total) for term in view.earned] == [("alive", 1.0, 3.0), ("place", -1.0, -3.0)]
 
 
 def test_watching_changes_nothing(world: World) -> None:

@@ -9,13 +9,13 @@ from time import perf_counter
 import numpy as np
 import pygame
 import pytest
-from viewer_views import BOUNDS, HULL, LINE, a_grid, a_view
+from viewer_views import BOUNDS, HULL, LINE, SHAPE, a_grid, a_view
 
+from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.camera import FARTHEST, NEAREST, Camera
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.view import (
     ContactView,
-    DiscView,
     ForceView,
     GridView,
     GroundView,
@@ -61,7 +61,7 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
     points = np.array(((bad, 1.0), (0.0, bad)))
     stage = StageView(
         roles=(
-            RoleView("lost", (bad, 0.0), 0.0, (HULL,), (DiscView((0, 0), 1.0),)),
+            RoleView("lost", (bad, 0.0), 0.0, (HULL,), (Disc(1.0),)),
             RoleView("turned", (0.0, 0.0), bad, (HULL,), velocity=(bad, bad), trail=points),
             RoleView("odd", (0.0, 0.0), 0.0, (points,), velocity=(1.0, bad)),
         ),
@@ -97,12 +97,14 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
 
 def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
     grid = a_grid(9)
-    grid.roles[0].position[3] = NAN
-    grid.roles[0].angle[4] = NAN
-    grid.returns[5] = NAN
+    grid.position[0, 3] = NAN
+    grid.angle[0, 4] = NAN
+    grid.bars[5] = NAN
     draw(replace(a_view(), grid=grid))
     draw(replace(a_view(), grid=replace(grid, ground=np.zeros((9, 0, 2, 2)), selected=99)))
-    draw(replace(a_view(), grid=GridView((), np.zeros((0, 0, 2, 2)), np.zeros(0), np.zeros(0), BOUNDS)))
+    none, nowhere = np.zeros(0), np.zeros((0, 0, 2))
+    empty = GridView((), nowhere, np.zeros((0, 0)), nowhere[..., None], none, (0.0, 1.0), none, BOUNDS, SHAPE)
+    draw(replace(a_view(), grid=empty))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])

@@ -11,7 +11,7 @@ from viewer_views import BOUNDS, a_comparison, a_grid, a_mind, a_stage, some_pan
 
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.panes import pane_camera, pane_places, stage_of
+from ecs_rl.viewer.stage import pane_camera, pane_places, stage_of
 from ecs_rl.viewer.view import PaneView
 
 SIZES = [(640, 400), (1280, 720), (700, 1200), (1920, 600)]
@@ -31,10 +31,14 @@ def test_panes_stay_apart_inside_and_of_one_size(count: int, size: tuple[int, in
 
 
 def test_a_wide_window_puts_a_tall_arena_s_panes_in_one_row() -> None:
-    tall = tuple(replace(pane, stage=replace(pane.stage, bounds=((-2, 0), (2, 9)))) for pane in some_panes(4))
+    tall = tuple(
+        replace(pane, stage=replace(pane.stage, bounds=((-2, 0), (2, 9)), shape=4 / 9)) for pane in some_panes(4)
+    )
     places = pane_places(pygame.Rect(0, 0, 1280, 600), tall, DrawContext())
     assert len({place.y for place in places}) == 1
-    wide = tuple(replace(pane, stage=replace(pane.stage, bounds=((-20, 0), (20, 2)))) for pane in some_panes(4))
+    wide = tuple(
+        replace(pane, stage=replace(pane.stage, bounds=((-20, 0), (20, 2)), shape=20.0)) for pane in some_panes(4)
+    )
     assert len({place.x for place in pane_places(pygame.Rect(0, 0, 1280, 600), wide, DrawContext())}) == 1
 
 
@@ -79,10 +83,10 @@ def test_only_what_moves_is_painted_again(count: int) -> None:
     camera = painter.home(view, layout)
     assert camera is not None
     painter.draw(surface, view, layout, camera)
-    painted = painter.kit.layers.painted
+    painted = painter.kit.painted
     moved = tuple(replace(pane, stage=replace(a_stage(0.1), caption="")) for pane in view.panes)
     painter.draw(surface, replace(view, panes=moved), layout, camera)
-    assert painter.kit.layers.painted == painted
+    assert painter.kit.painted == painted
 
 
 @pytest.mark.parametrize("size", [(1, 1), (120, 90), (320, 200), (640, 400)])

@@ -45,7 +45,7 @@ def ship(tmp_path: Path) -> Path:
 
 def drawn(role: RoleView, *, chosen: bool = False, camera: Camera = CAMERA) -> pygame.Surface:
     surface = pygame.Surface((200, 200))
-    draw_role(surface, role, (200, 200, 200), camera, DrawContext(), chosen=chosen)
+    draw_role(surface, replace(role, colour=(200, 200, 200)), camera, DrawContext(), chosen=chosen)
     return surface
 
 
@@ -75,7 +75,7 @@ def test_its_rim_has_no_dark_edge_on_a_light_ground(tmp_path: Path) -> None:
     pygame.image.save(picture, tmp_path / "red.png")
     surface = pygame.Surface((200, 200))
     surface.fill((255, 255, 255))
-    draw_role(surface, a_ship(tmp_path / "red.png", 0.4), (200, 200, 200), CAMERA, DrawContext())
+    draw_role(surface, a_ship(tmp_path / "red.png", 0.4), CAMERA, DrawContext(), chosen=False)
     assert pygame.surfarray.array3d(surface)[:, :, 0].min() >= 215, "only red, white, and what is between them"
 
 
@@ -88,14 +88,12 @@ def test_shapes_are_not_drawn_but_for_a_selected_body(ship: Path) -> None:
 
 
 def test_pictures_are_kept_and_the_oldest_go_when_there_are_too_many(ship: Path) -> None:
-    kept = sprites.Pictures(most=60_000)
-    first = kept.get(str(ship), (48, 24), 0.3)
-    assert kept.get(str(ship), (48, 24), 0.3) is first
-    assert kept.get(str(ship), (48, 24), 0.3 + math.tau) is first
-    for i in range(60):
-        kept.get(str(ship), (48, 24), i / 10)
-    assert kept.bytes <= 60_000
-    assert kept.get(str(ship), (48, 24), 0.3) is not first
+    first = sprites.turned_sprite(str(ship), (48, 24), 0.3)
+    assert sprites.turned_sprite(str(ship), (48, 24), 0.3) is first
+    assert sprites.turned_sprite(str(ship), (48, 24), 0.3 + math.tau) is first
+    for i in range(2 * sprites.KEPT):
+        sprites.turned_sprite(str(ship), (48, 24), i * math.tau / 150)
+    assert sprites.turned_sprite(str(ship), (48, 24), 0.3) is not first
 
 
 def test_zooming_in_as_far_as_it_goes_stays_cheap(ship: Path) -> None:

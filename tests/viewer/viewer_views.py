@@ -10,11 +10,11 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 import numpy as np
 import pygame
 
+from ecs_rl.scene.parts import Disc
+from ecs_rl.viewer.palette import role_colour
 from ecs_rl.viewer.view import (
     ContactView,
-    DiscView,
     ForceView,
-    GridRole,
     GridView,
     GroundView,
     HelpGroup,
@@ -49,6 +49,7 @@ GROUND = GroundView(
     limits=(9.0,),
 )
 BOUNDS = ((-9.6, -1.5), (9.6, 7.5))
+SHAPE = 19.2 / 9.0
 
 
 def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
@@ -58,7 +59,7 @@ def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
             RoleView("hull", (x, 3.1), 0.2, (HULL,), velocity=(1.5, -2.0), trail=trail),
             RoleView("left leg", (x - 0.6, 2.75), -0.2, (LEG,), leads=False, colour=(236, 166, 42)),
             RoleView("right leg", (x + 0.55, 2.95), 0.6, (LEG,), leads=False, colour=(236, 166, 42)),
-            RoleView("ball", (4.0, 0.5), 0.7, discs=(DiscView((0.0, 0.0), 0.5),), leads=False),
+            RoleView("ball", (4.0, 0.5), 0.7, discs=(Disc(0.5),), colour=role_colour(3), leads=False),
         ),
         ground=GROUND,
         springs=(((2.0, 4.0), (4.0, 0.5)),),
@@ -71,6 +72,7 @@ def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
         contacts=(ContactView((4.0, 0.0), 1.2), ContactView((-3.0, 3.2))),
         rays=(RayView((x, 3.1), (-2.0, 0.1), 0.6), RayView((x, 3.1), (6.0, 6.0), 0.0)),
         bounds=BOUNDS,
+        shape=SHAPE,
         tick=tick,
         caption="arena 3 · episode 12 · 0.84 s",
         ending="landed  +205.2",
@@ -84,15 +86,19 @@ def a_grid(arenas: int = 128) -> GridView:
     angle = random.normal(0, 0.4, arenas)
     lines = np.repeat(LINE[None], arenas, axis=0)
     lines[:, :, 1] += random.uniform(-0.3, 0.3, (arenas, len(LINE)))
-    roles = (
-        GridRole(position, angle, (HULL,), (), (92, 184, 236)),
-        GridRole(position - (0.6, 0.3), angle - 0.3, (LEG,), (), (236, 166, 42)),
-        GridRole(position - (-0.6, 0.3), angle + 0.3, (LEG,), (), (236, 166, 42)),
+    looks = (
+        RoleView("hull", (0.0, 0.0), 0.0, (HULL,), (), (92, 184, 236)),
+        RoleView("left leg", (0.0, 0.0), 0.0, (LEG,), (), (236, 166, 42)),
+        RoleView("right leg", (0.0, 0.0), 0.0, (LEG,), (), (236, 166, 42)),
     )
+    positions = np.stack((position, position - (0.6, 0.3), position - (-0.6, 0.3)))
+    angles = np.stack((angle, angle - 0.3, angle + 0.3))
     ground = np.stack((lines[:, :-1], lines[:, 1:]), axis=2)
     ended = np.zeros(arenas)
     ended[1] = 0.8
-    return GridView(roles, ground, random.normal(50, 90, arenas), ended, BOUNDS, selected=2)
+    bars = random.normal(50, 90, arenas)
+    scale = (min(0.0, float(bars.min())), max(0.0, float(bars.max())))
+    return GridView(looks, positions, angles, ground, bars, scale, ended, BOUNDS, SHAPE, selected=2)
 
 
 def a_mind(tick: int = 0) -> MindView:

@@ -11,14 +11,13 @@ import pygame
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.scene.scene import Scene
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import LARGE, DrawContext
 from ecs_rl.viewer.films.encoder import Film, check_film
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting
-from ecs_rl.viewer.text import LARGE
 from ecs_rl.viewer.view import Modes, PaneView, StatusView, View
 
 ENDING = 1.2
@@ -143,14 +142,12 @@ class Title:
         draw_stage(surface, area, stage, fitting(stage, area, kit), kit)
         surface.fill(PANEL, (0, 0, w, bar))
         y = (bar - thin) / 2
-        x = edge + kit.text.draw(surface, self.scene, (edge, y), size=LARGE + 2).w + edge
-        kit.text.draw(surface, self.text, (x, y), size=LARGE, colour=DIM)
+        x = edge + kit.write(surface, self.scene, (edge, y), size=LARGE + 2).w + edge
+        kit.write(surface, self.text, (x, y), size=LARGE, colour=DIM)
         total, colour = (show.total, TEXT) if ended is None else (ended.total, TONES[ended.tone])
         at = (w - edge, y)
-        number = kit.text.draw(
-            surface, signed(total), at, size=LARGE + 1, colour=colour, face="numbers", anchor="right"
-        )
+        number = kit.write(surface, signed(total), at, size=LARGE + 1, colour=colour, face="numbers", anchor="right")
         told = "return" if self.stopped_after is None else f"return after {self.stopped_after:.0f} s"
-        kit.text.draw(surface, told, (number.x - kit.px(8), y), size=LARGE, colour=DIM, anchor="right")
+        kit.write(surface, told, (number.x - kit.px(8), y), size=LARGE, colour=DIM, anchor="right")
         surface.fill(RAISED, (0, bar - thin, w, thin))
         surface.fill(MAIN_LINE, (0, bar - thin, round(w * self.share), thin))

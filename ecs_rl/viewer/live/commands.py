@@ -1,15 +1,15 @@
-"""The window's commands, one row for each key: the help, the hints and the README's table are made from them."""
+"""The window's commands, one row for each key, and the mouse: help, hints and the README's table are made from them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pygame
 
-from ecs_rl.viewer.live.gridwatch import GridWatch
+from ecs_rl.viewer.grid import GridWatch
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.view import HelpGroup
 
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 CTRL = pygame.KMOD_CTRL | pygame.KMOD_META
 SPEEDS = (*(2.0**power for power in range(-4, 7)), math.inf)
 """1/16 to 64 times real time, then as fast as it goes."""
+Call = tuple[Any, ...]
+"""A command's name, and what it takes besides the window."""
+LEFT, RIGHT = 1, 3
+STEADY = 4
+"""Pixels that a click may move; more is a drag."""
+NOTCH = 1.15
+"""How much larger one notch of the wheel shows everything."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ def _step(window: Window) -> None:
 
 def _change_speed(window: Window, by: int) -> None:
     """Play the stage so many steps of the scale faster or slower."""
-    nearest = min(range(len(SPEEDS)), key=lambda i: abs(math.log2(min(SPEEDS[i], 256) / min(window.speed, 256))))
+    nearest = min(range(len(SPEEDS)), key=lambda i: abs(math.log2(min(SPEEDS[i], 256) / min(window.show.speed, 256))))
     _set_speed(window, SPEEDS[min(max(nearest + by, 0), len(SPEEDS) - 1)])
 
 
@@ -118,23 +125,11 @@ def _when_training(window: Window, run: Callable[[BackgroundTraining], None]) ->
         run(window.background)
 
 
-def _toggle_turbo(window: Window) -> None:
-    window.turbo = not window.turbo
-
-
 def _toggle_panel(window: Window, panel: str) -> None:
     if panel == "learning" and window.history is None:
         window.say("there is no run here whose learning could be shown", "warn")
     else:
         window.panels ^= {panel}
-
-
-def _reset_camera(window: Window) -> None:
-    window.camera = None
-
-
-def _quit(window: Window) -> None:
-    window.closing = True
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -159,7 +154,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_TRAINING, "T", "pause training", "pause training",
             lambda w: _when_training(w, lambda work: work.pause(not work.paused)), (pygame.K_t,), trains=True),
     Command(_TRAINING, "U", "turbo", "turbo: 4 frames a second",
-            lambda w: _when_training(w, lambda _: _toggle_turbo(w)), (pygame.K_u,), trains=True),
+            lambda w: _when_training(w, lambda _: setattr(w, "turbo", not w.turbo)), (pygame.K_u,), trains=True),
     Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
     Command(_TRAINING, "Enter", "show arena", "chosen arena to the stage", lambda w: w.show_chosen_arena(),
             (pygame.K_RETURN, pygame.K_KP_ENTER), trains=True),
@@ -174,7 +169,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
     Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.zoom(factor, at)),
     Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.pan(by)),
-    Command(_HANDS, "Home", "reset camera", "show the whole arena", _reset_camera, (pygame.K_HOME,)),
+    Command(_HANDS, "Home", "reset camera", "show the whole arena", lambda w: setattr(w, "camera", None),
+            (pygame.K_HOME,)),
     Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
     Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
     Command(_WINDOW, "F1", "help", "this help", lambda w: _toggle_panel(w, "help"), (pygame.K_F1,)),
@@ -183,15 +179,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),
     Command(_WINDOW, "Ctrl+P", "picture", "picture of the window", lambda w: w.recorder.take_picture(w), (pygame.K_p,)),
     Command(_WINDOW, "Esc", "leave mode", "leave a mode", lambda w: w.leave_mode(), (pygame.K_ESCAPE,)),
-    Command(_WINDOW, "Ctrl+Q", "quit", "save and quit", _quit, (pygame.K_q,)),
+    Command(_WINDOW, "Ctrl+Q", "quit", "save and quit", lambda w: setattr(w, "closing", True), (pygame.K_q,)),
 )
 # fmt: on
 BY_NAME = {command.name: command for command in COMMANDS}
 
 # --- what is told of it -----------------------------------------------------------------------------------------------
-
-Call = tuple[Any, ...]
-"""A command's name, and what it takes besides the window."""
 
 
 def command_for(event: pygame.event.Event, *, trains: bool) -> str | None:
@@ -221,10 +214,47 @@ def hints(*, trains: bool, grid: bool, paused: bool, choice: bool) -> tuple[tupl
     return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)
 
 
-def keys_table() -> str:
-    """Return the help as the README's table."""
-    rows = ["| | keys |", "|---|---|"]
-    for group in help_groups(trains=True):
-        told = "; ".join(f"{' '.join(f'`{key}`' for key in keys.split(' '))} {does}" for keys, does in group.keys)
-        rows.append(f"| {group.title} | {told} |")
-    return "\n".join(rows)
+class Mouse:
+    """Remembers which button is down, and where it went down."""
+
+    def __init__(self) -> None:
+        self.pressed: tuple[int, int] | None = None
+        """Where the left button went down, and has not moved since."""
+        self.holds = False
+        self.pans = False
+        self.at = (0, 0)
+
+    def commands(self, event: pygame.event.Event) -> Iterator[Call]:
+        """Yield what an event of the mouse asks for."""
+        self.at = getattr(event, "pos", self.at)
+        if event.type == pygame.MOUSEBUTTONDOWN:
+            if event.button == LEFT:
+                self.pressed = event.pos
+            self.pans = self.pans or event.button == RIGHT
+        elif event.type == pygame.MOUSEMOTION:
+            yield from self._move(event)
+        elif event.type == pygame.MOUSEBUTTONUP:
+            if event.button == RIGHT:
+                self.pans = False
+            elif event.button == LEFT:
+                if self.pressed is not None:
+                    yield "click", self.pressed
+                yield from self._let_go()
+        elif event.type == pygame.MOUSEWHEEL and event.y:
+            yield "zoom", NOTCH ** getattr(event, "precise_y", event.y), self.at
+        elif event.type == pygame.WINDOWFOCUSLOST:
+            yield from self._let_go()
+
+    def _move(self, event: pygame.event.Event) -> Iterator[Call]:
+        if self.pans:
+            yield "pan", event.rel
+        if self.pressed is not None and math.dist(self.pressed, event.pos) > STEADY:
+            yield "grab", self.pressed
+            self.pressed, self.holds = None, True
+        if self.holds:
+            yield "drag", event.pos
+
+    def _let_go(self) -> Iterator[Call]:
+        if self.holds:
+            yield ("let go",)
+        self.pressed, self.holds, self.pans = None, False, False

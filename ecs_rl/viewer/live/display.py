@@ -15,8 +15,8 @@ import pygame
 
 from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import CommandError
+from ecs_rl.viewer.frame import DESIGNED
 from ecs_rl.viewer.palette import NIGHT, ORANGE, SKY, TEXT
-from ecs_rl.viewer.window_layout import DESIGNED
 
 UNSEEN = ("dummy", "offscreen")
 """Drivers without a screen: nobody sees the window, nobody can close it."""

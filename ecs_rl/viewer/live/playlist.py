@@ -1,11 +1,25 @@
-"""The playlist of `play.py`: which episodes are played, on all shows at once, and how they ended."""
+"""What the stage plays: the checkpoints of a run, and which episodes of `play.py` have had their turn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 
+from ecs_rl.agents.base import Agent
+from ecs_rl.errors import EcsRlError
+from ecs_rl.runs import read_manifest
+from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
+from ecs_rl.scene.scene import Scene
+from ecs_rl.training.playback import Player
 from ecs_rl.viewer.live_episode import Ended, LiveEpisode
+
+NEWEST = "newest policy"
+LAST = 1e18
+"""The place of a file that does not tell its step: before the newest policy, which has none."""
 
 
 class Playlist:
@@ -43,12 +57,71 @@ class Playlist:
         for show in shows:
             show.go_to(following)
 
-    def mean(self, number: int) -> str:
-        """Return how this show has fared so far."""
-        done = self.results[number]
-        return f"mean of {len(done)}: {fmean(ended.total for ended in done.values()):.1f}" if done else ""
-
     def note(self, number: int, shows: Sequence[LiveEpisode]) -> str:
-        """Return where the playlist is and how this show has fared."""
-        where = f"episode {shows[number].arena + 1} of {self.episodes}"
-        return "  ·  ".join(filter(None, (where if len(shows) == 1 else "", self.mean(number))))
+        """Return where the playlist is, if there is one show, and how this one has fared."""
+        where = f"episode {shows[number].arena + 1} of {self.episodes}" if len(shows) == 1 else ""
+        totals = [ended.total for ended in self.results[number].values()]
+        mean = f"mean of {len(totals)}: {fmean(totals):.1f}" if totals else ""
+        return "  ·  ".join(filter(None, (where, mean)))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One policy that can be watched; without a file it is the one that learns."""
+
+    label: str
+    path: Path | None
+    step: float
+
+
+class CheckpointList:
+    """Knows which policy is on the stage, and finds the one before and after it."""
+
+    def __init__(self, run: Path, newest: Mapping[str, Agent] | None = None, now: Path | None = None) -> None:
+        self.run, self.newest = run, newest
+        self.step = math.inf if now is None else _place(now).step
+
+    def choices(self) -> list[Choice]:
+        """Return all policies there are right now, the oldest first."""
+        found = [Choice(f"step {step:,}", path, step) for step, path in sorted(step_checkpoints(self.run).items())]
+        best = self.run / CHECKPOINTS / "best.safetensors"
+        if best.is_file():
+            found.append(_place(best))
+        found.sort(key=lambda choice: choice.step)
+        return found if self.newest is None else [*found, Choice(NEWEST, None, math.inf)]
+
+    def turn(self, by: int, shows: list[LiveEpisode]) -> str:
+        """Put the policy so many places further on the stage, none further than the last; return its label.
+
+        One that cannot be used is passed by: the next turn goes on from there.
+        """
+        choices = self.choices()
+        if not choices:
+            return ""
+        at = bisect_left([choice.step for choice in choices], self.step)
+        there = at < len(choices) and choices[at].step == self.step
+        target = at + by if there or by < 0 else at + by - 1  # what is on the stage may be gone from the list
+        chosen = choices[min(max(target, 0), len(choices) - 1)]
+        if chosen.step != self.step:
+            self.step = chosen.step
+            agents = self.agents(chosen, shows[0].scene)
+            for show in shows:
+                show.use(agents, chosen.label)
+        return chosen.label
+
+    def agents(self, choice: Choice, scene: Scene) -> Mapping[str, Agent]:
+        """Return the agents of a choice, which play the scene that is on the stage."""
+        if choice.path is None:
+            assert self.newest is not None
+            return self.newest
+        return Player.load(choice.path, scene=scene).agents
+
+
+def _place(path: Path) -> Choice:
+    """Return a checkpoint at its place among the others, the best behind its like; an unreadable one comes last."""
+    is_best = path.stem == "best"
+    try:
+        step = read_manifest(path).step
+    except EcsRlError:
+        return Choice(path.stem, path, LAST)
+    return Choice(f"best, step {step:,}" if is_best else f"step {step:,}", path, step + (0.5 if is_best else 0.0))

@@ -1,4 +1,4 @@
-"""The window: what is shown and what the user has switched on. Commands change it; `hud` tells what it looks like."""
+"""The window: what is shown, what the user has switched on, which commands change, and what all of it looks like."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pygame
 
@@ -15,27 +15,31 @@ from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.films.recorder import Recorder
-from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.films.studio import pane_of
+from ecs_rl.viewer.frame import Layout, Painter
+from ecs_rl.viewer.grid import GridWatch
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.inspector import pick
-from ecs_rl.viewer.live import hud
+from ecs_rl.viewer.inspector import inspect, pick
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.checkpoint_list import CheckpointList
-from ecs_rl.viewer.live.commands import BY_NAME, Call, command_for
+from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, help_groups, hints
 from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.live.gridwatch import GridWatch
-from ecs_rl.viewer.live.mouse import Mouse
-from ecs_rl.viewer.live.playlist import Playlist
+from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.profiler import Profiler
-from ecs_rl.viewer.view import Point, Tone, View
-from ecs_rl.viewer.window_layout import Layout
+from ecs_rl.viewer.view import LearningView, Modes, Point, StatusView, Toast, Tone, View
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.live.background import BackgroundTraining
 
 Pixel = tuple[float, float]
 REACH = 10
 """Pixels from a body within which the mouse still takes hold of it."""
-SPOKEN = 3.5
-"""Seconds for which a message stays."""
+SPOKEN, FADES = 3.5, 0.6
+"""Seconds for which a message stays, and the last of them in which it fades."""
+READABLE = 0.2
+"""Seconds for which the status line stays as it is."""
+LEARNING_EVERY = 1.0
+"""Seconds for which the curves stay as they are: painting them takes a while."""
 
 
 @dataclass
@@ -78,8 +82,8 @@ class Window:
         """When the user last did something."""
         self.stale = True
         """Something has changed that should be seen at once."""
-        self.rates = hud.Rates()
-        self.seen: View = View(hud.status(self))
+        self.rates = Rates()
+        self.seen: View = View(status(self))
         self.layout: Layout = self.painter.layout(display.surface.get_size())
 
     @property
@@ -123,11 +127,6 @@ class Window:
         self.messages = [*self.messages[-3:], Message(text, tone, perf_counter() + SPOKEN)]
 
     # --- time and episodes ------------------------------------------------------------------------------------------
-
-    @property
-    def speed(self) -> float:
-        """Times real time."""
-        return self.show.speed
 
     def set_speed(self, speed: float) -> None:
         """Play every show at this speed."""
@@ -264,10 +263,117 @@ class Window:
         layout = self.painter.layout(
             surface.get_size(), mind="mind" in self.panels, learning="learning" in self.panels and bool(self.history)
         )
-        self.seen = hud.view(self, seconds)
+        self.seen = view(self, seconds)
         if self.camera is not None and layout != self.layout:
             home = self.painter.home(self.seen, layout)
             self.camera = replace(self.camera, middle=home.middle) if home is not None else None
         self.layout = layout
         self.painter.draw(surface, self.seen, layout, self.camera)
         self.stale = False
+
+
+class Rates:
+    """Numbers that are measured over a while, and parts of the view that are not made anew in every frame."""
+
+    def __init__(self) -> None:
+        self.steps_per_second: float | None = None
+        self.learning: LearningView | None = None
+        self.status: StatusView | None = None
+        self._steps, self._since = 0, perf_counter()
+        self._status_due = self._learning_due = 0.0
+
+    def look(self, window: Window) -> None:
+        """Renew what is due."""
+        now = perf_counter()
+        if now >= self._status_due or window.stale:
+            self._status_due = now + READABLE
+            self.status = status(window)
+        if now >= self._learning_due and window.history is not None:
+            self._learning_due = now + LEARNING_EVERY
+            self.learning = window.history.refresh()
+            if window.background is not None:
+                self._measure(window.background.training.session.total_steps, now)
+
+    def _measure(self, steps: int, now: float) -> None:
+        passed = now - self._since
+        if self._steps and steps >= self._steps and passed > 0:
+            self.steps_per_second = (steps - self._steps) / passed
+        self._steps, self._since = steps, now
+
+
+def view(window: Window, seconds: float) -> View:
+    """Return what to show, so many seconds after the last frame."""
+    rates, panels, shows, grid = window.rates, window.panels, window.shows, window.grid
+    rates.look(window)
+    if window.playlist is not None:
+        for number, show in enumerate(shows):
+            show.note = window.playlist.note(number, shows)
+    trains, alone = window.background is not None, len(shows) == 1
+    on_stage = window.show if grid is None and alone else None
+    selected = window.selected if on_stage is not None else None
+    return View(
+        status=rates.status or status(window),
+        modes=Modes(
+            paused=window.show.paused,
+            training_paused=window.background is not None and window.background.paused,
+            turbo=window.turbo,
+            sampled=window.show.sampled if grid is None else None,
+            recording=window.recorder.film is not None,
+        ),
+        stage=on_stage.stage(selected=selected) if on_stage is not None else None,
+        grid=grid.view(seconds) if grid is not None else None,
+        mind=on_stage.mind.view() if on_stage is not None and "mind" in panels else None,
+        learning=rates.learning if "learning" in panels else None,
+        profile=window.profiler.view() if "profile" in panels else None,
+        inspector=inspect(window.show.world, window.show.arena, selected) if selected is not None else None,
+        help=help_groups(trains=trains) if "help" in panels else None,
+        toasts=_toasts(window),
+        hints=hints(
+            trains=trains,
+            grid=grid is not None,
+            paused=window.show.paused,
+            choice=window.checkpoints is not None and alone,
+        ),
+        panes=() if alone else tuple(pane_of(show) for show in shows),
+    )
+
+
+def status(window: Window) -> StatusView:
+    """Return the line at the top."""
+    show, work = window.show, window.background
+    reached = None if show.paused else show.reached
+    name, state = show.scene.name, "paused" if show.paused else "playing"
+    if work is None:
+        return StatusView(name, window.run, state, steps=None, speed_asked=show.speed, speed_reached=reached)
+    session, total = work.training.session, work.training.steps_total
+    rate = None if work.paused or work.is_saved else window.rates.steps_per_second
+    return StatusView(
+        name,
+        window.run,
+        *_state(work),
+        steps=session.total_steps,
+        steps_total=total,
+        seconds_left=max(0, total - session.total_steps) / rate if rate else None,
+        steps_per_second=rate,
+        speed_asked=show.speed,
+        speed_reached=reached,
+        best=session.best_eval,
+        best_at=session.best_step,
+    )
+
+
+def _state(work: BackgroundTraining) -> tuple[str, Tone]:
+    """Return what the training does, and whether that is good news."""
+    training = work.training
+    if work.is_saved:
+        return ("solved", "good") if training.solved else (training.status, "plain")
+    if work.paused:
+        return "training paused", "warn"
+    return ("solved, training", "good") if training.solved else ("training", "plain")
+
+
+def _toasts(window: Window) -> tuple[Toast, ...]:
+    now = perf_counter()
+    window.messages = [message for message in window.messages if message.until > now]
+    latest = {(m.text.split(" ")[0], m.tone): m for m in window.messages}  # of several about a speed the newest
+    return tuple(Toast(m.text, m.tone, min(1.0, (m.until - now) / FADES)) for m in latest.values())

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import pygame
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, WARN, Colour, mix, role_colour
-from ecs_rl.viewer.panels.hints import cap_width, draw_head_key
+from ecs_rl.viewer.panels.keys import cap_width, draw_head_key
 from ecs_rl.viewer.stage import TONES
-from ecs_rl.viewer.text import NORMAL, SMALL
 from ecs_rl.viewer.view import InspectorView, Modes, ProfileRow, ProfileView, Toast
 
 HEAD, ROW, PAD = 30, 18, 12
@@ -34,7 +33,7 @@ class Chip:
     def width(self, kit: DrawContext, *, keyed: bool) -> int:
         """Return how many pixels it takes."""
         key = cap_width(self.key, kit, SMALL - 1) + kit.px(2) if keyed else 0
-        return kit.text.width(self.name, SMALL - 0.5) + key + kit.px(18) + (kit.px(11) if self.dot else 0)
+        return kit.width(self.name, SMALL - 0.5) + key + kit.px(18) + (kit.px(11) if self.dot else 0)
 
 
 def _chips(modes: Modes) -> list[Chip]:
@@ -75,8 +74,7 @@ def draw_modes(
     """Draw a chip for everything that is not as usual, to the right, at the top unless told at which height."""
     row = pygame.Rect(area.x, 0, area.w, kit.px(22))
     row.centery = area.y + kit.px(19) if middle is None else middle
-    if row.w > 0:
-        kit.layers.draw(surface, row, "modes", modes, lambda strip: _paint_modes(strip, modes, kit), clear=True)
+    kit.lay(surface, row, "modes", modes, _paint_modes, clear=True)
 
 
 def _paint_modes(surface: pygame.Surface, modes: Modes, kit: DrawContext) -> None:
@@ -92,7 +90,7 @@ def _paint_modes(surface: pygame.Surface, modes: Modes, kit: DrawContext) -> Non
             pygame.draw.aacircle(surface, BAD, (x + kit.px(2), rect.centery), kit.px(3.5))
             x += kit.px(11)
         colour = mix(chip.colour, TEXT, 0.3)
-        kit.text.draw(surface, chip.name, (x, y), size=SMALL - 0.5, colour=colour)
+        kit.write(surface, chip.name, (x, y), size=SMALL - 0.5, colour=colour)
         if keyed:
             draw_head_key(surface, chip.key, rect.right - kit.px(4), y, kit)
         left = rect.right + kit.px(6)
@@ -102,14 +100,14 @@ def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast,
     """Draw messages over the lower edge of the stage, the newest (last) lowest."""
     y = area.bottom - kit.px(30)
     for toast in reversed(toasts[-4:]):
-        text = kit.text.cut(toast.text, area.w - kit.px(60), NORMAL)
-        rect = pygame.Rect(0, 0, kit.text.width(text, NORMAL) + kit.px(28), kit.px(28))
+        text = kit.cut(toast.text, area.w - kit.px(60), NORMAL)
+        rect = pygame.Rect(0, 0, kit.width(text, NORMAL) + kit.px(28), kit.px(28))
         rect.center = (area.centerx, y)
         strength = min(max(toast.strength, 0.0), 1.0)
         colour = TONES[toast.tone]
         alpha = round(16 * strength) * 15  # few different pictures
         rounded(surface, rect, RAISED, radius=kit.px(7), edge=mix(RAISED, colour, 0.4), alpha=min(alpha, 240))
-        picture = kit.text.picture(text, NORMAL, colour, "words")
+        picture = kit.picture(text, NORMAL, colour, "words")
         picture.set_alpha(round(255 * strength))
         surface.blit(picture, picture.get_rect(center=rect.center))
         picture.set_alpha(255)
@@ -122,7 +120,7 @@ def _head(surface: pygame.Surface, key: str, title: str, kit: DrawContext) -> in
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
     at = (kit.px(PAD), kit.px(HEAD) / 2 + kit.px(1))
     left = draw_head_key(surface, key, surface.get_width() - kit.px(PAD), round(at[1]), kit)
-    kit.text.draw(surface, title, at, width=left - kit.px(PAD) - kit.px(8))
+    kit.write(surface, title, at, width=left - kit.px(PAD) - kit.px(8))
     return kit.px(HEAD)
 
 
@@ -133,24 +131,25 @@ def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileVie
     size = min(kit.px(PROFILE), area.w - kit.px(24)), min(tall, area.h - kit.px(50))
     rect = pygame.Rect((area.x + kit.px(12), area.y + kit.px(38)), size)
     if rect.w > kit.px(120) and rect.h > kit.px(60):
-        kit.layers.draw(surface, rect, "profile", profile, lambda picture: _paint_profile(picture, profile, rows, kit))
+        kit.lay(surface, rect, "profile", (profile, rows), _paint_profile)
 
 
-def _paint_profile(surface: pygame.Surface, profile: ProfileView, rows: int, kit: DrawContext) -> None:
+def _paint_profile(surface: pygame.Surface, shows: tuple[ProfileView, int], kit: DrawContext) -> None:
+    profile, rows = shows
     y = _head(surface, "F3", "Milliseconds per frame, by stage", kit)
     right, digits = surface.get_width() - kit.px(PAD), kit.px(58)
     columns = (right - digits - kit.px(70), right - kit.px(70))
     middle = y + kit.px(ROW) // 2 - kit.px(3)
     for x, name in zip((*columns, right), ("now", "mean", "share"), strict=True):
-        kit.text.draw(surface, name, (x, middle), size=SMALL - 0.5, colour=FAINT, anchor="right")
+        kit.write(surface, name, (x, middle), size=SMALL - 0.5, colour=FAINT, anchor="right")
     y += kit.px(ROW) - kit.px(3)
     for row in _largest(profile.rows, rows):
         middle = y + kit.px(ROW) // 2
         name_room = columns[0] - digits - kit.px(PAD)
-        kit.text.draw(surface, row.name, (kit.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=name_room)
+        kit.write(surface, row.name, (kit.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=name_room)
         for x, value in zip(columns, (row.now, row.mean), strict=True):
             text = f"{value:.2f}" if math.isfinite(value) else NOTHING
-            kit.text.draw(surface, text, (x, middle), size=SMALL + 0.5, face="numbers", anchor="right")
+            kit.write(surface, text, (x, middle), size=SMALL + 0.5, face="numbers", anchor="right")
         track = pygame.Rect(columns[1] + kit.px(14), 0, right - columns[1] - kit.px(14), kit.px(6))
         track.centery = middle
         surface.fill(RAISED, track)
@@ -176,7 +175,7 @@ def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: Dra
     spent = sum(ms for _, ms in profile.frame if ms > 0)
     most = max(spent, profile.budget, 1e-9)
     told = f"frame {spent:.1f} of {profile.budget:.1f} ms"
-    kit.text.draw(surface, told, (kit.px(PAD), y + kit.px(9)), size=SMALL, colour=WARN if spent > most * 1.001 else DIM)
+    kit.write(surface, told, (kit.px(PAD), y + kit.px(9)), size=SMALL, colour=WARN if spent > most * 1.001 else DIM)
     surface.fill(RAISED, track)
     start, x = 0.0, kit.px(PAD)
     for i, (name, ms) in enumerate(profile.frame):
@@ -187,9 +186,9 @@ def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: Dra
         if ms < 0.05:
             continue
         label = f"{name} {ms:.1f}"
-        if x + kit.text.width(label, SMALL - 0.5) > w - kit.px(PAD):
+        if x + kit.width(label, SMALL - 0.5) > w - kit.px(PAD):
             continue
-        x += kit.text.draw(surface, label, (x, y + kit.px(43)), size=SMALL - 0.5, colour=colour).w + kit.px(10)
+        x += kit.write(surface, label, (x, y + kit.px(43)), size=SMALL - 0.5, colour=colour).w + kit.px(10)
     line = track.x + round(track.w * profile.budget / most)
     surface.fill(TEXT, (min(line, track.right - 1), track.y - kit.px(2), kit.px(1), track.h + kit.px(4)))
 
@@ -205,9 +204,7 @@ def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: Inspec
     size = min(kit.px(INSPECTOR), area.w - kit.px(24)), kit.px(HEAD + 8) + rows * kit.px(ROW)
     rect = pygame.Rect((area.right - size[0] - kit.px(12), area.y + kit.px(38)), size)
     if rect.w > kit.px(120) and rect.h > kit.px(30):
-        kit.layers.draw(
-            surface, rect, "inspector", inspector, lambda picture: _paint_inspector(picture, inspector, kit)
-        )
+        kit.lay(surface, rect, "inspector", inspector, _paint_inspector)
 
 
 def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: DrawContext) -> None:
@@ -219,7 +216,7 @@ def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: Dra
         middle = y + kit.px(ROW) // 2
         if middle + kit.px(ROW) // 2 > h:
             return
-        kit.text.draw(surface, name, (kit.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=w * 0.42)
-        kit.text.draw(surface, value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", width=room)
-        kit.text.draw(surface, of, (right + kit.px(6), middle), size=SMALL, colour=FAINT, width=unit - kit.px(6))
+        kit.write(surface, name, (kit.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=w * 0.42)
+        kit.write(surface, value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", width=room)
+        kit.write(surface, of, (right + kit.px(6), middle), size=SMALL, colour=FAINT, width=unit - kit.px(6))
         y += kit.px(ROW)

@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pygame
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.number_formats import count, short
-from ecs_rl.viewer.palette import GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
-from ecs_rl.viewer.panels.hints import draw_head_key
-from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_nothing, draw_points, draw_whiskers, reach
-from ecs_rl.viewer.text import SMALL
+from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
+from ecs_rl.viewer.panels.keys import draw_head_key
+from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach
 from ecs_rl.viewer.view import LearningView, Series
 
 BEST = "best"
@@ -25,7 +24,7 @@ KEY, KEY_ROOM, KEYED = "M", 22, 420
 def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: LearningView, kit: DrawContext) -> None:
     """Draw the drawer."""
     if area.w > kit.px(80) and area.h > kit.px(60):
-        kit.layers.draw(surface, area, "learning", learning, lambda picture: _paint(picture, learning, kit))
+        kit.lay(surface, area, "learning", learning, _paint)
 
 
 def places(size: tuple[int, int], others: int, kit: DrawContext) -> tuple[pygame.Rect, list[pygame.Rect]]:
@@ -84,7 +83,7 @@ def _paint_returns(
     if goal is not None and any(np.isfinite(part).any() for part in seen):
         seen.append(np.array([goal]))
     if not any(np.isfinite(part).any() for part in seen):
-        draw_nothing(surface, kit, area, "no episode has ended yet")
+        _nothing(surface, area, "no episode has ended yet", kit)
         return
     band = [] if returns.spread is None else [returns.y - returns.spread, returns.y + returns.spread]
     axes = Axes(area, x, reach([*seen, *band]))
@@ -110,7 +109,7 @@ def _solved(surface: pygame.Surface, axes: Axes, value: float, kit: DrawContext)
         surface.fill(mix(PANEL, GOOD, 0.75), (left, y, min(dash, axes.area.right - left), kit.px(1)))
     above = axes.area.bottom - y < kit.px(16)  # else below: curves that get there come from below, and do so late
     at = (axes.area.left + kit.px(5), y + (-kit.px(7) if above else kit.px(8)))
-    kit.text.draw(surface, f"solved at {short(value)}", at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
+    kit.write(surface, f"solved at {short(value)}", at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
 
 
 def _star(surface: pygame.Surface, at: tuple[float, float], radius: float) -> None:
@@ -132,7 +131,7 @@ def _paint_small(
         heads, newest = [(line.name, LINES[i % len(LINES)]) for i, line in enumerate(lines)], ""
     _head(surface, rect, heads, newest, kit)
     if not any(np.isfinite(line.y).any() for line in lines):
-        draw_nothing(surface, kit, area, "nothing yet")
+        _nothing(surface, area, "nothing yet", kit)
         return
     axes = Axes(area, x, reach([line.y for line in lines]))
     draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
@@ -141,20 +140,24 @@ def _paint_small(
         draw_line(surface, axes, line, LINES[i % len(LINES)], kit.px(1))
 
 
+def _nothing(surface: pygame.Surface, area: pygame.Rect, text: str, kit: DrawContext) -> None:
+    kit.write(surface, text, area.center, size=SMALL, colour=DIM, anchor="middle", width=area.w)
+
+
 def _head(
     surface: pygame.Surface, rect: pygame.Rect, heads: list[tuple[str, Colour]], newest: str, kit: DrawContext
 ) -> None:
     """Draw names, which are the legend too, and the newest number; names that do not fit are left out."""
     y = rect.y + kit.px(HEAD) // 2
-    shown = kit.text.draw(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
+    shown = kit.write(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
     x, end = rect.x, shown.left - kit.px(8)
     for i, (name, colour) in enumerate(heads):
-        if x >= end or (i and kit.text.width(name, SMALL) + kit.px(13 if name == BEST else 0) > end - x):
+        if x >= end or (i and kit.width(name, SMALL) + kit.px(13 if name == BEST else 0) > end - x):
             break
         if name == BEST:
             _star(surface, (x + 5 * kit.scale, y), 5.0 * kit.scale)
             x += kit.px(13)
-        x += kit.text.draw(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + kit.px(10)
+        x += kit.write(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + kit.px(10)
 
 
 def _newest(*choices: Series) -> str:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pygame
 
-from ecs_rl.viewer.context import DrawContext, part_of
+from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext, part_of
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
-from ecs_rl.viewer.panels.hints import draw_head_key
+from ecs_rl.viewer.panels.keys import draw_head_key
 from ecs_rl.viewer.plots import Axes, decimate, reach, runs
-from ecs_rl.viewer.text import NORMAL, SMALL
 from ecs_rl.viewer.view import MindView, Option, Seen
 
 EDGE = 14
@@ -65,7 +64,7 @@ def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: D
     sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
     barred = (*(seen.name for seen in mind.sees), *(option.name for option in mind.does))
     names = (barred, len(mind.sees), tuple(term.name for term in mind.earned), mind.kind, sizes)
-    kit.layers.draw(surface, area, "mind", names, lambda layer: _Sheet(layer, sizes, kit, barred).names(mind))
+    kit.lay(surface, area, "mind", names, lambda it, _, kit: _Sheet(it, sizes, kit, barred).names(mind))
     _Sheet(target, sizes, kit, barred).numbers(mind)
 
 
@@ -77,11 +76,11 @@ class _Sheet:
         w = surface.get_width()
         self.left, self.right = kit.px(EDGE), w - kit.px(EDGE)
         inner = self.right - self.left
-        digits = kit.text.width("-0.00", NORMAL, "numbers")
+        digits = kit.width("-0.00", NORMAL, "numbers")
         room = inner - digits
-        longest = max((kit.text.width(name, NORMAL - 0.5) for name in names), default=0) + kit.px(2)
+        longest = max((kit.width(name, NORMAL - 0.5) for name in names), default=0) + kit.px(2)
         self.name_width = min(max(longest, round(room * 0.4)), round(room * 0.6) - kit.px(8))
-        self.term_width = inner - 2 * (kit.text.width("-000.0", NORMAL - 0.5, "numbers") + kit.px(10))
+        self.term_width = inner - 2 * (kit.width("-000.0", NORMAL - 0.5, "numbers") + kit.px(10))
         start = self.left + self.name_width + kit.px(8)
         self.track = (start, self.right - digits - kit.px(8) - start)
         head, gap = kit.px(HEAD), kit.px(GAP)
@@ -123,16 +122,16 @@ class _Sheet:
         if area.h >= self.kit.px(PLOT):
             at = (area.left + self.kit.px(7), area.bottom - self.kit.px(9))
             told, colour, room = "reward to come; later counts less", mix(NIGHT, FAINT, 0.8), area.w - self.kit.px(14)
-            self.kit.text.draw(self.surface, told, at, size=SMALL - 1.5, colour=colour, width=room)
+            self.kit.write(self.surface, told, at, size=SMALL - 1.5, colour=colour, width=room)
 
     def _head(self, title: str, below: int, note: str, key: str = "") -> None:
         y = below - self.kit.px(HEAD) // 2
         colour, right = mix(MAIN_LINE, DIM, 0.3), self.right
-        rect = self.kit.text.draw(self.surface, title.upper(), (self.left, y), size=SMALL, colour=colour)
+        rect = self.kit.write(self.surface, title.upper(), (self.left, y), size=SMALL, colour=colour)
         if key:
             right = draw_head_key(self.surface, key, right, y, self.kit) - self.kit.px(8)
         room = right - rect.right - self.kit.px(10)
-        self.kit.text.draw(self.surface, note, (right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room)
+        self.kit.write(self.surface, note, (right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room)
 
     def _rows(self, top: int, names: list[str], tall: int) -> None:
         for i, name in enumerate(names):
@@ -143,10 +142,10 @@ class _Sheet:
                 rounded(self.surface, rect, RAISED, radius=self.kit.px(2))
 
     def _text(self, text: str, at: tuple[float, float], colour: Colour, width: int | None = None) -> None:
-        self.kit.text.draw(self.surface, text, at, size=NORMAL - 0.5, colour=colour, width=width)
+        self.kit.write(self.surface, text, at, size=NORMAL - 0.5, colour=colour, width=width)
 
     def _number(self, text: str, x: int, y: int, colour: Colour = TEXT) -> None:
-        draw = self.kit.text.draw
+        draw = self.kit.write
         draw(self.surface, text, (x, y), size=NORMAL - 0.5, colour=colour, face="numbers", anchor="right")
 
     # --- what moves -------------------------------------------------------------------------------------------------
@@ -237,20 +236,20 @@ class _Sheet:
 
     def _legend(self, mind: MindView) -> None:
         """Draw what the newest tick expects, in a place that does not move, and the names of the two lines."""
-        text, y = self.kit.text, self.plot_at - self.kit.px(HEAD) // 2
+        kit, y = self.kit, self.plot_at - self.kit.px(HEAD) // 2
         good = mind.expected[np.isfinite(mind.expected)]
         newest = fixed(float(good[-1]), 1).strip() if len(good) else ""
-        text.draw(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=MAIN_LINE, anchor="right")
-        x = self.right - text.width("-000.0", SMALL, "numbers") - self.kit.px(6)
+        kit.write(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=MAIN_LINE, anchor="right")
+        x = self.right - kit.width("-000.0", SMALL, "numbers") - kit.px(6)
         came = ("really came",) if np.isfinite(mind.came).any() else ("really came: not known yet", "really came")
         for names, colour in ((("expected",), MAIN_LINE), ((*came, "came"), SECOND_LINE)):
-            room = x - self.left - self.kit.px(58)
-            name = next((name for name in names if text.width(name, SMALL - 0.5) <= room), "")
-            rect = text.draw(self.surface, name, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
-            x = rect.left - self.kit.px(12)
+            room = x - self.left - kit.px(58)
+            name = next((name for name in names if kit.width(name, SMALL - 0.5) <= room), "")
+            rect = kit.write(self.surface, name, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
+            x = rect.left - kit.px(12)
 
     def _pair(self, now: float, total: float, y: int, colour: Colour) -> None:
-        room = self.kit.text.width("-000.0", NORMAL - 0.5, "numbers") + self.kit.px(10)
+        room = self.kit.width("-000.0", NORMAL - 0.5, "numbers") + self.kit.px(10)
         self._number(fixed(now), self.right - room, y, colour)
         self._number(fixed(total, 1), self.right, y, TEXT)
 

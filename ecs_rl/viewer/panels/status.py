@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import pygame
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext, Face
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.number_formats import count, duration, short, speed, steady
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, Colour, mix
 from ecs_rl.viewer.stage import TONES
-from ecs_rl.viewer.text import LARGE, NORMAL, SMALL, Face
 from ecs_rl.viewer.view import StatusView
 
 
@@ -27,13 +26,8 @@ class Word:
     """Space before it."""
 
 
-def draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: DrawContext) -> None:
-    """Draw the status line."""
-    if area.w > 0 and area.h > 0:
-        kit.layers.draw(surface, area, "status", status, lambda picture: _paint(picture, status, kit))
-
-
-def _paint(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> None:
+def paint_status(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> None:
+    """Paint the status line."""
     w, h = surface.get_size()
     surface.fill(PANEL)
     _progress(surface, status, kit)
@@ -45,27 +39,27 @@ def _paint(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> Non
     x = float(w - edge - sum(_wide(word, kit) for word in words))
     for word in words:
         x += kit.px(word.gap)
-        x += kit.text.draw(surface, word.text, (x, middle), colour=word.colour, face=word.face).w
+        x += kit.write(surface, word.text, (x, middle), colour=word.colour, face=word.face).w
 
 
 def _wide(word: Word, kit: DrawContext) -> int:
-    return kit.px(word.gap) + kit.text.width(word.text, NORMAL, word.face)
+    return kit.px(word.gap) + kit.width(word.text, NORMAL, word.face)
 
 
 def _title(surface: pygame.Surface, status: StatusView, kit: DrawContext, at: tuple[float, float]) -> int:
     """Draw scene, state and run; return where the rest may begin."""
     w = surface.get_width()
     x, y = at
-    x += kit.text.draw(surface, status.scene, at, size=LARGE, width=w // 4).w + kit.px(10)
+    x += kit.write(surface, status.scene, at, size=LARGE, width=w // 4).w + kit.px(10)
     colour = TONES[status.tone] if status.tone != "plain" else MAIN_LINE
     state = status.state.upper()
-    pill = pygame.Rect(round(x), 0, kit.text.width(state, SMALL - 0.5) + kit.px(16), kit.px(18))
+    pill = pygame.Rect(round(x), 0, kit.width(state, SMALL - 0.5) + kit.px(16), kit.px(18))
     pill.centery = round(y)
     rounded(surface, pill, mix(PANEL, colour, 0.22), radius=pill.h // 2)
-    kit.text.draw(surface, state, pill.center, size=SMALL - 0.5, colour=mix(colour, TEXT, 0.35), anchor="middle")
+    kit.write(surface, state, pill.center, size=SMALL - 0.5, colour=mix(colour, TEXT, 0.35), anchor="middle")
     x = pill.right + kit.px(10)
     if w > kit.px(1080):
-        x += kit.text.draw(surface, status.run, (x, y), size=SMALL, colour=FAINT, width=w // 6).w
+        x += kit.write(surface, status.run, (x, y), size=SMALL, colour=FAINT, width=w // 6).w
     return round(x)
 
 

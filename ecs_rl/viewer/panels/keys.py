@@ -1,4 +1,4 @@
-"""The help: every key, in as many columns as let the letters stay largest."""
+"""Keys on the screen: key caps, the strip of the most important ones, and the help with every key."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from functools import lru_cache
 
 import pygame
 
-from ecs_rl.viewer.context import DrawContext
-from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RULE, mix
-from ecs_rl.viewer.panels.hints import cap_width, draw_cap
-from ecs_rl.viewer.text import LARGE, NORMAL, SMALL
+from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext
+from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, TEXT, mix
 from ecs_rl.viewer.view import HelpGroup
 
+STRIP = 26
+"""Height of the strip of hints."""
+Hints = tuple[tuple[str, str], ...]
 EDGE, TOP, BETWEEN = 24, 50, 30
 """Space beside the columns, above them, and from one to the next."""
 TITLE, ROW = 32, 24
@@ -23,6 +25,56 @@ SHRINKS = tuple(1.0 - 0.04 * i for i in range(14))
 MOST_COLUMNS = 4
 HEADING, CLOSES = "Keys and mouse", "F1 or Esc closes this"
 Columns = tuple[tuple[HelpGroup, ...], ...]
+
+
+def cap_width(key: str, kit: DrawContext, size: float = SMALL) -> int:
+    """Return how many pixels a key cap takes."""
+    least, room = (20, 10) if size >= SMALL else (16, 8)
+    return max(kit.px(least), kit.width(key, size) + kit.px(room))
+
+
+def draw_cap(
+    surface: pygame.Surface, key: str, left: float, middle: float, kit: DrawContext, *, small: bool = False
+) -> int:
+    """Draw a key cap, a small one fainter; return where it ends to the right."""
+    size = SMALL - 1 if small else SMALL
+    cap = pygame.Rect(round(left), 0, cap_width(key, kit, size), kit.px(15 if small else 18))
+    cap.centery = round(middle)
+    rounded(surface, cap, RAISED, radius=kit.px(4), edge=mix(RULE, FAINT, 0.4), alpha=225)
+    kit.write(surface, key, cap.center, size=size, colour=DIM if small else TEXT, anchor="middle")
+    return cap.right
+
+
+def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, kit: DrawContext) -> int:
+    """Draw the key that hides a panel, ending at `right`; return where it begins."""
+    left = right - cap_width(key, kit, SMALL - 1)
+    draw_cap(surface, key, left, middle, kit, small=True)
+    return left
+
+
+def hints_width(hints: Hints, kit: DrawContext) -> int:
+    """Return how many pixels some hints take side by side."""
+    caps = sum(cap_width(key, kit, SMALL - 1) + kit.px(3) for keys, _ in hints for key in keys.split(" "))
+    words = sum(kit.px(3) + kit.width(does, SMALL) + kit.px(14) for _, does in hints)
+    return caps + words - (kit.px(14) if hints else 0)
+
+
+def fitting_hints(hints: Hints, room: int, kit: DrawContext) -> Hints:
+    """Return as many of the first hints as fit side by side."""
+    while hints and hints_width(hints, kit) > room:
+        hints = hints[:-1]
+    return hints
+
+
+def paint_hints(surface: pygame.Surface, hints: Hints, kit: DrawContext) -> None:
+    """Paint as many hints as fit, ending at the right edge."""
+    w, h = surface.get_size()
+    shown = fitting_hints(hints, w, kit)
+    x, y = float(w - hints_width(shown, kit)), h // 2
+    for keys, does in shown:
+        for key in keys.split(" "):
+            x = draw_cap(surface, key, x, y, kit, small=True) + kit.px(3)
+        x = kit.write(surface, does, (x + kit.px(3), y), size=SMALL, colour=FAINT).right + kit.px(14)
 
 
 @dataclass(frozen=True)
@@ -42,10 +94,10 @@ def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], kit: DrawC
     sheet = sheet_for(groups, size, kit.scale)
     card = pygame.Rect((0, 0), sheet.size)
     card.center = (size[0] // 2, size[1] // 2)
-    shade = kit.layers.get("shade", size, "shade", lambda picture: picture.fill(NIGHT))
+    shade = kit.kept("shade", size, "shade", lambda picture: picture.fill(NIGHT), clear=False)
     shade.set_alpha(170)
     surface.blit(shade, (0, 0))
-    kit.layers.draw(surface, card, "help", (groups, size), lambda picture: _paint(picture, sheet))
+    kit.lay(surface, card, "help", sheet, _paint)
 
 
 @lru_cache(maxsize=8)
@@ -62,9 +114,9 @@ def sheet_for(groups: tuple[HelpGroup, ...], size: tuple[int, int], scale: float
 def _sheet(columns: Columns, kit: DrawContext) -> Sheet:
     rows = [[row for group in column for row in group.keys] for column in columns]
     words_at = [max((_caps(keys, kit) for keys, _ in each), default=0) + kit.px(10) for each in rows]
-    words = [max((kit.text.width(does, NORMAL - 0.5) for _, does in each), default=0) for each in rows]
+    words = [max((kit.width(does, NORMAL - 0.5) for _, does in each), default=0) for each in rows]
     widths = [at + wide + kit.px(2) for at, wide in zip(words_at, words, strict=True)]
-    least = kit.text.width(HEADING, LARGE + 1) + kit.text.width(CLOSES, SMALL) + kit.px(20)
+    least = kit.width(HEADING, LARGE + 1) + kit.width(CLOSES, SMALL) + kit.px(20)
     inner = max(sum(widths) + (len(columns) - 1) * kit.px(BETWEEN), least)
     tall = max((_height(column) for column in columns), default=0)
     size = inner + 2 * kit.px(EDGE), kit.px(TOP) + round(tall * kit.scale) + kit.px(14)
@@ -87,12 +139,12 @@ def _shared_out(groups: tuple[HelpGroup, ...], count: int) -> Columns:
     return min(ways, key=lambda columns: max(map(_height, columns)))
 
 
-def _paint(surface: pygame.Surface, sheet: Sheet) -> None:
-    kit, (w, _) = sheet.kit, surface.get_size()
+def _paint(surface: pygame.Surface, sheet: Sheet, _: DrawContext) -> None:
+    kit, w = sheet.kit, surface.get_width()
     surface.fill(PANEL)
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
-    kit.text.draw(surface, HEADING, (kit.px(EDGE), kit.px(28)), size=LARGE + 1)
-    kit.text.draw(surface, CLOSES, (w - kit.px(EDGE), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
+    kit.write(surface, HEADING, (kit.px(EDGE), kit.px(28)), size=LARGE + 1)
+    kit.write(surface, CLOSES, (w - kit.px(EDGE), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
     left = kit.px(EDGE)
     for column, wide, words_at in zip(sheet.columns, sheet.widths, sheet.words_at, strict=True):
         y = float(kit.px(TOP))
@@ -107,9 +159,9 @@ def _paint_group(
 ) -> None:
     left, top = at
     title_at = (left, top + 18 * kit.scale)
-    kit.text.draw(surface, group.title.upper(), title_at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))
+    kit.write(surface, group.title.upper(), title_at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))
     for row, (keys, does) in enumerate(group.keys):
         x, y = float(left), top + (TITLE + ROW * (row + 0.5)) * kit.scale
         for key in keys.split(" "):
             x = draw_cap(surface, key, x, y, kit) + kit.px(4)
-        kit.text.draw(surface, does, (left + words_at, y), size=NORMAL - 0.5, colour=DIM)
+        kit.write(surface, does, (left + words_at, y), size=NORMAL - 0.5, colour=DIM)
