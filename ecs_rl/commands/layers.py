@@ -1,21 +1,25 @@
-"""What lies between the built-in defaults and the command line: a scene's recipe, a run's own settings, a TOML file."""
+"""The layers that settings come from: a scene's recipe < the run that is resumed < a TOML file < the command line.
+
+A layer is one flat dict of the settings that its source names, those of a table as `ppo.lr`, each of its right type.
+What stands above is laid over what stands below by `|`, and all of it over the built-in defaults by `settings_of`.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
-import msgspec
-
-from ecs_rl.commands.limits import check_settings
-from ecs_rl.commands.numbers import parse_count
-from ecs_rl.commands.settings import AGENTS, AGENTS_TO_COME, SceneDefaults, TrainSettings
+from ecs_rl.agents.make import AGENTS
+from ecs_rl.commands.flags import flags_of
+from ecs_rl.commands.settings import AGENTS_TO_COME, TrainSettings
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
+from ecs_rl.values import fitted, hints_of
 
 T = TypeVar("T")
+Layer = dict[str, Any]
 
 _OF_THE_CALL = frozenset(
     {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
@@ -25,113 +29,90 @@ _OF_THE_CALL = frozenset(
 
 @dataclass(frozen=True)
 class Source:
-    """Where a layer of settings comes from, for its error messages."""
+    """Where values come from: a place for messages ('' for the command line), and what is raised for a bad one."""
 
-    where: str
+    where: str = ""
     error: type[EcsRlError] = CommandError
-    closed: Collection[str] = ()
-    """Names that are settings, but not for this source."""
 
 
-def overlay(settings: T, values: Mapping[str, Any], source: Source, prefix: str = "") -> T:
-    """Return the settings with these values, each one of the right type and in its range."""
-    hints = get_type_hints(type(settings))
-    known = [name for name in hints if name not in source.closed]
-    changes: dict[str, Any] = {}
-    for key, value in values.items():
+def settings_of(kind: type[T], layer: Layer) -> T:
+    """Return the settings of this class: those in the layer, and the built-in defaults of the others."""
+    tables: dict[str, Layer] = {"": {}}
+    for name, value in layer.items():
+        table, _, own = name.rpartition(".")
+        tables.setdefault(table, {})[own] = value
+    plain = tables.pop("")
+    return kind(**plain, **{name: AGENTS[name](**own) for name, own in tables.items()})
+
+
+def layer_of(values: Mapping[str, Any], source: Source = Source(), kind: type = TrainSettings) -> Layer:
+    """Return values as the types of their settings; one that is unknown or does not fit is told by its name."""
+    hints, layer = hints_of(kind), {}
+    for key, value in _flat(values, source):
         name = key.replace("-", "_")
-        if name not in known:
-            raise source.error(f"{source.where}: unknown setting '{prefix}{key}': {_nearest(key, known)}")
-        table = getattr(settings, name)
-        if is_dataclass(table):
-            changes[name] = overlay(table, _as_table(value, key, source), source, f"{prefix}{key}.")
-        else:
-            changes[name] = _fit(value, hints[name], prefix + key, source)
-    try:
-        changed = cast(T, replace(cast(Any, settings), **changes))  # an algorithm's settings check themselves
-    except CommandError as error:
-        raise source.error(f"{source.where}: {error}") from None
-    if isinstance(changed, TrainSettings):
-        check_settings(changed, lambda name: f"{source.where}: {name}", source.error)
-    return changed
+        if name not in hints or (source.where and name == "config"):  # a file does not name another file
+            known = [each for each in hints if each != "config"]
+            near = nearest(key, [each.replace("_", "-") for each in known] if "-" in key else known)
+            raise source.error(f"{source.where}: unknown setting '{key}': {near}")
+        shown = f"{source.where}: {key}" if source.where else flags_of(kind)[name]
+        try:
+            if name == "agent":
+                refuse_planned(shown, value)
+            layer[name] = fitted(shown, value, hints[name])
+        except CommandError as error:
+            raise source.error(str(error)) from None
+    return layer
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the TOML file of `--config` as it stands; its keys are checked when they are laid over the settings."""
+def refuse_planned(shown: str, agent: Any) -> None:
+    """Refuse an algorithm that nothing can train yet."""
+    if agent in AGENTS_TO_COME:
+        raise CommandError(f"{shown} {agent} is not there yet: use ppo, which learns continuous actions too")
+    if ".py:" in str(agent):
+        known = ", ".join(AGENTS)
+        raise CommandError(f"{shown} {agent}: an algorithm from a file is not there yet: use one of {known}")
+
+
+def config_layer(path: Path) -> Layer:
+    """Return what the TOML file of `--config` names."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CommandError(f"--config {path}: cannot be read: {error.strerror}") from None
     except RecursionError:
         raise CommandError(f"--config {path}: is nested too deeply: it needs no more than [ppo] and [dqn]") from None
     except ValueError as error:  # not TOML, or not UTF-8
         raise CommandError(f"--config {path}: is not valid TOML: {error}") from None
+    return layer_of(values, Source(str(path)))
 
 
-def with_config(settings: TrainSettings, values: Mapping[str, Any], path: Path | None) -> TrainSettings:
-    """Return the settings with those of the `--config` file over them."""
-    return overlay(settings, values, Source(str(path), closed=("config",)))
-
-
-def with_recipe(settings: TrainSettings, scene: str, defaults: SceneDefaults, agent: str) -> TrainSettings:
-    """Return the settings with the scene's recipe for this agent, run settings and hyperparameters mixed, over them."""
-    where = f"scene '{scene}'"
-    for name in (defaults.agent, *defaults.recipes):
+def recipe_layer(scene: str, recipes: Mapping[str, Mapping[str, Any]], agent: str) -> Layer:
+    """Return the scene's recipe for this agent, in which run settings and hyperparameters are mixed."""
+    for name in recipes:
         if name not in (*AGENTS, *AGENTS_TO_COME):
-            raise SceneError(f"{where}: unknown agent '{name}': {nearest(name, AGENTS)}")
-    table = getattr(settings, agent, None)
-    own = [each.name for each in fields(table)] if table is not None else []
-    shared = [n for n in _plain_names(settings) if n not in _OF_THE_CALL]
-    nested: dict[str, Any] = {}
-    for name, value in defaults.recipes.get(agent, {}).items():
-        if name not in own and name not in shared:
-            raise SceneError(f"{where}, recipe for {agent}: unknown setting '{name}': {nearest(name, own + shared)}")
-        (nested.setdefault(agent, {}) if name in own else nested)[name] = value
-    return overlay(settings, nested, Source(f"{where}, recipe for {agent}", SceneError))
+            raise SceneError(f"scene '{scene}': unknown agent '{name}': {nearest(name, AGENTS)}")
+    where = f"scene '{scene}', recipe for {agent}"
+    names = {name.removeprefix(f"{agent}."): name for name in hints_of(TrainSettings)}
+    names = {short: name for short, name in names.items() if name not in _OF_THE_CALL and "." not in short}
+    recipe = recipes.get(agent, {})
+    for name in recipe:
+        if name not in names:
+            raise SceneError(f"{where}: unknown setting '{name}': {nearest(name, names)}")
+    return layer_of({names[name]: value for name, value in recipe.items()}, Source(where, SceneError))
 
 
-def with_earlier(settings: TrainSettings, earlier: Mapping[str, Any], agent: str) -> TrainSettings:
-    """Return the settings with those a resumed run wrote into its `config.json` over them."""
-    lasting = [n for n in _plain_names(settings) if n not in _OF_THE_CALL]
-    kept = {name: value for name, value in earlier.items() if name in (*lasting, agent)}
-    return overlay(settings, kept, Source("config.json of the run to resume", CheckpointError))
+def earlier_layer(config: Mapping[str, Any], agent: str) -> Layer:
+    """Return what a resumed run wrote into its `config.json`."""
+    lasting = {name for name in hints_of(TrainSettings) if name not in _OF_THE_CALL} | {agent}
+    kept = {name: value for name, value in config.items() if name in lasting}
+    return layer_of(kept, Source("config.json of the run to resume", CheckpointError))
 
 
-def _plain_names(settings: TrainSettings) -> list[str]:
-    return [each.name for each in fields(settings) if not is_dataclass(getattr(settings, each.name))]
-
-
-def _as_table(value: Any, key: str, source: Source) -> Mapping[str, Any]:
-    if isinstance(value, Mapping):
-        return value
-    raise source.error(f"{source.where}: '{key}' must be a table of settings, not {quoted(value)}")
-
-
-def _nearest(key: str, known: Collection[str]) -> str:
-    return nearest(key, [name.replace("_", "-") for name in known] if "-" in key else known)
-
-
-def _fit(value: Any, kind: Any, key: str, source: Source) -> Any:
-    """Return the value as its setting's type; a count may be written as text, as on the command line."""
-    try:
-        if kind is int and isinstance(value, str):
-            return parse_count(value)
-        if kind is int and isinstance(value, float) and value.is_integer():
-            return int(value)
-        return msgspec.convert(value, kind, dec_hook=lambda path, text: path(text))
-    except CommandError as error:
-        raise source.error(f"{source.where}: {key}: {error}") from None
-    except (msgspec.ValidationError, TypeError):
-        raise source.error(f"{source.where}: {key} must be {_in_words(kind)}, not {quoted(value)}") from None
-
-
-def _in_words(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return " or ".join(get_args(kind))
-    names = {
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-        tuple[int, ...]: "a list of whole numbers",
-    }
-    return names.get(kind, "text")
+def _flat(values: Mapping[str, Any], source: Source) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if key not in AGENTS:
+            yield key, value
+        elif isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", each) for name, each in value.items())
+        else:
+            raise source.error(f"{source.where}: '{key}' must be a table of settings, not {quoted(value)}")

@@ -1,8 +1,4 @@
-"""The command lines of `train.py` and `play.py`, read into settings that need no further checks.
-
-What counts, first to last: the command line, the `--config` file, the settings of the run that is resumed, the
-scene's recipe for the chosen agent, the built-in defaults.
-"""
+"""The command lines of `train.py` and `play.py`, read into settings that need no further checks."""
 
 from __future__ import annotations
 
@@ -12,43 +8,60 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from ecs_rl.commands.called import program
-from ecs_rl.commands.flags import read_flags
+from ecs_rl.commands.flags import print_help, read_flags
 from ecs_rl.commands.help import about_playing, about_training
-from ecs_rl.commands.layers import read_config, with_config, with_earlier, with_recipe
-from ecs_rl.commands.limits import check_settings
-from ecs_rl.commands.numbers import LARGEST, parse_count
-from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, SceneDefaults, TrainSettings
+from ecs_rl.commands.layers import (
+    Layer,
+    config_layer,
+    earlier_layer,
+    layer_of,
+    recipe_layer,
+    refuse_planned,
+    settings_of,
+)
+from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.errors import CommandError, EcsRlError
 from ecs_rl.shipped import scene_names
+from ecs_rl.values import LARGEST, parse_count
 
-Recipes = Callable[[str], SceneDefaults]
+Recipes = Mapping[str, Mapping[str, Any]]
+"""For each agent, run settings and hyperparameters by name: `{"ppo": {"arenas": 32, "steps": "500k", "lr": 3e-3}}`."""
 Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 
 _HELP = frozenset({"-h", "--help"})
 
 
-def parse_train(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None = None) -> TrainSettings:
+def parse_train(
+    argv: Sequence[str], recipes: Callable[[str], Recipes], earlier: Earlier | None = None
+) -> TrainSettings:
     """Return the settings of `train.py`, every one resolved; `--help` prints and exits.
 
-    `recipes` loads what the scene of this name suggests. `earlier`, called only for `--resume`, is given the settings
-    read so far (which run: `scene`, `name`, `version`, `runs`, `resume`) and returns that run's `config.json`.
+    `recipes` gives for a scene's name its recipe for each agent, the first one for its own. `earlier`, called only for
+    `--resume`, is given the settings read so far (which run: `scene`, `name`, `version`, `runs`, `resume`) and returns
+    that run's `config.json`.
     """
     if not _HELP.isdisjoint(argv):
-        _help_train([token for token in argv if token not in _HELP], recipes)
-    settings = _finished(_read(_defaults(argv, recipes, earlier), argv))
-    check_settings(settings, _flag)
+        defaults = TrainSettings()
+        with suppress(EcsRlError):  # help must always help, whatever else is wrong with the command
+            line = _train_flags([token for token in argv if token not in _HELP])
+            defaults = settings_of(TrainSettings, _below(line, recipes, None))
+        print_help(defaults, program("train"), about_training())
+    line = _train_flags(argv)
+    settings = settings_of(TrainSettings, _below(line, recipes, earlier) | line)
     if settings.resume is not None and settings.init_from is not None:
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
-    return settings
+    return _finished(settings)
 
 
 def parse_play(argv: Sequence[str]) -> PlaySettings:
     """Return the settings of `play.py`; `--help` prints and exits."""
-    settings = read_flags(PlaySettings(), argv, program("play"), PLAY_TO_COME, about_playing())
-    check_settings(settings, _flag)
+    if not _HELP.isdisjoint(argv):
+        print_help(PlaySettings(), program("play"), about_playing())
+    given = read_flags(PlaySettings, argv, program("play"), PLAY_TO_COME)
+    settings = settings_of(PlaySettings, layer_of(given, kind=PlaySettings))
     if settings.seed + settings.episodes > LARGEST:
         raise CommandError(f"--seed and --episodes together must be at most {LARGEST}: every episode has the next seed")
     return replace(
@@ -60,55 +73,32 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     )
 
 
-def _help_train(argv: Sequence[str], recipes: Recipes) -> NoReturn:
-    """Print the help and exit, with the defaults of the scene if one is named."""
-    try:
-        defaults = _defaults(argv, recipes, None)
-    except EcsRlError:
-        defaults = TrainSettings()  # help must always help, whatever else is wrong with the command
-    _read(defaults, ["--help"])
-    raise AssertionError("--help exits")
+def _train_flags(argv: Sequence[str]) -> Layer:
+    return layer_of(read_flags(TrainSettings, argv, program("train"), TRAIN_TO_COME))
 
 
-def _read(settings: TrainSettings, argv: Sequence[str]) -> TrainSettings:
-    """Return the settings changed by the flags of `train.py`."""
-    about = about_training() if "--help" in argv else ""
-    return read_flags(settings, argv, program("train"), TRAIN_TO_COME, about)
-
-
-def _defaults(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None) -> TrainSettings:
-    """Return what counts where the command line is silent; to learn that, the command line is read once before."""
-    asked = _read(TrainSettings(), argv)
-    config = read_config(asked.config) if asked.config else {}
-    if config:
-        asked = _read(with_config(TrainSettings(), config, asked.config), argv)
-    check_settings(asked, _flag)
+def _below(line: Layer, recipes: Callable[[str], Recipes], earlier: Earlier | None) -> Layer:
+    """Return what counts where the command line is silent."""
+    config = config_layer(line["config"]) if "config" in line else {}
+    asked = _finished(settings_of(TrainSettings, config | line))
     _require_scene(asked)
     suggested = recipes(asked.scene)
-    resumed = earlier(_finished(asked)) if earlier and asked.resume is not None else {}
-    agent = asked.agent or str(resumed.get("agent", "")) or suggested.agent
-    settings = with_recipe(TrainSettings(), asked.scene, suggested, agent)
-    settings = with_earlier(settings, resumed, agent)
-    if not settings.schedule_steps:
-        settings = replace(settings, schedule_steps=settings.steps)
-    arenas = _read(with_config(settings, config, asked.config), argv).arenas
-    settings = with_config(_as_often(settings, arenas), config, asked.config)
-    return replace(settings, scene=asked.scene, agent=agent)
+    resumed = earlier(asked) if earlier and asked.resume is not None else {}
+    agent = asked.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
+    refuse_planned("--agent", agent)
+    layer = recipe_layer(asked.scene, suggested, agent) | earlier_layer(resumed, agent)
+    own = settings_of(TrainSettings, layer)
+    layer["schedule_steps"] = own.schedule_steps or own.steps
+    return layer | _as_often(own, (config | line).get("arenas", 0)) | config | {"scene": asked.scene, "agent": agent}
 
 
-def _as_often(settings: TrainSettings, arenas: int) -> TrainSettings:
-    """Return the settings with evaluations and checkpoints as many ticks apart as with the scene's own arenas.
+def _as_often(own: TrainSettings, arenas: int) -> Layer:
+    """Return evaluations and checkpoints as many ticks apart as with the scene's own arenas.
 
     A recipe counts them in steps; with thirty times the arenas those steps go by in a thirtieth of the time.
     """
-    factor = arenas / settings.arenas
-    if factor <= 1.0:
-        return settings
-    return replace(
-        settings,
-        eval_every=round(settings.eval_every * factor),
-        checkpoint_every=round(settings.checkpoint_every * factor),
-    )
+    factor = max(1.0, arenas / own.arenas)
+    return {name: min(LARGEST, round(getattr(own, name) * factor)) for name in ("eval_every", "checkpoint_every")}
 
 
 def _require_scene(settings: TrainSettings) -> None:
@@ -145,8 +135,3 @@ def _checkpoint(flag: str, text: str) -> str:
         if (step := parse_count(text)) >= 0:
             return str(step)
     raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest or a step like 98304")
-
-
-def _flag(name: str) -> str:
-    """Return how a setting is written on the command line."""
-    return name.upper() if name in ("scene", "target") else "--" + name.replace("_", "-")

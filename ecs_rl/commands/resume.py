@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ecs_rl.agents.make import AGENTS
 from ecs_rl.commands.pipes import tell
-from ecs_rl.commands.settings import AGENTS, TrainSettings, settings_as_dict
+from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError, quoted
 
 FIXED = ("seed", "arenas", "eval_episodes")

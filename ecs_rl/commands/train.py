@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import program, typed
-from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.pipes import deliver, mend_streams, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, leaving, say_now
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.resume import earlier_settings, resume
-from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
+from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
 
 if TYPE_CHECKING:
@@ -53,12 +53,11 @@ def refuse_what_is_no_text(argv: Sequence[str]) -> None:
             raise CommandError(f"'{told}' is not text in this locale: rename it, or set LC_ALL=C.UTF-8") from None
 
 
-def recipes_of(scene: str) -> SceneDefaults:
-    """Return what a scene suggests for its training."""
+def recipes_of(scene: str) -> Recipes:
+    """Return what a scene suggests for its training, for each agent."""
     from ecs_rl.scene.loader import load_scene
 
-    recipes = load_scene(scene).recipes
-    return SceneDefaults(next(iter(recipes), "ppo"), recipes)
+    return load_scene(scene).recipes
 
 
 def run(settings: TrainSettings, answer: Answer) -> int:
