@@ -32,7 +32,9 @@ def run_meant(settings: TrainSettings, scene: Scene) -> FoundRun:
     """Return the run to go on with: the one whose directory is named, or the newest of a name that trains the scene."""
     from ecs_rl.runs import find_run
 
-    return find_run(settings.resume or newest_of(settings), settings.runs, unfit=partial(not_meant, scene))
+    # `--resume` alone means any version of the name, unless another than the first was asked for.
+    newest = settings.name if settings.version == "v1" else f"{settings.name}/{settings.version}"
+    return find_run(settings.resume or newest, settings.runs, unfit=partial(not_meant, scene))
 
 
 def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
@@ -54,11 +56,6 @@ def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
         except CheckpointError as error:
             return str(error)
     return ""
-
-
-def newest_of(settings: TrainSettings) -> str:
-    """Return what `--resume` alone means: any version of the name, unless another than the first was asked for."""
-    return settings.name if settings.version == "v1" else f"{settings.name}/{settings.version}"
 
 
 def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
@@ -156,15 +153,15 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     """Refuse settings that would make the run another one: what is learnt so far would mean something else."""
     before, now = record.config, settings_as_dict(settings)
     agent = settings.agent
-    pairs = [(f"--{name.replace('_', '-')}", before, now, name) for name in FIXED]
-    table = before.get(agent, {})
-    pairs += [(f"--{agent}.{name.replace('_', '-')}", table, now[agent], name) for name in FIXED_OF_THE_AGENT]
-    for flag, old, new, name in pairs:
-        if name in old and old[name] != new.get(name):
-            raise CommandError(
-                f"{flag} is {new.get(name)}, and {record.path} was started with {old.get(name)}: "
-                "leave it out to go on, or start a new run"
-            )
+    tables = (("", before, now, FIXED), (f"{agent}.", before.get(agent, {}), now[agent], FIXED_OF_THE_AGENT))
+    for prefix, old, new, names in tables:
+        for name in names:
+            if name in old and old[name] != new.get(name):
+                flag = f"--{prefix}{name.replace('_', '-')}"
+                raise CommandError(
+                    f"{flag} is {new.get(name)}, and {record.path} was started with {old[name]}: "
+                    "leave it out to go on, or start a new run"
+                )
 
 
 def _config_of(record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:

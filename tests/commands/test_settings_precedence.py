@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tyro
 
 from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, EcsRlError, SceneError
+from ecs_rl.values import LARGEST
 
 RECIPES = {
     "ppo": {"arenas": 32, "steps": "500k", "eval_every": 5000, "lr": 3e-3, "rollout": 32, "hidden": [32, 32]},
@@ -34,6 +36,36 @@ def refusal(argv: list[str], recipe: Mapping[str, Mapping[str, Any]] = RECIPES) 
     with pytest.raises(EcsRlError) as caught:
         parse_train(argv, lambda scene: recipe)
     return caught.value
+
+
+def test_the_command_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[object] = []
+
+    def counted(*args: Any, **named: Any) -> Any:
+        passes.append(args)
+        return cli(*args, **named)
+
+    cli = tyro.cli
+    monkeypatch.setattr(tyro, "cli", counted)
+    path = toml(tmp_path, "arenas = 48\n")
+    assert parse_train(["cartpole", "--resume", "--config", path], recipes, lambda _: {"seed": 3}).seed == 3
+    assert len(passes) == 1
+
+
+@pytest.mark.parametrize("lr", [3e-4, "3e-4", "0.0003"])
+def test_numbers_are_read_alike_wherever_they_stand(lr: float | str, tmp_path: Path) -> None:
+    path = toml(tmp_path, f"[ppo]\nlr = {lr!r}\nhidden = ['1k', 8.0]\n")
+    for settings in (
+        parse_train(["cartpole", "--config", path], recipes),
+        parse_train(["cartpole"], lambda scene: {"ppo": {"lr": lr, "hidden": ["1k", 8]}}),
+        parse_train(["cartpole", "--ppo.lr", str(lr), "--ppo.hidden", "1e3", "8"], recipes),
+    ):
+        assert (settings.ppo.lr, settings.ppo.hidden) == (3e-4, (1_000, 8))
+
+
+def test_evaluations_as_many_ticks_apart_are_never_further_than_a_count_goes() -> None:
+    settings = parse_train(["a", "--arenas", "1000"], lambda scene: {"ppo": {"arenas": 1, "eval_every": LARGEST}})
+    assert (settings.eval_every, settings.checkpoint_every) == (LARGEST, 50_000_000)
 
 
 def test_without_a_recipe_the_built_in_defaults_count() -> None:
@@ -165,6 +197,11 @@ def test_a_config_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         ({"ppo": {"runs": "elsewhere"}}, ["unknown setting 'runs'"]),
         ({"ppo": {"arenas": "lots"}}, ["arenas", "'lots' is not a whole number"]),
         ({"ppo": {"lr": 0}}, ["ppo.lr must be a finite number greater than 0, not 0"]),
+        (
+            {"ppo": {"arenas": 10**5000}},
+            ["arenas must be a whole number from 1 to 100,000, not a int too large to show"],
+        ),
+        ({"ppo": {"lr": 10**400}}, ["ppo.lr must be a finite number greater than 0, not 1000"]),
         ({"poo": {}}, ["unknown agent 'poo'", "did you mean 'ppo'?"]),
     ],
 )

@@ -137,6 +137,16 @@ def test_an_explicit_empty_value_is_refused_and_does_not_choose_something_nobody
         parse_train(["a", flag, ""], recipes)
 
 
+def test_an_empty_run_is_refused_and_does_not_play_the_newest() -> None:
+    with pytest.raises(CommandError, match="an empty value stands behind TARGET"):
+        parse_play([""])
+
+
+def test_a_scene_whose_own_agent_is_planned_is_told_so() -> None:
+    with pytest.raises(CommandError, match="--agent sac is not there yet: use ppo"):
+        parse_train(["a"], lambda scene: {"sac": {"lr": 1}})
+
+
 def test_the_last_seed_that_fits_is_played() -> None:
     assert parse_play(["--seed", str(LARGEST - 3), "--episodes", "3"]).seed == LARGEST - 3
     assert parse_play(["--episodes", "100k"]).episodes == 100_000
