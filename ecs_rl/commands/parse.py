@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,7 +65,7 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     if not _HELP.isdisjoint(argv):
         print_help(PlaySettings(), program("play"), about_playing())
     given = read_flags(PlaySettings, argv, program("play"), PLAY_TO_COME)
-    settings = _settings_of(PlaySettings, _layer_of(given, kind=PlaySettings))
+    settings = _settings_of(PlaySettings, _layer_of(given, PlaySettings))
     if settings.seed + settings.episodes > LARGEST:
         raise CommandError(f"--seed and --episodes together must be at most {LARGEST}: every episode has the next seed")
     return replace(
@@ -141,14 +141,6 @@ def _checkpoint(flag: str, text: str) -> str:
     raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest or a step like 98304")
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Where values come from: a place for messages ('' for the command line), and what is raised for a bad one."""
-
-    where: str = ""
-    error: type[EcsRlError] = CommandError
-
-
 def _settings_of(kind: type[T], layer: Layer) -> T:
     """Return the settings of this class: those in the layer, and the built-in defaults of the others."""
     tables: dict[str, Layer] = {"": {}}
@@ -159,23 +151,38 @@ def _settings_of(kind: type[T], layer: Layer) -> T:
     return kind(**plain, **{name: AGENTS[name](**own) for name, own in tables.items()})
 
 
-def _layer_of(values: Mapping[str, Any], source: _Source = _Source(), kind: type = TrainSettings) -> Layer:
-    """Return values as the types of their settings; one that is unknown or does not fit is told by its name."""
+def _layer_of(
+    values: Mapping[str, Any], kind: type = TrainSettings, where: str = "", error: type[EcsRlError] = CommandError
+) -> Layer:
+    """Return values as the types of their settings; one that is unknown or does not fit is told by its name.
+
+    `where` is the place that messages name, '' for the command line.
+    """
     hints, layer = hints_of(kind), {}
-    for key, value in _flat(values, source):
+    for key, value in _flat(values):
         name = key.replace("-", "_")
-        if name not in hints or (source.where and name == "config"):  # a file does not name another file
+        if name in AGENTS:
+            raise error(f"{where}: '{name}' must be a table of settings, not {quoted(value)}")
+        if name not in hints or (where and name == "config"):  # a file does not name another file
             known = [each for each in hints if each != "config"]
             near = nearest(key, [each.replace("_", "-") for each in known] if "-" in key else known)
-            raise source.error(f"{source.where}: unknown setting '{key}': {near}")
-        shown = f"{source.where}: {key}" if source.where else flags_of(kind)[name]
+            raise error(f"{where}: unknown setting '{key}': {near}")
+        shown = f"{where}: {key}" if where else flags_of(kind)[name]
         try:
             if name == "agent":
                 _refuse_planned(shown, value)
             layer[name] = fitted(shown, value, hints[name])
-        except CommandError as error:
-            raise source.error(str(error)) from None
+        except CommandError as refused:
+            raise error(str(refused)) from None
     return layer
+
+
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if key in AGENTS and isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", each) for name, each in value.items())
+        else:
+            yield key, value
 
 
 def _refuse_planned(shown: str, agent: Any) -> None:
@@ -197,7 +204,7 @@ def _config_layer(path: Path) -> Layer:
         raise CommandError(f"--config {path}: is nested too deeply: it needs no more than [ppo] and [dqn]") from None
     except ValueError as error:  # not TOML, or not UTF-8
         raise CommandError(f"--config {path}: is not valid TOML: {error}") from None
-    return _layer_of(values, _Source(str(path)))
+    return _layer_of(values, where=str(path))
 
 
 def _recipe_layer(scene: str, recipes: Recipes, agent: str) -> Layer:
@@ -212,21 +219,11 @@ def _recipe_layer(scene: str, recipes: Recipes, agent: str) -> Layer:
     for name in recipe:
         if name not in names:
             raise SceneError(f"{where}: unknown setting '{name}': {nearest(name, names)}")
-    return _layer_of({names[name]: value for name, value in recipe.items()}, _Source(where, SceneError))
+    return _layer_of({names[name]: value for name, value in recipe.items()}, where=where, error=SceneError)
 
 
 def _earlier_layer(config: Mapping[str, Any], agent: str) -> Layer:
     """Return what a resumed run wrote into its `config.json`."""
     lasting = {name for name in hints_of(TrainSettings) if name not in _OF_THE_CALL} | {agent}
     kept = {name: value for name, value in config.items() if name in lasting}
-    return _layer_of(kept, _Source("config.json of the run to resume", CheckpointError))
-
-
-def _flat(values: Mapping[str, Any], source: _Source) -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if key not in AGENTS:
-            yield key, value
-        elif isinstance(value, Mapping):
-            yield from ((f"{key}.{name}", each) for name, each in value.items())
-        else:
-            raise source.error(f"{source.where}: '{key}' must be a table of settings, not {quoted(value)}")
+    return _layer_of(kept, where="config.json of the run to resume", error=CheckpointError)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
 MOST_PANES = 6
+_MEANS = ("episodes", "mean_return", "std_return", "min_return", "max_return", "mean_length")
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,16 @@ class Report:
                 continue
             records = [record for _, record in sorted(by_episode.items())]
             report = EvalReport.of(records, each.player.manifest.step)
-            rows.append(as_json(each.path, report, [record.total_reward for record in records]))
+            run = run_of(each.path)
+            rows.append(
+                {
+                    "run": None if run is None else str(run),
+                    "checkpoint": str(each.path),
+                    "step": each.player.manifest.step,
+                    **{name: getattr(report, name) for name in _MEANS},
+                    "returns": [record.total_reward for record in records],
+                }
+            )
             if not self._settings.json:
                 mean = f"{report.mean_return:.1f} ± {report.std_return:.1f}"
                 self._say(f"{each.player.scene.name}, {each.label}: mean {mean} over {report.episodes} episodes")
@@ -145,19 +155,6 @@ class Report:
             self._say(json.dumps({"compare": rows} if self._settings.compare else rows[0] if rows else {}))
         elif not rows:
             self._say("no episode was played to its end")
-
-
-def as_json(path: Path, report: EvalReport, returns: list[float]) -> dict[str, Any]:
-    """Return the JSON object of `--json`."""
-    means = ("episodes", "mean_return", "std_return", "min_return", "max_return", "mean_length")
-    run = run_of(path)
-    return {
-        "run": None if run is None else str(run),
-        "checkpoint": str(path),
-        "step": report.total_steps_at_eval,
-        **{name: getattr(report, name) for name in means},
-        "returns": returns,
-    }
 
 
 def play_headless(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:

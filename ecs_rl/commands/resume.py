@@ -130,23 +130,22 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     refuse_changes(record, settings)
     if differs:
         tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
-    if other := other_versions(manifest.versions or record.metadata.versions, versions):
+    before = manifest.versions or record.metadata.versions
+    changed = [name for name in before if name in versions and before[name] != versions[name]]
+    if changed:
+        other = ", ".join(f"{name} was {before[name]} and is {versions[name]}" for name in changed)
         tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
     facts = manifest.facts()
     training.write_to(record)
-    go_on(training, manifest, tensors, exactly=not (differs or other or settings.inexact))
+    go_on(training, manifest, tensors, exactly=not (differs or changed or settings.inexact))
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(msgspec.to_builtins(facts.logs))
     training.session.return_to_best_of(manifest)
     cut_clips(run, manifest.step)
-    record.write_config(_config_of(record, settings))
+    # A new --steps must still hold when the run is resumed once more.
+    own = {name: record.config[name] for name in ("name", "version", "runs", "init_from") if name in record.config}
+    record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False)) | own)
     record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)
-
-
-def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Return what is not as it was when the checkpoint was written, '' if all is; only what was noted is compared."""
-    changed = [name for name in before if name in now and before[name] != now[name]]
-    return ", ".join(f"{name} was {before[name]} and is {now[name]}" for name in changed)
 
 
 def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
@@ -162,9 +161,3 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
                     f"{flag} is {new.get(name)}, and {record.path} was started with {old[name]}: "
                     "leave it out to go on, or start a new run"
                 )
-
-
-def _config_of(record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
-    """Return what holds from now on: a new --steps must still hold when the run is resumed once more."""
-    own = {name: record.config[name] for name in ("name", "version", "runs", "init_from") if name in record.config}
-    return settings_as_dict(replace(settings, resume=None, inexact=False)) | own
