@@ -31,14 +31,17 @@ def read_flags(settings: type, argv: Sequence[str], prog: str, to_come: Sequence
         with contextlib.redirect_stderr(box):
             given: dict[str, Any]
             given, unknown = tyro.cli(flags, prog=prog, args=argv, return_unknown_args=True, registry=_REGISTRY)
-    except SystemExit:
+    except SystemExit as stop:
+        if not stop.code:  # tyro printed a shell's completion
+            raise
         raise CommandError(f"{_first_sentence(box.getvalue())} ({prog} --help explains each flag)") from None
     if unknown:
         raise CommandError(_unknown(unknown, settings, prog, to_come))
     for name, texts in given.items():
         # A shell's variable that was not set would otherwise choose something that nobody named.
-        if isinstance(texts, list) and "" in texts:
-            raise CommandError(f"an empty value stands behind {flags_of(settings)[name]}: give it one, or leave it out")
+        flag = flags_of(settings)[name]
+        if isinstance(texts, list) and "" in texts and flag != "SCENE":  # an empty scene is a missing one
+            raise CommandError(f"an empty value stands behind {flag}: give it one, or leave it out")
         if isinstance(texts, list) and not _takes_several(hints[name]):
             given[name] = "".join(texts)  # one, or none behind `--resume`
     return given

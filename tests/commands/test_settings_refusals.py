@@ -142,6 +142,18 @@ def test_an_empty_run_is_refused_and_does_not_play_the_newest() -> None:
         parse_play([""])
 
 
+def test_an_empty_scene_is_a_missing_one() -> None:
+    with pytest.raises(CommandError, match="SCENE is missing"):
+        parse_train([""], recipes)
+
+
+def test_the_completion_of_a_shell_is_printed_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        parse_train(["--tyro-print-completion", "bash"], recipes)
+    assert not stop.value.code
+    assert "--eval-every" in capsys.readouterr().out
+
+
 def test_a_scene_whose_own_agent_is_planned_is_told_so() -> None:
     with pytest.raises(CommandError, match="--agent sac is not there yet: use ppo"):
         parse_train(["a"], lambda scene: {"sac": {"lr": 1}})
