@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable
 from itertools import count
 from time import perf_counter
 from typing import Any
@@ -32,47 +31,41 @@ WATCHED = 60
 """Ticks of the debug run, in which every stage is compared with what it declares."""
 
 
-@dataclass
-class Findings:
-    """What some ticks of random play showed."""
-
-    ticks: int
-    digest: str
-    """Over every observation and reward, so that two plays can be compared."""
-    after: str = ""
-    """The same over the ticks after the snapshot, and over all columns at the end."""
-    seen: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Lowest and highest of each number that is seen."""
-    terms: dict[str, float] = field(default_factory=dict)
-    """Mean of each reward term per tick."""
-    ends: dict[str, int] = field(default_factory=dict)
-    """How often each rule ended an episode."""
-    alike: list[str] = field(default_factory=list)
-    """Terms and observations that change, and are the same number in all arenas at every tick."""
-    explosions: int = 0
-    ticks_per_second: float = 0.0
-
-
 def check_scene(scene: Scene, settings: TrainSettings) -> int:
     """Play three times and watch a debug run, compare, and print the report; 0 where all is well, 2 otherwise."""
-    play = partial(Play, scene, settings.arenas, settings.seed, settings.threads)
-    first, again = play(), play()
+    first, again = Play(scene, settings), Play(scene, settings)
     found = first.run()
+    again.run()
+    same, resumable = first.whole == again.whole, True
+    if same:
+        resumed = Play(scene, settings, first.saved)
+        resumed.run()
+        resumable = resumed.after == first.after
     problems = []
-    if found.digest != again.run().digest:
+    if not same:
         problems.append("the same seed gave different numbers: something in the scene draws its own random numbers")
-    elif found.after != play(first.saved).run().after:
+    if not resumable:
         problems.append(
             "brought back from its columns it goes another way: the scene keeps something that no component holds, "
             "such as a closure's variable or a generator; use arena.number, a @component, Progress or Lasting"
         )
-    if found.explosions:
-        problems.append(f"{found.explosions} arenas exploded under random actions: see masses, forces and joints")
-    for name in found.alike:
+    if found["explosions"]:
+        problems.append(f"{found['explosions']} arenas exploded under random actions: see masses, forces and joints")
+    for name in first.alike:
         problems.append(
             f"'{name}' is one number for all arenas: rules work on all arenas at once, so leave .mean() out"
         )
-    facts = as_json(scene, settings, found, problems) | {"tick": watch(scene, settings)}
+    facts = {
+        "scene": settings.scene,
+        "about": scene.about,
+        "arenas": settings.arenas,
+        "ok": not problems,
+        "problems": problems,
+        "deterministic": same,
+        "resumable": resumable,
+        **found,
+        "tick": watch(scene, settings),
+    }
     deliver(json.dumps(facts) if settings.json else "\n".join(report(facts)))
     for problem in problems:
         tell(f"train.py: {scene.name}: {problem}", sys.stderr)
@@ -80,30 +73,33 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
 
 
 class Play:
-    """One random play, whose actions are a function of the seed and the tick alone."""
+    """One random play, whose actions are a function of the seed and the tick alone; from the middle on if it is given.
 
-    def __init__(self, scene: Scene, arenas: int, seed: int, threads: int, saved: Sections | None = None) -> None:
+    After `run`, `whole` is a digest over every observation and reward, `after` over those of the second half and all
+    columns at the end, `saved` what the world was in the middle, and `alike` names the terms and observations that
+    change, and are the same number in all arenas at every tick.
+    """
+
+    def __init__(self, scene: Scene, settings: TrainSettings, saved: Sections | None = None) -> None:
         self.ticks = min(LONGEST, max(SHORTEST, 2 * scene.max_ticks + 500))
         self.world = World(
             scene,
-            arenas=arenas,
-            seed=seed,
-            threads=threads,
-            policies={name: random_chooser(spec, seed, self.tick_now) for name, spec in _specs(scene).items()},
+            arenas=settings.arenas,
+            seed=settings.seed,
+            threads=settings.threads,
+            policies=_choosers(scene, settings.seed, lambda: self.world.ticks),
             stages=PLAYING,
             resources=(ActionLog(), Snapshots()),
         )
         self.saved = saved or {}
+        self.whole = self.after = ""
+        self.alike: list[str] = []
         if saved is not None:
             restore_world(self.world, saved | {"earlier": {}}, exactly=False)
             self.world.ticks = self.ticks // 2
 
-    def tick_now(self) -> int:
-        """Return how many ticks the play has behind it."""
-        return self.world.ticks
-
-    def run(self) -> Findings:
-        """Play to the end; anything that is not finite raises on its way."""
+    def run(self) -> dict[str, Any]:
+        """Play to the end and return what it showed, as in `--json`; anything that is not finite raises on its way."""
         world, half = self.world, self.ticks // 2
         batches, finished = world.each(NextObservation, Reward), world.one(Finished)
         whole, after, busy = hashlib.sha256(), hashlib.sha256(), 0.0
@@ -126,23 +122,22 @@ class Play:
             earned += world.one(Terms).now.sum(axis=1)
             ends += finished.reasons.sum(axis=1) if len(finished.arena) else 0
         after.update(repr(sorted((name, kind.__name__, d) for (name, kind), d in world.digests().items())).encode())
-        names = _observation_names(world)
+        names, ticks = _observation_names(world), world.ticks - began
         low, high = (np.concatenate([getattr(each, side) for each in ranges]).tolist() for side in ("low", "high"))
         alike = np.concatenate([*(each.alike() for each in ranges), terms.alike()])
-        ticks = world.ticks - began
-        found = Findings(
-            ticks=ticks,
-            digest=whole.hexdigest(),
-            after=after.hexdigest(),
-            seen=dict(zip(names, zip(low, high, strict=True), strict=True)),
-            terms=dict(zip(world.terms, (earned / (ticks * world.arenas)).tolist(), strict=True)),
-            ends=dict(zip(world.reasons, ends.tolist(), strict=True)),
-            alike=[name for name, same in zip((*names, *world.terms), alike, strict=True) if same],
-            explosions=int(world.one(Explosion).count),
-            ticks_per_second=ticks / busy,
-        )
+        self.alike = [name for name, same in zip((*names, *world.terms), alike, strict=True) if same]
+        self.whole, self.after = whole.hexdigest(), after.hexdigest()
+        explosions = int(world.one(Explosion).count)
         world.close()
-        return found
+        return {
+            "ticks": ticks,
+            "explosions": explosions,
+            "observations": dict(zip(names, zip(low, high, strict=True), strict=True)),
+            "reward_per_tick": dict(zip(world.terms, (earned / (ticks * world.arenas)).tolist(), strict=True)),
+            "ends": dict(zip(world.reasons, ends.tolist(), strict=True)),
+            "ticks_per_second": ticks / busy,
+            "steps_per_second": ticks / busy * world.arenas,
+        }
 
 
 class Range:
@@ -168,12 +163,12 @@ class Range:
 
 def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
     """Run the debug run, which refuses what is read or written undeclared; return the scene's tick."""
-    specs, ticks = _specs(scene), count()
+    ticks = count()
     world = World(
         scene,
         arenas=min(4, settings.arenas),
         seed=settings.seed,
-        policies={name: random_chooser(spec, settings.seed, ticks.__next__) for name, spec in specs.items()},
+        policies=_choosers(scene, settings.seed, ticks.__next__),
         debug=True,
     )
     for _ in range(WATCHED):
@@ -197,7 +192,7 @@ def _reads(entry: Entry, stage: Stage) -> list[type]:
     return list(dict.fromkeys((*entry.reads, *entry.keeps, *sorted(looked, key=lambda kind: kind.__name__))))
 
 
-def random_chooser(spec: PolicySpec, seed: int, tick: Any) -> Any:
+def random_chooser(spec: PolicySpec, seed: int, tick: Callable[[], int]) -> Any:
     """Return a policy that knows nothing, whose actions are a function of the seed and of the tick."""
     count = len(spec.actions.names)
 
@@ -210,33 +205,13 @@ def random_chooser(spec: PolicySpec, seed: int, tick: Any) -> Any:
     return choose
 
 
-def _specs(scene: Scene) -> dict[str, PolicySpec]:
-    return policy_specs(scene.describe())
+def _choosers(scene: Scene, seed: int, tick: Callable[[], int]) -> dict[str, Any]:
+    return {name: random_chooser(spec, seed, tick) for name, spec in policy_specs(scene.describe()).items()}
 
 
 def _observation_names(world: World) -> list[str]:
     several = len(world.specs) > 1
     return [f"{p}/{name}" if several else name for p, spec in world.specs.items() for name in spec.observations]
-
-
-def as_json(scene: Scene, settings: TrainSettings, found: Findings, problems: list[str]) -> dict[str, Any]:
-    """Return everything as plain JSON values."""
-    return {
-        "scene": settings.scene,
-        "about": scene.about,
-        "arenas": settings.arenas,
-        "ticks": found.ticks,
-        "ok": not problems,
-        "problems": problems,
-        "deterministic": not any("same seed" in problem for problem in problems),
-        "resumable": not any("brought back" in problem for problem in problems),
-        "explosions": found.explosions,
-        "observations": found.seen,
-        "reward_per_tick": found.terms,
-        "ends": found.ends,
-        "ticks_per_second": found.ticks_per_second,
-        "steps_per_second": found.ticks_per_second * settings.arenas,
-    }
 
 
 def report(facts: dict[str, Any]) -> list[str]:

@@ -53,7 +53,7 @@ class LiveBlock:
         head.add_row(Text(self._title, "bold"), Text(shown.state, "cyan"))
         length = number(shown.mean_length)
         rows = [
-            [f"{whole(shown.steps_per_second)} steps/s", f"{shown.episodes:,} episodes", _elapsed(shown.seconds)],
+            [f"{whole(shown.steps_per_second)} steps/s", f"{shown.episodes:,} episodes", f"{whole(shown.seconds)} s"],
             labelled(("return", number(shown.mean_return)), ("length", length), ("eval", evaluation(shown))),
             labelled(
                 *((name, f"{value:.4g}" if math.isfinite(value) else "-") for name, value in shown.losses.items())
@@ -83,7 +83,3 @@ def _bar(shown: ProgressSnapshot) -> Table:
 
 def _line(parts: list[str]) -> Text:
     return Text("   ".join(parts))  # wraps: a narrow terminal makes the block taller, not less telling
-
-
-def _elapsed(seconds: float) -> str:
-    return f"{whole(seconds)} s"

@@ -1,54 +1,71 @@
 """The command lines of `train.py` and `play.py`, read into settings that need no further checks.
 
-What counts, first to last: the command line, the `--config` file, the settings of the run that is resumed, the
-scene's recipe for the chosen agent, the built-in defaults.
+Settings come in layers: a scene's recipe < the run that is resumed < a TOML file < the command line. A layer is a flat
+dict of the settings that its source names, those of a table as `ppo.lr`, each of its right type. What counts more is
+laid over what counts less by `|`, and all of it over the built-in defaults by `_settings_of`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, TypeVar
 
+from ecs_rl.agents.make import AGENTS
 from ecs_rl.commands.called import program
-from ecs_rl.commands.flags import read_flags
+from ecs_rl.commands.flags import flags_of, print_help, read_flags
 from ecs_rl.commands.help import about_playing, about_training
-from ecs_rl.commands.layers import read_config, with_config, with_earlier, with_recipe
-from ecs_rl.commands.limits import check_settings
-from ecs_rl.commands.numbers import LARGEST, parse_count
-from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, SceneDefaults, TrainSettings
-from ecs_rl.errors import CommandError, EcsRlError
+from ecs_rl.commands.settings import AGENTS_TO_COME, PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
+from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 from ecs_rl.shipped import scene_names
+from ecs_rl.values import LARGEST, fitted, hints_of, parse_count
 
-Recipes = Callable[[str], SceneDefaults]
+T = TypeVar("T")
+Layer = dict[str, Any]
+Recipes = Mapping[str, Mapping[str, Any]]
+"""For each agent, run settings and hyperparameters by name: `{"ppo": {"arenas": 32, "steps": "500k", "lr": 3e-3}}`."""
 Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 
 _HELP = frozenset({"-h", "--help"})
+_OF_THE_CALL = frozenset(
+    {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
+)
+"""Settings of one call of the command: neither a scene nor an earlier run decides them."""
 
 
-def parse_train(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None = None) -> TrainSettings:
+def parse_train(
+    argv: Sequence[str], recipes: Callable[[str], Recipes], earlier: Earlier | None = None
+) -> TrainSettings:
     """Return the settings of `train.py`, every one resolved; `--help` prints and exits.
 
-    `recipes` loads what the scene of this name suggests. `earlier`, called only for `--resume`, is given the settings
-    read so far (which run: `scene`, `name`, `version`, `runs`, `resume`) and returns that run's `config.json`.
+    `recipes` gives for a scene's name its recipe for each agent, the first one for its own. `earlier`, called only for
+    `--resume`, is given the settings read so far (which run: `scene`, `name`, `version`, `runs`, `resume`) and returns
+    that run's `config.json`.
     """
     if not _HELP.isdisjoint(argv):
-        _help_train([token for token in argv if token not in _HELP], recipes)
-    settings = _finished(_read(_defaults(argv, recipes, earlier), argv))
-    check_settings(settings, _flag)
+        defaults = TrainSettings()
+        with suppress(EcsRlError):  # help must always help, whatever else is wrong with the command
+            line = _train_flags([token for token in argv if token not in _HELP])
+            defaults = _settings_of(TrainSettings, _below(line, recipes, None))
+        print_help(defaults, program("train"), about_training())
+    line = _train_flags(argv)
+    settings = _settings_of(TrainSettings, _below(line, recipes, earlier) | line)
     if settings.resume is not None and settings.init_from is not None:
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
-    return settings
+    return _finished(settings)
 
 
 def parse_play(argv: Sequence[str]) -> PlaySettings:
     """Return the settings of `play.py`; `--help` prints and exits."""
-    settings = read_flags(PlaySettings(), argv, program("play"), PLAY_TO_COME, about_playing())
-    check_settings(settings, _flag)
+    if not _HELP.isdisjoint(argv):
+        print_help(PlaySettings(), program("play"), about_playing())
+    given = read_flags(PlaySettings, argv, program("play"), PLAY_TO_COME)
+    settings = _settings_of(PlaySettings, _layer_of(given, PlaySettings))
     if settings.seed + settings.episodes > LARGEST:
         raise CommandError(f"--seed and --episodes together must be at most {LARGEST}: every episode has the next seed")
     return replace(
@@ -60,55 +77,32 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     )
 
 
-def _help_train(argv: Sequence[str], recipes: Recipes) -> NoReturn:
-    """Print the help and exit, with the defaults of the scene if one is named."""
-    try:
-        defaults = _defaults(argv, recipes, None)
-    except EcsRlError:
-        defaults = TrainSettings()  # help must always help, whatever else is wrong with the command
-    _read(defaults, ["--help"])
-    raise AssertionError("--help exits")
+def _train_flags(argv: Sequence[str]) -> Layer:
+    return _layer_of(read_flags(TrainSettings, argv, program("train"), TRAIN_TO_COME))
 
 
-def _read(settings: TrainSettings, argv: Sequence[str]) -> TrainSettings:
-    """Return the settings changed by the flags of `train.py`."""
-    about = about_training() if "--help" in argv else ""
-    return read_flags(settings, argv, program("train"), TRAIN_TO_COME, about)
-
-
-def _defaults(argv: Sequence[str], recipes: Recipes, earlier: Earlier | None) -> TrainSettings:
-    """Return what counts where the command line is silent; to learn that, the command line is read once before."""
-    asked = _read(TrainSettings(), argv)
-    config = read_config(asked.config) if asked.config else {}
-    if config:
-        asked = _read(with_config(TrainSettings(), config, asked.config), argv)
-    check_settings(asked, _flag)
+def _below(line: Layer, recipes: Callable[[str], Recipes], earlier: Earlier | None) -> Layer:
+    """Return what counts where the command line is silent."""
+    config = _config_layer(line["config"]) if "config" in line else {}
+    asked = _finished(_settings_of(TrainSettings, config | line))
     _require_scene(asked)
     suggested = recipes(asked.scene)
-    resumed = earlier(_finished(asked)) if earlier and asked.resume is not None else {}
-    agent = asked.agent or str(resumed.get("agent", "")) or suggested.agent
-    settings = with_recipe(TrainSettings(), asked.scene, suggested, agent)
-    settings = with_earlier(settings, resumed, agent)
-    if not settings.schedule_steps:
-        settings = replace(settings, schedule_steps=settings.steps)
-    arenas = _read(with_config(settings, config, asked.config), argv).arenas
-    settings = with_config(_as_often(settings, arenas), config, asked.config)
-    return replace(settings, scene=asked.scene, agent=agent)
+    resumed = earlier(asked) if earlier and asked.resume is not None else {}
+    agent = asked.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
+    _refuse_planned("--agent", agent)
+    layer = _recipe_layer(asked.scene, suggested, agent) | _earlier_layer(resumed, agent)
+    own = _settings_of(TrainSettings, layer)
+    layer["schedule_steps"] = own.schedule_steps or own.steps
+    return layer | _as_often(own, (config | line).get("arenas", 0)) | config | {"scene": asked.scene, "agent": agent}
 
 
-def _as_often(settings: TrainSettings, arenas: int) -> TrainSettings:
-    """Return the settings with evaluations and checkpoints as many ticks apart as with the scene's own arenas.
+def _as_often(own: TrainSettings, arenas: int) -> Layer:
+    """Return evaluations and checkpoints as many ticks apart as with the scene's own arenas.
 
     A recipe counts them in steps; with thirty times the arenas those steps go by in a thirtieth of the time.
     """
-    factor = arenas / settings.arenas
-    if factor <= 1.0:
-        return settings
-    return replace(
-        settings,
-        eval_every=round(settings.eval_every * factor),
-        checkpoint_every=round(settings.checkpoint_every * factor),
-    )
+    factor = max(1.0, arenas / own.arenas)
+    return {name: min(LARGEST, round(getattr(own, name) * factor)) for name in ("eval_every", "checkpoint_every")}
 
 
 def _require_scene(settings: TrainSettings) -> None:
@@ -147,6 +141,89 @@ def _checkpoint(flag: str, text: str) -> str:
     raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest or a step like 98304")
 
 
-def _flag(name: str) -> str:
-    """Return how a setting is written on the command line."""
-    return name.upper() if name in ("scene", "target") else "--" + name.replace("_", "-")
+def _settings_of(kind: type[T], layer: Layer) -> T:
+    """Return the settings of this class: those in the layer, and the built-in defaults of the others."""
+    tables: dict[str, Layer] = {"": {}}
+    for name, value in layer.items():
+        table, _, own = name.rpartition(".")
+        tables.setdefault(table, {})[own] = value
+    plain = tables.pop("")
+    return kind(**plain, **{name: AGENTS[name](**own) for name, own in tables.items()})
+
+
+def _layer_of(
+    values: Mapping[str, Any], kind: type = TrainSettings, where: str = "", error: type[EcsRlError] = CommandError
+) -> Layer:
+    """Return values as the types of their settings; one that is unknown or does not fit is told by its name.
+
+    `where` is the place that messages name, '' for the command line.
+    """
+    hints, layer = hints_of(kind), {}
+    for key, value in _flat(values):
+        name = key.replace("-", "_")
+        if name in AGENTS:
+            raise error(f"{where}: '{name}' must be a table of settings, not {quoted(value)}")
+        if name not in hints or (where and name == "config"):  # a file does not name another file
+            known = [each for each in hints if each != "config"]
+            near = nearest(key, [each.replace("_", "-") for each in known] if "-" in key else known)
+            raise error(f"{where}: unknown setting '{key}': {near}")
+        shown = f"{where}: {key}" if where else flags_of(kind)[name]
+        try:
+            if name == "agent":
+                _refuse_planned(shown, value)
+            layer[name] = fitted(shown, value, hints[name])
+        except CommandError as refused:
+            raise error(str(refused)) from None
+    return layer
+
+
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if key in AGENTS and isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", each) for name, each in value.items())
+        else:
+            yield key, value
+
+
+def _refuse_planned(shown: str, agent: Any) -> None:
+    """Refuse an algorithm that nothing can train yet."""
+    if agent in AGENTS_TO_COME:
+        raise CommandError(f"{shown} {agent} is not there yet: use ppo, which learns continuous actions too")
+    if ".py:" in str(agent):
+        known = ", ".join(AGENTS)
+        raise CommandError(f"{shown} {agent}: an algorithm from a file is not there yet: use one of {known}")
+
+
+def _config_layer(path: Path) -> Layer:
+    """Return what the TOML file of `--config` names."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CommandError(f"--config {path}: cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise CommandError(f"--config {path}: is nested too deeply: it needs no more than [ppo] and [dqn]") from None
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise CommandError(f"--config {path}: is not valid TOML: {error}") from None
+    return _layer_of(values, where=str(path))
+
+
+def _recipe_layer(scene: str, recipes: Recipes, agent: str) -> Layer:
+    """Return the scene's recipe for this agent, in which run settings and hyperparameters are mixed."""
+    for name in recipes:
+        if name not in (*AGENTS, *AGENTS_TO_COME):
+            raise SceneError(f"scene '{scene}': unknown agent '{name}': {nearest(name, AGENTS)}")
+    where = f"scene '{scene}', recipe for {agent}"
+    names = {name.removeprefix(f"{agent}."): name for name in hints_of(TrainSettings)}
+    names = {short: name for short, name in names.items() if name not in _OF_THE_CALL and "." not in short}
+    recipe = recipes.get(agent, {})
+    for name in recipe:
+        if name not in names:
+            raise SceneError(f"{where}: unknown setting '{name}': {nearest(name, names)}")
+    return _layer_of({names[name]: value for name, value in recipe.items()}, where=where, error=SceneError)
+
+
+def _earlier_layer(config: Mapping[str, Any], agent: str) -> Layer:
+    """Return what a resumed run wrote into its `config.json`."""
+    lasting = {name for name in hints_of(TrainSettings) if name not in _OF_THE_CALL} | {agent}
+    kept = {name: value for name, value in config.items() if name in lasting}
+    return _layer_of(kept, where="config.json of the run to resume", error=CheckpointError)

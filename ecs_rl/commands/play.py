@@ -8,14 +8,15 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ecs_rl.commands.called import program
+import msgspec
+
 from ecs_rl.commands.parse import parse_play
-from ecs_rl.commands.pipes import deliver, mend_streams, tell
-from ecs_rl.commands.process import Answer, leaving
+from ecs_rl.commands.pipes import deliver
+from ecs_rl.commands.process import Answer, carry_out
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, visible
+from ecs_rl.errors import visible
 
 if TYPE_CHECKING:
     from ecs_rl.runs import RunEntry
@@ -29,17 +30,7 @@ LONGEST_WORD = 64
 
 def main(argv: Sequence[str]) -> int:
     """Run `play.py` with these arguments and return its exit code."""
-    mend_streams()
-    words = f"{program('play')}: interrupted"
-    with Answer(leaving(words)) as answer:
-        try:
-            return run(parse_play(argv), answer)
-        except EcsRlError as error:
-            tell(f"{program('play')}: {error}", sys.stderr)
-            return error.exit_code
-        except KeyboardInterrupt:
-            tell(words, sys.stderr)
-            return 128 + (answer.came or signal.SIGINT)
+    return carry_out("play", "interrupted", lambda answer: run(parse_play(argv), answer))
 
 
 def interrupt(number: signal.Signals) -> None:
@@ -57,38 +48,13 @@ def run(settings: PlaySettings, answer: Answer) -> int:
     return play(settings)
 
 
-def checkpoint_meant(settings: PlaySettings) -> Path:
-    """Return the checkpoint file: the target itself, or the one asked for of the run that the target names."""
-    from ecs_rl.runs import find_run
-    from ecs_rl.runs.layout import CHECKPOINTS
-
-    if settings.target is not None and settings.target.endswith(".safetensors"):
-        path = Path(settings.target)
-        if not path.is_file():
-            raise CommandError(f"there is no checkpoint file {path}: check the path")
-        return path
-    if settings.target and Path(settings.target).is_file() and not (settings.runs / settings.target).is_dir():
-        raise CommandError(f"{settings.target} is a file: name the directory of a run, or a .safetensors file")
-    found = find_run(settings.target, settings.runs)
-    for skipped in found.skipped:
-        tell(f"play.py: {skipped}", sys.stderr)
-    which = settings.checkpoint
-    stem = which if which in ("best", "latest") else f"step_{which}"
-    path = found.path / CHECKPOINTS / f"{stem}.safetensors"
-    if not path.is_file():
-        there = sorted(each.stem.removeprefix("step_") for each in path.parent.glob("*.safetensors"))
-        hint = f"use --checkpoint {there[0]}" if there else "train it further"
-        raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
-    return path
-
-
 def list_all(settings: PlaySettings) -> int:
     """Print the runs there are, newest first."""
     from ecs_rl.runs import list_runs
 
     entries = list_runs(settings.runs)
     if settings.json:
-        rows = [{"run": str(e.path), "problem": e.problem, **_fields(e.metadata)} for e in entries]
+        rows = [{"run": str(e.path), "problem": e.problem, **(msgspec.to_builtins(e.metadata) or {})} for e in entries]
         deliver(json.dumps(rows))
         return 0
     if not entries:
@@ -140,9 +106,3 @@ def table(rows: list[dict[str, str]], width: int | None) -> list[str]:
         del widths[name]
     heads = {name: name for name in widths}
     return ["  ".join(f"{row[name]:{widths[name]}}" for name in widths).rstrip() for row in (heads, *rows)]
-
-
-def _fields(metadata: Any) -> dict[str, Any]:
-    import msgspec
-
-    return {} if metadata is None else dict(msgspec.to_builtins(metadata))

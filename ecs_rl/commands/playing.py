@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import ActMode
 from ecs_rl.commands.pipes import deliver, tell
-from ecs_rl.commands.play import checkpoint_meant
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.errors import CommandError
+from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
 MOST_PANES = 6
+_MEANS = ("episodes", "mean_return", "std_return", "min_return", "max_return", "mean_length")
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,14 @@ class Candidate:
 def play(settings: PlaySettings) -> int:
     """Play what is asked for, in the way that is asked for."""
     found = candidates(settings)
+    report = Report(found, settings)
     if settings.record is not None:
-        results = film(found, settings)
+        film(found, settings, report)
     elif settings.headless:
-        results = play_headless(found, settings)
+        play_headless(found, settings, report)
     else:
-        results = play_in_window(found, settings)
-    say_how_it_went(found, results, settings)
+        play_in_window(found, settings, report)
+    report.finish()
     return 0
 
 
@@ -78,24 +79,94 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
     return Candidate(path, player, f"{word}step {player.manifest.step:,}")
 
 
-# --- three ways to play -----------------------------------------------------------------------------------------------
+def checkpoint_meant(settings: PlaySettings) -> Path:
+    """Return the checkpoint file: the target itself, or the one asked for of the run that the target names."""
+    from ecs_rl.runs import find_run
+    from ecs_rl.runs.layout import CHECKPOINTS
 
-Results = list[dict[int, EpisodeRecord]]
-"""For each candidate the records of its episodes, by their number."""
+    if settings.target is not None and settings.target.endswith(".safetensors"):
+        path = Path(settings.target)
+        if not path.is_file():
+            raise CommandError(f"there is no checkpoint file {path}: check the path")
+        return path
+    if settings.target and Path(settings.target).is_file() and not (settings.runs / settings.target).is_dir():
+        raise CommandError(f"{settings.target} is a file: name the directory of a run, or a .safetensors file")
+    found = find_run(settings.target, settings.runs)
+    for skipped in found.skipped:
+        tell(f"play.py: {skipped}", sys.stderr)
+    which = settings.checkpoint
+    stem = which if which in ("best", "latest") else f"step_{which}"
+    path = found.path / CHECKPOINTS / f"{stem}.safetensors"
+    if not path.is_file():
+        there = sorted(each.stem.removeprefix("step_") for each in path.parent.glob("*.safetensors"))
+        hint = f"use --checkpoint {there[0]}" if there else "train it further"
+        raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
+    return path
 
 
-def play_headless(found: Sequence[Candidate], settings: PlaySettings) -> Results:
+class Report:
+    """What is told of the episodes: each in a line and the means at the end, or with `--json` one object."""
+
+    def __init__(self, found: Sequence[Candidate], settings: PlaySettings) -> None:
+        self._found, self._settings = found, settings
+        self._records: list[dict[int, EpisodeRecord]] = [{} for _ in found]
+        # Where words are all that was asked for, not being able to write them is a failure.
+        self._say = deliver if settings.json or (settings.headless and settings.record is None) else tell
+
+    def add(self, number: int, episode: int, record: EpisodeRecord) -> None:
+        """Tell one episode: which candidate, which episode, and how it went."""
+        self._records[number][episode] = record
+        if self._settings.json:
+            return
+        who = f"{self._found[number].label}, " if len(self._found) > 1 else ""
+        terms = "  ".join(f"{name} {value:.1f}" for name, value in record.extras.items() if not name.startswith("end/"))
+        ends = [name.removeprefix("end/") for name in record.extras if name.startswith("end/")]
+        how = f"{record.total_reward:8.1f} in {record.length} ticks ({', '.join(ends) or 'time is up'})  {terms}"
+        self._say(f"{who}seed {self._settings.seed + episode}: {how}")
+
+    def add_watched(self, number: int, ended: Ended) -> None:
+        """Tell one episode that was watched, as an evaluation would have noted it."""
+        extras = {**ended.terms, **{f"end/{reason}": 1.0 for reason in ended.reasons}}
+        record = EpisodeRecord(ended.total, ended.length, "Terminated" if ended.terminated else "Truncated", extras)
+        self.add(number, ended.arena, record)
+
+    def finish(self) -> None:
+        """Tell the means."""
+        rows: list[dict[str, Any]] = []
+        for each, by_episode in zip(self._found, self._records, strict=True):
+            if not by_episode:
+                continue
+            records = [record for _, record in sorted(by_episode.items())]
+            report = EvalReport.of(records, each.player.manifest.step)
+            run = run_of(each.path)
+            rows.append(
+                {
+                    "run": None if run is None else str(run),
+                    "checkpoint": str(each.path),
+                    "step": each.player.manifest.step,
+                    **{name: getattr(report, name) for name in _MEANS},
+                    "returns": [record.total_reward for record in records],
+                }
+            )
+            if not self._settings.json:
+                mean = f"{report.mean_return:.1f} ± {report.std_return:.1f}"
+                self._say(f"{each.player.scene.name}, {each.label}: mean {mean} over {report.episodes} episodes")
+        if self._settings.json:
+            self._say(json.dumps({"compare": rows} if self._settings.compare else rows[0] if rows else {}))
+        elif not rows:
+            self._say("no episode was played to its end")
+
+
+def play_headless(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
     """Play all episodes at once, as an evaluation does."""
     mode = ActMode.SAMPLE if settings.stochastic else ActMode.GREEDY
-    results = [dict(enumerate(each.player.play(settings.episodes, settings.seed, mode))) for each in found]
-    report = reporter(found, settings)
-    for number, records in enumerate(results):
-        for episode, record in records.items():
-            report(number, episode, record)
-    return results
+    played = [each.player.play(settings.episodes, settings.seed, mode) for each in found]
+    for number, records in enumerate(played):
+        for episode, record in enumerate(records):
+            report.add(number, episode, record)
 
 
-def play_in_window(found: Sequence[Candidate], settings: PlaySettings) -> Results:
+def play_in_window(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
     """Play in a window, until it is closed."""
     from ecs_rl.viewer.live.display import Display, NoDisplay
     from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
@@ -108,8 +179,7 @@ def play_in_window(found: Sequence[Candidate], settings: PlaySettings) -> Result
     shows: list[LiveEpisode] = []
     try:
         shows = shows_of(found, settings)
-        report = reporter(found, settings)
-        playlist = Playlist(shows, lambda number, ended: report(number, ended.arena, record_of(ended)))
+        playlist = Playlist(shows, report.add_watched)
         run = run_of(found[0].path)
         checkpoints = CheckpointList(run, now=found[0].path) if run is not None else None
         folder = run or found[0].path.parent
@@ -118,27 +188,23 @@ def play_in_window(found: Sequence[Candidate], settings: PlaySettings) -> Result
         for show in shows:
             show.close()
         display.close()
-    return [{n: record_of(ended) for n, ended in sorted(each.items())} for each in playlist.results]
 
 
-def film(found: Sequence[Candidate], settings: PlaySettings) -> Results:
+def film(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
     """Play into a film; it needs no display."""
     assert settings.record is not None
     from ecs_rl.viewer.films.studio import record_play
 
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     shows = shows_of(found, settings)
-    report, results = reporter(found, settings), [dict[int, EpisodeRecord]() for _ in found]
     try:
         for episode in record_play(shows, settings.record, speed=settings.speed):
             for number, ended in enumerate(episode):
-                results[number][ended.arena] = record_of(ended)
-                report(number, ended.arena, results[number][ended.arena])
+                report.add_watched(number, ended)
     finally:
         for show in shows:
             show.close()
     tell(f"film written: {settings.record}", sys.stderr if settings.json else sys.stdout)
-    return results
 
 
 def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpisode]:
@@ -159,74 +225,3 @@ def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpi
 def run_of(path: Path) -> Path | None:
     """Return the run that a checkpoint belongs to, None for a file on its own."""
     return path.parent.parent if path.parent.name == "checkpoints" else None
-
-
-# --- what is told -----------------------------------------------------------------------------------------------------
-
-
-def record_of(ended: Ended) -> EpisodeRecord:
-    """Return an episode that was watched as an evaluation would have noted it."""
-    reasons = {f"end/{reason}": 1.0 for reason in ended.reasons}
-    extras = {**ended.terms, **reasons}
-    return EpisodeRecord(ended.total, ended.length, "Terminated" if ended.terminated else "Truncated", extras)
-
-
-def printing(settings: PlaySettings) -> Callable[[str], None]:
-    """Return what prints results: where words are all that was asked for, not being able to write them is a failure."""
-    return deliver if settings.json or (settings.headless and settings.record is None) else tell
-
-
-def reporter(found: Sequence[Candidate], settings: PlaySettings) -> Callable[[int, int, EpisodeRecord], None]:
-    """Return what prints one episode: which candidate, which episode, and how it went."""
-
-    say = printing(settings)
-
-    def report(number: int, episode: int, record: EpisodeRecord) -> None:
-        who = f"{found[number].label}, " if len(found) > 1 else ""
-        if not settings.json:
-            say(f"{who}seed {settings.seed + episode}: {told(record.total_reward, record.length, record.extras)}")
-
-    return report
-
-
-def told(total: float, length: int, extras: Mapping[str, float]) -> str:
-    """Return one episode in a line."""
-    terms = "  ".join(f"{name} {value:.1f}" for name, value in extras.items() if not name.startswith("end/"))
-    ended = ", ".join(name.removeprefix("end/") for name in extras if name.startswith("end/")) or "time is up"
-    return f"{total:8.1f} in {length} ticks ({ended})  {terms}"
-
-
-def say_how_it_went(found: Sequence[Candidate], results: Results, settings: PlaySettings) -> None:
-    """Print the means, or with `--json` one object and nothing else."""
-    say = printing(settings)
-    rows: list[dict[str, Any]] = []
-    for each, records in zip(found, results, strict=True):
-        if not records:
-            continue
-        report = EvalReport.of(list(records.values()), each.player.manifest.step)
-        rows.append(as_json(each.path, report, [record.total_reward for record in records.values()]))
-        if not settings.json:
-            who = f"{each.player.scene.name}, {each.label}"
-            mean = f"{report.mean_return:.1f} ± {report.std_return:.1f}"
-            say(f"{who}: mean {mean} over {report.episodes} episodes")
-    if settings.json:
-        say(json.dumps({"compare": rows} if settings.compare else rows[0] if rows else {}))
-    elif not rows:
-        say("no episode was played to its end")
-
-
-def as_json(path: Path, report: EvalReport, returns: list[float]) -> dict[str, Any]:
-    """Return the JSON object of `--json`."""
-    inside = path.parent.name == "checkpoints"
-    return {
-        "run": str(path.parent.parent) if inside else None,
-        "checkpoint": str(path),
-        "step": report.total_steps_at_eval,
-        "episodes": report.episodes,
-        "mean_return": report.mean_return,
-        "std_return": report.std_return,
-        "min_return": report.min_return,
-        "max_return": report.max_return,
-        "mean_length": report.mean_length,
-        "returns": returns,
-    }

@@ -1,6 +1,6 @@
 """What a command is as a process: the signals that it answers, and how it begins and ends.
 
-Only the standard library is imported here: this must be there before anything that takes its time.
+Nothing heavy is imported here: this must be there before anything that takes its time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from importlib import import_module
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
 
-from ecs_rl.commands.pipes import mend_streams, settle_streams
+from ecs_rl.commands.called import program
+from ecs_rl.commands.pipes import mend_streams, settle_streams, tell
+from ecs_rl.errors import EcsRlError
 
 ECHO = 1.0
 """Seconds in which a second signal is still the first: a terminal and a wrapper both send the same Ctrl-C."""
@@ -89,6 +91,21 @@ def say_now(words: str) -> None:
             os.write(2, f"{block}{words}\n".encode("ascii", "backslashreplace"))
     except (OSError, ValueError):
         return  # the terminal is gone, which may be why the signal came
+
+
+def carry_out(name: str, words: str, command: Callable[[Answer], int]) -> int:
+    """Run the command `train` or `play` and return its exit code; `words` are said where a signal ends it early."""
+    mend_streams()
+    words = f"{program(name)}: {words}"
+    with Answer(leaving(words)) as answer:
+        try:
+            return command(answer)
+        except EcsRlError as error:
+            tell(f"{program(name)}: {error}", sys.stderr)
+            return error.exit_code
+        except KeyboardInterrupt:
+            tell(words, sys.stderr)
+            return 128 + (answer.came or signal.SIGINT)
 
 
 def run_program(name: str, module: str, words: str) -> NoReturn:

@@ -8,9 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from ecs_rl.commands.pipes import redirect_to_nowhere
+
+if TYPE_CHECKING:
+    from ecs_rl.commands.live_block import LiveBlock
 
 
 @dataclass(frozen=True)
@@ -36,26 +39,13 @@ class ProgressSnapshot:
     """What is going on, in a word: training, evaluating, saving, interrupted, solved."""
 
 
-class Display(Protocol):
-    """One way to show a snapshot."""
-
-    interval: float
-    """Seconds between two drawings."""
-
-    def draw(self, shown: ProgressSnapshot) -> None:
-        """Show this snapshot in place of, or after, the one before."""
-
-    def stop(self) -> None:
-        """Leave the terminal as it was; must not fail on a stream that is gone."""
-
-
 class Progress:
     """Draws a snapshot now and then; between two drawings `update` costs one look at the clock."""
 
     def __init__(self, stream: TextIO, *, scene: str, run: str, clock: Callable[[], float] = time.perf_counter) -> None:
         self._stream = stream
         self._clock = clock
-        self._display: Display = _display_for(stream, scene, run)
+        self._display = _display_for(stream, scene, run)
         self._snapshot: Callable[[], ProgressSnapshot] | None = None
         # Plain lines wait for something to tell; a block should be there at once.
         self._due = clock() + (self._display.interval if isinstance(self._display, PlainLines) else 0.0)
@@ -94,6 +84,7 @@ class PlainLines:
     """One line every few seconds, for logs, pipes and CI."""
 
     interval = 3.0
+    """Seconds between two drawings."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -164,7 +155,7 @@ def time_left(shown: ProgressSnapshot) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-def _display_for(stream: TextIO, scene: str, run: str) -> Display:
+def _display_for(stream: TextIO, scene: str, run: str) -> PlainLines | LiveBlock:
     if not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
         return PlainLines(stream)
     from ecs_rl.commands.live_block import LiveBlock  # rich costs 40 ms, and only a terminal needs it

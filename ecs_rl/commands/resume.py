@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ecs_rl.agents.make import AGENTS
 from ecs_rl.commands.pipes import tell
-from ecs_rl.commands.settings import AGENTS, TrainSettings, settings_as_dict
+from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError, quoted
 
 FIXED = ("seed", "arenas", "eval_episodes")
@@ -31,7 +32,9 @@ def run_meant(settings: TrainSettings, scene: Scene) -> FoundRun:
     """Return the run to go on with: the one whose directory is named, or the newest of a name that trains the scene."""
     from ecs_rl.runs import find_run
 
-    return find_run(settings.resume or newest_of(settings), settings.runs, unfit=partial(not_meant, scene))
+    # `--resume` alone means any version of the name, unless another than the first was asked for.
+    newest = settings.name if settings.version == "v1" else f"{settings.name}/{settings.version}"
+    return find_run(settings.resume or newest, settings.runs, unfit=partial(not_meant, scene))
 
 
 def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
@@ -53,11 +56,6 @@ def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
         except CheckpointError as error:
             return str(error)
     return ""
-
-
-def newest_of(settings: TrainSettings) -> str:
-    """Return what `--resume` alone means: any version of the name, unless another than the first was asked for."""
-    return settings.name if settings.version == "v1" else f"{settings.name}/{settings.version}"
 
 
 def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
@@ -132,41 +130,34 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     refuse_changes(record, settings)
     if differs:
         tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
-    if other := other_versions(manifest.versions or record.metadata.versions, versions):
+    before = manifest.versions or record.metadata.versions
+    changed = [name for name in before if name in versions and before[name] != versions[name]]
+    if changed:
+        other = ", ".join(f"{name} was {before[name]} and is {versions[name]}" for name in changed)
         tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
     facts = manifest.facts()
     training.write_to(record)
-    go_on(training, manifest, tensors, exactly=not (differs or other or settings.inexact))
+    go_on(training, manifest, tensors, exactly=not (differs or changed or settings.inexact))
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(msgspec.to_builtins(facts.logs))
     training.session.return_to_best_of(manifest)
     cut_clips(run, manifest.step)
-    record.write_config(_config_of(record, settings))
+    # A new --steps must still hold when the run is resumed once more.
+    own = {name: record.config[name] for name in ("name", "version", "runs", "init_from") if name in record.config}
+    record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False)) | own)
     record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)
-
-
-def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Return what is not as it was when the checkpoint was written, '' if all is; only what was noted is compared."""
-    changed = [name for name in before if name in now and before[name] != now[name]]
-    return ", ".join(f"{name} was {before[name]} and is {now[name]}" for name in changed)
 
 
 def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     """Refuse settings that would make the run another one: what is learnt so far would mean something else."""
     before, now = record.config, settings_as_dict(settings)
     agent = settings.agent
-    pairs = [(f"--{name.replace('_', '-')}", before, now, name) for name in FIXED]
-    table = before.get(agent, {})
-    pairs += [(f"--{agent}.{name.replace('_', '-')}", table, now[agent], name) for name in FIXED_OF_THE_AGENT]
-    for flag, old, new, name in pairs:
-        if name in old and old[name] != new.get(name):
-            raise CommandError(
-                f"{flag} is {new.get(name)}, and {record.path} was started with {old.get(name)}: "
-                "leave it out to go on, or start a new run"
-            )
-
-
-def _config_of(record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
-    """Return what holds from now on: a new --steps must still hold when the run is resumed once more."""
-    own = {name: record.config[name] for name in ("name", "version", "runs", "init_from") if name in record.config}
-    return settings_as_dict(replace(settings, resume=None, inexact=False)) | own
+    tables = (("", before, now, FIXED), (f"{agent}.", before.get(agent, {}), now[agent], FIXED_OF_THE_AGENT))
+    for prefix, old, new, names in tables:
+        for name in names:
+            if name in old and old[name] != new.get(name):
+                flag = f"--{prefix}{name.replace('_', '-')}"
+                raise CommandError(
+                    f"{flag} is {new.get(name)}, and {record.path} was started with {old[name]}: "
+                    "leave it out to go on, or start a new run"
+                )

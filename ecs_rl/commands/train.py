@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ecs_rl.commands.called import program, typed
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.pipes import deliver, mend_streams, tell
-from ecs_rl.commands.process import NOTHING_SAVED, Answer, leaving, say_now
+from ecs_rl.commands.called import typed
+from ecs_rl.commands.parse import Recipes, parse_train
+from ecs_rl.commands.pipes import deliver, tell
+from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.resume import earlier_settings, resume
-from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
+from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
 
 if TYPE_CHECKING:
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.live.watch import WatchWindow
 
 
+_OF_THE_TRAINING = (
+    *("arenas", "steps", "schedule_steps", "seed", "threads", "eval_every", "eval_episodes", "checkpoint_every"),
+    *("keep", "until_solved", "record_every"),
+)
+"""Settings that `prepare` takes by the same names."""
+
+
 def main(argv: Sequence[str]) -> int:
     """Run `train.py` with these arguments and return its exit code."""
-    mend_streams()
-    words = f"{program('train')}: {NOTHING_SAVED}"
-    with Answer(leaving(words)) as answer:
-        try:
-            refuse_what_is_no_text(argv)
-            settings = parse_train(argv, recipes_of, earlier_settings)
-            return run(settings, answer)
-        except EcsRlError as error:
-            tell(f"{program('train')}: {error}", sys.stderr)
-            return error.exit_code
-        except KeyboardInterrupt:
-            tell(words, sys.stderr)
-            return 128 + (answer.came or signal.SIGINT)
+
+    def command(answer: Answer) -> int:
+        refuse_what_is_no_text(argv)
+        return run(parse_train(argv, recipes_of, earlier_settings), answer)
+
+    return carry_out("train", NOTHING_SAVED, command)
 
 
 def refuse_what_is_no_text(argv: Sequence[str]) -> None:
@@ -53,12 +53,11 @@ def refuse_what_is_no_text(argv: Sequence[str]) -> None:
             raise CommandError(f"'{told}' is not text in this locale: rename it, or set LC_ALL=C.UTF-8") from None
 
 
-def recipes_of(scene: str) -> SceneDefaults:
-    """Return what a scene suggests for its training."""
+def recipes_of(scene: str) -> Recipes:
+    """Return what a scene suggests for its training, for each agent."""
     from ecs_rl.scene.loader import load_scene
 
-    recipes = load_scene(scene).recipes
-    return SceneDefaults(next(iter(recipes), "ppo"), recipes)
+    return load_scene(scene).recipes
 
 
 def run(settings: TrainSettings, answer: Answer) -> int:
@@ -142,17 +141,7 @@ def prepared(settings: TrainSettings) -> Training:
         load_scene(settings.scene),
         settings.agent,
         getattr(settings, settings.agent),
-        arenas=settings.arenas,
-        steps=settings.steps,
-        schedule_steps=settings.schedule_steps,
-        seed=settings.seed,
-        threads=settings.threads,
-        eval_every=settings.eval_every,
-        eval_episodes=settings.eval_episodes,
-        checkpoint_every=settings.checkpoint_every,
-        keep=settings.keep,
-        until_solved=settings.until_solved,
-        record_every=settings.record_every,
+        **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
 
 

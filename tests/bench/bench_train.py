@@ -17,10 +17,10 @@ import torch
 from torch import nn
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.commands.numbers import parse_count
 from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import Training, prepare
+from ecs_rl.values import parse_count
 from ecs_rl.world import policy_specs
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ecs_rl.commands.numbers import LARGEST, parse_count
 from ecs_rl.errors import CommandError
+from ecs_rl.values import LARGEST, parse_count
 
 
 @pytest.mark.parametrize(

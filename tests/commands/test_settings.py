@@ -5,27 +5,25 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ecs_rl.agents.config import DQNConfig, PPOConfig
-from ecs_rl.commands.flags import flag_types
-from ecs_rl.commands.limits import check_settings
-from ecs_rl.commands.parse import parse_play, parse_train
-from ecs_rl.commands.settings import TRAIN_TO_COME, PlaySettings, SceneDefaults, TrainSettings, settings_as_dict
+from ecs_rl.commands.flags import flags_of
+from ecs_rl.commands.parse import Recipes, parse_play, parse_train
+from ecs_rl.commands.settings import TRAIN_TO_COME, PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.shipped import scene_names
+from ecs_rl.values import fitted, hints_of, kind_of
 
 HELP = """
 import sys
 from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.settings import SceneDefaults
 try:
-    parse_train(sys.argv[1:], lambda scene: SceneDefaults("ppo", {"ppo": {"arenas": 7, "lr": 0.123}}))
+    parse_train(sys.argv[1:], lambda scene: {"ppo": {"arenas": 7, "lr": 0.123}})
 finally:
     print(sorted({"torch", "pymunk", "esper", "pygame", "rich"} & set(sys.modules)), file=sys.stderr)
 """
@@ -40,15 +38,15 @@ finally:
 """
 
 
-def recipes(scene: str) -> SceneDefaults:
-    return SceneDefaults("ppo")
+def recipes(scene: str) -> Recipes:
+    return {}
 
 
 def help_text(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
-    def load(scene: str) -> SceneDefaults:
+    def load(scene: str) -> Recipes:
         if scene == "broken":
             raise SceneError("this scene does not load")
-        return SceneDefaults("ppo", {"ppo": {"arenas": 7, "lr": 0.123}})
+        return {"ppo": {"arenas": 7, "lr": 0.123}}
 
     with pytest.raises(SystemExit) as stop:
         parse_train(argv, load)
@@ -59,12 +57,12 @@ def help_text(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 def test_the_flags_of_train_are_those_of_the_contract() -> None:
     contract = "agent steps seed arenas watch until-solved resume init-from name version runs checkpoint-every keep"
     contract += " eval-every eval-episodes config threads json check ppo.lr"
-    assert {f"--{name}" for name in contract.split()} <= dict(flag_types(TrainSettings)).keys()
+    assert {f"--{name}" for name in contract.split()} <= set(flags_of(TrainSettings).values())
 
 
 def test_the_flags_of_play_are_those_of_the_contract() -> None:
     contract = "checkpoint episodes seed stochastic headless speed record compare scene runs json list"
-    assert {f"--{name}" for name in contract.split()} | {"--target"} == dict(flag_types(PlaySettings)).keys()
+    assert {f"--{name}" for name in contract.split()} | {"TARGET"} == set(flags_of(PlaySettings).values())
 
 
 def test_every_flag_of_train_is_read_into_its_field() -> None:
@@ -162,15 +160,14 @@ def test_play_reads_every_flag() -> None:
     assert parse_play([]) == PlaySettings()
 
 
-@pytest.mark.parametrize("settings", [TrainSettings(), PlaySettings()])
-def test_every_number_of_a_run_has_a_range(settings: TrainSettings | PlaySettings) -> None:
-    numbers: list[str] = [each.name for each in fields(settings) if type(getattr(settings, each.name)) in (int, float)]
+@pytest.mark.parametrize("settings", [TrainSettings, PlaySettings])
+def test_every_number_of_a_run_has_a_range(settings: type) -> None:
+    numbers = {name: hint for name, hint in hints_of(settings).items() if kind_of(hint) in (int, float)}
     assert numbers
-    for name in numbers:
-        for wrong in (-7, 2**63, float("nan")):
-            changes: dict[str, Any] = {name: wrong}
-            with pytest.raises(CommandError, match=f"{name} must"):
-                check_settings(replace(settings, **changes), str)
+    for name, hint in numbers.items():
+        for wrong in (-70, 2**63 if kind_of(hint) is int else float("inf"), float("nan")):
+            with pytest.raises(CommandError, match=f"^{name}"):
+                fitted(name, wrong, hint)
 
 
 def test_the_settings_survive_json_and_hold_the_chosen_agents_table_only() -> None:
@@ -183,8 +180,8 @@ def test_the_settings_survive_json_and_hold_the_chosen_agents_table_only() -> No
 
 def test_help_shows_every_flag_with_its_meaning_and_default(capsys: pytest.CaptureFixture[str]) -> None:
     shown = help_text(capsys, "--help")
-    for flag, _ in flag_types(TrainSettings):
-        assert flag == "--scene" or f" {flag}" in shown
+    for flag in flags_of(TrainSettings).values():
+        assert f" {flag}" in shown
     assert "SCENE The name of a scene" in shown
     assert "Copies of the scene that play at the same time. (default: 64)" in shown
 

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tyro
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.settings import SceneDefaults, TrainSettings, settings_as_dict
+from ecs_rl.commands.parse import Recipes, parse_train
+from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, EcsRlError, SceneError
+from ecs_rl.values import LARGEST
 
 RECIPES = {
     "ppo": {"arenas": 32, "steps": "500k", "eval_every": 5000, "lr": 3e-3, "rollout": 32, "hidden": [32, 32]},
@@ -16,12 +18,12 @@ RECIPES = {
 }
 
 
-def recipes(scene: str) -> SceneDefaults:
-    return SceneDefaults("ppo", RECIPES)
+def recipes(scene: str) -> Recipes:
+    return RECIPES
 
 
-def no_recipes(scene: str) -> SceneDefaults:
-    return SceneDefaults("ppo")
+def no_recipes(scene: str) -> Recipes:
+    return {}
 
 
 def toml(folder: Path, text: str) -> str:
@@ -32,8 +34,38 @@ def toml(folder: Path, text: str) -> str:
 
 def refusal(argv: list[str], recipe: Mapping[str, Mapping[str, Any]] = RECIPES) -> EcsRlError:
     with pytest.raises(EcsRlError) as caught:
-        parse_train(argv, lambda scene: SceneDefaults("ppo", recipe))
+        parse_train(argv, lambda scene: recipe)
     return caught.value
+
+
+def test_the_command_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[object] = []
+
+    def counted(*args: Any, **named: Any) -> Any:
+        passes.append(args)
+        return cli(*args, **named)
+
+    cli = tyro.cli
+    monkeypatch.setattr(tyro, "cli", counted)
+    path = toml(tmp_path, "arenas = 48\n")
+    assert parse_train(["cartpole", "--resume", "--config", path], recipes, lambda _: {"seed": 3}).seed == 3
+    assert len(passes) == 1
+
+
+@pytest.mark.parametrize("lr", [3e-4, "3e-4", "0.0003"])
+def test_numbers_are_read_alike_wherever_they_stand(lr: float | str, tmp_path: Path) -> None:
+    path = toml(tmp_path, f"[ppo]\nlr = {lr!r}\nhidden = ['1k', 8.0]\n")
+    for settings in (
+        parse_train(["cartpole", "--config", path], recipes),
+        parse_train(["cartpole"], lambda scene: {"ppo": {"lr": lr, "hidden": ["1k", 8]}}),
+        parse_train(["cartpole", "--ppo.lr", str(lr), "--ppo.hidden", "1e3", "8"], recipes),
+    ):
+        assert (settings.ppo.lr, settings.ppo.hidden) == (3e-4, (1_000, 8))
+
+
+def test_evaluations_as_many_ticks_apart_are_never_further_than_a_count_goes() -> None:
+    settings = parse_train(["a", "--arenas", "1000"], lambda scene: {"ppo": {"arenas": 1, "eval_every": LARGEST}})
+    assert (settings.eval_every, settings.checkpoint_every) == (LARGEST, 50_000_000)
 
 
 def test_without_a_recipe_the_built_in_defaults_count() -> None:
@@ -80,7 +112,7 @@ def test_the_config_file_may_name_scene_and_agent(tmp_path: Path) -> None:
     path = toml(tmp_path, 'scene = "lander"\nagent = "dqn"\n')
     asked: list[str] = []
 
-    def remember(scene: str) -> SceneDefaults:
+    def remember(scene: str) -> Recipes:
         asked.append(scene)
         return recipes(scene)
 
@@ -121,22 +153,22 @@ def test_no_earlier_run_is_looked_for_without_resume() -> None:
     [
         ("arenass = 3", ["unknown setting 'arenass'", "did you mean 'arenas'?"]),
         ("eval-evry = 3", ["unknown setting 'eval-evry'", "did you mean 'eval-every'?"]),
-        ("[ppo]\nlrr = 3", ["unknown setting 'ppo.lrr'", "'lr"]),
+        ("[ppo]\nlrr = 3", ["unknown setting 'ppo.lrr'", "did you mean 'ppo.lr'?"]),
         ('config = "other.toml"', ["unknown setting 'config'"]),
         ("ppo = 3", ["'ppo' must be a table"]),
         ('arenas = "many"', ["arenas", "'many' is not a whole number"]),
-        ("arenas = 1.5", ["arenas must be a whole number, not 1.5"]),
-        ("arenas = true", ["arenas must be a whole number, not True"]),
+        ("arenas = 1.5", ["arenas: '1.5' is not a whole number: it has a fraction"]),
+        ("arenas = true", ["arenas must be a whole number from 1 to 100,000, not True"]),
         ("watch = 1", ["watch must be true or false, not 1"]),
-        ("name = 1", ["name must be text, not 1"]),
+        ("name = 1", ["name must be letters, digits, '.', '_' or '-', at most 64 and a letter or digit first, not 1"]),
         ("runs = 1", ["runs must be text, not 1"]),
-        ('[ppo]\nlr = "fast"', ["ppo.lr must be a number, not 'fast'"]),
-        ('[ppo]\nhidden = [64, "x"]', ["ppo.hidden must be a list of whole numbers"]),
+        ('[ppo]\nlr = "fast"', ["ppo.lr: 'fast' is not a number"]),
+        ('[ppo]\nhidden = [64, "x"]', ["ppo.hidden: 'x' is not a whole number"]),
         ('[ppo]\nactivation = "tan"', ["ppo.activation must be tanh or relu, not 'tan'"]),
-        ("arenas = 0", ["arenas must be at least 1, not 0"]),
-        ("[ppo]\nlr = nan", ["ppo.lr is nan: it must be"]),
-        ("[dqn]\nhidden = [0]", ["dqn.hidden is (0,): it must be"]),
-        ('agent = "pp"', ["agent must be one of", "did you mean 'ppo'?"]),
+        ("arenas = 0", ["arenas must be a whole number from 1 to 100,000, not 0"]),
+        ("[ppo]\nlr = nan", ["ppo.lr must be a finite number greater than 0, not nan"]),
+        ("[dqn]\nhidden = [0]", ["dqn.hidden must be a list of at most 16 whole numbers from 1 to 8,192"]),
+        ('agent = "pp"', ["agent must be ppo or dqn, not 'pp'", "did you mean 'ppo'?"]),
         ("arenas = ", ["is not valid TOML"]),
     ],
 )
@@ -164,7 +196,12 @@ def test_a_config_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         ({"ppo": {"memory": 5}}, ["unknown setting 'memory'"]),
         ({"ppo": {"runs": "elsewhere"}}, ["unknown setting 'runs'"]),
         ({"ppo": {"arenas": "lots"}}, ["arenas", "'lots' is not a whole number"]),
-        ({"ppo": {"lr": 0}}, ["ppo.lr is 0.0: it must be greater than 0"]),
+        ({"ppo": {"lr": 0}}, ["ppo.lr must be a finite number greater than 0, not 0"]),
+        (
+            {"ppo": {"arenas": 10**5000}},
+            ["arenas must be a whole number from 1 to 100,000, not a int too large to show"],
+        ),
+        ({"ppo": {"lr": 10**400}}, ["ppo.lr must be a finite number greater than 0, not 1000"]),
         ({"poo": {}}, ["unknown agent 'poo'", "did you mean 'ppo'?"]),
     ],
 )

@@ -2,20 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from ecs_rl.commands.flags import flag_types
-from ecs_rl.commands.numbers import LARGEST
-from ecs_rl.commands.parse import parse_play, parse_train
-from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, SceneDefaults, TrainSettings
+from ecs_rl.commands.flags import flags_of
+from ecs_rl.commands.parse import Recipes, parse_play, parse_train
+from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.errors import CommandError
+from ecs_rl.values import LARGEST
 
 
-def recipes(scene: str) -> SceneDefaults:
-    return SceneDefaults("ppo")
+def recipes(scene: str) -> Recipes:
+    return {}
 
 
 def test_a_flag_that_is_there_is_not_called_planned() -> None:
-    assert not set(TRAIN_TO_COME) & dict(flag_types(TrainSettings)).keys()
-    assert not set(PLAY_TO_COME) & dict(flag_types(PlaySettings)).keys()
+    assert not set(TRAIN_TO_COME) & set(flags_of(TrainSettings).values())
+    assert not set(PLAY_TO_COME) & set(flags_of(PlaySettings).values())
 
 
 def train_refusal(line: str) -> str:
@@ -53,35 +53,35 @@ def play_refusal(line: str) -> str:
         ("a -x", "unknown flag '-x' (train.py"),
         ("a b", "'b' is one argument too many"),
         ("a --watch=3", "'3' is one argument too many"),
-        ("a --agent pp", "--agent must be one of ppo, dqn, not 'pp': did you mean 'ppo'?"),
+        ("a --agent pp", "--agent must be ppo or dqn, not 'pp': did you mean 'ppo'?"),
         ("a --seed", "'--seed'"),
         ("a --seed x", "--seed: 'x' is not a whole number: write it like 5000, 500k, 2M"),
         ("a --seed=x", "--seed: 'x' is not a whole number"),
-        ("a --seed -1", "--seed must be at least 0, not -1"),
-        ("a --steps -5", "--steps must be at least 1, not -5"),
-        ("a --steps=-5k", "--steps must be at least 1, not -5000"),
-        ("a --dqn.batch -2", "--dqn.batch is -2: it must be"),
+        ("a --seed -1", "--seed must be a whole number of at least 0, not -1"),
+        ("a --steps -5", "--steps must be a whole number of at least 1, not -5"),
+        ("a --steps=-5k", "--steps must be a whole number of at least 1, not -5000"),
+        ("a --dqn.batch -2", "--dqn.batch must be a whole number from 1 to 1,000,000, not -2"),
         ("a --steps 1.5", "--steps: '1.5' is not a whole number: it has a fraction"),
         ("a --name x --steps x", "--steps: 'x' is not a whole number"),
         ("a --eval_every x", "--eval-every: 'x' is not a whole number"),
         ("a --ppo.lr fast", "--ppo.lr: 'fast' is not a number: write it like 0.5 or 3e-4"),
-        ("a --ppo.lr nan", "--ppo.lr: 'nan' is not a number"),
-        ("a --ppo.lr inf", "--ppo.lr: 'inf' is not a number"),
+        ("a --ppo.lr nan", "--ppo.lr must be a finite number greater than 0, not nan"),
+        ("a --ppo.lr inf", "--ppo.lr must be a finite number greater than 0, not inf"),
         ("a --ppo.hidden 64 x", "--ppo.hidden: 'x' is not a whole number"),
-        ("a --ppo.hidden 64 0", "--ppo.hidden is (64, 0): it must be"),
-        ("a --ppo.activation tan", "--ppo.activation: there is no 'tan': did you mean 'tanh'?"),
+        ("a --ppo.hidden 64 0", "--ppo.hidden must be a list of at most 16 whole numbers from 1 to 8,192"),
+        ("a --ppo.activation tan", "--ppo.activation must be tanh or relu, not 'tan': did you mean 'tanh'?"),
         ("--resume one two", "--resume: takes at most one run: write SCENE before it"),
         ("a --resume --init-from b", "--resume and --init-from exclude each other"),
-        ("a --arenas 0", "--arenas must be at least 1, not 0"),
-        ("a --steps 0", "--steps must be at least 1, not 0"),
-        ("a --eval-episodes 0", "--eval-episodes must be at least 1, not 0"),
-        ("a --eval-every 0", "--eval-every must be at least 1, not 0"),
-        ("a --checkpoint-every 0", "--checkpoint-every must be at least 1, not 0"),
-        ("a --keep -1", "--keep must be at least 0, not -1"),
-        ("a --threads -1", "--threads must be at least 0, not -1"),
-        ("a --ppo.gamma 1.1", "--ppo.gamma is 1.1: it must be between 0 and 1"),
-        ("a --dqn.lr 0", "--dqn.lr is 0.0: it must be greater than 0"),
-        ("a --ppo.entropy -1", "--ppo.entropy is -1.0: it must be 0 or more"),
+        ("a --arenas 0", "--arenas must be a whole number from 1 to 100,000, not 0"),
+        ("a --steps 0", "--steps must be a whole number of at least 1, not 0"),
+        ("a --eval-episodes 0", "--eval-episodes must be a whole number from 1 to 100,000, not 0"),
+        ("a --eval-every 0", "--eval-every must be a whole number of at least 1, not 0"),
+        ("a --checkpoint-every 0", "--checkpoint-every must be a whole number of at least 1, not 0"),
+        ("a --keep -1", "--keep must be a whole number of at least 0, not -1"),
+        ("a --threads -1", "--threads must be a whole number of at least 0, not -1"),
+        ("a --ppo.gamma 1.1", "--ppo.gamma must be a finite number from 0 to 1, not 1.1"),
+        ("a --dqn.lr 0", "--dqn.lr must be a finite number greater than 0, not 0.0"),
+        ("a --ppo.entropy -1", "--ppo.entropy must be a finite number of at least 0, not -1.0"),
         ("a --name ../b", "--name must be letters, digits"),
         ("a --name .hidden", "--name must be letters, digits"),
         (f"a --name {'x' * 65}", "--name must be letters, digits"),
@@ -101,17 +101,17 @@ def test_bad_input_to_train_gives_one_short_line_with_place_and_remedy(line: str
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("--speed 0", "--speed must be above 0, not 0.0"),
+        ("--speed 0", "--speed must be a finite number greater than 0, not 0.0"),
         ("--speed fast", "--speed: 'fast' is not a number"),
-        ("--episodes 0", "--episodes must be at least 1, not 0"),
-        ("--episodes 1000000", "--episodes must be at most 100000, not 1000000"),
-        ("--seed -1", "--seed must be at least 0, not -1"),
+        ("--episodes 0", "--episodes must be a whole number from 1 to 100,000, not 0"),
+        ("--episodes 1000000", "--episodes must be a whole number from 1 to 100,000, not 1000000"),
+        ("--seed -1", "--seed must be a whole number of at least 0, not -1"),
         (
             "--seed 9223372036854775806 --episodes 3",
             "--seed and --episodes together must be at most 9223372036854775807",
         ),
         ("--checkpoint -5", "--checkpoint: there is no checkpoint '-5'"),
-        ("--record film.avi", "--record must end in .mp4 or .gif, not 'film.avi'"),
+        ("--record film.avi", "--record must be a path that ends in .mp4 or .gif, not 'film.avi'"),
         ("--checkpoint bst", "--checkpoint: there is no checkpoint 'bst': name best, latest or a step"),
         ("run --compare best oldest", "--compare: there is no checkpoint 'oldest'"),
         ("run --compare", "--compare: needs at least one checkpoint, such as: best 10000"),
@@ -137,6 +137,28 @@ def test_an_explicit_empty_value_is_refused_and_does_not_choose_something_nobody
         parse_train(["a", flag, ""], recipes)
 
 
+def test_an_empty_run_is_refused_and_does_not_play_the_newest() -> None:
+    with pytest.raises(CommandError, match="an empty value stands behind TARGET"):
+        parse_play([""])
+
+
+def test_an_empty_scene_is_a_missing_one() -> None:
+    with pytest.raises(CommandError, match="SCENE is missing"):
+        parse_train([""], recipes)
+
+
+def test_the_completion_of_a_shell_is_printed_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        parse_train(["--tyro-print-completion", "bash"], recipes)
+    assert not stop.value.code
+    assert "--eval-every" in capsys.readouterr().out
+
+
+def test_a_scene_whose_own_agent_is_planned_is_told_so() -> None:
+    with pytest.raises(CommandError, match="--agent sac is not there yet: use ppo"):
+        parse_train(["a"], lambda scene: {"sac": {"lr": 1}})
+
+
 def test_the_last_seed_that_fits_is_played() -> None:
     assert parse_play(["--seed", str(LARGEST - 3), "--episodes", "3"]).seed == LARGEST - 3
     assert parse_play(["--episodes", "100k"]).episodes == 100_000
@@ -149,7 +171,7 @@ def test_a_refusal_prints_nothing_by_itself(capfd: pytest.CaptureFixture[str]) -
 
 
 def test_a_bad_flag_is_refused_before_the_scene_is_loaded() -> None:
-    def load(scene: str) -> SceneDefaults:
+    def load(scene: str) -> Recipes:
         raise AssertionError("the scene was loaded")
 
     for line in ("a --arenas 0", "a --nonsense", "a --agent pp"):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.commands.numbers import parse_count
 from ecs_rl.commands.train import main
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.values import parse_count
 
 BALANCE = Path(__file__).parents[2] / "scenes" / "balance.py"
 SMALL = ["--arenas", "8", "--steps", "100", "--eval-episodes", "2", "--ppo.rollout", "8"]
@@ -34,7 +34,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["balance", "--stesp", "5"], "unknown flag '--stesp': did you mean '--steps'?"),
         (["balance", "--ppo.lrr", "5"], "unknown flag '--ppo.lrr': did you mean '--ppo.lr'?"),
         (["balance", "--steps", "many"], "--steps: 'many' is not a whole number"),
-        (["balance", "--steps", "0"], "--steps must be at least 1"),
+        (["balance", "--steps", "0"], "--steps must be a whole number of at least 1"),
         (["balance", "--ppo.lr", "-1"], "ppo.lr"),
         (["balance", "--name", "../out"], "--name must be letters"),
         (["balance", "--config", "none.toml"], "--config none.toml: cannot be read"),

@@ -210,7 +210,10 @@ def test_without_the_extra_it_is_refused_before_there_is_a_run(tmp_path: Path, m
 
 
 def test_a_negative_number_of_steps_is_refused(tmp_path: Path) -> None:
-    assert "--record-every must be at least 0" in new(tmp_path, "x", "--record-every", "-1", code=2)["error"]
+    assert (
+        "--record-every must be a whole number of at least 0"
+        in new(tmp_path, "x", "--record-every", "-1", code=2)["error"]
+    )
 
 
 def test_a_folder_of_films_that_leads_out_of_the_run_is_refused(tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_a_film_that_cannot_be_is_refused_in_one_line(
     balance: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused(play(balance, "--record", tmp_path / "none" / "a.mp4"), 2, "there is no folder", "none")
-    refused(play(balance, "--record", tmp_path / "a.avi"), 2, "--record must end in .mp4 or .gif")
+    refused(play(balance, "--record", tmp_path / "a.avi"), 2, "--record must be a path that ends in .mp4 or .gif")
     (tmp_path / "folder.mp4").mkdir()
     refused(play(balance, "--record", tmp_path / "folder.mp4"), 2, "is a folder")
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)

@@ -193,7 +193,7 @@ def test_a_setting_that_no_agent_knows_in_a_config_file_is_refused_by_name(tmp_p
     told = train("balance", "--config", file, "--runs", tmp_path / "runs")
     assert told.code == 2
     assert str(file) in told.err
-    assert "'ppo.rolout': did you mean 'rollout'?" in told.err
+    assert "'ppo.rolout': did you mean 'ppo.rollout'?" in told.err
     assert not (tmp_path / "runs").exists()
 
 
