@@ -10,6 +10,7 @@ import pytest
 from world_helpers import always, random_world, scene_of
 
 from ecs_rl.components import ActionLog, Reward, Snapshots
+from ecs_rl.ecs.component import columns_of
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Disc, Levers, Progress, Push, Scene, Start, X, between, component, jitter
 from ecs_rl.world import World
