@@ -203,5 +203,9 @@ def _add(digest: Any, value: object) -> None:
     elif is_dataclass(value):
         for field in fields(value):
             _add(digest, getattr(value, field.name))
+    elif isinstance(value, (dict, list, tuple)):  # the repr of an array leaves out most of its numbers
+        digest.update(f"{type(value).__name__} {len(value)}".encode())
+        for held in value.items() if isinstance(value, dict) else value:
+            _add(digest, held)
     else:
         digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())

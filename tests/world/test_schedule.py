@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from readme_scenes import beacons_with
 from world_helpers import SHIPPED, SMALL_PPO, random_world
 
-from ecs_rl.components import Clock, Reward, Session
+from ecs_rl.components import ActionLog, Clock, Reward, Session, Snapshots
 from ecs_rl.ecs.schedule import Entry, ScheduleError, tick_table
 from ecs_rl.ecs.schedule import check as check_order
 from ecs_rl.ecs.system import SystemStage
@@ -143,6 +144,15 @@ def test_a_stage_that_writes_to_a_role_in_secret_is_caught(monkeypatch: pytest.M
     monkeypatch.setattr(Sense, "run", lambda self: self.sights[0].world.physics.force.fill(1.0))
     with pytest.raises(ScheduleError, match="'sense' changes Force"):
         random_world("balance", 2, debug=True).tick()
+
+
+def test_a_secret_in_the_last_bit_of_an_array_in_a_dict_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = random_world("balance", 400, debug=True, resources=(ActionLog(), Snapshots()))
+    world.snapshot()
+    (column,) = (array for key, array in world.one(Snapshots).columns.items() if key == "pole/Pose/angle")
+    monkeypatch.setattr(Sense, "run", lambda self: column.put(200, np.nextafter(column[200], 9.0)))
+    with pytest.raises(ScheduleError, match="'sense' changes Snapshots"):
+        world.tick()
 
 
 def test_the_same_secret_is_not_seen_without_the_debug_run(monkeypatch: pytest.MonkeyPatch) -> None:
