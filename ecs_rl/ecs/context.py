@@ -13,7 +13,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64, I64
 from ecs_rl.ecs.component import Array, Axis, Column, arrays_of, bind_handle, columns_of, views_of
-from ecs_rl.errors import CheckpointError, SceneError
+from ecs_rl.errors import CheckpointError, RuleError, SceneError
 
 C = TypeVar("C")
 Columns = dict[str, Array]
@@ -181,9 +181,8 @@ def _rows(stored: Stored, rows: I64, value: Any) -> None:
             case Axis.LAST:
                 stored.array[..., rows] = value
     except ValueError:
-        raise SceneError(
-            f"{stored.key} cannot start as {np.shape(value)}: its rows are {stored.array.shape[1:]}"
-        ) from None
+        told = f"{stored.key} cannot start as {np.shape(value)}: its rows are {stored.array.shape[1:]}"
+        raise RuleError(told, stored.start) from None
 
 
 def _kind_name(made: object) -> str:
