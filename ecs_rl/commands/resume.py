@@ -130,13 +130,17 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         raise CommandError(f"{run} trains {manifest.agent}, not {settings.agent}: leave --agent out to resume it")
     check_same(run, manifest, training.world.specs, scene.name)
     refuse_changes(record, settings)
-    if differs:
-        tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
-    if other := other_versions(manifest.versions or record.metadata.versions, versions):
-        tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
+    other = other_versions(manifest.versions or record.metadata.versions, versions)
     facts = manifest.facts()
     training.write_to(record)
-    go_on(training, manifest, tensors, exactly=not (differs or other or settings.inexact))
+    try:
+        go_on(training, manifest, tensors, exactly=not (differs or other or settings.inexact))
+    except CheckpointError as error:
+        raise CheckpointError(f"{run}: {error}") from error
+    if differs:
+        tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
+    if other:
+        tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(msgspec.to_builtins(facts.logs))
     training.session.return_to_best_of(manifest)
