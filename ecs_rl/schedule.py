@@ -127,7 +127,5 @@ def tick_of(arena: Arena, names: Sequence[str], physics: Physics) -> list[Entry]
     left_out = set(SCHEDULE) - set(chosen(names))
     entries = [e for e in placed(SCHEDULE, arena.systems, physics.moving, OF_SYSTEMS) if e not in left_out]
     entries = [replace(e, writes=(*e.writes, *arena.kinds)) if e.name == "respawn" else e for e in entries]
-    ours = {kind for entry in SCHEDULE for kind in (*entry.writes, *entry.keeps)}
-    theirs = {kind for entry in entries for kind in (*entry.reads, *entry.keeps, *entry.writes)} - ours
-    check(entries, OUTSIDE | theirs)  # what a scene brings along always has numbers
+    check(chosen(names), OUTSIDE)  # `placed` has looked at the systems
     return entries

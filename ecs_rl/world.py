@@ -119,7 +119,8 @@ class World(Context):
             for resource in (session, *resources):
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
-            self.runner = Runner(self, tick_of(self.arena, stages or PLAYING, self.physics), debug=debug)
+            with blaming(scene.file):
+                self.runner = Runner(self, tick_of(self.arena, stages or PLAYING, self.physics), debug=debug)
             self.stages = self.runner.stages
             self._start()
         except BaseException:

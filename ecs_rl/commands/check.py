@@ -21,12 +21,13 @@ from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, R
 from ecs_rl.ecs import Entry, Stage
 from ecs_rl.ecs.system import SystemStage
 from ecs_rl.scene.scene import Scene
-from ecs_rl.schedule import PLAYING
+from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
 from ecs_rl.world import World, policy_specs
 
 SHORTEST, LONGEST = 1_500, 10_000
 """Ticks of a play: long enough for two whole episodes, and for what a scene may do after some hundred ticks."""
+OURS = {entry.name for entry in SCHEDULE}
 WATCHED = 60
 """Ticks of the debug run, in which every stage is compared with what it declares."""
 
@@ -162,7 +163,7 @@ class Range:
 
 
 def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
-    """Run the debug run, which refuses what is read or written undeclared; return the scene's tick."""
+    """Run the debug run, which refuses what is read or written undeclared; return the tick of the scene's training."""
     ticks = count()
     world = World(
         scene,
@@ -177,16 +178,16 @@ def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
     return [
         {
             "stage": entry.name,
-            "reads": [kind.__name__ for kind in _reads(entry, world.stages[entry.name])],
+            "reads": [kind.__name__ for kind in _reads(entry, world.stages.get(entry.name))],
             "writes": [kind.__name__ for kind in entry.writes],
-            "own": isinstance(world.stages[entry.name], SystemStage),
+            "own": entry.name not in OURS,
             "about": entry.about,
         }
-        for entry in world.runner.entries
+        for entry in tick_of(world.arena, TRAINING, world.physics)
     ]
 
 
-def _reads(entry: Entry, stage: Stage) -> list[type]:
+def _reads(entry: Entry, stage: Stage | None) -> list[type]:
     """Return what a stage declares as read, and what a system that declares nothing looked at."""
     looked = stage.looked - set(entry.writes) if isinstance(stage, SystemStage) else set()
     return list(dict.fromkeys((*entry.reads, *entry.keeps, *sorted(looked, key=lambda kind: kind.__name__))))
@@ -222,7 +223,7 @@ def report(facts: dict[str, Any]) -> list[str]:
         f"{facts['ticks_per_second']:,.0f} ticks/s, {facts['steps_per_second']:,.0f} steps/s",
         f"same seed, same numbers: {'yes' if facts['deterministic'] else 'NO'}; "
         f"brought back exactly: {'yes' if facts['resumable'] else 'NO'}; explosions: {facts['explosions']}",
-        "the tick, as a debug run found it (reads -> writes; * is the scene's own):",
+        "the tick of a training (reads -> writes; * is the scene's own, and a debug run has held it to that):",
     ]
     for stage in facts["tick"]:
         name = f"{stage['stage']}{' *' if stage['own'] else ''}"

@@ -128,16 +128,19 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         raise CommandError(f"{run} trains {manifest.agent}, not {settings.agent}: leave --agent out to resume it")
     check_same(run, manifest, training.world.specs, scene.name)
     refuse_changes(record, settings)
-    if differs:
-        tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
     before = manifest.versions or record.metadata.versions
     changed = [name for name in before if name in versions and before[name] != versions[name]]
+    facts = manifest.facts()
+    training.write_to(record)
+    try:
+        go_on(training, manifest, tensors, exactly=not (differs or changed or settings.inexact))
+    except CheckpointError as error:
+        raise CheckpointError(f"{run}: {error}") from error
+    if differs:
+        tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
     if changed:
         other = ", ".join(f"{name} was {before[name]} and is {versions[name]}" for name in changed)
         tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
-    facts = manifest.facts()
-    training.write_to(record)
-    go_on(training, manifest, tensors, exactly=not (differs or changed or settings.inexact))
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(msgspec.to_builtins(facts.logs))
     training.session.return_to_best_of(manifest)

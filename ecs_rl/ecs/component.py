@@ -171,6 +171,14 @@ def check_template(template: object) -> None:
         if not numbers or not good or not all(math.isfinite(n) for n in numbers):
             word = {"f": "a finite number", "i": "a whole number", "b": "true or false"}[each.dtype.kind]
             raise SceneError(f"{name} starts as {word}, a tuple of them, a jitter or a rule, not {start!r}")
+        if each.start is not None and not callable(each.start) and np.shape(each.start) != np.shape(start):
+            raise SceneError(
+                f"{name} is declared as {_count(each.start)} and cannot start as {_count(start)}: {start!r}"
+            )
+
+
+def _count(start: Any) -> str:
+    return "one number" if np.shape(start) == () else f"{len(start)} numbers"
 
 
 def new_handle(kind: type[C]) -> C:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64, I64
 from ecs_rl.ecs.component import Array, Axis, Column, arrays_of, bind_handle, columns_of
-from ecs_rl.errors import CheckpointError, SceneError
+from ecs_rl.errors import CheckpointError, RuleError, SceneError
 
 C = TypeVar("C")
 Columns = dict[str, Array]
@@ -166,9 +166,8 @@ def _rows(stored: Stored, rows: I64, value: Any) -> None:
             case Axis.LAST:
                 stored.array[..., rows] = value
     except ValueError:
-        raise SceneError(
-            f"{stored.key} cannot start as {np.shape(value)}: its rows are {stored.array.shape[1:]}"
-        ) from None
+        told = f"{stored.key} cannot start as {np.shape(value)}: its rows are {stored.array.shape[1:]}"
+        raise RuleError(told, stored.start) from None
 
 
 def _form(array: Array) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -188,5 +187,9 @@ def _add(digest: Any, value: object) -> None:
     elif is_dataclass(value):
         for field in fields(value):
             _add(digest, getattr(value, field.name))
+    elif isinstance(value, (dict, list, tuple)):  # the repr of an array leaves out most of its numbers
+        digest.update(f"{type(value).__name__} {len(value)}".encode())
+        for held in value.items() if isinstance(value, dict) else value:
+            _add(digest, held)
     else:
         digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())

@@ -102,21 +102,42 @@ def placed(
     for system in systems:
         names = [entry.name for entry in entries]
         if system.name in names:
-            raise SceneError(f"there is a stage '{system.name}' already: give the system another name")
+            told = f"there is a stage '{system.name}' already: give the system another name"
+            raise RuleError(told, system.run)
         at = system.after or system.before or "sense"
         if at not in names:
-            raise SceneError(f"'{system.name}' stands next to '{at}', and there is no such stage: {nearest(at, names)}")
+            told = f"'{system.name}' stands next to '{at}', and there is no such stage: {nearest(at, names)}"
+            raise RuleError(told, system.run)
         engine = {kind for entry in schedule for kind in (*entry.writes, *entry.keeps)} - set(inside)
         for kind in system.writes:
             if kind in engine:
-                raise SceneError(f"'{system.name}' writes {kind.__name__}, which only the engine writes")
+                told = f"'{system.name}' writes {kind.__name__}, which only the engine writes"
+                raise RuleError(told, system.run)
         place = names.index(at) + bool(system.after)
+        _check_place(system, entries, place, {entry.name for entry in schedule})
         while system.after and place < len(entries) and entries[place].after == system.after:
             place += 1
         entries.insert(
             place, _entry(system, entries[:place], moving if set(inside) & set(system.writes) else nullcontext)
         )
     return entries
+
+
+def _check_place(system: System, entries: Sequence[Entry], place: int, ours: Collection[str]) -> None:
+    """Refuse a place where what a system writes would be lost, in the same tick or when the run is resumed."""
+    where = f"stands after '{system.after}'" if system.after else f"stands before '{system.before or 'sense'}'"
+    last = max(i for i, entry in enumerate(entries) if entry.plays)
+    if place > last + 1:  # a tick can be left there, and is saved before its end
+        told = f"'{system.name}' {where}, when the game's part of the tick is over"
+        raise RuleError(f"{told}: place it after '{entries[last].name}' at the latest", system.run)
+    engine = [(i, entry) for i, entry in enumerate(entries) if entry.name in ours]
+    for kind in system.writes:
+        makers = [i for i, entry in engine if kind in entry.writes]
+        readers = [i for i, entry in engine if kind in entry.reads]
+        lost = makers and not all(column.lasts for column in columns_of(kind))
+        if lost and not makers[0] < place <= readers[-1]:
+            told = f"'{system.name}' {where} and writes {kind.__name__}, which nobody reads before it is made anew"
+            raise RuleError(f"{told}: place it after '{entries[makers[0]].name}'", system.run)
 
 
 def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:

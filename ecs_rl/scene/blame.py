@@ -39,6 +39,7 @@ PLAINLY: tuple[tuple[str, str], ...] = (
         r"'(numpy\.)?ndarray' object is not callable",
         "a column is no function: leave the brackets away, as in cart.x",
     ),
+    (r"^\w+\(\) takes no arguments", "a class with fields needs `@component` in the line above it"),
     (
         "read-only|has no setter|can't set attribute",
         "rules only read: an effect such as Push moves a body, and a system writes what it names in arena.system(..., "
@@ -81,7 +82,7 @@ def _meant(error: BaseException, message: str) -> str:
         case ImportError():
             return _import_meant(error, message)
         case TypeError():
-            return _call_meant(message) or _no_number(message)
+            return _call_meant(error, message) or _no_number(message)
     return ""
 
 
@@ -134,11 +135,13 @@ def _import_meant(error: ImportError, message: str) -> str:
     return "a scene imports with `from ecs_rl.scene import *`" if ours else ""
 
 
-def _call_meant(message: str) -> str:
-    """Return how something that a scene imports from here is called, where it was called in another way."""
+def _call_meant(error: TypeError, message: str) -> str:
+    """Return how something of the scene's own, or that it imports from here, is called; it was called otherwise."""
     found = re.match(r"(\w+)(?:\.(\w+))?\(\) (?:got|takes|missing)", message)
-    called = getattr(offered, found[1], None) if found else None
-    if found and found[2]:
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    own = frames[-1].f_globals.get(found[1]) if found and frames else None
+    called = getattr(offered, found[1], own) if found else None
+    if found and found[2] and called is not None:
         called = getattr(called, found[2], None)
     if not found or not callable(called):
         return ""

@@ -86,6 +86,16 @@ def _world(training: Training, tensors: State) -> Sections:
             "run from its policy with --init-from"
         )
     wanted = {name: _tensor(now) for name, now in training.world.save_columns().items()}
+    lacks = {
+        "it": sorted(wanted.keys() - parts["now"].keys()),
+        "the scene": sorted(parts["now"].keys() - wanted.keys()),
+    }
+    if any(lacks.values()):
+        told = ", and ".join(f"{who} has no {', '.join(names[:6])}" for who, names in lacks.items() if names)
+        raise CheckpointError(
+            f"the saved world does not fit the scene: {told}; go on with the scene as it was then, or start a new run "
+            "from this policy with --init-from"
+        )
     for part in ("now", "snapshot", *(["earlier"] if parts["earlier"] else [])):
         check_fits(parts[part], wanted, what="world")
     policies = {str(number) for number in range(len(training.world.batches))}

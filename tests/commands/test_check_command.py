@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from readme_scenes import BEACONS
 
 from ecs_rl.commands.train import main
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.schedule import SCHEDULE, TRAINING
 from ecs_rl.shipped import scene_names
 
 BALANCE = Path(__file__).parents[2] / "scenes" / "balance.py"
@@ -69,6 +71,36 @@ def test_people_read_the_same_facts(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"  {'upright':24} {1:10.4f}\n" in told
     assert f"  {'fell':24} {found['ends']['fell']:10}\n" in told
     assert "ticks/s" in told
+
+
+def test_the_whole_tick_of_a_scene_with_systems_of_its_own_is_listed_with_what_each_stage_reads_and_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = tmp_path / "beacons.py"
+    scene.write_text(BEACONS)
+    assert main([str(scene), *FEW, "--json"]) == 0
+    tick = facts(capsys)["tick"]
+    assert main([str(scene), *FEW]) == 0
+    listed = capsys.readouterr().out.partition("the tick of a training")[2].partition("sees (")[0].splitlines()[1:]
+    names = list(TRAINING)
+    names[names.index("sense") : names.index("sense") + 1] = ["drip", "fly", "sense", "remember"]
+    assert [stage["stage"] for stage in tick] == names
+    told = {stage["stage"]: (stage["reads"], stage["writes"]) for stage in tick if stage["own"]}
+    assert told == {
+        "drip": ([], ["Tank"]),
+        "fly": (["Amount", "Pose"], ["Tank", "beacon", "reached"]),
+        "remember": (["Pose", "beacon", "reached"], ["Grown"]),
+    }
+    declared = {entry.name: ([*entry.reads, *entry.keeps], entry.writes) for entry in SCHEDULE}
+    for stage in tick:
+        reads, writes = declared.get(stage["stage"], ((), ()))
+        assert {kind.__name__ for kind in reads} <= set(stage["reads"])
+        assert {kind.__name__ for kind in writes} <= set(stage["writes"])
+    respawn = next(stage for stage in tick if stage["stage"] == "respawn")
+    assert {"Tank", "beacon", "reached", "Grown"} <= set(respawn["writes"])
+    for line, stage in zip(listed, tick, strict=True):
+        name = f"{stage['stage']} *" if stage["own"] else stage["stage"]
+        assert line == f"  {name:24} {', '.join(stage['reads']) or '-'} -> {', '.join(stage['writes'])}"
 
 
 def test_balance_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from film_helpers import left_behind, shown
+from readme_scenes import BEACONS
 
 from ecs_rl.commands import play as play_command
 from ecs_rl.commands import train as train_command
@@ -49,8 +50,10 @@ def train(*args: object, code: int = 0) -> dict[str, Any]:
     return told
 
 
-def new(runs: Path, name: str, *args: object, code: int = 0, steps: int = 2400) -> dict[str, Any]:
-    return train("balance", *SMALL, *PPO, "--steps", steps, "--runs", runs, "--name", name, *args, code=code)
+def new(
+    runs: Path, name: str, *args: object, code: int = 0, steps: int = 2400, scene: str = "balance"
+) -> dict[str, Any]:
+    return train(scene, *SMALL, *PPO, "--steps", steps, "--runs", runs, "--name", name, *args, code=code)
 
 
 def films(told: dict[str, Any]) -> list[str]:
@@ -95,9 +98,18 @@ def test_there_is_a_clip_at_each_multiple_and_each_milestone_and_a_film_of_all_l
     assert len(shown(folder / "learning.mp4")[0]) == sum(parts)
 
 
-@pytest.mark.parametrize("agent", [(), DQN])
-def test_a_training_that_is_filmed_is_the_training_that_is_not(tmp_path: Path, agent: tuple[str, ...]) -> None:
-    plain, filmed = new(tmp_path, "plain", *agent), new(tmp_path, "filmed", *agent, "--record-every", 700)
+@pytest.mark.parametrize(("text", "agent"), [("", ()), ("", DQN), (BEACONS, ())], ids=["ppo", "dqn", "own systems"])
+def test_a_training_that_is_filmed_is_the_training_that_is_not(
+    tmp_path: Path, text: str, agent: tuple[str, ...]
+) -> None:
+    scene = "balance"
+    if text:
+        scene = str(tmp_path / "mine.py")
+        Path(scene).write_text(text)
+    plain, filmed = (
+        new(tmp_path, name, *agent, *more, scene=scene)
+        for name, more in (("plain", ()), ("filmed", ("--record-every", 700)))
+    )
     assert_same(filmed, plain)
     assert "film" not in plain["seconds_in"]
     assert not (Path(plain["run"]) / "films").exists()

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pygame
 import pytest
-from live_windows import Live, down, moved, same, seeing, up, watching, wheel
+from live_windows import TINY, Live, down, moved, same, seeing, up, watching, wheel
+from readme_scenes import BEACONS
 
 from ecs_rl.viewer.live.commands import NOTCH, STEADY, Mouse
 
@@ -174,6 +176,46 @@ def test_a_click_in_the_grid_brings_that_training_arena_to_the_stage(live: Live)
     live.draw()
     live.show.tick()
     assert same(live.trains.world.save_columns(), theirs)
+
+
+def test_a_click_in_the_grid_brings_the_scene_s_own_components_along_and_the_inspector_shows_them(
+    tmp_path: Path,
+) -> None:
+    scene = tmp_path / "beacons.py"
+    scene.write_text(BEACONS)
+    with watching(tmp_path, str(scene), *TINY) as live:
+        live.slices(3000)
+        assert live.trains.world.ticks > 20
+        live.hit("G")
+        live.draw()
+        window, theirs = live.window, live.trains.world.save_columns()
+        fuel = theirs["drone/Tank/fuel"]
+        arena = int(np.argmin(fuel))
+        assert fuel[arena] < 1.15
+        cells = {
+            window.painter.cell_at(window.seen, window.layout, (x, y)): (x, y)
+            for y in range(0, 720, 10)
+            for x in range(0, 1280, 10)
+        }
+        at = cells[arena]
+        live.answer(down(at), up(at))
+        assert f"training arena {arena}" in live.show.caption
+        ours, stage = live.state(), live.show.arena
+        own = [key for key in theirs if key.startswith(("drone/Tank", "@number", "@memory"))]
+        assert len(own) >= 6
+        for key in own:
+            assert ours[key][stage].tobytes() == theirs[key][arena].tobytes(), key
+        live.draw()
+        body = live.pixel("drone")
+        live.answer(down(body), up(body))
+        live.draw()
+        assert window.seen.inspector is not None
+        rows = {name: value for name, value, _ in window.seen.inspector.rows}
+        assert float(rows["Tank fuel"]) == pytest.approx(float(fuel[arena]), abs=0.01)
+        assert {"Tank leak", "number beacon", "number reached"} <= rows.keys()
+        live.show.tick()
+        assert live.state()["drone/Tank/fuel"][stage] < fuel[arena]
+        assert same(live.trains.world.save_columns(), theirs)
 
 
 def test_in_the_grid_nothing_is_grabbed_and_nothing_zooms(live: Live) -> None:

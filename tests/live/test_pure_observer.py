@@ -11,6 +11,7 @@ import pygame
 import pytest
 from live_commands import Said, train
 from live_windows import PPO, Script, Scripted, down, in_order, keys, moved, post, up, wait
+from readme_scenes import BEACONS
 
 from ecs_rl.errors import EcsRlError
 from ecs_rl.viewer.live import window as window_module
@@ -23,7 +24,15 @@ DQN = (
     *("balance", "--arenas", "8", "--steps", "3k", *EVALUATED, "--agent", "dqn", "--dqn.warm-up", "64"),
     *("--dqn.learn-every", "32", "--dqn.batch", "32", "--dqn.hidden", "16"),
 )
-SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN}
+SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN, "beacons": ("beacons", *LANDER[1:])}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def beacons(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the README's scene with systems of its own be a file."""
+    path = tmp_path_factory.mktemp("scene") / "beacons.py"
+    path.write_text(BEACONS)
+    SCENES["beacons"] = (str(path), *SCENES["beacons"][1:])
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +101,9 @@ def test_whatever_is_done_in_the_window_the_training_of_balance_is_the_same(
     assert_same(told, headless("balance"))
 
 
-@pytest.mark.parametrize(("scene", "slices"), [("lander", 11), pytest.param("dqn", 7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("scene", "slices"), [("lander", 11), pytest.param("dqn", 7, marks=pytest.mark.slow), ("beacons", 11)]
+)
 def test_everything_done_in_one_window_leaves_other_scenes_and_agents_the_same_too(
     scene: str, slices: int, headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +114,7 @@ def test_everything_done_in_one_window_leaves_other_scenes_and_agents_the_same_t
     assert_same(told, headless(scene))
 
 
-@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons"])
 def test_without_a_script_the_window_leaves_the_training_the_same(
     scene: str, headless: Callable[[str], Said], tmp_path: Path
 ) -> None:
@@ -135,7 +146,7 @@ def close(window: Window) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons"])
 def test_closed_half_way_and_resumed_without_a_window_it_is_the_same(
     scene: str, headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

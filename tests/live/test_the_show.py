@@ -8,22 +8,34 @@ from pathlib import Path
 
 import pytest
 from live_windows import Clock, same
+from readme_scenes import BEACONS
 
 from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.training.evaluate import SEED, play_episodes
 from ecs_rl.training.prepare import deciding, make_agents
 from ecs_rl.viewer import live_episode as show_module
 from ecs_rl.viewer.live.commands import SPEEDS
 from ecs_rl.viewer.live_episode import LiveEpisode
 
-SCENES = ("balance", "lander", "swingup")
+SCENES = ("balance", "lander", "swingup", "beacons")
 
 
-def agents_of(scene: str, seed: int = 3) -> dict[str, Agent]:
-    return make_agents(load_scene(scene), "ppo", PPOConfig(hidden=(8,)), arenas=1, seed=seed)
+@pytest.fixture(scope="module")
+def beacons(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """Return the README's scene with systems of its own."""
+    path = tmp_path_factory.mktemp("scene") / "beacons.py"
+    path.write_text(BEACONS)
+    return load_scene(str(path))
+
+
+def agents_of(scene: str | Scene, seed: int = 3) -> dict[str, Agent]:
+    return make_agents(
+        load_scene(scene) if isinstance(scene, str) else scene, "ppo", PPOConfig(hidden=(8,)), arenas=1, seed=seed
+    )
 
 
 @pytest.fixture
@@ -104,12 +116,13 @@ def test_time_that_stands_still_or_runs_backwards_does_nothing(show: LiveEpisode
 # --- episodes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("speed", [1.0, 64.0, math.inf])
-def test_an_arena_plays_exactly_as_an_evaluation_of_its_seed(scene: str, speed: float) -> None:
+def test_an_arena_plays_exactly_as_an_evaluation_of_its_seed(name: str, speed: float, beacons: Scene) -> None:
+    scene = beacons if name == "beacons" else load_scene(name)
     agents, seeds = agents_of(scene), range(SEED, SEED + 3)
-    wanted = play_episodes(load_scene(scene), deciding(agents, ActMode.GREEDY), seeds)
-    show = LiveEpisode(load_scene(scene), agents, seeds=seeds, stays=True)
+    wanted = play_episodes(scene, deciding(agents, ActMode.GREEDY), seeds)
+    show = LiveEpisode(scene, agents, seeds=seeds, stays=True)
     try:
         show.speed = speed
         for arena in (2, 0, 1, 2):

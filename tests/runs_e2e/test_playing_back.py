@@ -22,6 +22,7 @@ from command_runs import (
     start,
     train,
 )
+from readme_scenes import BEACONS
 
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.lock import RunLock
@@ -110,10 +111,16 @@ def test_latest_and_a_step_can_be_asked_for(told: Told) -> None:
         ("lander", *SMALL, "--steps", 2000, *PPO),
         ("balance", *SMALL, *DQN, "--threads", 2),
         ("balance", *SMALL, *PPO, "--eval-episodes", 20),
+        ("beacons.py", *SMALL, *PPO),
+        ("beacons.py", *SMALL, *DQN, "--eval-episodes", 20),
     ],
-    ids=["swingup", "lander", "dqn", "twenty episodes"],
+    ids=["swingup", "lander", "dqn", "twenty episodes", "ppo own systems", "dqn own systems"],
 )
-def test_every_scene_and_agent_plays_back_what_was_recorded(args: tuple[object, ...], tmp_path: Path) -> None:
+def test_every_scene_and_agent_plays_back_what_was_recorded(
+    args: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("beacons.py").write_text(BEACONS)
     told = train(*args, "--json", "--runs", tmp_path)
     episodes = 20 if 20 in args else 3
     assert_reproduces_best(play(told.run, "--headless", "--json", "--episodes", episodes), told.run)

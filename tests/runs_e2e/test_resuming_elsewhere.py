@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from command_runs import BALANCE, TINY, Told, changed_balance, finish, metadata, play, start, train
+from readme_scenes import BEACONS
 
 from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
 from ecs_rl.scene.loader import load_scene
@@ -100,6 +101,46 @@ def test_a_changed_helper_is_told(tmp_path: Path) -> None:
     helper.write_text("MASS = 2.0\n")
     (note,) = warnings_of(train(scene, *STEPS, "--runs", runs, "--resume"))
     assert "mine.py has changed since: old and new scores may not compare" in note
+
+
+TANK, FUEL, SPAWN = "class Tank:", "    fuel: float = 1.0\n", "Tank(fuel=1.2)"
+GUN = "@component\nclass Gun:\n    heat: float = 0.0\n\n\ndef drip("
+AS_IT_WAS = "go on with the scene as it was then, or start a new run from this policy with --init-from"
+COMPONENTS: dict[str, tuple[list[tuple[str, str]], str]] = {
+    "a component renamed": (
+        [("Tank", "Fuel")],
+        "it has no drone/Fuel/fuel, drone/Fuel/leak, and the scene has no drone/Tank/fuel, drone/Tank/leak",
+    ),
+    "a component added": ([("def drip(", GUN), (SPAWN, f"{SPAWN}, Gun()")], "it has no drone/Gun/heat"),
+    "a field added": ([(FUEL, f"{FUEL}    spare: float = 0.0\n")], "it has no drone/Tank/spare"),
+    "a field renamed": ([("leak", "loss")], "it has no drone/Tank/loss, and the scene has no drone/Tank/leak"),
+    "a number renamed": (
+        [('number("reached")', 'number("got")')],
+        "it has no @number/got/got/value, and the scene has no @number/reached/reached/value",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "lacks"), COMPONENTS.values(), ids=COMPONENTS)
+def test_components_that_are_not_those_of_then_are_refused_in_one_sentence_and_the_policy_plays_on(
+    changes: list[tuple[str, str]], lacks: str, tmp_path: Path
+) -> None:
+    scene, runs, text = tmp_path / "beacons.py", tmp_path / "runs", BEACONS
+    scene.write_text(text)
+    run = begun(scene, runs, "--checkpoint-every", 300).run
+    before, logs = metadata(run), (run / "train_episodes.jsonl").read_bytes()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    scene.write_text(text)
+    refused = train(scene, *STEPS, "--runs", runs, "--resume", run)
+    assert refused.code == 3
+    assert refused.err == f"train.py: {run}: the saved world does not fit the scene: {lacks}; {AS_IT_WAS}\n"
+    assert metadata(run) | {"last_updated": ""} == before | {"last_updated": ""}
+    assert (run / "train_episodes.jsonl").read_bytes() == logs
+    best = run / "checkpoints" / "best.safetensors"
+    assert play(run, "--scene", scene, "--headless", "--episodes", 1).code == 0
+    assert train(scene, *TINY, "--steps", 200, "--init-from", best, "--runs", runs).code == 0
 
 
 # --- somebody else's scene of that name -------------------------------------------------------------------------------

@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from command_runs import BALANCE, DQN, JSON_KEYS, PPO, SMALL, TINY, finish, start, train
+from command_runs import BALANCE, DQN, JSON_KEYS, PPO, ROOT, SMALL, TINY, Told, finish, start, train
+from readme_scenes import BEACONS
 
 AGENTS = {"ppo": PPO, "dqn": DQN}
+SCENES = ("balance", "beacons")
+PINNED = """
+import os, sys
+os.sched_setaffinity(0, map(int, sys.argv[1].split(",")))
+from ecs_rl.commands.train import main
+sys.exit(main(sys.argv[2:]))
+"""
 
 
-def test_another_process_with_another_hash_seed_comes_to_the_same_parameters(tmp_path: Path) -> None:
-    commands = {name: ("balance", *SMALL, *more, "--json", "--runs", tmp_path) for name, more in AGENTS.items()}
+def file_of(scene: str, folder: Path) -> str:
+    """Return what names a scene on a command line: `beacons` is the README's, with systems of its own."""
+    if scene != "beacons":
+        return scene
+    path = folder / "beacons.py"
+    path.write_text(BEACONS)
+    return str(path)
+
+
+def pinned(cores: Sequence[int], *args: object) -> Told:
+    """Run `train.py ARGS` in a process of its own that has these cores alone from its first line on."""
+    done = subprocess.run(
+        [sys.executable, "-c", PINNED, ",".join(map(str, cores)), *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    return Told(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_another_process_with_another_hash_seed_comes_to_the_same_parameters(scene: str, tmp_path: Path) -> None:
+    named = file_of(scene, tmp_path)
+    commands = {name: (named, *SMALL, *more, "--json", "--runs", tmp_path) for name, more in AGENTS.items()}
     started = {
         (name, seed): start("train.py", *args, hash_seed=seed)
         for seed, (name, args) in zip(("1", "4711"), commands.items(), strict=True)
@@ -47,16 +83,44 @@ def test_the_same_arguments_twice_give_the_same_parameters_and_episodes(agent: s
         ("balance", ("--ppo.minibatch", 1024, "--ppo.rollout", 8)),
         ("lander", ("--ppo.minibatch", 1024, "--ppo.rollout", 8)),
         ("balance", DQN),
+        ("beacons", ("--ppo.minibatch", 1024, "--ppo.rollout", 8)),
+        ("beacons", DQN),
     ],
-    ids=["ppo balance", "ppo lander", "dqn balance"],
+    ids=["ppo balance", "ppo lander", "dqn balance", "ppo own systems", "dqn own systems"],
 )
 def test_the_number_of_threads_changes_no_bit(scene: str, more: tuple[object, ...], tmp_path: Path) -> None:
     # Enough arenas and rows that two threads really share the physics and the two networks.
-    args = (scene, *SMALL, "--arenas", 512, "--steps", "16k", "--eval-every", "1M", *more, "--json", "--runs", tmp_path)
+    args = (
+        file_of(scene, tmp_path),
+        *SMALL,
+        "--arenas",
+        512,
+        "--steps",
+        "16k",
+        "--eval-every",
+        "1M",
+        *more,
+        "--json",
+        "--runs",
+        tmp_path,
+    )
     one, two = (train(*args, "--threads", threads) for threads in (1, 2))
     assert one.code == two.code == 0
     assert one.sha == two.sha
     assert (one.run / "train_episodes.jsonl").read_bytes() == (two.run / "train_episodes.jsonl").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the number of cores is not up to a process here")
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_number_of_cores_changes_no_bit(scene: str, tmp_path: Path) -> None:
+    more = ("--arenas", 256, "--steps", "8k", "--ppo.minibatch", 1024, "--ppo.rollout", 8, "--ppo.hidden", 16)
+    args = (file_of(scene, tmp_path), *SMALL, *more, "--json", "--runs", tmp_path / "runs")
+    every = sorted(os.sched_getaffinity(0))
+    ways = ((every[:1], ()), (every[-1:], ("--threads", 2)), (every, ()), (every, ("--threads", 1)))
+    told = [pinned(cores, *args, *threads) for cores, threads in ways]
+    assert [each.code for each in told] == [0] * len(told), [each.err for each in told]
+    assert len({each.sha for each in told}) == 1
+    assert len({(each.run / "train_episodes.jsonl").read_bytes() for each in told}) == 1
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from readme_scenes import BEACONS
 from survival_runs import SMALL_DQN, SMALL_PPO, Told, train
 
 ARENAS, STEPS = 8, 2400
@@ -71,6 +72,8 @@ class Case:
     agent: tuple[str, ...]
     text: str = ""
     """The scene's file, where it is not one that comes with the project."""
+    everywhere: bool = False
+    """Whether no stop point of it is left to the slow tests."""
 
 
 CASES = (
@@ -82,6 +85,8 @@ CASES = (
     Case("ppo by path", "wild", SMALL_PPO, WILD),
     Case("ppo two policies", "two", SMALL_PPO, TWO),
     Case("dqn two policies", "two", SMALL_DQN, TWO),
+    Case("ppo own systems", "beacons", SMALL_PPO, BEACONS, everywhere=True),
+    Case("dqn own systems", "beacons", SMALL_DQN, BEACONS),
 )
 
 

@@ -34,9 +34,11 @@ Whole = tuple[Trained, Told, Transitions]
 
 
 def points(fast: int) -> list[Any]:
-    """Return all stop points of all cases, all but one of each case slow."""
+    """Return all stop points of all cases, all but one of nearly each case slow."""
     return [
-        pytest.param(case, tick, id=f"{case.name} at {tick}", marks=() if tick == fast else pytest.mark.slow)
+        pytest.param(
+            case, tick, id=f"{case.name} at {tick}", marks=() if tick == fast or case.everywhere else pytest.mark.slow
+        )
         for case in CASES
         for tick in TICKS
     ]

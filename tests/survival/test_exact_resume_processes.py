@@ -14,10 +14,13 @@ import time
 from pathlib import Path
 
 import pytest
-from exact_resume_cases import ARENAS, CASES, STEPS, Case, Trained
+from exact_resume_cases import ARENAS, BOTH, CASES, CHECKPOINT, STEPS, Case, Trained
 from survival_runs import ROOT, Life, Told, assert_same_end, assert_same_logs, newest_step, train, wait_until
 
 NAMED = {case.name: case for case in CASES}
+SECOND = 125
+"""Ticks of the second checkpoint, at 1,000 steps."""
+SAME = ("steps", "episodes", "best_eval", "best_step", "solved_step")
 
 
 def stopped(trained: Trained, args: tuple[str, ...], name: str, step: int, number: signal.Signals) -> Told:
@@ -37,6 +40,8 @@ def stopped(trained: Trained, args: tuple[str, ...], name: str, step: int, numbe
         pytest.param(NAMED["dqn lander"], marks=pytest.mark.slow),
         NAMED["ppo by path"],
         NAMED["ppo two policies"],
+        NAMED["ppo own systems"],
+        pytest.param(NAMED["dqn own systems"], marks=pytest.mark.slow),
     ],
     ids=lambda case: case.name,
 )
@@ -49,6 +54,23 @@ def test_signals_in_a_row_to_real_processes_change_nothing(case: Case, tmp_path:
         args = trained.again(run)
     resumed = Life(args, tmp_path / "last").end()
     assert resumed.sha == wanted.sha
+    assert_same_logs(resumed.run, wanted.run)
+    assert_same_end(resumed.run, wanted.run)
+
+
+@pytest.mark.parametrize("tick", [SECOND - 1, SECOND, SECOND + 1, SECOND + 30, BOTH - 1, BOTH])
+@pytest.mark.parametrize("case", [NAMED["ppo own systems"], NAMED["dqn own systems"]], ids=lambda case: case.name)
+def test_kill_9_before_at_and_after_a_checkpoint_changes_nothing(case: Case, tick: int, tmp_path: Path) -> None:
+    trained = Trained(case, tmp_path)
+    wanted = trained.whole()
+    args = trained.args("killed", "--steps", STEPS)
+    killed = Life(args, tmp_path / "killed-said", (tick * ARENAS, signal.SIGKILL)).end()
+    assert killed.code == -signal.SIGKILL, killed.err
+    left = {CHECKPOINT, SECOND, BOTH}
+    assert newest_step(tmp_path, "killed") == max(at for at in left if at <= tick) * ARENAS
+    resumed = Life(trained.again(trained.run_named("killed")), tmp_path / "resumed").end()
+    assert resumed.sha == wanted.sha
+    assert {key: resumed.json[key] for key in SAME} == {key: wanted.json[key] for key in SAME}
     assert_same_logs(resumed.run, wanted.run)
     assert_same_end(resumed.run, wanted.run)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
+from readme_scenes import BEACONS
 from viewer_views import HULL, LEG
 
 from ecs_rl.components import Pose
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Touching, X, between
+from ecs_rl.scene.loader import load_scene
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.inspector import inspect, pick
 from ecs_rl.viewer.view import RoleView, StageView
@@ -74,6 +77,22 @@ def test_every_component_of_a_role_is_told_with_its_unit(world: World) -> None:
     assert rows["Touch"] == ("ground", "")
     assert rows["Clock tick"] == ("5", "")
     assert rows["number wind"] == (" 2.00", "")
+
+
+def test_a_scene_s_own_components_and_numbers_are_told_as_its_systems_leave_them(tmp_path: Path) -> None:
+    path = tmp_path / "beacons.py"
+    path.write_text(BEACONS)
+    world = World(load_scene(str(path)), arenas=3, policies={"policy": lambda seen, state: np.arange(3)})
+    for _ in range(10):
+        world.tick()
+    told = [{name: value for name, value, _ in inspect(world, arena, "drone").rows} for arena in range(3)]
+    fuel = [1.2 - 10 * 0.0005, *[1.2 - 10 * (0.0005 + 0.004)] * 2]  # the first one falls, the others burn
+    assert [float(rows["Tank fuel"]) for rows in told] == pytest.approx(fuel, abs=0.01)
+    assert told[0]["Tank fuel"] != told[1]["Tank fuel"]
+    for rows in told:
+        assert float(rows["Tank leak"]) == pytest.approx(0.0005, abs=0.01)
+        assert (float(rows["number beacon"]), float(rows["number reached"])) == (2.0, 0.0)
+    world.close()
 
 
 def test_rows_keep_their_places_whatever_happens(world: World) -> None:

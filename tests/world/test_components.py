@@ -68,6 +68,19 @@ def test_draws_are_new_in_each_episode_and_arena_and_the_same_for_the_same_seed(
     assert (drawn(2) != first).all()
 
 
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ({"number": (1.0, 2.0)}, "Mixed.number is declared as one number and cannot start as 2 numbers"),
+        ({"pair": 1.0}, "Mixed.pair is declared as 2 numbers and cannot start as one number: 1.0"),
+        ({"pair": (1.0, 2.0, 3.0)}, "Mixed.pair is declared as 2 numbers and cannot start as 3 numbers"),
+    ],
+)
+def test_a_start_of_another_shape_than_the_declared_one_is_refused(start: dict[str, Any], message: str) -> None:
+    with pytest.raises(SceneError, match=message):
+        world_of(scene_with(lambda arena: Mixed(**start)))
+
+
 def test_a_rule_starts_a_column_from_where_the_episode_begins() -> None:
     def build(arena: Arena) -> None:
         disc = arena.spawn("disc", Body(), Disc(0.3), Start(x=jitter(2.0), vx=1.0))

@@ -2,17 +2,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pytest
+from readme_scenes import beacons_with
 from world_helpers import SHIPPED, SMALL_PPO, random_world
 
-from ecs_rl.components import Clock, Reward, Session
+from ecs_rl.components import ActionLog, Clock, Reward, Session, Snapshots
 from ecs_rl.ecs.schedule import Entry, ScheduleError, tick_table
 from ecs_rl.ecs.schedule import check as check_order
+from ecs_rl.ecs.system import SystemStage
 from ecs_rl.processors.sense import Sense
+from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import OUTSIDE, PLAYING, SCHEDULE, chosen
 from ecs_rl.training.prepare import prepare
+from ecs_rl.viewer.films import clips, studio
 from ecs_rl.world import World
 
 NAMES = [entry.name for entry in SCHEDULE]
@@ -88,6 +94,40 @@ def test_every_stage_writes_only_what_it_says(name: str) -> None:
     training.close()
 
 
+def test_a_scene_with_systems_of_its_own_keeps_what_every_stage_of_training_declares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(studio, "CLIP_SIZE", (64, 48))
+    monkeypatch.setattr(clips, "LONGEST", 0.5)
+    path = tmp_path / "beacons.py"
+    path.write_text(beacons_with("@arena.system(writes=", "@arena.system(reads=(Amount, Pose), writes="))
+    run = TrainingRun.create("beacons", "v1", tmp_path)
+    training = prepare(
+        load_scene(str(path)),
+        *("ppo", SMALL_PPO),
+        arenas=4,
+        steps=800,
+        eval_every=200,
+        eval_episodes=2,
+        checkpoint_every=250,
+        record_every=500,
+        run=run,
+        debug=True,
+    )
+    while training.world.ticks < 200:
+        training.tick()
+    stages = training.world.stages
+    assert [name for name in stages if name in ("drip", "fly")] == ["drip", "fly"]
+    assert set(NAMES) - set(stages) == {"interact", "render"}
+    assert all(stage.seconds > 0 for stage in stages.values())
+    assert isinstance(fly := stages["fly"], SystemStage)
+    assert {kind.__name__ for kind in fly.looked} == {"Amount", "Pose", "Tank", "beacon", "reached"}
+    assert training.evaluation.last is not None
+    training.close()
+    assert len(list(run.path.glob("films/step_*.mp4"))) >= 3
+    assert list(run.path.glob("checkpoints/step_*"))
+
+
 def test_a_stage_that_writes_in_secret_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Sense.run
 
@@ -104,6 +144,15 @@ def test_a_stage_that_writes_to_a_role_in_secret_is_caught(monkeypatch: pytest.M
     monkeypatch.setattr(Sense, "run", lambda self: self.sights[0].world.physics.force.fill(1.0))
     with pytest.raises(ScheduleError, match="'sense' changes Force"):
         random_world("balance", 2, debug=True).tick()
+
+
+def test_a_secret_in_the_last_bit_of_an_array_in_a_dict_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = random_world("balance", 400, debug=True, resources=(ActionLog(), Snapshots()))
+    world.snapshot()
+    (column,) = (array for key, array in world.one(Snapshots).columns.items() if key == "pole/Pose/angle")
+    monkeypatch.setattr(Sense, "run", lambda self: column.put(200, np.nextafter(column[200], 9.0)))
+    with pytest.raises(ScheduleError, match="'sense' changes Snapshots"):
+        world.tick()
 
 
 def test_the_same_secret_is_not_seen_without_the_debug_run(monkeypatch: pytest.MonkeyPatch) -> None:

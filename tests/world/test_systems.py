@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from world_helpers import always, random_world, role_of, scene_of, states
 
-from ecs_rl.components import ActionLog, Amount, Force, Motion, Pose, Reward, Snapshots, Touch
+from ecs_rl.components import ActionLog, Amount, Force, Motion, Pose, Reward, Snapshots, Touch, UserInput
 from ecs_rl.ecs.schedule import ScheduleError
 from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene import Arena, Body, Disc, Feel, Levers, Number, Push, Role, Scene, Start, X, below, column, component
-from ecs_rl.schedule import PLAYING, SCHEDULE, chosen
+from ecs_rl.schedule import ON_STAGE, PLAYING, SCHEDULE, chosen
 from ecs_rl.world import World
 
 
@@ -166,9 +166,10 @@ def test_a_system_stands_between_guard_and_sense_unless_told_otherwise() -> None
 
 def test_a_place_next_to_a_stage_that_only_training_has_is_kept_in_every_world() -> None:
     def add(arena: Arena, disc: Role, push: Push, got: Number) -> None:
-        arena.system(lambda: None, name="after_learning", after="learn")
+        arena.system(lambda: None, name="recorded", after="record")
+        arena.system(lambda: None, name="last", before="learn")
 
-    assert order(world_with(add))[-2:] == ["respawn", "after_learning"]
+    assert order(world_with(add))[-4:] == ["judge", "recorded", "respawn", "last"]
 
 
 def test_an_unknown_stage_is_refused_by_its_nearest_name() -> None:
@@ -195,6 +196,16 @@ def test_an_unknown_stage_of_a_world_is_refused() -> None:
         (lambda arena: arena.system(burn, writes=(3,)), "writes components such as Pose or one of the scene's own"),
         (lambda arena: arena.system(burn, writes=(Reward,)), "'burn' writes Reward, which only the engine writes"),
         (lambda arena: arena.system(burn, reads=(Reward,)), "reads Reward before this tick's is there"),
+        (
+            lambda arena: arena.system(burn, after="learn"),
+            "stands after 'learn', when the game's part of the tick is ov",
+        ),
+        (lambda arena: arena.system(burn, before="write"), "before 'write', .*place it after 'respawn' at the latest"),
+        (lambda arena: arena.system(burn, writes=(Force,)), "before 'sense' and writes Force, .*it after 'actuate'"),
+        (
+            lambda arena: arena.system(burn, writes=(Force,), before="actuate"),
+            "writes Force, which nobody reads before",
+        ),
         (lambda arena: arena.system(lambda fuel: None, name="odd"), "must say of which component its 'fuel' is"),
         (lambda arena: (arena.system(burn), arena.system(burn)), "there is a stage 'burn' already"),
         (lambda arena: arena.system(burn, name="sense"), "there is a stage 'sense' already"),
@@ -203,6 +214,24 @@ def test_an_unknown_stage_of_a_world_is_refused() -> None:
 def test_a_system_that_cannot_be_is_refused_by_name(add: Callable[[Arena], None], message: str) -> None:
     with pytest.raises(SceneError, match=message):
         world_with(lambda arena, *_: add(arena))
+
+
+@pytest.mark.parametrize("stages", [PLAYING, ON_STAGE], ids=["played", "watched"])
+@pytest.mark.parametrize("place", [{"before": "decide"}, {"after": "actuate"}, {"after": "respawn"}], ids=str)
+def test_bodies_may_be_moved_anywhere_in_the_tick_watched_or_not(stages: tuple[str, ...], place: Any) -> None:
+    def add(arena: Arena, disc: Role, push: Push, got: Number) -> None:
+        def lift() -> None:
+            disc.y += 1.0
+
+        arena.system(lift, writes=(Pose,), **place)
+
+    given: dict[str, Any] = (
+        {"resources": (UserInput(),), "hooks": {"render": lambda: None}} if stages is ON_STAGE else {}
+    )
+    world = world_with(add, stages=stages, **given)
+    for _ in range(3):
+        world.tick()
+    assert role_of(world, "disc").y.tolist() == pytest.approx([3.0] * 3)
 
 
 def test_a_system_of_components_that_no_role_has_is_refused() -> None:
