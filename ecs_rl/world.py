@@ -280,7 +280,7 @@ class World(Context):
         """Go to a snapshot and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
         self.load_columns(columns)
         self.snapshot()
-        log, taken_by = self.one(ActionLog), [(batch, self.action_of(batch)) for batch in self.batches]
+        log, taken_by = self.one(ActionLog), [(batch, self.of(batch.entity, Action)) for batch in self.batches]
         with blaming(self.scene.file):
             for taken in zip(*actions, strict=True):
                 watch()
@@ -313,10 +313,6 @@ class World(Context):
             raise ActionError(f"policy '{batch.name}' set {told}, not a finite number, {self.when(arena)}")
 
     # --- asking -----------------------------------------------------------------------------------------------------
-
-    def action_of(self, batch: PolicyBatch) -> Action:
-        """Return the Action of a policy."""
-        return self.of(batch.entity, Action)
 
     def drive(self, policy: str, decide: DecideAction) -> None:
         """Let a function decide for a policy from now on."""

@@ -15,10 +15,9 @@ from torch import Tensor
 
 from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import DQNConfig
-from ecs_rl.agents.learner import Learner
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.replay import Replay
-from ecs_rl.agents.state import Attribute, Parts, check_count, prefixed, under
+from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
 from ecs_rl.errors import DivergedError
 
 ADAM_EPSILON = 1e-8

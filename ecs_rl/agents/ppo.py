@@ -17,11 +17,10 @@ from torch import Tensor
 from ecs_rl.agents.base import ActMode, Continuous, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Categorical, Gaussian, Head
-from ecs_rl.agents.learner import Learner
 from ecs_rl.agents.networks import MLP, Adam, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
-from ecs_rl.agents.state import Attribute, Parts, check_count, prefixed, under
+from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
 from ecs_rl.agents.worker import Worker
 from ecs_rl.errors import CheckpointError, DivergedError
 

@@ -2,7 +2,6 @@
 
 from ecs_rl.ecs.context import Context
 from ecs_rl.ecs.runner import Runner
-from ecs_rl.ecs.schedule import Entry
-from ecs_rl.ecs.stage import LongStage, Stage
+from ecs_rl.ecs.schedule import Entry, LongStage, Stage
 
 __all__ = ["Context", "Entry", "LongStage", "Runner", "Stage"]

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import esper
 
 from ecs_rl.ecs.context import Context
-from ecs_rl.ecs.schedule import Entry, ScheduleError
-from ecs_rl.ecs.stage import Stage
+from ecs_rl.ecs.schedule import Entry, ScheduleError, Stage
 from ecs_rl.ecs.system import SystemStage
 
 

@@ -1,17 +1,73 @@
-"""What a stage of the tick declares, and the check that nothing is read before it is written."""
+"""What a stage of the tick is and declares, and the check that nothing is read before it is written."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import Any
+
+import esper
 
 from ecs_rl.errors import EcsRlError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+A_MOMENT = 0.001
+"""Seconds; a stage that takes less than this goes on to the next one without a pause."""
 
-    from ecs_rl.ecs.stage import Stage
+
+class Stage(esper.Processor):
+    """A stage of the tick. Columns never move while a world lives, so each stage gathers its own when it is made."""
+
+    seconds: float = 0.0
+    """How long the stage has run so far."""
+    can_leave: bool = False
+    """Whether the tick may be left between the present two slices, to be taken up with this stage's beginning later."""
+
+    def process(self) -> None:
+        """Run the stage and count its time."""
+        began = perf_counter()
+        self.run()
+        self.seconds += perf_counter() - began
+
+    def slices(self) -> Iterator[None]:
+        """Do the same in slices, so that a window can draw in between; most stages are a part of one."""
+        before = self.seconds
+        self.process()
+        if self.seconds - before > A_MOMENT:
+            yield
+
+    def run(self) -> None:
+        """Do this stage's part of the tick."""
+        raise NotImplementedError
+
+
+class LongStage(Stage):
+    """A stage whose part of the tick may take long, and comes in slices."""
+
+    def work(self) -> Iterator[None]:
+        """Do this stage's part of the tick, stopping now and then."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Do all of it."""
+        for _ in self.work():
+            pass
+
+    def slices(self) -> Iterator[None]:
+        """Do it in slices, counting the time."""
+        return self.timed(self.work())
+
+    def timed(self, work: Iterator[None]) -> Iterator[None]:
+        """Pass on the slices of some work, counting the time that is spent in them."""
+        while True:
+            began = perf_counter()
+            try:
+                next(work)
+            except StopIteration:
+                return
+            finally:
+                self.seconds += perf_counter() - began
+            yield
 
 
 class ScheduleError(EcsRlError):
@@ -53,12 +109,3 @@ def check(schedule: Sequence[Entry], outside: Collection[type]) -> None:
             if component in written - set(outside):
                 raise ScheduleError(f"'{entry.name}' wants {component.__name__} of the last tick, it is overwritten")
         written |= set(entry.writes)
-
-
-def tick_table(schedule: Sequence[Entry]) -> str:
-    """Return a schedule as a table in Markdown."""
-    rows = ["| stage | reads | writes | what it does |", "|---|---|---|---|"]
-    for entry in schedule:
-        reads = ", ".join([c.__name__ for c in entry.reads] + [f"*{c.__name__}*" for c in entry.keeps])
-        rows.append(f"| {entry.name} | {reads} | {', '.join(c.__name__ for c in entry.writes)} | {entry.about} |")
-    return "\n".join(rows)

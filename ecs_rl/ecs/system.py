@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import numpy as np
 
 from ecs_rl.ecs.component import columns_of, is_component
-from ecs_rl.ecs.schedule import Entry
-from ecs_rl.ecs.stage import Stage
+from ecs_rl.ecs.schedule import Entry, Stage
 from ecs_rl.errors import RuleError, SceneError, nearest
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ecs_rl.components import Force
+from ecs_rl.components import Action, Force
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
 from ecs_rl.world import World
@@ -16,7 +16,7 @@ class Actuate(Stage):
     """Turn actions into forces."""
 
     def __init__(self, world: World) -> None:
-        self.slots = [(world.action_of(batch), slot) for batch in world.batches for slot in batch.slots]
+        self.slots = [(world.of(batch.entity, Action), slot) for batch in world.batches for slot in batch.slots]
         self.effects = [effect for _, slot in self.slots for effect in slot.spec.does.effects]
         self.world, self.dt, self.force = world, world.scene.dt, world.physics.force
         self.flat = self.force.reshape(-1)

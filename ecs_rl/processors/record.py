@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecs_rl.agents.base import Experience
-from ecs_rl.components import Done, Explosion, NextObservation, Observation, Reward, Session
+from ecs_rl.components import Action, Done, Explosion, NextObservation, Observation, Reward, Session
 from ecs_rl.ecs import Stage
 from ecs_rl.world import World
 
@@ -13,16 +13,7 @@ class Record(Stage):
 
     def __init__(self, world: World) -> None:
         self.session, self.explosion, self.arenas = world.one(Session), world.one(Explosion), world.arenas
-        self.batches = [
-            (
-                world.action_of(batch),
-                world.of(batch.entity, Observation),
-                world.of(batch.entity, Reward),
-                world.of(batch.entity, NextObservation),
-                world.of(batch.entity, Done),
-            )
-            for batch in world.batches
-        ]
+        self.batches = world.each(Action, Observation, Reward, NextObservation, Done)
 
     def run(self) -> None:
         """Record one experience per policy; learners copy what they keep."""

@@ -19,16 +19,15 @@ class Respawn(Stage):
         self.world, self.physics, self.finished = world, world.physics, world.one(Finished)
         self.clock, self.chance = world.one(Clock), world.one(Chance)
         self.draws = self.chance.uniform.shape[1]
+        seen = world.each(Observation, NextObservation, PolicyState)
         self.batches = [
-            (world.of(b.entity, Observation).value, world.of(b.entity, NextObservation).value, len(b.slots))
-            for b in world.batches
+            (before.value, after.value, state.value, Sight(world, batch, np.zeros_like(before.value)))
+            for batch, (before, after, state) in zip(world.batches, seen, strict=True)
         ]
-        self.states = [(world.of(b.entity, PolicyState).value, len(b.slots)) for b in world.batches]
-        self.fresh = [Sight(world, b, np.zeros_like(world.of(b.entity, Observation).value)) for b in world.batches]
 
     def run(self) -> None:
         """Go on with what was seen, and look again where something started anew."""
-        for before, after, _ in self.batches:
+        for before, after, *_ in self.batches:
             before[...] = after
         rows = self.finished.rows
         if len(rows):
@@ -41,13 +40,12 @@ class Respawn(Stage):
         self.chance.uniform[rows] = drawn
         self.physics.place(rows, drawn)
         self.world.reset(rows, drawn, self.world.slots)
-        for (before, _, slots), sight in zip(self.batches, self.fresh, strict=True):
+        for before, _, state, sight in self.batches:
             sight.look(begins=True)
-            arenas = (slots, self.world.arenas, -1)
+            arenas = (len(sight.batch.slots), self.world.arenas, -1)
             before.reshape(arenas)[:, rows] = sight.out.reshape(arenas)[:, rows]
-        for state, slots in self.states:
             if state.shape[1]:
-                state.reshape(slots, self.world.arenas, -1)[:, rows] = 0.0
+                state.reshape(arenas)[:, rows] = 0.0
 
     def begin_all(self) -> None:
         """Begin the current episode of every arena: how a world starts."""

@@ -204,6 +204,14 @@ def test_an_older_run_goes_on_exactly_and_knows_its_worth(kind: str) -> None:
     assert same_bits(copy.state(), agent.state())
 
 
+@pytest.mark.parametrize("kind", PPOS)
+def test_a_unit_under_its_earlier_name_is_understood(kind: str) -> None:
+    agent, copy = played(kind), small_agent(kind, seed=9)
+    observation = some_observation(np.random.default_rng(1), 9)
+    copy.load_policy_state({n.replace(UNIT, "worth/unit"): t for n, t in agent.policy_state().items()})
+    assert (look(copy, observation).value == look(agent, observation).value).all()
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 0.0, -1.0])
 def test_a_unit_that_is_none_is_not_believed(bad: float) -> None:
     agent = played("ppo")

@@ -18,7 +18,7 @@ from ecs_rl.commands import playing
 from ecs_rl.commands.parse import parse_play, parse_train
 from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
-from ecs_rl.ecs import stage as base
+from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.camera import Camera

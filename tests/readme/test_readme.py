@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import make_pictures
@@ -12,7 +13,7 @@ from ecs_rl.commands.check import check_scene
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.commands.train import main, recipes_of
-from ecs_rl.ecs.schedule import tick_table
+from ecs_rl.ecs.schedule import Entry
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import SCHEDULE
 from ecs_rl.viewer.live.commands import help_groups
@@ -41,6 +42,15 @@ def test_the_example_scene_trains(drone: Path, tmp_path: Path) -> None:
     arguments = [str(drone), "--arenas", "16", "--steps", "4k", "--eval-every", "2k", "--runs", str(runs)]
     assert main(arguments) == 0
     assert list(runs.glob("drone/v1/*/checkpoints/best.safetensors"))
+
+
+def tick_table(schedule: Sequence[Entry]) -> str:
+    """Return a schedule as a table in Markdown."""
+    rows = ["| stage | reads | writes | what it does |", "|---|---|---|---|"]
+    for entry in schedule:
+        reads = ", ".join([c.__name__ for c in entry.reads] + [f"*{c.__name__}*" for c in entry.keeps])
+        rows.append(f"| {entry.name} | {reads} | {', '.join(c.__name__ for c in entry.writes)} | {entry.about} |")
+    return "\n".join(rows)
 
 
 def test_the_tick_table_is_made_from_the_schedule() -> None:

@@ -10,7 +10,7 @@ from readme_scenes import beacons_with
 from world_helpers import SHIPPED, SMALL_PPO, random_world
 
 from ecs_rl.components import ActionLog, Clock, Reward, Session, Snapshots
-from ecs_rl.ecs.schedule import Entry, ScheduleError, tick_table
+from ecs_rl.ecs.schedule import Entry, ScheduleError
 from ecs_rl.ecs.schedule import check as check_order
 from ecs_rl.ecs.system import SystemStage
 from ecs_rl.processors.sense import Sense
@@ -158,17 +158,6 @@ def test_a_secret_in_the_last_bit_of_an_array_in_a_dict_is_caught(monkeypatch: p
 def test_the_same_secret_is_not_seen_without_the_debug_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sense, "run", lambda self: self.sights[0].world.physics.force.fill(1.0))
     random_world("balance", 2).tick()
-
-
-def test_the_table_for_the_readme_lists_all_stages_in_order() -> None:
-    rows = [row.split("|")[1].strip() for row in tick_table(SCHEDULE).splitlines()[2:]]
-    assert rows == NAMES
-
-
-def test_the_table_names_every_component_that_a_stage_writes() -> None:
-    for row, entry in zip(tick_table(SCHEDULE).splitlines()[2:], SCHEDULE, strict=True):
-        assert all(kind.__name__ in row.split("|")[3] for kind in entry.writes)
-        assert all(kind.__name__ in row.split("|")[2] for kind in (*entry.reads, *entry.keeps))
 
 
 def test_two_worlds_in_turn_do_not_mix_their_components() -> None:
