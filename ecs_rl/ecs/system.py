@@ -7,6 +7,7 @@ any other fails in the very line that does it; a debug run notes which columns a
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -158,6 +159,14 @@ def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
     )
 
 
+def _sound(array: Array) -> Callable[[], bool]:
+    """Return a function that tells whether all numbers of the array are finite; of huge ones it may say no."""
+    flat = array.ravel("K")
+    if np.shares_memory(flat, array):  # numbers in one row: a sum of squares takes a fifth of the time
+        return lambda: math.isfinite(flat.dot(flat))
+    return lambda: bool(np.isfinite(array).all())
+
+
 class SystemStage(Stage):
     """Runs one system with its own columns open, and refuses numbers that are not finite."""
 
@@ -166,7 +175,7 @@ class SystemStage(Stage):
         self.calls = self._calls()
         self.open = [view for _, kind, views in context.exposed if kind in system.writes for view in views]
         self.checked = [
-            (each.key, each.array)
+            (each.key, each.array, _sound(each.array))
             for each in context.stored
             if system.checked and each.array.dtype.kind == "f" and each.kind in system.writes
         ]
@@ -199,13 +208,13 @@ class SystemStage(Stage):
         finally:
             for view in self.open:
                 view.setflags(write=False)
-        for key, array in self.checked:
-            if not np.isfinite(np.add.reduce(array, axis=None)):
+        for key, array, sound in self.checked:
+            if not sound():
                 self._refuse(key, array)
 
     def _refuse(self, key: str, array: Array) -> None:
         bad = np.argwhere(~np.isfinite(array))
-        if len(bad):  # a sum of finite numbers can overflow
+        if len(bad):  # a sum of squares can overflow
             arena, told = int(bad[0][0]), array[tuple(bad[0])]
             raise RuleError(
                 f"the system '{self.system.name}' made {key} {told} {self.context.when(arena)}", self.system.run

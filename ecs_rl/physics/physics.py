@@ -125,9 +125,11 @@ class Physics:
     @contextmanager
     def moving(self) -> Iterator[None]:
         """Let somebody write into the columns of bodies; what they moved is moved in the Spaces too."""
-        before = self.state.copy()
+        before = self.state.tobytes()
         yield
-        moved = np.flatnonzero((self.state != before).any(axis=(0, 1)))
+        if self.state.tobytes() == before:  # as most often
+            return
+        moved = np.flatnonzero((self.state != np.frombuffer(before).reshape(self.state.shape)).any(axis=(0, 1)))
         if len(moved):
             self.put(moved)
 

@@ -305,6 +305,39 @@ def test_numbers_that_are_not_finite_are_told_with_system_component_arena_and_ti
         world.tick()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bad", [(np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf)], ids=str)
+@pytest.mark.parametrize("what", ["Fuel/left", "got/value", "Pose/position", "Motion/spin"])
+def test_a_number_that_is_not_finite_is_found_wherever_it_is_without_a_warning(
+    what: str, bad: tuple[float, ...]
+) -> None:
+    def add(arena: Arena, disc: Role, push: Push, got: Number) -> None:
+        arena.spawn("other", Body(), Disc(0.3), Start(y=5.0))  # so that no role's numbers lie in one row
+
+        @arena.system(writes=(Fuel, got, Pose, Motion))
+        def spoil() -> None:
+            columns: dict[str, Any] = {"Fuel/left": disc[Fuel].left, "got/value": got.value}
+            columns |= {"Pose/position": disc.position, "Motion/spin": disc.spin}
+            columns[what][-len(bad) :].T[...] = bad
+
+    with pytest.raises(
+        RuleError, match=f"the system 'spoil' made .*{what} -?(nan|inf) in arena {3 - len(bad)} at tick 1"
+    ):
+        world_with(add).tick()
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_numbers_that_are_huge_and_finite_are_no_mistake() -> None:
+    def add(arena: Arena, disc: Role, push: Push, got: Number) -> None:
+        @arena.system(writes=(got,))
+        def grow() -> None:
+            got.value = 1.7e308
+
+    world = world_with(add)
+    world.tick()
+    assert world.arena.numbers[0].value.tolist() == [1.7e308] * 3
+
+
 # --- the same in every way to run a tick ------------------------------------------------------------------------------
 
 
