@@ -88,7 +88,7 @@ class Play:
             arenas=settings.arenas,
             seed=settings.seed,
             threads=settings.threads,
-            policies=_choosers(scene, settings.seed, lambda: self.world.ticks),
+            policies=_deciding(scene, settings.seed, lambda: self.world.ticks),
             stages=PLAYING,
             resources=(ActionLog(), Snapshots()),
         )
@@ -169,7 +169,7 @@ def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
         scene,
         arenas=min(4, settings.arenas),
         seed=settings.seed,
-        policies=_choosers(scene, settings.seed, ticks.__next__),
+        policies=_deciding(scene, settings.seed, ticks.__next__),
         debug=True,
     )
     for _ in range(WATCHED):
@@ -206,7 +206,7 @@ def random_chooser(spec: PolicySpec, seed: int, tick: Callable[[], int]) -> Any:
     return choose
 
 
-def _choosers(scene: Scene, seed: int, tick: Callable[[], int]) -> dict[str, Any]:
+def _deciding(scene: Scene, seed: int, tick: Callable[[], int]) -> dict[str, Any]:
     return {name: random_chooser(spec, seed, tick) for name, spec in policy_specs(scene.describe()).items()}
 
 

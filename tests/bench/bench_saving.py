@@ -35,7 +35,7 @@ from ecs_rl.training.prepare import Training
 from ecs_rl.world import World
 
 WATCHED: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
-    ("rebuild physics", World, ("anchor",)),
+    ("rebuild physics", World, ("snapshot",)),
     ("copy columns", world_module, ("columns_of",)),
     ("gather and encode", Checkpointer, ("save_checkpoint", "_save_if_best")),
     ("hash", run_module, ("sealed_pieces",)),
