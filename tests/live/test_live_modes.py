@@ -14,11 +14,11 @@ import pygame
 import pytest
 from live_windows import TINY, Clock, Live, same, watching
 
-from ecs_rl import training as training_module
 from ecs_rl.processors import write as write_module
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import step_checkpoints
 from ecs_rl.session import session as session_module
+from ecs_rl.training import prepare as training_module
 from ecs_rl.training import resume as resume_module
 from ecs_rl.viewer.films import recorder
 from ecs_rl.viewer.live import background, hud
