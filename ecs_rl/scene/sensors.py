@@ -99,7 +99,7 @@ def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:
 
 
 class _Several(Sensor):
-    """The base of sensors with several numbers; `_read` gives (arenas, numbers)."""
+    """The base of sensors with several numbers; `read` gives (arenas, numbers)."""
 
     def __init__(self, names: tuple[str, ...], read: Rule, scale: float = 1.0) -> None:
         super().__init__(names[0], read, scale)
