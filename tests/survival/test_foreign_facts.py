@@ -238,9 +238,9 @@ def test_a_file_that_says_too_much_takes_no_memory(runs: dict[str, Path], tmp_pa
 @pytest.mark.parametrize(
     ("hidden", "told"),
     [
-        (["100000", "100000"], "at most 16 layers of at most 8,192 each"),
-        (["8"] * 17, "at most 16 layers of at most 8,192 each"),
-        (["8192"] * 3, "layers with at most 32,000,000 weights between them"),
+        (["100000", "100000"], "a list of at most 16 whole numbers from 1 to 8,192"),
+        (["8"] * 17, "a list of at most 16 whole numbers from 1 to 8,192"),
+        (["8192"] * 3, "with at most 32,000,000 weights between them"),
     ],
 )
 @pytest.mark.parametrize("agent", ["ppo", "dqn"])
