@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats, PolicySpec, State
-from ecs_rl.commands.check import random_chooser
+from ecs_rl.agents.base import ActMode, Agent, Decision, Discrete, Experience, Floats, PolicySpec, State
 from ecs_rl.components import Session
 from ecs_rl.physics.shard import Shard
 from ecs_rl.scene.loader import load_scene
@@ -36,15 +35,17 @@ class Recorder:
     def __init__(self, spec: PolicySpec, rows: int) -> None:
         self.spec = spec
         self.seen = 0
-        self._choose = random_chooser(spec, 0, lambda: self.seen)
+        random, options = np.random.default_rng(0), len(spec.actions.names)
+        choices = random.integers(0, options, (ROLLOUT, rows)), random.uniform(-1, 1, (ROLLOUT, rows, options))
+        self._drawn = choices[0] if isinstance(spec.actions, Discrete) else choices[1].astype(np.float32)
         numbers = len(spec.observations)
         self.kept = [np.zeros((ROLLOUT, rows, numbers), np.float32), np.zeros((ROLLOUT, rows), np.float32)]
         self.ends = np.zeros((ROLLOUT, 2, rows), bool)
         self.actions: list[NDArray[Any]] = [np.zeros(0)] * ROLLOUT
 
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
-        """Choose at random."""
-        return Decision(self._choose(observation, observation))
+        """Choose at random, of what was drawn before: to draw is no part of a tick."""
+        return Decision(self._drawn[self.seen % ROLLOUT])
 
     def observe(self, experience: Experience) -> None:
         """Copy the transition."""
@@ -94,8 +95,13 @@ def step_alone(shards: list[Shard]) -> None:
             shard.space.step(shard.dt)
 
 
-def measure(scene_name: str, arenas: int, threads: int, rounds: int) -> Measured:
-    """Tick and step in turns and return the median round of each."""
+CALM = {"balance": 8, "swingup": 40, "lander": 40}
+"""Ticks from the beginning of all episodes in which none of them ends."""
+
+
+def measure(scene_name: str, arenas: int, threads: int, rounds: int, *, calm: bool = False) -> Measured:
+    """Tick and step in turns and return the median round of each; `calm` measures ticks in which no episode ends."""
+    ticks_in_round = CALM[scene_name] if calm else TICKS
     scene = load_scene(scene_name)
     specs = policy_specs(scene.describe())
     agent: Agent = Recorder(next(iter(specs.values())), arenas)
@@ -115,10 +121,12 @@ def measure(scene_name: str, arenas: int, threads: int, rounds: int) -> Measured
         stage.seconds = 0.0
     ticks, bares = [], []
     for _ in range(rounds):
+        if calm:
+            world.start_over()
         began = perf_counter()
-        for _ in range(TICKS):
+        for _ in range(ticks_in_round):
             world.tick()
-        ticks.append((perf_counter() - began) / TICKS)
+        ticks.append((perf_counter() - began) / ticks_in_round)
         before = world.physics.state.copy()
         began = perf_counter()
         for _ in range(BARE):
@@ -126,7 +134,7 @@ def measure(scene_name: str, arenas: int, threads: int, rounds: int) -> Measured
         bares.append((perf_counter() - began) / BARE)
         world.physics.state[...] = before
         world.physics.put(np.arange(arenas))
-    split = {name: seconds / (rounds * TICKS) for name, seconds in world.seconds_in.items()}
+    split = {name: seconds / (rounds * ticks_in_round) for name, seconds in world.seconds_in.items()}
     world.close()
     return Measured(float(np.median(ticks)), float(np.median(bares)), split)
 
@@ -153,6 +161,10 @@ def main() -> None:
             if arenas == 1024:
                 split = "  ".join(f"{name} {seconds * 1e6:.0f}" for name, seconds in found.split.items())
                 print(f"           us per tick: {split}")
+        if scene in CALM:
+            calm = measure(scene, 64, asked.threads, 10 * asked.rounds, calm=True)
+            told = f"{calm.tick * 1e6:.0f} us, physics {calm.bare * 1e6:.0f} us, ratio {calm.bare / calm.tick:.2f}"
+            print(f"  64 arenas, while no episode ends: {told}")
         print(f"  cost at {asked.arenas[-1]} arenas / best cost: {costs[-1] / min(costs):.2f}")
 
 
