@@ -79,8 +79,8 @@ def fits(function: Callable[..., Any], *arguments: object) -> str:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:
         return str(error)
-    except ValueError:  # a function of C that does not say
-        pass
+    except ValueError:
+        return ""  # a function of C that does not say
     return ""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -239,8 +240,6 @@ def _number(value: object) -> float:
 def _numbers(values: Sequence[object]) -> F64:
     """Return a column of numbers, NaN for what is none."""
     if set(map(type, values)) <= {int, float, type(None)}:
-        try:
+        with suppress(OverflowError):  # of a number of 400 digits: then one by one
             return np.array(values, np.float64)
-        except OverflowError:
-            pass
     return np.array([_number(value) for value in values])
