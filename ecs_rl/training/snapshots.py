@@ -50,8 +50,7 @@ def restore_world(
         world.restore(dict(saved["earlier"]), _listed(saved["earlier_actions"]), watch)
         _compare(world, snapshot, exactly)
     world.restore(snapshot, _listed(saved["actions"]), watch)
-    _compare(world, now, exactly)
-    inexact = _differing(world, now)
+    inexact = _compare(world, now, exactly)
     world.load_columns(now)  # what no replay makes again: the state of a recurrent policy
     if inexact:
         world.snapshot()
@@ -59,23 +58,20 @@ def restore_world(
         snapshots.earlier, snapshots.earlier_actions = {}, []
 
 
-def _compare(world: World, wanted: Columns, exactly: bool) -> None:
-    odd = _differing(world, wanted)
+def _compare(world: World, wanted: Columns, exactly: bool) -> bool:
+    """Tell whether any column is not as it should be, to the last bit; refuse that where it must be exact."""
+    odd = [
+        each.key
+        for each in world.lasting()
+        if each.kind is not PolicyState and each.array.tobytes() != np.asarray(wanted[each.key]).tobytes()
+    ]
     if odd and exactly:
         raise CheckpointError(
             f"this run cannot be continued exactly: brought back by its own actions, {', '.join(odd[:3])} came out "
             "otherwise. The scene keeps something that no component holds (a closure's variable, an attribute, random "
             "numbers of its own); see the README, `train.py SCENE --check`, or go on all the same with --inexact"
         )
-
-
-def _differing(world: World, wanted: Columns) -> list[str]:
-    """Return the columns that are not as they should be, to the last bit."""
-    return [
-        each.key
-        for each in world.lasting()
-        if each.kind is not PolicyState and each.array.tobytes() != np.asarray(wanted[each.key]).tobytes()
-    ]
+    return bool(odd)
 
 
 def _stacked(actions: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray[Any]]:
