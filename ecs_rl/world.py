@@ -42,7 +42,7 @@ from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
 from ecs_rl.scene.checks import tried
-from ecs_rl.scene.effects import Choice
+from ecs_rl.scene.controls import Choice
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor

@@ -4,14 +4,16 @@ from ecs_rl.components import Amount, Force, Ground, Motion, Pose, Touch
 from ecs_rl.ecs.component import column, component
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import Spread, between, jitter
-from ecs_rl.scene.effects import Choice, Effect, Levers, Motor, Push, Thrust, Twist
+from ecs_rl.scene.controls import Choice, Levers
+from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
 from ecs_rl.scene.look import Look
 from ecs_rl.scene.parts import Body, Box, Disc, Polygon, Rod, Start
 from ecs_rl.scene.roles import Draw, Number, Role
 from ecs_rl.scene.rules import Lasting, Progress, above, below, beyond
 from ecs_rl.scene.scene import Scene
-from ecs_rl.scene.sensors import Angle, Closing, Feel, Heading, Rays, Sensor, Spin, Touching, Toward, Vx, Vy, X, Y
+from ecs_rl.scene.sensors import Angle, Closing, Feel, Heading, Rays, Sensor, Spin, Toward, Vx, Vy, X, Y
+from ecs_rl.scene.touching import Touching
 
 # fmt: off
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any
 
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, named, ruling, shown
-from ecs_rl.scene.effects import Choice, Levers
+from ecs_rl.scene.controls import Choice, Levers
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, sound
 

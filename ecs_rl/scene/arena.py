@@ -17,13 +17,15 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point, named, not_negative, plain, point, shown, whole
-from ecs_rl.scene.effects import Choice, Levers, Motor
+from ecs_rl.scene.controls import Choice, Levers
+from ecs_rl.scene.effects import Motor
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.roles import Draw, Number, Role
 from ecs_rl.scene.rules import Remembering
-from ecs_rl.scene.sensors import Rays, Rule, Sensor, Touching
+from ecs_rl.scene.sensors import Rays, Rule, Sensor
+from ecs_rl.scene.touching import Touching
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., None])
