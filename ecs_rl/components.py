@@ -21,26 +21,35 @@ if TYPE_CHECKING:
     from ecs_rl.session import TrainingSession
 
 # --- a role's body: views into blocks that the physics owns, so that one call moves all of them in or out -------------
+# Where a role is many of a kind, a row has one entry for each member: (arenas, count), (arenas, count, 2).
 
 
 @component
 class Pose:
-    """Where a body is. Written by simulate, guard and respawn."""
+    """Where a body is. Written by simulate, guard, systems and respawn."""
 
     position: F64 = column(unit="m")
-    """(arenas, 2) Centre of gravity, from the arena's own origin."""
+    """(arenas, [count], 2) Centre of gravity, from the arena's own origin."""
     angle: F64 = column(unit="rad")
-    """(arenas,) Counter-clockwise, never wrapped."""
+    """(arenas, [count]) Counter-clockwise, never wrapped."""
 
 
 @component
 class Motion:
-    """How a body moves. Written by simulate, guard and respawn."""
+    """How a body moves. Written by simulate, guard, systems and respawn."""
 
     velocity: F64 = column(unit="m/s")
-    """(arenas, 2)"""
+    """(arenas, [count], 2)"""
     spin: F64 = column(unit="rad/s")
-    """(arenas,) Radians per second, counter-clockwise."""
+    """(arenas, [count]) Radians per second, counter-clockwise."""
+
+
+@component
+class Here:
+    """What is there, of roles that come and go. Written by guard, systems, judge and respawn."""
+
+    now: Bool = column(True)
+    """(arenas, [count]) What is not here touches nothing, and is neither moved, sensed nor drawn."""
 
 
 @component
@@ -48,9 +57,9 @@ class Force:
     """What pushes a body during the coming tick, gravity left out. Written by actuate."""
 
     force: F64 = column(unit="N", lasts=False)
-    """(arenas, 2) Through the centre of gravity, in the arena's axes."""
+    """(arenas, [count], 2) Through the centre of gravity, in the arena's axes."""
     torque: F64 = column(unit="N m", lasts=False)
-    """(arenas,)"""
+    """(arenas, [count])"""
 
 
 @component
@@ -63,10 +72,16 @@ class MotorSpeed:
 
 @component
 class Touch:
-    """Which roles touch. One for the whole world. Written by simulate, guard and respawn."""
+    """Who touches whom, in any physics step of the tick. One for the world. Written by simulate, guard and respawn."""
 
     pairs: Bool = column(False)
-    """(arenas, roles + 1, roles + 1) Symmetric; the last row and column stand for the ground."""
+    """(arenas, roles + 1, roles + 1) By role, symmetric; the last row and column stand for the ground."""
+    members: Bool = column(False, axis=Axis.LAST)
+    """(slots, arenas) By member, a block of slots for each `Touching` of the scene."""
+    before: Bool = column(False, axis=Axis.LAST, lasts=False)
+    """(slots, arenas) The same in the tick before."""
+    impulse: F64 = column(0.0, axis=Axis.LAST, unit="N s", lasts=False)
+    """(slots, arenas) How hard: the sum over the tick; kept only where a scene asks for it."""
 
 
 @component
@@ -155,7 +170,9 @@ class Finished:
     length: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     terminated: Bool = field(default_factory=lambda: np.zeros(0, bool))
     terms: F64 = field(default_factory=lambda: np.zeros((0, 0)))
-    """(terms, episodes) Sum of each named reward term."""
+    """(terms, episodes) Sum of each named reward term; of a kind, the mean over its members."""
+    returns: dict[str, F64] = field(default_factory=dict)
+    """(episodes,) Each agent's own return where there are several; a kind's members by their numbers too."""
     reasons: Bool = field(default_factory=lambda: np.zeros((0, 0), bool))
     """(rules, episodes) Which rules ended it."""
 
@@ -205,6 +222,14 @@ class Action:
 
 
 @component
+class Acting:
+    """Who was there to act in this tick, of a policy's agents. Written by actuate."""
+
+    value: Bool = column(axis=Axis.ROWS, lasts=False)
+    """(rows,) False for a member of a kind that is out: it earns nothing, and nothing is learned from its row."""
+
+
+@component
 class Amount:
     """How strongly the effects of a policy's agents work. Written by actuate and respawn."""
 
@@ -227,7 +252,7 @@ class Done:
     terminated: Bool = column(axis=Axis.ROWS, lasts=False)
     truncated: Bool = column(axis=Axis.ROWS, lasts=False)
     valid: Bool = column(axis=Axis.ROWS, lasts=False)
-    """False where the arena exploded: nothing may be learned from that row."""
+    """False where the arena exploded or the agent was out: nothing may be learned from that row."""
 
 
 # --- a training -------------------------------------------------------------------------------------------------------

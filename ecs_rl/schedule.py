@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ecs_rl.components import (
+    Acting,
     Action,
     ActionLog,
     Amount,
@@ -25,6 +26,7 @@ from ecs_rl.components import (
     Finished,
     Force,
     Ground,
+    Here,
     MetricsSchedule,
     Motion,
     MotorSpeed,
@@ -67,25 +69,25 @@ SCHEDULE: tuple[Entry, ...] = (
     Entry("decide", Decide, "one batched forward pass for all arenas; refuses what is not an action", plays=True,
           keeps=(Observation, Policy, PolicyState), writes=(Action, PolicyState, ActionLog)),
     Entry("actuate", Actuate, "actions become forces", plays=True,
-          reads=(Action,), keeps=(Pose, Motion), writes=(Amount, Force, MotorSpeed)),
+          reads=(Action,), keeps=(Pose, Motion, Here), writes=(Acting, Amount, Force, MotorSpeed)),
     Entry("interact", Interact, "a person's hand pulls or kicks; on a window's stage only",
           reads=(Force,), keeps=(Pose, Motion, UserInput), writes=(Force, UserInput)),
     Entry("simulate", Simulate, "fixed dt, n substeps", plays=True,
-          reads=(Force, MotorSpeed), keeps=(Ground,), writes=(Pose, Motion, Touch)),
+          reads=(Force, MotorSpeed), keeps=(Ground, Here), writes=(Pose, Motion, Touch)),
     Entry("guard", Guard, "an arena that exploded is cut", plays=True,
-          reads=(Pose, Motion, Touch), keeps=(Chance,), writes=(Pose, Motion, Touch, Explosion)),
+          reads=(Pose, Motion, Touch), keeps=(Chance,), writes=(Pose, Motion, Here, Touch, Explosion)),
     Entry("sense", Sense, "before respawn, so that the last sight of an episode survives", plays=True,
-          reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance), writes=(NextObservation,)),
+          reads=(Pose, Motion, Here, Touch, Explosion), keeps=(Ground, Chance), writes=(NextObservation,)),
     Entry("judge", Judge, "named terms; terminated and truncated are never mixed up", plays=True,
-          reads=(Pose, Motion, Touch, Explosion), keeps=(Ground, Chance),
+          reads=(Pose, Motion, Here, Touch, Explosion, Acting), keeps=(Ground, Chance),
           writes=(Reward, EndRules, EpisodeEnd, Done, Terms, Finished, Clock)),
     Entry("record", Record, "the only way to a learner: complete transitions; learners copy",
           reads=(Action, NextObservation, Reward, Done), keeps=(Observation,), writes=(Session,)),
     Entry("render", Render, "the window or the film sees the tick; on a stage only, a pure observer",
-          reads=(Pose, Motion, Touch, Action, Amount, Reward, EpisodeEnd, Terms, Finished), keeps=(Observation,)),
-    Entry("respawn", Respawn, "ended arenas start again, seeded per arena and episode", plays=True,
-          reads=(Finished, NextObservation, Terms, Clock),
-          writes=(Pose, Motion, Touch, Ground, Chance, Clock, Terms, Amount, PolicyState, Observation)),
+          reads=(Pose, Motion, Here, Touch, Action, Amount, Reward, EpisodeEnd, Terms, Finished), keeps=(Observation,)),
+    Entry("respawn", Respawn, "who is out leaves; ended arenas start again, seeded per arena and episode", plays=True,
+          reads=(Finished, NextObservation, Terms, Clock, Acting, Done),
+          writes=(Pose, Motion, Here, Touch, Ground, Chance, Clock, Terms, Amount, PolicyState, Observation)),
     Entry("learn", Learn, "an update in slices, once enough is recorded",
           reads=(Session,), writes=(Session, Policy)),
     Entry("tally", Tally, "ended episodes into statistics and log",
@@ -109,7 +111,7 @@ TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("interac
 
 OUTSIDE = {Policy, UserInput}
 """Set from outside, before or between the ticks."""
-OF_SYSTEMS = {Pose, Motion, Force}
+OF_SYSTEMS = {Pose, Motion, Here, Force}
 """The components of ours that a scene's systems may write."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Continuous, Decision, Discrete, PolicySpec
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import (
+    Acting,
     Action,
     ActionLog,
     Amount,
@@ -34,7 +36,7 @@ from ecs_rl.components import (
     Touch,
 )
 from ecs_rl.ecs import Context, Runner
-from ecs_rl.ecs.component import allocate, columns_of, live, new_handle, zeros
+from ecs_rl.ecs.component import allocate, columns_of, draws_of, live, new_handle, zeros
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.physics.physics import Physics
@@ -53,12 +55,24 @@ DecideAction = Callable[[F32, F32], Decision | NDArray[Any]]
 
 @dataclass(frozen=True)
 class AgentSlot:
-    """One agent's place in its policy's batch."""
+    """One agent's place in its policy's batch; the agents of a kind have one together."""
 
     spec: AgentSpec
     rows: slice
+    """All arenas of the first member, then all of the second."""
     amount: F64
-    """(effects, arenas) How strongly each of the agent's effects works."""
+    """(effects, rows) How strongly each of the agent's effects works."""
+    terms: slice
+    """Its rows in Terms: the first term of each member, then the second term."""
+
+    def shaped(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return its part of (rows, ...) as (arenas, ...), of a kind as (arenas, members, ...)."""
+        part, count = array[self.rows], self.spec.count
+        return part if count is None else part.reshape(count, -1, *part.shape[1:]).swapaxes(0, 1)
+
+    def by_term(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return its part of (rows of Terms, arenas) as (terms, members, arenas)."""
+        return array[self.terms].reshape(len(self.spec.earns), self.spec.members, -1)
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,12 @@ class PolicyBatch:
     spec: PolicySpec
     slots: tuple[AgentSlot, ...]
     rows: int
+
+    def found(self, row: int, arenas: int) -> tuple[AgentSlot, int, str]:
+        """Return to which agent a row belongs, its arena, and which member of a kind it is, in words."""
+        slot = next(slot for slot in self.slots if row < slot.rows.stop)
+        member = (row - slot.rows.start) // arenas
+        return slot, row % arenas, "" if slot.spec.count is None else f" of member {member}"
 
 
 def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
@@ -136,12 +156,18 @@ class World(Context):
         # In the order of the batches, in which judge writes: agents that share a policy come one after the other.
         agents = [spec for policy in self.specs for spec in self.arena.agents if spec.policy == policy]
         several = len(agents) > 1
-        listed = [(spec.name, f"{spec.name}/{name}" if several else name) for spec in agents for name in spec.earns]
+        listed = [(spec, f"{spec.name}/{name}" if several else name) for spec in agents for name in spec.earns]
         self.terms = tuple(name for _, name in listed)
         """The names of the reward terms, in the order of Terms."""
-        self.terms_of = {spec.name: [i for i, (agent, _) in enumerate(listed) if agent == spec.name] for spec in agents}
+        self.terms_of = {spec.name: [i for i, (owner, _) in enumerate(listed) if owner is spec] for spec in agents}
         """For each agent, which of them are its own."""
-        self.reasons = tuple(f"{spec.name}/{name}" if several else name for spec in agents for name in spec.ends)
+        self.members_of = {spec.name: spec.members for spec in agents}
+        """For each agent how many it is: several of a kind."""
+        self._first_term = 0
+        reasons = [f"{spec.name}/{name}" if several else name for spec in agents for name in spec.ends]
+        self.all_out = all(spec.of is not None and spec.of.comes_and_goes for spec in agents)
+        """Whether an episode ends when no member of any agent is here any more."""
+        self.reasons = (*reasons, *(["all out"] if self.all_out else []))
         self.create(
             "@arena",
             zeros(Clock, n),
@@ -149,9 +175,9 @@ class World(Context):
             zeros(Explosion, n),
             zeros(EpisodeEnd, n),
             zeros(EndRules, n, len(self.reasons)),
-            zeros(Terms, n, len(listed)),
+            zeros(Terms, n, sum(spec.members for spec, _ in listed)),
             Finished(),
-            self.physics.touch,
+            self.physics.contacts.touch,
             self.physics.ground,
             self.physics.motors,
             *(allocate(part, n) for part in self.arena.parts),
@@ -160,9 +186,10 @@ class World(Context):
 
     def _draws(self) -> int:
         """Return how many numbers an episode draws: those of starts and terrains, then those of components."""
-        parts = self.arena.own_parts + [number.kind(number.start) for number in self.arena.numbers]
-        starts = [part.__dict__[each.name] for part in parts for each in columns_of(type(part))]
-        return self.arena.draw_count + sum(getattr(start, "draws", 0) for start in starts)
+        parts = [(part, role.count) for role in self.arena.roles for part in role.parts]
+        parts += [(part, None) for part in self.arena.parts]
+        parts += [(number.kind(number.start), number.count) for number in self.arena.numbers]
+        return self.arena.draw_count + sum(draws_of(part, count) for part, count in parts)
 
     def _draw_slots(self) -> None:
         """Give every column that starts with a draw its own."""
@@ -170,7 +197,7 @@ class World(Context):
         for each in self.stored:
             if hasattr(each.start, "draws"):
                 self.slots[each.key] = following
-                following += each.start.draws
+                following += math.prod(each.array.shape[1:])
 
     def _create_parts(self) -> None:
         """Create the roles, the arena's numbers and what its rules remember, and give the scene its handles."""
@@ -178,14 +205,15 @@ class World(Context):
         for handle in (*self.arena.handles.values(), touch, ground):
             self.expose("@arena", handle, tracked=self.debug)
         for role in self.arena.roles:
-            own = [allocate(part, self.arenas) for part in role.parts]
-            self.create(role.name, *self.physics.columns(role.number), *own, starts=_starts(role.parts))
+            own = [allocate(part, self.arenas, role.count) for part in role.parts]
+            starts = {**_starts(role.parts), "Here/now": role.here_at_start}
+            self.create(role.name, *self.physics.columns(role), *own, starts=starts)
             for handle in role.handles.values():
                 self.expose(role.name, handle, tracked=self.debug)
         for number in self.arena.numbers:
             template = number.kind(number.start)
             name = f"@number/{number.name}"
-            self.create(name, allocate(template, self.arenas), starts=_starts([template]))
+            self.create(name, allocate(template, self.arenas, number.count), starts=_starts([template]))
             self.expose(name, number.handle, tracked=self.debug)
         for i, memory in enumerate(self.arena.memories):
             name = f"@memory/{i}"
@@ -194,20 +222,30 @@ class World(Context):
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)
-        for motor, rate in zip(self.arena.motors, self.physics.motors.rate, strict=True):
-            motor.rate = rate
+        for touching in self.arena.touchings:
+            touching.bind(touch, ground)
+        first = 0
+        for motor in self.arena.motors:
+            rates = self.physics.motors.rate[first : first + len(motor.pairs)]
+            motor.rate = rates[0] if motor.role.count is None else rates.T
+            first += len(motor.pairs)
+        self.arena.placing.arenas = self.arenas
+        for handle in (self.arena.placing.clock, self.arena.placing.chance):
+            self.expose("@arena", handle, tracked=False)
 
     def _create_batch(self, spec: PolicySpec) -> PolicyBatch:
         agents = [agent for agent in self.arena.agents if agent.policy == spec.name]
-        n, rows = self.arenas, self.arenas * len(agents)
+        n, members = self.arenas, sum(agent.members for agent in agents)
+        rows = n * members
         discrete = isinstance(spec.actions, Discrete)
         action = np.zeros(rows, np.int64) if discrete else np.zeros((rows, len(spec.actions.names)), np.float32)
-        amounts = zeros(Amount, n, sum(len(agent.does.effects) for agent in agents))
+        amounts = zeros(Amount, n, sum(len(agent.does.effects) * agent.members for agent in agents))
         done = zeros(Done, rows)
-        if rows == n:  # one agent's rows are the arenas
+        if agents[0].count is None and len(agents) == 1:  # one agent's rows are the arenas
             ends = self.one(EpisodeEnd)
             done = live(Done, terminated=ends.terminated, truncated=ends.truncated, valid=done.valid)
-        done.valid[...] = True
+        acting = zeros(Acting, rows)
+        done.valid[...] = acting.value[...] = True
         entity = self.create(
             f"@policy/{spec.name}",
             Policy(spec.name),
@@ -217,15 +255,18 @@ class World(Context):
             zeros(NextObservation, rows, len(spec.observations)),
             zeros(PolicyState, rows, spec.state),
             zeros(Reward, rows),
+            acting,
             done,
         )
-        slots, first = [], 0
-        for i, agent in enumerate(agents):
-            mine = amounts.value[first : first + len(agent.does.effects)]
-            first += len(mine)
-            for effect, amount in zip(agent.does.effects, mine, strict=True):
-                effect.bind(amount, self.noted.add if self.debug else None)
-            slots.append(AgentSlot(agent, slice(i * n, (i + 1) * n), mine))
+        slots, row, effect = list[AgentSlot](), 0, 0
+        for agent in agents:
+            end = effect + len(agent.does.effects) * agent.members
+            mine = amounts.value[effect:end].reshape(-1, agent.members * n)
+            terms = slice(self._first_term, self._first_term + len(agent.earns) * agent.members)
+            slots.append(AgentSlot(agent, slice(row, row + agent.members * n), mine, terms))
+            for each, amount in zip(agent.does.effects, mine, strict=True):
+                each.bind(agent.amount_for(each, amount, n), self.noted.add if self.debug else None)
+            row, effect, self._first_term = row + agent.members * n, end, terms.stop
         return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 
     def _start(self) -> None:
@@ -234,9 +275,9 @@ class World(Context):
         with blaming(self.scene.file):
             for agent in self.arena.agents:
                 for name, rule in agent.earns.items():
-                    tried(f"the reward '{name}'", rule, self.arenas)
+                    tried(f"the reward '{name}'", rule, self.arenas, count=agent.count)
                 for name, rule in agent.ends.items():
-                    tried(f"the end '{name}'", rule, self.arenas, truth=True)
+                    tried(f"the end '{name}'", rule, self.arenas, truth=True, count=agent.count)
 
     # --- running ----------------------------------------------------------------------------------------------------
 
@@ -308,8 +349,8 @@ class World(Context):
             raise ActionError(f"policy '{batch.name}' must set ({rows}, {len(names)}) levers, not {form}")
         if not np.isfinite(action).all():
             row, number = np.argwhere(~np.isfinite(action))[0].tolist()
-            slot, arena = batch.slots[row // self.arenas], row % self.arenas
-            told = f"the lever '{names[number]}' of '{slot.spec.name}' to {action[row, number]:g}"
+            slot, arena, member = batch.found(row, self.arenas)
+            told = f"the lever '{names[number]}'{member} of '{slot.spec.name}' to {action[row, number]:g}"
             raise ActionError(f"policy '{batch.name}' set {told}, not a finite number, {self.when(arena)}")
 
     # --- asking -----------------------------------------------------------------------------------------------------
@@ -325,7 +366,15 @@ class World(Context):
 
     def return_of(self, arena: int) -> float:
         """Return what an arena's running episode has earned so far: the mean over its agents."""
-        return float(self.one(Terms).total[:, arena].sum()) / len(self.terms_of)
+        return float(self.one(Terms).total[:, arena].sum()) / sum(self.members_of.values())
+
+    def by_name(self, values: F64) -> F64:
+        """Return (terms, ...) of (rows of Terms, ...), in the order of `terms`: the mean over the members of a kind."""
+        if len(values) == len(self.terms):
+            return values
+        slots = [slot for batch in self.batches for slot in batch.slots]
+        parts = [values[s.terms].reshape(len(s.spec.earns), s.spec.members, *values.shape[1:]) for s in slots]
+        return np.concatenate([part.mean(axis=1) for part in parts])
 
     @property
     def seconds_in(self) -> Mapping[str, float]:

@@ -148,19 +148,36 @@ def zeros(kind: type[C], rows: int, *width: int) -> C:
     return live(kind, **{c.name: np.zeros(shapes.get(c.axis, (rows, *width)), c.dtype) for c in columns_of(kind)})
 
 
-def allocate(template: C, arenas: int) -> C:
+def row_shape(each: Column, start: Any, count: int | None) -> tuple[int, ...]:
+    """Return the shape of an arena's row: `count` members where there are several, then the numbers of each.
+
+    Several numbers for a column that is declared as one are one for each member.
+    """
+    declared, given = (() if value is None or callable(value) else np.shape(value) for value in (each.start, start))
+    if count is None:
+        return given or declared
+    return (count,) if each.start is not None and not declared else (count, *(given or declared))
+
+
+def draws_of(template: object, count: int | None) -> int:
+    """Return how many uniform numbers an episode draws for a component."""
+    starts = [(each, template.__dict__[each.name]) for each in columns_of(type(template))]
+    return sum(math.prod(row_shape(each, start, count)) for each, start in starts if hasattr(start, "draws"))
+
+
+def allocate(template: C, arenas: int, count: int | None = None) -> C:
     """Return a component of a scene with arrays of its own, every row at the template's start value."""
     arrays = {}
     for each in columns_of(type(template)):
         start = template.__dict__[each.name]
-        fixed = np.zeros(()) if start is None or callable(start) else np.asarray(start)
-        arrays[each.name] = np.empty((arenas, *fixed.shape), each.dtype)
-        arrays[each.name][...] = fixed
+        arrays[each.name] = np.zeros((arenas, *row_shape(each, start, count)), each.dtype)
+        if start is not None and not callable(start):
+            arrays[each.name][...] = start
     return live(type(template), **arrays)
 
 
-def check_template(template: object) -> None:
-    """Refuse a start value that no column of its type can hold."""
+def check_template(template: object, count: int | None = None) -> None:
+    """Refuse a start value that no column of its type can hold, in one of `count` members."""
     for each in columns_of(type(template)):
         start, name = template.__dict__[each.name], f"{type(template).__name__}.{each.name}"
         if callable(start) or start is None:
@@ -171,10 +188,14 @@ def check_template(template: object) -> None:
         if not numbers or not good or not all(math.isfinite(n) for n in numbers):
             word = {"f": "a finite number", "i": "a whole number", "b": "true or false"}[each.dtype.kind]
             raise SceneError(f"{name} starts as {word}, a tuple of them, a jitter or a rule, not {start!r}")
-        if each.start is not None and not callable(each.start) and np.shape(each.start) != np.shape(start):
+        if each.start is None or callable(each.start) or np.shape(each.start) == np.shape(start):
+            continue
+        if count is None or np.shape(each.start):
             raise SceneError(
                 f"{name} is declared as {_count(each.start)} and cannot start as {_count(start)}: {start!r}"
             )
+        if len(numbers) != count:
+            raise SceneError(f"{name} starts as one number for each of the {count} members, not as {len(numbers)}")
 
 
 def _count(start: Any) -> str:

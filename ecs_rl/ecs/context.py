@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import count
 from typing import Any, TypeVar
@@ -101,8 +103,11 @@ class Context:
 
     # --- columns ----------------------------------------------------------------------------------------------------
 
-    def reset(self, rows: I64, uniform: F64, first_slot: dict[str, int]) -> None:
-        """Start these rows anew: constants, then draws from (rows, draws) in [0, 1), then rules, which see both."""
+    def reset(self, rows: I64, uniform: F64, first_slot: dict[str, int], between: Callable[[], None]) -> None:
+        """Start these rows anew: constants, then draws from (rows, draws) in [0, 1), then rules, which see both.
+
+        `between` is called before the rules.
+        """
         rules = []
         for each in self.stored:
             if each.start is None:
@@ -110,12 +115,14 @@ class Context:
             if not callable(each.start):
                 _rows(each, rows, each.start)
             elif hasattr(each.start, "draws"):
-                _rows(each, rows, each.start(uniform[:, first_slot[each.key]]))
+                first, shape = first_slot[each.key], each.array.shape[1:]
+                drawn = uniform[:, first : first + math.prod(shape)].reshape(len(rows), *shape)
+                _rows(each, rows, each.start(drawn))
             else:
                 rules.append(each)
+        between()
         for each in rules:
-            value = np.asarray(each.start())
-            _rows(each, rows, value[rows] if value.ndim and len(value) == self.arenas else value)
+            _rows(each, rows, rows_of(np.asarray(each.start()), rows, self.arenas, each.array.ndim))
 
     def lasting(self) -> list[Stored]:
         """Return every column whose numbers last from tick to tick."""
@@ -156,6 +163,13 @@ class Context:
             esper.switch_world("default")
         if self.context in esper.list_worlds():
             esper.delete_world(self.context)
+
+
+def rows_of(value: Array, rows: I64, arenas: int, ndim: int) -> Array:
+    """Return what a rule gives in these arenas, with as many axes as what it fills; one for all stays one for all."""
+    if not value.ndim or len(value) != arenas:
+        return value
+    return value[rows].reshape(len(rows), *value.shape[1:], *[1] * (ndim - value.ndim))
 
 
 def _rows(stored: Stored, rows: I64, value: Any) -> None:

@@ -13,6 +13,7 @@ from ecs_rl.scene.joints import Groove, Joint, Pivot, Spring, TurnLimit, TurnSpr
 from ecs_rl.scene.parts import Disc, Shape
 from ecs_rl.scene.roles import Role
 
+NOTHING = pymunk.ShapeFilter(categories=0, mask=0)
 SEGMENT_RADIUS = 0.02  # metres; thinner ground lets fast corners sink in further before they are pushed out
 
 
@@ -21,16 +22,23 @@ class Built:
 
     def __init__(self, space: pymunk.Space, arena: Arena, x: float) -> None:
         self.space, self.arena, self.x = space, arena, x
-        self.bodies = [_body(role) for role in arena.roles]
+        solid = [role for role in arena.roles if role.solid for _ in range(role.members)]
+        self.bodies = [_body(role) for role in solid]
+        """In the order of the rows of the columns."""
         space.add(*self.bodies)
         self.still = pymunk.Body(body_type=pymunk.Body.STATIC)
         """What joints are fixed to: an arena's own, or numbers that are not finite would spread through it."""
         # Shapes want a body of their Space, but adding it would cost a row in every batch call.
         self.still._space = weakref.ref(space)
         self.shapes: list[pymunk.Shape] = []
-        for role, body in zip(arena.roles, self.bodies, strict=True):
+        self.filters: list[tuple[list[pymunk.Shape], pymunk.ShapeFilter] | None] = [None] * len(solid)
+        """For each body its shapes, and whom they collide with."""
+        for row, (role, body) in enumerate(zip(solid, self.bodies, strict=True)):
             if mask := arena.collisions[role.number]:  # what can touch nothing costs nothing
-                self.shapes += [_shape(shape, role, body, mask) for shape in role.shapes]
+                collides = pymunk.ShapeFilter(categories=1 << arena.bits[role.number], mask=mask)
+                shapes = [_shape(shape, role, body, collides) for shape in role.shapes]
+                self.shapes += shapes
+                self.filters[row] = (shapes, collides)
         space.add(*self.shapes)
         self._add_joints()
         space.add(*(self._segment(*wall.ends, wall) for wall in arena.walls))
@@ -39,6 +47,12 @@ class Built:
         self.terrain = [self._segment((i, -1.0), (i + 1.0, -1.0), terrain) for terrain, i in lines]
         """The segments that each episode moves, over all terrains in order."""
         space.add(*self.terrain)
+
+    def park(self, row: int, *, here: bool) -> None:
+        """Let a body collide with what it should, or with nothing."""
+        if (held := self.filters[row]) is not None:
+            for shape in held[0]:
+                shape.filter = held[1] if here else NOTHING
 
     def mend(self) -> None:
         """Make everything anew that remembers numbers of an arena that went astray; its bodies keep their rows."""
@@ -55,16 +69,17 @@ class Built:
         self._add_joints()
 
     def _add_joints(self) -> None:
-        self.motors = [self._motor(motor) for motor in self.arena.motors]
-        self.joints = [*(self._constraint(joint) for joint in self.arena.joints), *self.motors]
+        self.motors = [self._motor(motor, *pair) for motor in self.arena.motors for pair in motor.pairs]
+        joined = [(joint, *pair) for joint in self.arena.joints for pair in joint.pairs]
+        self.joints = [*(self._constraint(*each) for each in joined), *self.motors]
         """Joints in the scene's order, then its motors."""
         self.space.add(*self.joints)
 
-    def _of(self, role: Role) -> pymunk.Body:
-        return self.still if role.body is None else self.bodies[role.number]
+    def _of(self, row: int | None) -> pymunk.Body:
+        return self.still if row is None else self.bodies[row]
 
-    def _constraint(self, joint: Joint) -> pymunk.Constraint:
-        a, b, x = self._of(joint.a), self._of(joint.b), self.x if joint.a.body is None else 0.0
+    def _constraint(self, joint: Joint, one: int | None, other: int) -> pymunk.Constraint:
+        a, b, x = self._of(one), self._of(other), self.x if one is None else 0.0
         match joint:
             case Groove():
                 start, end = (joint.start[0] + x, joint.start[1]), (joint.end[0] + x, joint.end[1])
@@ -81,9 +96,9 @@ class Built:
                 at = (joint.at[0] + x, joint.at[1])
                 return pymunk.DampedSpring(a, b, at, joint.hinge, joint.rest, joint.stiffness, joint.damping)
 
-    def _motor(self, motor: Motor) -> pymunk.SimpleMotor:
+    def _motor(self, motor: Motor, role: int | None, base: int | None) -> pymunk.SimpleMotor:
         """Return a motor that stands still; its rate is that of the second body against the first, reversed."""
-        made = pymunk.SimpleMotor(self._of(motor.role), self._of(motor.base), 0.0)
+        made = pymunk.SimpleMotor(self._of(role), self._of(base), 0.0)
         made.max_force = motor.strength
         return made
 
@@ -91,20 +106,22 @@ class Built:
         ends = (start[0] + self.x, start[1]), (end[0] + self.x, end[1])
         made = pymunk.Segment(self.space.static_body, *ends, SEGMENT_RADIUS)
         made.friction, made.elasticity = surface.friction, surface.elasticity
-        bit = 1 << len(self.arena.roles)
+        bit = 1 << len(self.arena.bits)
         made.filter = pymunk.ShapeFilter(categories=bit, mask=bit - 1)
         return made
 
 
 def _body(role: Role) -> pymunk.Body:
     assert role.body is not None
+    if role.body.moves != "freely":
+        return pymunk.Body(body_type=pymunk.Body.KINEMATIC)
     return pymunk.Body(role.body.mass, role.moment)
 
 
-def _shape(shape: Shape, role: Role, body: pymunk.Body, mask: int) -> pymunk.Shape:
+def _shape(shape: Shape, role: Role, body: pymunk.Body, collides: pymunk.ShapeFilter) -> pymunk.Shape:
     made: pymunk.Shape
     made = pymunk.Circle(body, shape.radius, shape.at) if isinstance(shape, Disc) else pymunk.Poly(body, shape.points)
     assert role.body is not None
     made.friction, made.elasticity = role.body.friction, role.body.elasticity
-    made.filter = pymunk.ShapeFilter(categories=1 << role.number, mask=mask)
+    made.filter = collides
     return made

@@ -11,15 +11,17 @@ import numpy as np
 import pymunk
 
 from ecs_rl.arrays import F64, I64
-from ecs_rl.components import Force, Ground, Motion, MotorSpeed, Pose, Touch
+from ecs_rl.components import Force, Ground, Here, Motion, MotorSpeed, Pose
 from ecs_rl.ecs.component import live
 from ecs_rl.errors import RuleError
-from ecs_rl.physics.contacts import BodyNumbers
 from ecs_rl.physics.direct import move_segments, set_states
+from ecs_rl.physics.flight import Flight
 from ecs_rl.physics.shard import Shard, shard_slices
-from ecs_rl.physics.start import Starter
+from ecs_rl.physics.touch import Contacts
 from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
+from ecs_rl.scene.starts import Starter
 
 COLLIDING_SHARD = 96
 """Arenas in a Space with collisions: more make its tree slow, fewer make the calls around it dear."""
@@ -30,18 +32,26 @@ WORTH_A_THREAD = 128
 
 
 class Physics:
-    """All arenas of a world as blocks of columns: `state` is (6, roles, arenas), `force` (3, roles, arenas)."""
+    """All arenas of a world as blocks of columns: `state` is (6, bodies, arenas), `force` (3, bodies, arenas).
+
+    What is solid stands first in the blocks, and in the Spaces. What is not is moved here, by arithmetic.
+    """
 
     def __init__(self, scene: Scene, arena: Arena, arenas: int, threads: int) -> None:
         self.scene, self.arena, self.arenas = scene, arena, arenas
-        roles = len(arena.roles)
-        self.state = np.zeros((6, roles, arenas))
+        bodies, self.solid = arena.bodies, arena.solid
+        self.state = np.zeros((6, bodies, arenas))
         """x, y, angle, vx, vy, spin: the order in which the batch calls give them."""
-        self.force = np.zeros((3, roles, arenas))
-        self.start, self._feels = Starter(arena), arena.wants_contacts
-        self.touch = live(Touch, pairs=np.zeros((arenas, roles + 1, roles + 1), dtype=bool))
-        self.motors = live(MotorSpeed, rate=np.zeros((len(arena.motors), arenas)))
-        self._rates = np.zeros((len(arena.motors), arenas))  # as the Spaces have them
+        self.force = np.zeros((3, bodies, arenas))
+        self.here = np.ones((bodies, arenas), bool)
+        """What is not here stays in its Space, where it touches nothing and nothing moves it."""
+        self._parked = np.zeros((self.solid, arenas), bool)
+        """What the Spaces know of that."""
+        self.flight = Flight(scene, arena)
+        self.start, self.contacts = Starter(arena), Contacts(arena, arenas, self)
+        motors = sum(len(motor.pairs) for motor in arena.motors)
+        self.motors = live(MotorSpeed, rate=np.zeros((motors, arenas)))
+        self._rates = np.zeros((motors, arenas))  # as the Spaces have them
         self._walls = np.array([wall.ends for wall in arena.walls]).reshape(-1, 2, 2)
         moving = sum(terrain.points - 1 for terrain in arena.terrains)
         self.ground = live(Ground, segments=np.zeros((arenas, len(self._walls) + moving, 2, 2)))
@@ -55,25 +65,33 @@ class Physics:
         """Make every Space again, its bodies where the columns say."""
         # Where things collide the cut must not depend on the threads: it decides the order of contacts, and so bits.
         size = COLLIDING_SHARD if self.arena.collides else min(JOINTED_SHARD, -(-self.arenas // self.threads))
-        self.shards = [Shard(self.scene, self.arena, rows) for rows in shard_slices(self.arenas, size)]
+        if self.solid:  # without anything solid there is nothing for a Space to do
+            self.shards = [Shard(self.scene, self.arena, rows) for rows in shard_slices(self.arenas, size)]
+            self._fill_spaces()
+
+    def _fill_spaces(self) -> None:
         self._origin = np.concatenate([shard.origin for shard in self.shards])
         self._built = [built for shard in self.shards for built in shard.built]
         self._rates.fill(0.0)  # motors stand still in new Spaces
+        self._parked.fill(False)
         self.put(np.arange(self.arenas))
+        self.park()
         shown = self.ground.segments[:, len(self._walls) :]
         everywhere = np.indices(shown.shape[:2]).reshape(2, -1)
         self._move_segments(everywhere[0], everywhere[1])
-        self._number_of = BodyNumbers(np.array([body.id for built in self._built for body in built.bodies]))
+        self.contacts.know([body.id for built in self._built for body in built.bodies])
         self.shares = [self.shards[i :: self.threads] for i in range(self.threads)]
 
-    def columns(self, role: int) -> tuple[Pose, Motion, Force]:
+    def columns(self, role: Role) -> tuple[object, ...]:
         """Return a role's components, views into the blocks."""
-        state, force = self.state[:, role], self.force[:, role]
-        return (
-            live(Pose, position=state[:2].T, angle=state[2]),
-            live(Motion, velocity=state[3:5].T, spin=state[5]),
-            live(Force, force=force[:2].T, torque=force[2]),
+        rows = role.rows.start if role.count is None else role.rows
+        state, force = self.state[:, rows], self.force[:, rows]
+        parts = (
+            live(Pose, position=state[:2].T, angle=state[2].T),
+            live(Motion, velocity=state[3:5].T, spin=state[5].T),
+            live(Force, force=force[:2].T, torque=force[2].T),
         )
+        return (*parts, live(Here, now=self.here[rows].T)) if role.comes_and_goes else parts
 
     def _turn_motors(self) -> None:
         """Tell the motors whose speed changed."""
@@ -87,30 +105,31 @@ class Physics:
         """Run one tick in all arenas."""
         if len(self._rates):
             self._turn_motors()
+        if self.shards:
+            self._step_spaces()
+        self.flight.step(self.state, self.force, self.here)
+        self.contacts.feel(self.shards)
+
+    def _step_spaces(self) -> None:
+        if not self._parked.any():
+            self._pushed = self.force[:, : self.solid]
+            self.on_threads(self._step_share)
+            return
+        gravity = -self.arena.masses[:, None, None] * np.array(self.scene.gravity)
+        held = self.state[:, : self.solid].copy()
+        self._pushed = self.force[:, : self.solid].copy()
+        self._pushed[:2] = np.where(self._parked, gravity.transpose(2, 0, 1), self._pushed[:2])
+        self._pushed[2][self._parked] = 0.0
         self.on_threads(self._step_share)
-        if self._feels:
-            self._feel()
+        np.copyto(self.state[:, : self.solid], held, where=self._parked)
 
     def _step_share(self, shards: list[Shard]) -> None:
         for shard in shards:
-            shard.push(self.force)
+            shard.push(self._pushed)
         for shard in shards:
             shard.step()
         for shard in shards:
-            shard.pull(self.state)
-
-    def _feel(self) -> None:
-        """Mark who touches whom."""
-        pairs = self.touch.pairs
-        pairs[...] = False
-        ids = np.concatenate([ids for shard in self.shards for ids in shard.touched])
-        if len(ids):
-            body = self._number_of(ids)
-            roles = len(self.arena.roles)
-            arena = (body // roles).max(axis=1)  # the ground's -1 is in arena -1
-            role = np.where(body < 0, roles, body % roles)
-            pairs[arena, role[:, 0], role[:, 1]] = True
-            pairs[arena, role[:, 1], role[:, 0]] = True
+            shard.pull(self.state[:, : self.solid])
 
     def on_threads(self, work: Callable[[list[Shard]], None]) -> None:
         """Let each thread do this work for its share of the shards."""
@@ -125,37 +144,57 @@ class Physics:
     @contextmanager
     def moving(self) -> Iterator[None]:
         """Let somebody write into the columns of bodies; what they moved is moved in the Spaces too."""
-        before = self.state.tobytes()
+        solid = self.state[:, : self.solid]
+        before = solid.copy()
         yield
-        if self.state.tobytes() == before:  # as most often
-            return
-        moved = np.flatnonzero((self.state != np.frombuffer(before).reshape(self.state.shape)).any(axis=(0, 1)))
-        if len(moved):
-            self.put(moved)
+        moved = (solid != before).any(axis=0)
+        if moved.any():  # which most often it is not
+            self._put(*np.nonzero(moved))
+        self.park()
+
+    def park(self) -> None:
+        """Tell the Spaces who is here, where that changed; what has left stands still."""
+        here = self.here[: self.solid]
+        for row, arena in np.argwhere(here == self._parked).tolist():
+            self._built[arena].park(row, here=bool(here[row, arena]))
+        left = ~here & ~self._parked
+        if left.any():
+            rows, arenas = np.nonzero(left)
+            self.state[3:, rows, arenas] = 0.0
+            self._put(rows, arenas)
+        np.logical_not(here, out=self._parked)
 
     def place(self, rows: I64, drawn: F64) -> None:
         """Put these arenas at their start, for (rows, draws) numbers in [0, 1)."""
-        self.state[:, :, rows] = self.start(drawn).transpose(2, 1, 0)
         if self.arena.terrains:
             self._move_terrain(rows, self._lines(drawn))
+        self.state[:, :, rows] = self.start(drawn, rows).transpose(2, 1, 0)
         if not self.shards:
             return
         if self.arena.collides:
             for body in self._bodies(rows):
                 pymunk.Body.update_position(body, 0.0)  # forgets how contacts wanted to push it out
         self.put(rows)
+        self.park()
 
     def mend(self, rows: I64) -> None:
         """Let these arenas, which went astray, forget everything; they must be placed anew before the next step."""
-        for row in rows.tolist():
-            self._built[row].mend()
-        self._rates[:, rows] = 0.0  # their motors are new, and stand still
+        if self.shards:
+            for row in rows.tolist():
+                self._built[row].mend()
+            self._rates[:, rows] = 0.0  # their motors are new, and stand still
 
     def put(self, rows: I64) -> None:
         """Move the bodies of these arenas to where the columns say."""
-        moved = np.ascontiguousarray(self.state[:, :, rows].transpose(2, 1, 0))
+        moved = np.ascontiguousarray(self.state[:, : self.solid, rows].transpose(2, 1, 0))
         moved[:, :, 0] += self._origin[rows, None]
         set_states(self._bodies(rows), moved.reshape(-1, 6))
+
+    def _put(self, rows: I64, arenas: I64) -> None:
+        """Move some bodies, each named by its row and its arena, to where the columns say."""
+        moved = np.ascontiguousarray(self.state[:, rows, arenas].T)
+        moved[:, 0] += self._origin[arenas]
+        set_states([self._built[a].bodies[r] for r, a in zip(rows.tolist(), arenas.tolist(), strict=True)], moved)
 
     def _bodies(self, rows: I64) -> list[pymunk.Body]:
         return [body for row in rows.tolist() for body in self._built[row].bodies]

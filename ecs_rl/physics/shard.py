@@ -28,23 +28,25 @@ class Shard:
 
     def __init__(self, scene: Scene, arena: Arena, rows: slice) -> None:
         self.rows = rows
-        self.count, self.roles = rows.stop - rows.start, len(arena.roles)
+        self.count, self.bodies = rows.stop - rows.start, arena.solid
         self.dt, self.substeps = scene.dt / scene.substeps, scene.substeps
         self.space = pymunk.Space()
         self.space.gravity = scene.gravity
         # Contacts vanish with the step in which they part, so the list of contacts is what touches now.
         self.space.collision_persistence = 1
         static = self.space.static_body  # touched now, so that it has its row (the last) from the beginning
-        self.feels = arena.wants_contacts
+        self.feels, self.weighs = arena.wants_contacts, arena.wants_impulses
         self.apart = arena.collides  # what cannot touch may stand in one place, where numbers are the most exact
         spacing = 2.5 * scene.extent if self.apart else 0.0
         self.origin = spacing * scattered(self.count)
         self.built = [Built(self.space, arena, float(x)) for x in self.origin]
-        self._force = np.zeros((self.count * self.roles + 1, 3))
+        self._force = np.zeros((self.count * self.bodies + 1, 3))
         self._force_in, self._state_out, self._contacts = InBuffer(), OutBuffer(), OutBuffer()
         self._force_in.set_float_buf(self._force)
         self.touched: list[I64] = []
         """(contacts, 2) ids of the bodies that touched in each step of the tick; the ground's is in no arena."""
+        self.impulses: list[F64] = []
+        """(contacts, 2) Of the same, newton seconds, where somebody asks for it."""
         self._check_rows(static)
 
     def _check_rows(self, static: pymunk.Body) -> None:
@@ -56,29 +58,32 @@ class Shard:
             raise RuntimeError("the Space lists its bodies in another order than they were added: refusing to guess")
 
     def push(self, force: F64) -> None:
-        """Take the world's (3, roles, arenas) forces for the coming physics step."""
-        self._force[:-1].reshape(self.count, self.roles, 3)[...] = force[:, :, self.rows].transpose(2, 1, 0)
+        """Take the world's (3, bodies, arenas) forces for the coming physics step."""
+        self._force[:-1].reshape(self.count, self.bodies, 3)[...] = force[:, :, self.rows].transpose(2, 1, 0)
         batch.set_space_bodies(self.space, _FORCE, self._force_in)
 
     def step(self) -> None:
         """Run all physics steps of one tick, and note what touched in any of them."""
-        self.touched = []
+        self.touched, self.impulses = [], []
+        fields = _PAIR | ArbiterFields.TOTAL_IMPULSE if self.weighs else _PAIR
         for i in range(self.substeps):
             if i:  # the physics forgets forces after each step
                 batch.set_space_bodies(self.space, _FORCE, self._force_in)
             self.space.step(self.dt)
             if self.feels:
                 self._contacts.clear()
-                batch.get_space_arbiters(self.space, _PAIR, self._contacts)
+                batch.get_space_arbiters(self.space, fields, self._contacts)
                 self.touched.append(np.frombuffer(self._contacts.int_buf(), dtype=np.int64).reshape(-1, 2).copy())
+                if self.weighs:
+                    self.impulses.append(np.frombuffer(self._contacts.float_buf()).reshape(-1, 2).copy())
 
     def pull(self, state: F64) -> None:
-        """Write where the bodies are now into the world's (6, roles, arenas) columns."""
+        """Write where the bodies are now into the world's (6, bodies, arenas) columns."""
         self._state_out.clear()
         batch.get_space_bodies(self.space, STATE, self._state_out)
         rows = np.frombuffer(self._state_out.float_buf(), dtype=np.float64)[:-6]
         mine = state[:, :, self.rows]
-        mine[...] = rows.reshape(self.count, self.roles, 6).transpose(2, 1, 0)
+        mine[...] = rows.reshape(self.count, self.bodies, 6).transpose(2, 1, 0)
         if self.apart:
             mine[0] -= self.origin
 

@@ -1,4 +1,4 @@
-"""actuate: Action -> Amount, Force, MotorSpeed."""
+"""actuate: Action, Here -> Acting, Amount, Force, MotorSpeed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ecs_rl.components import Action, Force
+from ecs_rl.components import Acting, Action, Force
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
 from ecs_rl.world import World
@@ -17,6 +17,12 @@ class Actuate(Stage):
 
     def __init__(self, world: World) -> None:
         self.slots = [(world.of(batch.entity, Action), slot) for batch in world.batches for slot in batch.slots]
+        self.may_be_out = [
+            (slot.spec.of.here, slot.shaped(world.of(batch.entity, Acting).value), slot.shaped(slot.amount.T))
+            for batch in world.batches
+            for slot in batch.slots
+            if slot.spec.of is not None and slot.spec.of.comes_and_goes
+        ]
         self.effects = [effect for _, slot in self.slots for effect in slot.spec.does.effects]
         self.world, self.dt, self.force = world, world.scene.dt, world.physics.force
         self.flat = self.force.reshape(-1)
@@ -28,6 +34,9 @@ class Actuate(Stage):
         self.force.fill(0.0)
         for action, slot in self.slots:
             slot.spec.does.work(action.value[slot.rows], slot.amount)
+        for here, acting, amount in self.may_be_out:
+            acting[...] = here
+            np.multiply(amount, here[..., None], out=amount)
         for view in self.open:  # an effect of the scene's own adds to them through its role
             view.setflags(write=True)
         for effect in self.effects:
@@ -46,7 +55,8 @@ class Actuate(Stage):
             effect.apply(self.dt)
             bad = np.argwhere(~np.isfinite(self.force))
             if len(bad):  # squares of finite numbers can overflow
-                axis, role, arena = bad[0].tolist()
-                told = f"{'torque' if axis == 2 else 'force'} on '{self.world.arena.roles[role].name}'"
-                gave = f"{self.force[axis, role, arena]:g} {self.world.when(arena)}"
+                axis, row, arena = bad[0].tolist()
+                role = next(role for role in self.world.arena.roles if role.rows.start <= row < role.rows.stop)
+                told = f"{'torque' if axis == 2 else 'force'} on '{role.name}'"
+                gave = f"{self.force[axis, row, arena]:g} {self.world.when(arena)}"
                 raise RuleError(f"{type(effect).__name__} gave a {told} that is not finite: {gave}", effect)

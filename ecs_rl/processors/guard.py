@@ -1,4 +1,4 @@
-"""guard: Pose, Motion -> Explosion."""
+"""guard: Pose, Motion -> Explosion, Here."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ FASTEST = 1e5
 
 
 class Guard(Stage):
-    """Find arenas whose physics went astray, count them, and keep their numbers from everyone after this stage."""
+    """Find arenas whose physics went astray, count them, and keep their numbers from everyone after this stage.
+
+    What comes and goes and gets further out than the scene's `extent` has left; anything else explodes there.
+    """
 
     def __init__(self, world: World) -> None:
-        self.physics, self.state = world.physics, world.physics.state
+        self.world, self.physics = world, world.physics
+        self.state = world.physics.state[:, : world.arena.moving]
+        """Without what never moves."""
+        self.leaves = np.zeros((len(self.state[0]), 1), bool)
+        for role in world.arena.roles:
+            self.leaves[role.rows] = role.comes_and_goes and role not in world.arena.placing.joined
         self.explosion, self.chance = world.one(Explosion), world.one(Chance)
         self.limit = np.array([world.scene.extent] * 2 + [FASTEST] * 4).reshape(6, 1, 1)
         self.quick_limit = min(world.scene.extent, FASTEST)
@@ -27,14 +35,24 @@ class Guard(Stage):
             self.explosion.now.fill(False)
             self.explosion.any.fill(False)
         state = self.state
-        if state.max() < self.quick_limit and state.min() > -self.quick_limit:  # false for NaN as well
+        # False for NaN as well.
+        if state.max(initial=0.0) < self.quick_limit and state.min(initial=0.0) > -self.quick_limit:
             return
-        astray = ~(np.abs(state) < self.limit).all(axis=(0, 1))
+        fine = (np.abs(state) < self.limit).all(axis=0)
+        left = ~fine & self.leaves & np.isfinite(state).all(axis=0)
+        if left.any():
+            self.world.physics.here[: len(left)][left] = False
+            state[:2, left] = state[3:, left] = 0.0
+            fine |= left
+            self.physics.park()
+        astray = ~fine.all(axis=0)
         if astray.any():
             self.explosion.now[...] = astray
             self.explosion.any.fill(True)
             self.explosion.count += np.count_nonzero(astray)
             # Something that makes sense to every rule until the arena starts again: where its episode began.
-            state[:, :, astray] = self.physics.start(self.chance.uniform[astray]).transpose(2, 1, 0)
-            self.physics.touch.pairs[astray] = False
-            self.physics.mend(np.flatnonzero(astray))
+            rows = np.flatnonzero(astray)
+            start = self.physics.start(self.chance.uniform[rows], rows).transpose(2, 1, 0)
+            state[:, :, rows] = start[:, : len(state[0])]
+            self.physics.contacts.forget(rows)
+            self.physics.mend(rows)

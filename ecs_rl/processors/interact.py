@@ -64,13 +64,13 @@ class Interact(Stage):
         force = np.linalg.solve(np.eye(2) + (c * h + k * h * h) * yields, -(k * off + (c + h * k) * speed))
         force *= min(1.0, most / max(math.hypot(*force), 1e-12))
         turn = arm[0] * force[1] - arm[1] * force[0] - (calmed / h / inverse if inverse else 0.0)
-        self.world.physics.force[:, role.number, arena] += (*force, turn)
+        self.world.physics.force[:, role.rows.start, arena] += (*force, turn)
 
     def _kick(self, role: Role) -> None:
         vx, vy, spin = self.hand.kick
         arena, share = self.hand.arena, _mass(role) / self.dt
         turn = spin * role.moment / self.dt if math.isfinite(role.moment) else 0.0
-        self.world.physics.force[:, role.number, arena] += (vx * share, vy * share, turn)
+        self.world.physics.force[:, role.rows.start, arena] += (vx * share, vy * share, turn)
 
 
 def _mass(role: Role) -> float:

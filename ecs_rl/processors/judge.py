@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.arrays import F32, F64
-from ecs_rl.components import Clock, Done, EndRules, EpisodeEnd, Explosion, Finished, Reward, Terms
+from ecs_rl.arrays import F32, F64, Bool
+from ecs_rl.components import Acting, Clock, Done, EndRules, EpisodeEnd, Explosion, Finished, Reward, Terms
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
-from ecs_rl.scene.checks import form
+from ecs_rl.scene.checks import aligned, form
 from ecs_rl.scene.sensors import Rule
-from ecs_rl.world import AgentSlot, World
+from ecs_rl.world import AgentSlot, PolicyBatch, World
 
 LARGEST = 1e9
 """A reward beyond this in one tick is nothing to learn from: its square leaves no digit of a float32 to the others."""
@@ -33,18 +33,25 @@ class Judge(Stage):
         self.fired = world.one(EndRules).fired
         self.flat, self.exploded = self.terms.now.reshape(-1), False
         slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
-        ends = [rule for _, slot in slots for rule in slot.spec.ends.items()]
-        self.ending = [("end", name, rule, row) for (name, rule), row in zip(ends, self.fired, strict=True)]
+        self.agents = sum(world.members_of.values())
         self.earning: list[Told] = []
-        self.rewards: list[tuple[AgentSlot, F32, F64]] = []
+        self.ending: list[Told] = []
         first = 0
+        for _, slot in slots:
+            fired = self.fired[first : first + len(slot.spec.ends)]
+            if slot.spec.count is None:
+                self.ending += [("end", *named, row) for named, row in zip(slot.spec.ends.items(), fired, strict=True)]
+            first += len(slot.spec.ends)
+        self.rewards: list[tuple[AgentSlot, F32, F64]] = []
         for batch, slot in slots:
-            mine = self.terms.now[first : first + len(slot.spec.earns)]
-            self.earning += [("reward", *named, row) for named, row in zip(slot.spec.earns.items(), mine, strict=True)]
-            self.rewards.append((slot, world.of(batch.entity, Reward).value[slot.rows], mine))
-            first += len(mine)
+            mine = slot.by_term(self.terms.now)
+            rows = mine[:, 0] if slot.spec.count is None else mine.swapaxes(1, 2)
+            self.earning += [("reward", *named, row) for named, row in zip(slot.spec.earns.items(), rows, strict=True)]
+            flat = mine.reshape(len(mine), -1)
+            self.rewards.append((slot, world.of(batch.entity, Reward).value[slot.rows], flat))
         # Of one agent, the rows of Done are those of EpisodeEnd themselves (see World).
-        self.done = [(len(batch.slots), world.of(batch.entity, Done)) for batch in world.batches]
+        self.done = [(batch.rows, world.of(batch.entity, Done)) for batch in world.batches]
+        self.outs = Outs(world, slots)
 
     def run(self) -> None:
         """Judge the tick."""
@@ -52,12 +59,15 @@ class Judge(Stage):
         ask(self.earning)
         if not self.flat.dot(self.flat) < LARGEST**2:  # true for NaN as well
             self.refuse()
+        self.outs.pay_nothing()
         for _, earned, mine in self.rewards:
             earned[...] = np.add.reduce(mine, axis=0)
         np.add(self.terms.total, self.terms.now, out=self.terms.total)
         ask(self.ending)
+        self.outs.find()
         self._end()
         self._tell_rows()
+        self.outs.tell()
 
     def _end(self) -> None:
         terminated, truncated, ended = self.end.terminated, self.end.truncated, self.end.ended
@@ -81,18 +91,30 @@ class Judge(Stage):
             if len(done.rows):
                 vars(done).update(vars(Finished()))
             return
-        terms, ended = self.terms.total[:, well], self.end.terminated[well]
-        total = terms.sum(axis=0) / len(self.rewards)
+        terms, ended = self.world.by_name(self.terms.total[:, well]), self.end.terminated[well]
+        total = self.terms.total[:, well].sum(axis=0) / self.agents
         reasons = self.fired[:, well] & ended
-        vars(done).update(vars(Finished(rows, well, total, self.tick[well], ended, terms, reasons)))
+        returns = self._returns(well)
+        vars(done).update(vars(Finished(rows, well, total, self.tick[well], ended, terms, returns, reasons)))
+
+    def _returns(self, well: NDArray[np.int64]) -> dict[str, F64]:
+        """Return what each agent's own episode earned, where there are several."""
+        returns: dict[str, F64] = {}
+        for slot, *_ in self.rewards if self.agents > 1 else ():
+            each = slot.by_term(self.terms.total)[:, :, well].sum(axis=0)
+            returns[slot.spec.name] = each.mean(axis=0)
+            if slot.spec.count is not None:
+                returns |= {f"{slot.spec.name} {i}": total for i, total in enumerate(each)}
+        return returns
 
     def _tell_rows(self) -> None:
-        for slots, done in self.done:
-            if slots > 1:
-                done.terminated.reshape(slots, -1)[...] = self.end.terminated
-                done.truncated.reshape(slots, -1)[...] = self.end.truncated
+        for rows, done in self.done:
+            agents = (rows // len(self.tick), -1)
+            if done.terminated is not self.end.terminated:
+                done.terminated.reshape(agents)[...] = self.end.terminated
+                done.truncated.reshape(agents)[...] = self.end.truncated
             if self.exploded or self.explosion.any:
-                np.logical_not(self.explosion.now, out=done.valid.reshape(slots, -1))
+                np.logical_not(self.explosion.now, out=done.valid.reshape(agents))
         self.exploded = bool(self.explosion.any)
 
     def refuse(self) -> None:
@@ -100,13 +122,73 @@ class Judge(Stage):
         for slot, _, mine in self.rewards:
             bad = np.argwhere(~(np.abs(mine) < LARGEST))
             if len(bad):  # else the squares of many large ones have come together
-                arena = int(bad[0][1])
-                worst = int(np.argmax(np.where(np.isfinite(mine[:, arena]), np.abs(mine[:, arena]), np.inf)))
+                row = int(bad[0][1])
+                worst = int(np.argmax(np.where(np.isfinite(mine[:, row]), np.abs(mine[:, row]), np.inf)))
                 name, rule = list(slot.spec.earns.items())[worst]
-                value, where = mine[worst, arena], self.world.when(arena, judged=True)
+                value, where = mine[worst, row], self.world.when(row % len(self.tick), judged=True)
                 large = f"{value:g}, too large to learn from, {where}"
                 told = large if np.isfinite(value) else f"a number that is not finite: {value:g} {where}"
                 raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {told}", rule)
+
+
+class Outs:
+    """What is special about the agents of a kind: each may be out of the game while the others go on."""
+
+    def __init__(self, world: World, slots: Sequence[tuple[PolicyBatch, AgentSlot]]) -> None:
+        self.world, self.fired, self.explosion = world, world.one(EndRules).fired, world.one(Explosion)
+        self.kinds: list[OfKind] = []
+        first = 0
+        for batch, slot in slots:
+            if slot.spec.of is not None:
+                self.kinds.append(OfKind(world, batch, slot, self.fired[first : first + len(slot.spec.ends)]))
+            first += len(slot.spec.ends)
+
+    def pay_nothing(self) -> None:
+        """Let those who were out at the beginning of the tick earn nothing."""
+        for kind in self.kinds:
+            kind.now *= kind.acting.T
+
+    def find(self) -> None:
+        """Find the members for which an end of their own holds; an episode ends when nobody is left."""
+        for kind in self.kinds:
+            kind.find()
+        if self.world.all_out:
+            self.fired[-1] = ~np.logical_or.reduce([kind.stays.any(axis=1) for kind in self.kinds])
+
+    def tell(self) -> None:
+        """Say in Done whose own episode ended with this tick, and whose row counts at all."""
+        for kind in self.kinds:
+            kind.terminated |= kind.acting & ~kind.stays
+            kind.truncated &= kind.stays
+            kind.valid[...] = kind.acting & ~self.explosion.now[:, None]
+
+
+class OfKind:
+    """The agents of one kind, each array (arenas, members)."""
+
+    def __init__(self, world: World, batch: PolicyBatch, slot: AgentSlot, fired: Bool) -> None:
+        assert slot.spec.of is not None
+        self.role, self.ends, self.fired = slot.spec.of, slot.spec.ends, fired
+        self.joined = self.role in world.arena.placing.joined
+        self.here = world.physics.here[self.role.rows].T
+        self.stays = np.ones(self.here.shape, bool)
+        """Who is here and goes on."""
+        self.now = slot.by_term(world.one(Terms).now)
+        self.acting = slot.shaped(world.of(batch.entity, Acting).value)
+        done = world.of(batch.entity, Done)
+        parts = (done.terminated, done.truncated, done.valid)
+        self.terminated, self.truncated, self.valid = map(slot.shaped, parts)
+
+    def find(self) -> None:
+        """Ask the rules: one truth per arena ends its episode, one per member takes that out (see respawn)."""
+        self.stays[...] = self.here
+        for (name, rule), fired in zip(self.ends.items(), self.fired, strict=True):
+            value = np.asarray(rule())
+            fired[...] = value if value.ndim < 2 else False
+            if value.ndim == 2:
+                if self.joined:
+                    raise RuleError(f"'{self.role.name}' is joined to others: the end '{name}' is one per arena", rule)
+                self.stays &= ~value
 
 
 def ask(rules: Sequence[Told]) -> None:
@@ -117,7 +199,8 @@ def ask(rules: Sequence[Told]) -> None:
             value = OURS
             rule = told[2]
             value = rule()
-            told[3][...] = value
+            row = told[3]
+            row[...] = value if row.ndim == 1 else aligned(value, 0)
     except (TypeError, ValueError, OverflowError):
         if value is OURS:  # the rule itself went wrong, and tells its line
             raise

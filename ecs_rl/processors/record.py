@@ -14,6 +14,7 @@ class Record(Stage):
     def __init__(self, world: World) -> None:
         self.session, self.explosion, self.arenas = world.one(Session), world.one(Explosion), world.arenas
         self.batches = world.each(Action, Observation, Reward, NextObservation, Done)
+        self.may_be_out = any(plan.of is not None and plan.of.comes_and_goes for plan in world.arena.agents)
 
     def run(self) -> None:
         """Record one experience per policy; learners copy what they keep."""
@@ -25,7 +26,7 @@ class Record(Stage):
                 next_observation=after.value,
                 terminated=ends.terminated,
                 truncated=ends.truncated,
-                valid=ends.valid if self.explosion.any else None,
+                valid=ends.valid if self.explosion.any or self.may_be_out else None,
                 extras=action.extras,
             )
             for action, before, reward, after, ends in self.batches

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_rl.arrays import I64
-from ecs_rl.components import Chance, Clock, Finished, NextObservation, Observation, PolicyState
+from ecs_rl.components import Acting, Chance, Clock, Done, Finished, NextObservation, Observation, PolicyState
 from ecs_rl.ecs import Stage
 from ecs_rl.processors.sense import Sight
 from ecs_rl.scene.chance import uniforms
@@ -18,6 +18,12 @@ class Respawn(Stage):
     def __init__(self, world: World) -> None:
         self.world, self.physics, self.finished = world, world.physics, world.one(Finished)
         self.clock, self.chance = world.one(Clock), world.one(Chance)
+        self.kinds = [
+            (world.physics.here[slot.spec.of.rows].T, slot.shaped(world.of(batch.entity, Done).terminated))
+            for batch in world.batches
+            for slot in batch.slots
+            if slot.spec.of is not None
+        ]
         self.draws = self.chance.uniform.shape[1]
         seen = world.each(Observation, NextObservation, PolicyState)
         self.batches = [
@@ -27,8 +33,14 @@ class Respawn(Stage):
 
     def run(self) -> None:
         """Go on with what was seen, and look again where something started anew."""
-        for before, after, *_ in self.batches:
+        for here, terminated in self.kinds:
+            np.logical_and(here, ~terminated, out=here)
+        if self.kinds:
+            self.physics.park()
+        for before, after, state, sight in self.batches:
             before[...] = after
+            if state.shape[1]:
+                state[~self.world.of(sight.batch.entity, Acting).value] = 0.0  # who is out remembers nothing
         rows = self.finished.rows
         if len(rows):
             self.clock.episode[rows] += 1
@@ -38,11 +50,10 @@ class Respawn(Stage):
         """Begin the current episode of these arenas."""
         drawn = uniforms(self.chance.key[rows], self.clock.episode[rows], self.draws)
         self.chance.uniform[rows] = drawn
-        self.physics.place(rows, drawn)
-        self.world.reset(rows, drawn, self.world.slots)
+        self.world.reset(rows, drawn, self.world.slots, lambda: self.physics.place(rows, drawn))
         for before, _, state, sight in self.batches:
             sight.look(begins=True)
-            arenas = (len(sight.batch.slots), self.world.arenas, -1)
+            arenas = (sight.batch.rows // self.world.arenas, self.world.arenas, -1)
             before.reshape(arenas)[:, rows] = sight.out.reshape(arenas)[:, rows]
             if state.shape[1]:
                 state.reshape(arenas)[:, rows] = 0.0

@@ -33,7 +33,7 @@ class Sight:
             first = 0
             for sensor in slot.spec.sees:
                 last = first + len(sensor.names)
-                self.parts.append((sensor.write, out[slot.rows, first:last]))
+                self.parts.append((sensor.write, slot.shaped(out)[..., first:last]))
                 first = last
 
     def look(self, *, begins: bool = False) -> None:
@@ -50,7 +50,8 @@ class Sight:
         bad = np.argwhere(~np.isfinite(self.out))
         if len(bad):  # squares of finite numbers can overflow
             row, number = bad[0].tolist()
-            slot, arena = self.batch.slots[row // self.world.arenas], row % self.world.arenas
+            slot, arena, member = self.batch.found(row, self.world.arenas)
             name, sensor = [(name, sensor) for sensor in slot.spec.sees for name in sensor.names][number]
-            told = f"a number that is not finite: {self.out[row, number]:g} {self.world.when(arena, judged=begins)}"
+            when = f"{self.world.when(arena, judged=begins)}{member}"
+            told = f"a number that is not finite: {self.out[row, number]:g} {when}"
             raise RuleError(f"the sensor '{name}' gave {told}", sensor)

@@ -30,8 +30,8 @@ def records_of(world: World, done: Finished) -> list[EpisodeRecord]:
     if not len(done.arena):
         return []
     extras = [dict(zip(world.terms, row, strict=True)) for row in done.terms.T.tolist()]
-    for name, own in world.terms_of.items() if len(world.terms_of) > 1 else ():
-        for episode, total in enumerate(done.terms[own].sum(axis=0).tolist()):
+    for name, totals in done.returns.items():
+        for episode, total in enumerate(totals.tolist()):
             extras[episode][f"return/{name}"] = total
     for name, ended in zip(world.reasons, done.reasons, strict=True):
         for episode in np.flatnonzero(ended).tolist():

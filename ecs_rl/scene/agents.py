@@ -9,10 +9,12 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
+from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, named, ruling, shown
 from ecs_rl.scene.controls import Choice, Levers
-from ecs_rl.scene.roles import Role
+from ecs_rl.scene.effects import Effect
+from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, sound
 
 AN_END = "`beyond(X(cart), 2.0)`"
@@ -28,6 +30,24 @@ class AgentSpec:
     does: Choice | Levers
     earns: Mapping[str, Rule]
     ends: Mapping[str, Rule]
+    of: Role | None = None
+    """The kind of which each member is such an agent; None for one agent alone."""
+
+    @property
+    def count(self) -> int | None:
+        """How many agents of a kind it is, None for one alone."""
+        return None if self.of is None else self.of.count
+
+    @property
+    def members(self) -> int:
+        """How many rows it has in each arena."""
+        return 1 if self.of is None else self.of.members
+
+    def amount_for(self, effect: Effect, amount: F64, arenas: int) -> F64:
+        """Return its (rows,) of how strongly an effect works as it stands beside the columns of the effect's role."""
+        if self.count is None:
+            return amount if effect.role.count is None else amount[:, None]
+        return amount.reshape(self.count, arenas).T
 
     @property
     def observation_names(self) -> tuple[str, ...]:
@@ -35,7 +55,9 @@ class AgentSpec:
         return tuple(name for sensor in self.sees for name in sensor.names)
 
 
-def plan_of(name: str, policy: str, *, sees: object, does: object, earns: object, ends: object) -> AgentSpec:
+def plan_of(
+    name: str, policy: str, *, sees: object, does: object, earns: object, ends: object, of: Role | None
+) -> AgentSpec:
     """Return the plan of an agent, or refuse one made of the wrong things, by what is expected in their place."""
     if name == "end":
         raise SceneError("an agent cannot be named 'end': that is what the ends of episodes are told by")
@@ -46,7 +68,9 @@ def plan_of(name: str, policy: str, *, sees: object, does: object, earns: object
     ended = _rules("ends", "end", {} if ends is None else ends, partial(ruling, such_as=AN_END))
     if not seen or not earned:
         raise SceneError(f"the agent '{name}' needs something to see and something to earn")
-    plan = AgentSpec(name, policy, seen, does, earned, ended)
+    if of is not None and is_role("an agent is one of", of).count is None:
+        raise SceneError(f"'{of.name}' is one thing, not many of a kind: leave out of=, or spawn it with count=")
+    plan = AgentSpec(name, policy, seen, does, earned, ended, of)
     twice = [number for number in plan.observation_names if plan.observation_names.count(number) > 1]
     if twice:
         raise SceneError(f"'{name}' sees '{twice[0]}' twice: each number that is seen needs a name of its own")
@@ -95,6 +119,9 @@ def check_effects(plan: AgentSpec, others: Sequence[AgentSpec], roles: Sequence[
             raise SceneError(f"'{plan.name}' must have effects of its own, not those of another agent")
         if any(role not in roles and role is not ground for role in effect.roles()):
             raise SceneError(f"'{plan.name}' works on a role of another arena")
+        if plan.count is not None and effect.role.count != plan.count:
+            told = f"'{effect.role.name}' {'is one' if effect.role.count is None else f'has {effect.role.count}'}"
+            raise SceneError(f"'{plan.name}' is {plan.count} agents, each of which works on its own, but {told}")
         if effect.role is ground:
             raise SceneError(f"'{plan.name}' works on the ground, which never moves")
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from ecs_rl import components
 from ecs_rl.arrays import F64
+from ecs_rl.components import Here, Motion, Pose
 from ecs_rl.ecs.component import check_template, is_component, new_handle
 from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
+from ecs_rl.scene.bodies import Bodies
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point, named, not_negative, plain, point, shown, whole
 from ecs_rl.scene.controls import Choice, Levers
@@ -22,7 +24,8 @@ from ecs_rl.scene.effects import Motor
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
-from ecs_rl.scene.roles import Draw, Number, Role
+from ecs_rl.scene.placing import Placing, check_start
+from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
 from ecs_rl.scene.rules import Remembering
 from ecs_rl.scene.sensors import Rays, Rule, Sensor
 from ecs_rl.scene.touching import Touching
@@ -32,7 +35,8 @@ F = TypeVar("F", bound=Callable[..., None])
 N = TypeVar("N", bound=Number)
 Kinds = Iterable[type | Number] | None
 """Components, each by its class or by the number behind which it stands."""
-MOST_ROLES = 31  # the physics tells roles apart by one bit each, and the ground takes one
+MOST_SOLID = 31  # the physics tells roles apart by one bit each, and the ground takes one
+MOST_MEMBERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Terrain:
 
 
 @dataclass
-class Arena:
+class Arena(Bodies):
     """What a scene's `build` receives: spawn roles, join them, give them an agent."""
 
     file: str = ""
@@ -79,19 +83,36 @@ class Arena:
     handles: dict[type, object] = field(default_factory=dict)
     """The arena's own components as a scene may hold them, by their class."""
     ground: Role = field(default_factory=lambda: Role("ground", -1))
+    touchings: list[Touching] = field(default_factory=list)
+    """Every Touching of the scene: the physics fills the slots of each."""
+    passing: list[set[str]] = field(default_factory=list)
 
-    def spawn(self, name: str, *parts: Any) -> Role:
-        """Add a role made of one Body, at least one shape, a Start, a Look, and components of the scene's own."""
+    def __post_init__(self) -> None:
+        self.placing = Placing(self)
+
+    def spawn(
+        self, name: str, *parts: Any, count: int | None = None, here: bool | tuple[bool, ...] | None = None
+    ) -> Role:
+        """Add a role made of one Body, at least one shape, a Start, a Look, and components of the scene's own.
+
+        `count` makes it many of a kind, each with a row of its own in every column. `here` says whether it is there
+        when an episode begins: systems then place it and take it away. A kind may always come and go.
+        """
         _new("a role", named("a role", name), [*self.roles, self.ground])
-        if len(self.roles) == MOST_ROLES:
-            raise SceneError(f"an arena holds at most {MOST_ROLES} roles")
+        if count is not None and whole(f"the count of '{name}'", count, 1) > MOST_MEMBERS:
+            raise SceneError(f"'{name}' may have at most {MOST_MEMBERS:,} members, not {count:,}")
         own = tuple(part for part in parts if is_component(part) and not isinstance(part, type))
         for part in parts:
             if not isinstance(part, (Body, Disc, Polygon, Start, Look)) and part not in own:
                 raise SceneError(
                     f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {shown(part)}"
                 )
-        self._check_parts(f"'{name}'", own)
+        self._check_parts(f"'{name}'", own, count)
+        there = here if here is not None or count is None else True
+        if there not in (None, True, False) and (not isinstance(there, tuple) or len(there) != count):
+            raise SceneError(
+                f"'{name}' is here or not, True or False, or one of these for each member: not {shown(here)}"
+            )
         body, start = _only(Body, "bodies", name, parts) or Body(), _only(Start, "starts", name, parts) or Start()
         look = _only(Look, "looks", name, parts)
         shapes = tuple(part for part in parts if isinstance(part, (Disc, Polygon)))
@@ -99,12 +120,53 @@ class Arena:
             raise SceneError(f"'{name}' needs at least one shape, such as Box(0.5, 0.3) or Disc(0.2)")
         if look and self.file:
             sprite_file(look, self.file)  # refused here, in the line that spawns, if there is no such file
-        moment = moment_of(body, shapes)
-        role = Role(name, len(self.roles), body=body, shapes=shapes, start=start, moment=moment, look=look, parts=own)
+        check_start(name, start, count)
+        if body.moves == "never" and (start.vx, start.vy, start.spin) != (0.0, 0.0, 0.0):
+            raise SceneError(f"'{name}' never moves: its start has no vx, vy or spin")
+        role = Role(
+            name, len(self.roles), body, shapes, start, moment_of(body, shapes), look, own, count, there, arena=self
+        )
+        if body.solid and sum(each.solid for each in self.roles) == MOST_SOLID:
+            raise SceneError(
+                f"an arena holds at most {MOST_SOLID} solid roles: make one of many with count=, or not solid"
+            )
         drawn = [key for key, value in vars(start).items() if isinstance(value, Spread)]
-        self.start_slots[name] = {key: self._draw(1) for key in drawn}
+        self.start_slots[name] = {key: self._draw(role.members) for key in drawn}
         self.roles.append(role)
+        self.number_rows()
         return role
+
+    def through(self, *roles: Role) -> None:
+        """Let these roles pass through each other, and the members of each through their like."""
+        for role in roles:
+            if is_role("what passes through others is", role) is self.ground:
+                raise SceneError("nothing passes through the ground: what is not solid does, Body(solid=False)")
+        if not roles:
+            raise SceneError("arena.through takes the roles that pass through each other")
+        self.passing.append({role.name for role in roles})
+
+    def restart(self, where: Any, *roles: Role) -> None:
+        """Start these roles anew where `where`, (arenas,), is true, while the episode goes on: a kick-off.
+
+        For systems that write Pose, and the components of these roles.
+        """
+        for role in roles:
+            if is_role("what is started anew is", role) not in self.roles:
+                raise SceneError(f"'{role.name}' cannot be started anew")
+        self.placing.restart(where, roles)
+
+    def dice(self, spread: Spread | Start | None = None, *, of: Role | None = None) -> Any:
+        """Return a number that each tick draws anew, 0 to 1 or from a spread; `of` a kind, one for each member.
+
+        It is a rule. What it gives is a hash of seed, arena, episode and tick. A Start needs no dice: `place` draws its
+        spreads anew each time.
+        """
+        if isinstance(spread, Start):
+            return spread
+        if spread is not None and not isinstance(spread, Spread):
+            raise SceneError(f"dice draw from a spread such as between(0, 1), not {shown(spread)}")
+        number = sum(isinstance(each, Dice) for each in self.numbers)
+        return self._number(Dice(f"dice {number}", spread or Spread(0.0, 1.0), of.count if of else None))
 
     def join(self, *joints: Joint) -> None:
         """Hold roles together; joined roles do not collide with each other."""
@@ -153,7 +215,7 @@ class Arena:
             raise SceneError(
                 f"an arena takes an instance of a @component, as in `arena.add(Wind())`, not {shown(part)}"
             )
-        self._check_parts("the arena", (*self.parts, part))
+        self._check_parts("the arena", (*self.parts, part), None)
         self.parts.append(part)
         handle = self.handles[type(part)] = new_handle(type(part))
         return handle
@@ -185,6 +247,8 @@ class Arena:
         """
         if run is None:
             return partial(self.system, after=after, before=before, reads=reads, writes=writes, name=name)
+        if isinstance(writes, (tuple, list, set)) and (Pose in writes or Here in writes):
+            writes = tuple(dict.fromkeys((*writes, Pose, Motion, Here)))  # all that `place` and `leave` change
         self.systems.append(declare(run, reads=reads, writes=writes, after=after, before=before, name=name))
         return run
 
@@ -194,11 +258,11 @@ class Arena:
         self.numbers.append(number)
         return number
 
-    def _check_parts(self, name: str, parts: Sequence[object]) -> None:
+    def _check_parts(self, name: str, parts: Sequence[object], count: int | None) -> None:
         """Refuse components that could not be told apart, in a world or in a saved run."""
         there = [*self.own_parts, *parts]
         for part in parts:
-            check_template(part)
+            check_template(part, count if part in parts else None)
             kind = type(part)
             others = [type(other) for other in there if type(other).__name__ == kind.__name__]
             if hasattr(components, kind.__name__) or any(other is not kind for other in others):
@@ -226,13 +290,20 @@ class Arena:
         does: Choice | Levers,
         earns: Mapping[str, Rule | float],
         ends: Mapping[str, Rule] | None = None,
-        name: str = "agent",
+        name: str | None = None,
         policy: str = "policy",
+        of: Role | None = None,
     ) -> AgentSpec:
-        """Add an agent; agents of the same policy must see and do alike, and learn together."""
+        """Add an agent; agents of the same policy must see and do alike, and learn together.
+
+        `of` a kind it is one agent for each member. What they see, do and earn has a number for each, (arenas, count);
+        what has one per arena goes to all. A member that is not here is out: it earns nothing and nothing is learned
+        from it until it is placed again; an end with (arenas, count) truths lets members leave.
+        """
+        name = name if name is not None else of.name if isinstance(of, Role) else "agent"
         plain("an agent", name), plain("a policy", policy)
         _new("an agent", name, self.agents)
-        plan = plan_of(name, policy, sees=sees, does=does, earns=earns, ends=ends)
+        plan = plan_of(name, policy, sees=sees, does=does, earns=earns, ends=ends, of=of)
         check_effects(plan, self.agents, self.roles, self.ground)
         first = next((other for other in self.agents if other.policy == policy), plan)
         check_alike(plan, first)
@@ -247,12 +318,23 @@ class Arena:
         if not self.agents:
             raise SceneError("a scene needs at least one agent: call arena.agent(...)")
         self.ground.number = len(self.roles)
+        first = 0
+        for each in self.touchings:
+            each.slot, first = first, first + each.slots
+        dice = {each.kind for each in self.numbers if isinstance(each, Dice)}
+        if dice:
+            self.systems.insert(0, declare(self._roll, after="guard", writes=dice, name="roll", checked=False))
         if self.memories:
             kinds = {memory.kind for memory in self.memories}
             self.systems.insert(0, declare(self._remember, after="sense", writes=kinds, name="remember", checked=False))
         for sensor in self.used:
             if isinstance(sensor, Rays):
                 sensor.others = tuple(role for role in self.roles if role is not sensor.role)
+
+    def _roll(self) -> None:
+        """Draw every die anew."""
+        for stream, each in enumerate(each for each in self.numbers if isinstance(each, Dice)):
+            each.value = each.start(self.placing.rolled(stream, each.count))
 
     def _remember(self) -> None:
         """Renew what Progress and Lasting know."""
@@ -284,30 +366,15 @@ class Arena:
         slot, self.draw_count = self.draw_count, self.draw_count + count
         return slot
 
-    @cached_property
-    def collisions(self) -> dict[int, int]:
-        """For each role the bits of all it collides with: every role it is not joined to, and the ground.
-
-        Asked once everything is there; the physics does so for each of its arenas.
-        """
-        ground = 1 << len(self.roles)
-        others = (ground << 1) - 1 if self.walls or self.terrains else ground - 1
-        masks = {role.number: others & ~(1 << role.number) for role in self.roles}
-        for joint in self.joints:
-            if joint.a.body is not None:
-                masks[joint.a.number] &= ~(1 << joint.b.number)
-                masks[joint.b.number] &= ~(1 << joint.a.number)
-        return masks
-
-    @property
-    def collides(self) -> bool:
-        """Whether anything can touch anything."""
-        return any(self.collisions.values())
-
     @property
     def wants_contacts(self) -> bool:
         """Whether anything asks who touches whom."""
-        return any(isinstance(sensor, Touching) for sensor in self.used)
+        return bool(self.touchings)
+
+    @property
+    def wants_impulses(self) -> bool:
+        """Whether anything asks how hard."""
+        return any(each.weighed for each in self.touchings)
 
 
 def _new(what: str, name: str, there: Sequence[Role | Number | AgentSpec]) -> None:

@@ -68,3 +68,11 @@ def uniforms(key: U64, episode: I64, draws: int) -> F64:
     words = _mixed(key[:, None] + np.arange(1, draws + 1, dtype=np.uint64) * _STEP)
     # The upper 53 bits are what a double holds.
     return np.asarray((words >> np.uint64(11)) * 2.0**-53)
+
+
+def fresh(key: U64, episode: I64, tick: I64, number: I64) -> F64:
+    """Return numbers in [0, 1) that belong to a tick of an episode, each by its own number; all of one shape."""
+    word = _mixed(key + (episode.astype(np.uint64) + np.uint64(1)) * _STEP) ^ np.uint64(0x5851F42D4C957F2D)
+    word = _mixed(word + (tick.astype(np.uint64) + np.uint64(1)) * _STEP)
+    word = _mixed(word + (np.asarray(number).astype(np.uint64) + np.uint64(1)) * _STEP)
+    return np.asarray((word >> np.uint64(11)) * 2.0**-53)

@@ -101,12 +101,19 @@ def as_array(value: object, rule: object) -> NDArray[Any]:
         raise RuleError("a rule must give one number per arena, not lists of several lengths", rule) from None
 
 
-def tried(what: str, rule: Callable[[], Any], arenas: int, *, truth: bool = False) -> None:
-    """Refuse a rule that does not give one number per arena, or one truth where it ends episodes."""
+def aligned(value: Any, count: int | None) -> Any:
+    """Return one number per arena so that it stands beside (arenas, count): for a kind, all members get the same."""
+    return value[:, None] if count is not None and np.ndim(value) == 1 else value
+
+
+def tried(what: str, rule: Callable[[], Any], arenas: int, *, truth: bool = False, count: int | None = None) -> None:
+    """Refuse a rule that does not give one number per arena (and member), or one truth where it ends episodes."""
     value = rule()
     array = as_array(value, rule)
-    if array.shape not in ((), (arenas,)) or array.dtype.kind not in "biuf":
+    shapes = [(), (arenas,)] if count is None else [(), (arenas,), (arenas, 1), (arenas, count)]
+    if array.shape not in shapes or array.dtype.kind not in "biuf":
         several = f": there are {arenas} arenas" if array.ndim == 1 and array.dtype.kind in "biuf" else ""
+        several += f", and {count} members" if count is not None else ""
         raise RuleError(f"{what} must give one number per arena, not {form(value)}{several}", rule)
     if truth and array.dtype != bool:
         told = f"{what} must give true or false, not {array.dtype}"

@@ -67,9 +67,9 @@ class Push(Effect):
         """Add the force."""
         force = self.role.force.force
         if self.x:
-            force[:, 0] += self.x * self.amount
+            force[..., 0] += self.x * self.amount
         if self.y:
-            force[:, 1] += self.y * self.amount
+            force[..., 1] += self.y * self.amount
 
 
 @dataclass(eq=False)
@@ -87,13 +87,14 @@ class Thrust(Effect):
     def apply(self, dt: float) -> None:
         """Add the turned force, and its torque about the centre of gravity."""
         target, amount = self.role.force, self.amount
-        along, across = self.role.heading.T
+        heading = self.role.heading
+        along, across = heading[..., 0], heading[..., 1]
         if self.x:
-            target.force[:, 0] += along * (amount * self.x)
-            target.force[:, 1] += across * (amount * self.x)
+            target.force[..., 0] += along * (amount * self.x)
+            target.force[..., 1] += across * (amount * self.x)
         if self.y:
-            target.force[:, 0] -= across * (amount * self.y)
-            target.force[:, 1] += along * (amount * self.y)
+            target.force[..., 0] -= across * (amount * self.y)
+            target.force[..., 1] += along * (amount * self.y)
         lever = self.at[0] * self.y - self.at[1] * self.x
         if lever:
             target.torque += lever * amount
@@ -131,12 +132,23 @@ class Motor(Effect):
         super().__post_init__()
         is_role("a Motor turns against", self.base)
         finite("a motor's speed", self.speed), not_negative("a motor's strength", self.strength)
+        if self.base.count not in (None, self.role.count):
+            raise SceneError(
+                f"'{self.base.name}' and '{self.role.name}' are not equally many: a motor turns each against its own"
+            )
         if all(side.body is None or not side.body.spins for side in self.roles()):
             raise SceneError(f"neither '{self.role.name}' nor '{self.base.name}' can spin: a motor has nothing to turn")
 
     def roles(self) -> tuple[Role, ...]:
         """Return both sides of the motor."""
         return (self.role, self.base)
+
+    @property
+    def pairs(self) -> list[tuple[int | None, int | None]]:
+        """The rows of the bodies that turn against each other; None stands for the ground."""
+        mine = range(self.role.rows.start, self.role.rows.stop)
+        first, step = self.base.rows.start, self.base.count is not None
+        return [(row, None if self.base.body is None else first + i * step) for i, row in enumerate(mine)]
 
     def apply(self, dt: float) -> None:
         """Ask the physics for the speed."""

@@ -17,8 +17,24 @@ class Joint:
     b: Role
 
     def __post_init__(self) -> None:
+        kind = type(self).__name__
         for role in (self.a, self.b):
-            is_role(f"a {type(self).__name__} joins", role)
+            if not is_role(f"a {kind} joins", role).solid and role.body is not None:
+                raise SceneError(f"a {kind} cannot hold '{role.name}', which is not solid: only the physics has joints")
+            if role.here_at_start is not None and role.count is None:
+                raise SceneError(f"'{role.name}' comes and goes, and so cannot be held by a {kind}")
+        if self.a.count not in (None, self.b.count):
+            told = f"'{self.a.name}' has {self.a.count} members, '{self.b.name}' {self.b.count or 'is one'}"
+            raise SceneError(f"a {kind} joins each member to its own, or all to one thing: {told}")
+
+    @property
+    def pairs(self) -> list[tuple[int | None, int]]:
+        """The rows of bodies that are joined; None stands for the ground."""
+        held = range(self.b.rows.start, self.b.rows.stop)
+        if self.a.body is None:
+            return [(None, b) for b in held]
+        first, step = self.a.rows.start, self.a.count is not None
+        return [(first + i * step, b) for i, b in enumerate(held)]
 
 
 @dataclass(frozen=True)

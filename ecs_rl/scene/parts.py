@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ecs_rl.errors import SceneError
+from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, finite, not_negative, point, positive, shown
+from ecs_rl.scene.checks import Point, finite, not_negative, point, positive, ruling, shown
 
-Chosen = float | Spread
-"""A fixed number, or one drawn for each episode."""
+MOVES = ("freely", "scripted", "never")
+Chosen = float | Spread | tuple[float, ...] | Callable[[], Any]
+"""A fixed number, one for each member, one drawn for each episode and member, or a rule."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,20 @@ class Body:
     """False keeps the body upright whatever pushes it."""
     friction: float = 0.6
     elasticity: float = 0.0
+    solid: bool = True
+    """False: it touches without pushing, and nothing stops it; hundreds cost next to nothing."""
+    moves: str = "freely"
+    """`scripted`: by its own speed alone, which systems set; it pushes, and is not pushed. `never`: it stays."""
 
     def __post_init__(self) -> None:
         positive("a body's mass", self.mass)
-        if self.spins not in (True, False):
-            raise SceneError(f"a body's spins must be True or False, not {shown(self.spins)}")
+        for what in ("spins", "solid"):
+            if getattr(self, what) not in (True, False):
+                raise SceneError(f"a body's {what} must be True or False, not {shown(getattr(self, what))}")
+        if self.moves not in MOVES:
+            raise SceneError(
+                f"a body moves {', '.join(MOVES)}, not {shown(self.moves)}: {nearest(str(self.moves), MOVES)}"
+            )
         not_negative("a body's friction", self.friction), not_negative("a body's elasticity", self.elasticity)
 
 
@@ -107,7 +118,10 @@ Shape = Disc | Polygon
 
 @dataclass(frozen=True)
 class Start:
-    """Where an episode begins; for a role that hangs on another by a Pivot, all of it is relative to that one."""
+    """Where an episode begins; for a role that hangs on another by a Pivot, all of it is relative to that one.
+
+    Each is a number, a tuple of one for each member of a kind, a spread that each member draws from, or a rule.
+    """
 
     x: Chosen = 0.0
     y: Chosen = 0.0
@@ -118,8 +132,11 @@ class Start:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not isinstance(value, Spread):
-                finite(f"a start's {name}", value)
+            if callable(value) and not isinstance(value, Spread):
+                ruling(f"a start's {name}", value)
+            elif not isinstance(value, Spread):
+                for number in value if isinstance(value, tuple) else (value,):
+                    finite(f"a start's {name}", number)
 
 
 def moment_of(body: Body, shapes: tuple[Shape, ...]) -> float:

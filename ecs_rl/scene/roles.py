@@ -5,18 +5,22 @@ What a handle gives is read-only, but for the columns that a system declares as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.components import Force, Motion, Pose
+from ecs_rl.components import Force, Here, Motion, Pose
 from ecs_rl.ecs.component import column, component, new_handle
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.checks import Point, shown
 from ecs_rl.scene.look import Colour, Look, rgb
 from ecs_rl.scene.parts import Body, Shape, Start
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.arena import Arena
+    from ecs_rl.scene.placing import Placing
 
 C = TypeVar("C")
 NOWHERE = Start()
@@ -39,12 +43,14 @@ class _Short:
 
     def __init__(self, kind: type, field: str, part: int | None = None) -> None:
         self.kind, self.field = kind, field
-        self.index: Any = ... if part is None else (slice(None), part)
+        self.index: Any = ... if part is None else (..., part)
 
     def __get__(self, role: Role, kind: type | None = None) -> F64:
         try:
-            found: F64 = getattr(role.handles[self.kind], self.field)
+            found: F64 = getattr(role[self.kind], self.field)
         except SceneError:
+            if self.kind not in role.handles:
+                raise
             raise not_yet(role.name) from None
         return found if self.index is ... else found[self.index]
 
@@ -54,11 +60,14 @@ class _Short:
 
 @dataclass(eq=False, repr=False)
 class Role:
-    """One thing in the arena, and its columns in all arenas: `cart.x` is (arenas,), `cart[Gun].heat` too."""
+    """One thing in the arena, or many of a kind, and its columns in all arenas.
+
+    `cart.x` is (arenas,), `cart[Gun].heat` too; of a kind they are (arenas, count).
+    """
 
     name: str
     number: int
-    """The row in Touch; the ground comes after the last role."""
+    """The row in Touch.pairs; the ground comes after the last role."""
     body: Body | None = None
     """The ground has none."""
     shapes: tuple[Shape, ...] = ()
@@ -68,6 +77,13 @@ class Role:
     """Without one, the window decides."""
     parts: tuple[object, ...] = ()
     """The scene's own components, with their start values."""
+    count: int | None = None
+    """How many of a kind there are; None for a single thing."""
+    here_at_start: bool | tuple[bool, ...] | None = None
+    """Whether it is there when an episode begins; None for what always is."""
+    arena: Arena | None = None
+    rows: slice = field(default_factory=lambda: slice(-1, 0))
+    """Its members' rows in the blocks of all bodies, once the scene is described."""
 
     position = _Short(Pose, "position")
     """(arenas, 2) metres."""
@@ -85,9 +101,11 @@ class Role:
     """(arenas,) metres per second, up."""
     spin = _Short(Motion, "spin")
     """(arenas,) radians per second, counter-clockwise."""
+    here = _Short(Here, "now")
+    """(arenas,) truths, of what comes and goes. Systems change it by `place` and `leave`, or write it."""
 
     def __post_init__(self) -> None:
-        kinds = (Pose, Motion, Force, *map(type, self.parts))
+        kinds = (Pose, Motion, Force, *([Here] if self.comes_and_goes else ()), *map(type, self.parts))
         self.handles: dict[type, Any] = {kind: new_handle(kind) for kind in kinds}
         """The role's components as a scene may hold them, by their class."""
         self._stamp, self._heading = b"", np.zeros((2, 0))
@@ -97,12 +115,39 @@ class Role:
 
     def __getitem__(self, kind: type[C]) -> C:
         """Return the role's component of this class."""
+        if kind is Here and kind not in self.handles:
+            raise SceneError(f"'{self.name}' is always here: spawn it with here=True to let it come and go")
         if kind not in self.handles:
             names = [each.__name__ for each in self.handles]
             asked = getattr(kind, "__name__", repr(kind))
             raise SceneError(f"'{self.name}' has no component {asked}: give it one in spawn ({nearest(asked, names)})")
         found: C = self.handles[kind]
         return found
+
+    @property
+    def arenas(self) -> int:
+        """How many copies of it the world holds."""
+        return self.arena.placing.arenas if self.arena is not None else 0
+
+    @property
+    def members(self) -> int:
+        """How many bodies it is."""
+        return 1 if self.count is None else self.count
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether it has a column `here`: a kind has, and what was spawned with `here=`."""
+        return self.here_at_start is not None
+
+    @property
+    def solid(self) -> bool:
+        """Whether it is in the physics; the ground is."""
+        return self.body is None or self.body.solid
+
+    @property
+    def yields(self) -> bool:
+        """Whether the physics moves it."""
+        return self.body is not None and self.body.solid and self.body.moves == "freely"
 
     @property
     def colour(self) -> Colour | None:
@@ -132,20 +177,37 @@ class Role:
             self._stamp = stamp
             self._heading = np.stack((np.cos(self.angle), np.sin(self.angle)))
             self._heading.flags.writeable = False
-        return self._heading.T
+        return np.moveaxis(self._heading, 0, -1)
 
     def point(self, at: Point) -> F64:
         """Return where a point of the body's own axes is in each arena, (arenas, 2)."""
-        cos, sin = self.heading.T
-        turned = np.stack((cos * at[0] - sin * at[1], sin * at[0] + cos * at[1]), axis=1)
+        cos, sin = self.heading[..., 0], self.heading[..., 1]
+        turned = np.stack((cos * at[0] - sin * at[1], sin * at[0] + cos * at[1]), axis=-1)
         return np.asarray(self.position + turned)
+
+    def place(self, where: Any, start: Start | None = None, **columns: Any) -> None:
+        """Put it somewhere where `where` is true, as if an episode began for it; for systems that write Pose.
+
+        It starts by its own Start or the one given, and by `x`, `y`, `angle`, `vx`, `vy` and `spin` where they are
+        named: numbers, spreads (drawn anew), rules, or arrays (arenas, [count]). Its components start anew too.
+        """
+        self._world("place").place(self, where, start or self.start, columns)
+
+    def leave(self, where: Any) -> None:
+        """Take it away where `where`, (arenas, [count]), is true; for systems that write Pose."""
+        self._world("leave").leave(self, where)
+
+    def _world(self, what: str) -> Placing:
+        if self.arena is None or self.body is None:
+            raise SceneError(f"the ground can neither be placed nor leave: {what} something else")
+        return self.arena.placing
 
 
 class Number:
     """A number of the arena: `wind.value` is (arenas,), with a start that may be drawn anew for each episode."""
 
-    def __init__(self, name: str, start: Any) -> None:
-        self.name, self.start = name, start
+    def __init__(self, name: str, start: Any, count: int | None = None) -> None:
+        self.name, self.start, self.count = name, start, count
         self.kind: type = component(type(name, (), {"__annotations__": {"value": float}, "value": column(start)}))
         """The component behind it: what systems name as read or written."""
         self.handle: Any = new_handle(self.kind)
@@ -162,3 +224,11 @@ class Number:
 
 class Draw(Number):
     """A number that each episode draws anew: `wind.value` is (arenas,)."""
+
+
+class Dice(Number):
+    """A number that each tick draws anew, a rule too: `luck()` and `luck.value` are (arenas,), or (arenas, count)."""
+
+    def __call__(self) -> F64:
+        """Return this tick's draw."""
+        return self.value

@@ -43,10 +43,12 @@ class Sensor:
     def write(self, out: NDArray[np.float32]) -> None:
         """Fill (arenas, numbers) with the scaled numbers."""
         value = self.read()
-        column = out[:, 0]
+        column = out[..., 0]
         try:
             if value is None:  # numpy would make NaN of it
                 raise TypeError
+            if column.ndim == 2 and np.ndim(value) == 1:  # for all agents of a kind
+                value = np.asarray(value)[:, None]
             if self.scale == 1.0:
                 column[...] = value
             else:

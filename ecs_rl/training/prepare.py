@@ -37,7 +37,8 @@ def make_agents(
 ) -> dict[str, Agent]:
     """Return a new agent for every policy of a scene."""
     arena = scene.describe()
-    slots = {policy: sum(plan.policy == policy for plan in arena.agents) for policy in policy_specs(arena)}
+    agents = {policy: [plan for plan in arena.agents if plan.policy == policy] for policy in policy_specs(arena)}
+    slots = {policy: sum(plan.members for plan in plans) for policy, plans in agents.items()}
     return {
         policy: make_agent(
             name, spec, config, seed=seed + i * BETWEEN_POLICIES, rows=arenas * slots[policy], threads=threads

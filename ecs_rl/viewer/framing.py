@@ -162,7 +162,8 @@ def framing_of(world: World, limits: tuple[float, ...], rails: tuple[tuple[Point
     reach = max([size, *arms]) * 1.25
     drawn = np.random.default_rng(0).random((STARTS, arena.draw_count))
     ends = np.stack((np.zeros(arena.draw_count), np.full(arena.draw_count, 1 - 1e-9)))
-    starts = world.physics.start(np.concatenate((ends, drawn)))[:, :, :2].reshape(-1, 2)
+    drawn = np.concatenate((ends, drawn))
+    starts = world.physics.start(drawn, np.zeros(len(drawn), int))[:, :, :2].reshape(-1, 2)
     known = _sides(starts) + reach
     ground = _ground(arena, drawn)
     if len(ground):

@@ -43,7 +43,7 @@ def test_a_lander_moves_as_it_does_alone_until_it_touches_the_ground() -> None:
         drive(alone, row[:1])
         many.tick()
         alone.tick()
-        if many.physics.touch.pairs[0].any() or many.one(Clock).episode[0]:
+        if many.physics.contacts.touch.pairs[0].any() or many.one(Clock).episode[0]:
             break
         ticks += 1
         assert many.physics.state[..., 0] == pytest.approx(alone.physics.state[..., 0], abs=1e-6)
@@ -60,7 +60,7 @@ def test_landers_never_touch_those_of_other_arenas() -> None:
         drive(world, actions_of(scene, 1, 90, tick)[0])
         world.tick()
         ids = np.concatenate(shard.touched)
-        arena = world.physics._number_of(ids) // 3
+        arena = world.physics.contacts.number_of(ids) // 3
         assert ((arena[:, 0] == arena[:, 1]) | (arena == -1).any(axis=1)).all()
         seen += len(ids)
     assert seen > 50
@@ -76,7 +76,7 @@ def test_what_stands_at_the_edge_of_its_arena_touches_nobody_of_the_next() -> No
     world.of("disc", Pose).position[:, 0] = (39.0, -39.0, 39.0)
     world.physics.put(np.arange(3))
     world.tick()
-    assert not world.physics.touch.pairs.any()
+    assert not world.physics.contacts.touch.pairs.any()
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs a second core to get a second thread")
@@ -90,7 +90,7 @@ def test_two_threads_give_the_same_bits_as_one(name: str) -> None:
     assert two.physics.threads == 2
     assert len(two.physics.shards) > 1
     assert (states == threaded).all()
-    assert (one.physics.touch.pairs == two.physics.touch.pairs).all()
+    assert (one.physics.contacts.touch.pairs == two.physics.contacts.touch.pairs).all()
     two.close()
 
 

@@ -7,9 +7,9 @@ import pytest
 from physics_helpers import actions_of, driven, played, role_of, scene_of
 
 from ecs_rl.components import Finished, Observation, Pose
-from ecs_rl.physics import contacts
 from ecs_rl.physics import physics as physics_module
-from ecs_rl.physics.contacts import BodyNumbers
+from ecs_rl.physics import touch
+from ecs_rl.physics.touch import BodyNumbers
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Start, Touching, Y, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
@@ -37,14 +37,14 @@ def ball_world(arenas: int = 4) -> tuple[World, np.ndarray]:
 @pytest.fixture(params=["table", "search"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "search":
-        monkeypatch.setattr(contacts, "LARGEST_TABLE", 0)
+        monkeypatch.setattr(touch, "LARGEST_TABLE", 0)
 
 
 @pytest.mark.usefixtures("path")
 def test_touching_is_true_only_in_the_arena_that_touches() -> None:
     world, _ = ball_world()
     world.tick()
-    assert not world.physics.touch.pairs.any()
+    assert not world.physics.contacts.touch.pairs.any()
     world.of("ball", Pose).position[2] = (1.0, -0.01)
     world.physics.put(np.array([2]))
     world.tick()
@@ -62,7 +62,7 @@ def test_roles_that_touch_each_other_do_not_touch_the_ground() -> None:
     world.of("ball", Pose).position[1] = (9.05, 3.0)
     world.physics.put(np.array([1]))
     world.tick()
-    pairs = world.physics.touch.pairs
+    pairs = world.physics.contacts.touch.pairs
     assert pairs[1].tolist() == [[False, True, False], [True, False, False], [False, False, False]]
     assert not pairs[[0, 2, 3]].any()
 
@@ -77,7 +77,7 @@ def test_touching_ends_with_the_tick_in_which_they_part() -> None:
         action[:] = 0.0 if tick < 4 else 1.0
         world.tick()
         apart = ball.y[0] - 0.5 > -0.5 + 0.03  # the radius of the ground and a little play
-        touching.append(bool(world.physics.touch.pairs[0, 0, 2]))
+        touching.append(bool(world.physics.contacts.touch.pairs[0, 0, 2]))
         assert not (apart and touching[-1] and tick > 6)
     assert touching[:4] == [True] * 4
     assert touching[-3:] == [False] * 3
@@ -93,7 +93,7 @@ def test_touch_agrees_with_pymunks_own_arbiters_in_every_shard(monkeypatch: pyte
 
     def compare() -> None:
         nonlocal marked
-        expected = np.zeros_like(world.physics.touch.pairs)
+        expected = np.zeros_like(world.physics.contacts.touch.pairs)
         for shard in world.physics.shards:
             for i, built in enumerate(shard.built):
                 for number, body in enumerate(built.bodies):
@@ -101,7 +101,7 @@ def test_touch_agrees_with_pymunks_own_arbiters_in_every_shard(monkeypatch: pyte
                     body.each_arbiter(lambda arbiter, hit=hit: hit.append(True))
                     if hit:  # legs and hull are joined, so only the ground is left to touch
                         expected[shard.rows.start + i, [number, 3], [3, number]] = True
-        assert (world.physics.touch.pairs == expected).all()
+        assert (world.physics.contacts.touch.pairs == expected).all()
         marked += int(expected.any(axis=(1, 2)).sum())
         honest()
 
@@ -119,7 +119,7 @@ def test_a_new_episode_begins_without_the_contacts_of_the_last() -> None:
         world.tick()
         ended = world.one(Finished).rows
         seen += len(ended)
-        assert not world.physics.touch.pairs[ended].any()
+        assert not world.physics.contacts.touch.pairs[ended].any()
     assert seen > 5
 
 
@@ -166,6 +166,6 @@ def test_a_bounce_within_a_tick_is_felt_however_many_substeps_it_has(substeps: i
         world.tick()
         bounced = (before < -0.5) & (ball.vy > 0.5)
         bounces += int(bounced.sum())
-        felt += int((bounced & world.physics.touch.pairs[:, 0, 1]).sum())
+        felt += int((bounced & world.physics.contacts.touch.pairs[:, 0, 1]).sum())
     assert bounces > 100
     assert felt == bounces

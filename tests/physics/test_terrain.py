@@ -93,7 +93,7 @@ def test_a_ball_comes_to_rest_on_the_ground_that_its_own_episode_drew() -> None:
         ball = role_of(world, "ball")
         assert ball.y == pytest.approx(height + 0.25 + 0.02, abs=0.12)  # its radius, and the ground's own
         assert np.ptp(ball.y) > 0.3
-        assert world.physics.touch.pairs[:, 0, 1].all()
+        assert world.physics.contacts.touch.pairs[:, 0, 1].all()
         world.tick()  # the next episode, and other ground
         assert (world.one(Ground).segments[:, 1, 0, 1] != height).all()
 

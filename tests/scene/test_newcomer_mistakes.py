@@ -122,8 +122,18 @@ MISTAKES = [
     ("an argument too few", OTHER, "Box(1.0)", "it is called as Box(width, height)"),
     ("an argument too many", OTHER, "jitter(0.1, 0.2)", "it is called as jitter(size)"),
     ("an argument of nothing", OTHER, "Thrust(disc, z=1.0)", "called as Thrust(role, x=0.0, y=0.0, at=(0.0, 0.0))"),
-    ("parts by name", OTHER, "arena.spawn('o', body=Body())", "it is called as spawn(name, *parts)"),
-    ("an agent of nothing", OTHER, "arena.agent(sees=[X(disc)])", "as agent(*, sees, does, earns, ends=None, name='ag"),
+    (
+        "parts by name",
+        OTHER,
+        "arena.spawn('o', body=Body())",
+        "it is called as spawn(name, *parts, count=None, here=None)",
+    ),
+    (
+        "an agent of nothing",
+        OTHER,
+        "arena.agent(sees=[X(disc)])",
+        "agent(*, sees, does, earns, ends=None, name=None",
+    ),
     (
         "a scene of nothing",
         SCENE,

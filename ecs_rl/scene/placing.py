@@ -1,0 +1,188 @@
+"""Things that come and go within an episode: put somewhere, taken away, started anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.arrays import F64, I64
+from ecs_rl.components import Chance, Clock, Here, Motion, Pose
+from ecs_rl.ecs.component import columns_of, new_handle, views_of
+from ecs_rl.errors import RuleError, SceneError, nearest
+from ecs_rl.scene.chance import Spread, fresh
+from ecs_rl.scene.checks import aligned, form, shown
+from ecs_rl.scene.parts import Start
+from ecs_rl.scene.starts import FIELDS, Starter
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.arena import Arena
+    from ecs_rl.scene.roles import Role
+
+Members = tuple[NDArray[np.intp], ...]
+"""Some members, as indices of a column: (arenas,) and, of a kind, (members,)."""
+
+
+class Placing:
+    """Does what `Role.place`, `Role.leave` and `Arena.restart` say; what is drawn is a hash of episode and tick."""
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+        self.clock, self.chance = new_handle(Clock), new_handle(Chance)
+        self.arenas = 0
+        """Set by the world."""
+        self._starter: Starter | None = None
+
+    # --- one role ---------------------------------------------------------------------------------------------------
+
+    def place(self, role: Role, where: Any, start: Start, columns: Mapping[str, Any]) -> None:
+        """Put members of a role where a start and some columns say, and start their components anew."""
+        self._may_move(role)
+        if role in self.joined:
+            raise SceneError(
+                f"'{role.name}' is joined to others: start them anew together, by arena.restart(where, ...)"
+            )
+        if not isinstance(start, Start):
+            raise SceneError(f"'{role.name}' is placed by a Start or by columns such as x=2.0, not by {shown(start)}")
+        for name in columns:
+            if name not in FIELDS:
+                raise SceneError(f"'{role.name}' has no '{name}' to be placed by: {nearest(name, FIELDS)}")
+        members = self._members(role, where)
+        if not len(members[0]):
+            return
+        targets = self._targets(role)
+        for number, (name, value) in enumerate({**vars(start), **columns}.items()):
+            targets[name][members] = self._value(role, f"{name}=", value, members, number)
+        self._begin(role, members, here=True)
+
+    def leave(self, role: Role, where: Any) -> None:
+        """Take members away: they stand still where they are, and nothing touches or sees them."""
+        if not role.comes_and_goes:
+            raise SceneError(f"'{role.name}' is always here: spawn it with here=True to let it leave")
+        if role in self.joined:
+            raise SceneError(f"'{role.name}' is joined to others and cannot leave")
+        self._may_move(role)
+        members = self._members(role, where)
+        views_of(role.handles[Here])["now"][members] = False
+        motion = views_of(role.handles[Motion])
+        motion["velocity"][members] = 0.0
+        motion["spin"][members] = 0.0
+
+    # --- several together -------------------------------------------------------------------------------------------
+
+    def restart(self, where: Any, roles: tuple[Role, ...]) -> None:
+        """Start roles anew in whole arenas, what is joined together; the episode goes on."""
+        for role in roles:
+            self._may_move(role)
+            for joint in self.arena.joints:
+                missing = {joint.a, joint.b} - {*roles, self.arena.ground}
+                if role in (joint.a, joint.b) and missing:
+                    other = missing.pop()
+                    raise SceneError(f"'{role.name}' is joined to '{other.name}': restart both")
+        where = np.asarray(where)
+        if where.shape != (self.arenas,) or where.dtype != bool:
+            raise RuleError(f"arenas are started anew by (arenas,) truths, not {form(where)}", self.arena.restart)
+        rows = np.flatnonzero(where)
+        if not len(rows):
+            return
+        self._starter = self._starter or Starter(self.arena)
+        drawn = self._fresh(rows[:, None], np.arange(self.arena.draw_count)[None], 0)
+        state = self._starter(drawn, rows)
+        for role in roles:
+            mine = state[:, role.rows if role.count is not None else role.rows.start]
+            for number, column in enumerate(self._targets(role).values()):
+                column[rows] = mine[..., number]
+            everyone = np.ones(role.members, bool)
+            members = (
+                (rows,) if role.count is None else tuple(i.ravel() for i in np.meshgrid(rows, everyone.nonzero()[0]))
+            )
+            self._begin(role, members, here=role.here_at_start)
+
+    # --- details ----------------------------------------------------------------------------------------------------
+
+    @property
+    def joined(self) -> set[Role]:
+        """The roles that joints hold."""
+        return {role for joint in self.arena.joints for role in (joint.a, joint.b)}
+
+    def _may_move(self, role: Role) -> None:
+        """Refuse to place anything while its columns are read-only."""
+        kinds = [Pose, Motion, *([Here] if role.comes_and_goes else ()), *map(type, role.parts)]
+        for kind in kinds:
+            for view in views_of(role.handles[kind]).values():
+                if not view.flags.writeable:
+                    told = "Pose" if kind in (Pose, Motion, Here) else kind.__name__
+                    what = f"its {told}" if told != "Pose" else "it"
+                    raise SceneError(
+                        f"'{role.name}' can be placed, started anew or taken away by a system that writes {told}: "
+                        f"{what} would change; say @arena.system(writes=({told}, ...))"
+                    )
+
+    def _members(self, role: Role, where: Any) -> Members:
+        """Return the members for which `where` is true."""
+        where = np.asarray(where)
+        shape = (self.arenas,) if role.count is None else (self.arenas, role.count)
+        if where.dtype != bool or where.shape not in ((), (self.arenas,), (*shape[:1], 1)[: len(shape)], shape):
+            wanted = "(arenas,)" if role.count is None else f"(arenas, {role.count})"
+            raise SceneError(f"'{role.name}' is placed or leaves where {wanted} truths say, not where {form(where)}")
+        return np.nonzero(np.broadcast_to(aligned(where, role.count), shape))
+
+    def _targets(self, role: Role) -> dict[str, F64]:
+        """Return the columns of a body by their names."""
+        pose, motion = views_of(role.handles[Pose]), views_of(role.handles[Motion])
+        position, velocity = pose["position"], motion["velocity"]
+        parts = (position[..., 0], position[..., 1], pose["angle"], velocity[..., 0], velocity[..., 1], motion["spin"])
+        return dict(zip(FIELDS, parts, strict=True))
+
+    def _value(self, role: Role, what: str, value: Any, members: Members, number: int) -> Any:
+        """Return what a start value, a rule or an array gives for these members."""
+        if isinstance(value, Spread):
+            member = members[1] if role.count is not None else np.zeros(1, np.int64)
+            return value(self._fresh(members[0], number * role.members + member, 1 + role.number))
+        if isinstance(value, tuple):
+            return np.asarray(value)[members[1]]
+        if callable(value):
+            value = value()
+        value = aligned(np.asarray(value), role.count)
+        shape = (self.arenas,) if role.count is None else (self.arenas, role.count)
+        try:
+            return np.broadcast_to(value, shape)[members]
+        except ValueError:
+            raise SceneError(f"'{role.name}' cannot be placed at {what}{form(value)}: it takes {shape}") from None
+
+    def _fresh(self, arenas: I64, number: I64, stream: int) -> F64:
+        """Return numbers in [0, 1) that belong to this tick, by arena and number."""
+        clock = self.clock
+        return fresh(self.chance.key[arenas], clock.episode[arenas], clock.tick[arenas], number + (stream << 32))
+
+    def rolled(self, stream: int, count: int | None) -> F64:
+        """Return this tick's (arenas,) or (arenas, count) numbers in [0, 1) of one die."""
+        arenas, number = np.arange(self.arenas), np.arange(count or 1)
+        drawn = self._fresh(arenas[:, None], number[None], (1 << 20) + stream)
+        return drawn if count is not None else drawn[:, 0]
+
+    def _begin(self, role: Role, members: Members, *, here: Any) -> None:
+        """Let members be here, or not, and start their components as an episode does."""
+        if role.comes_and_goes:
+            now = np.asarray(here)
+            views_of(role.handles[Here])["now"][members] = now[members[1]] if now.ndim else now
+        number = len(FIELDS)
+        for part in role.parts:
+            views = views_of(role.handles[type(part)])
+            for each in columns_of(type(part)):
+                start = part.__dict__[each.name]
+                if start is None:
+                    continue
+                wide = isinstance(start, tuple) and (role.count is None or np.ndim(each.start) > 0)
+                views[each.name][members] = start if wide else self._value(role, "", start, members, number)
+                number += 1
+
+
+def check_start(name: str, start: Start, count: int | None) -> None:
+    """Refuse a start with numbers for other members than there are."""
+    for key, value in vars(start).items():
+        if isinstance(value, tuple) and len(value) != count:
+            has = "is one" if count is None else f"has {count} members"
+            raise SceneError(f"'{name}' {has}, and its start's {key} is {len(value)} numbers: give one for each")
