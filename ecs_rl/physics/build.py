@@ -22,7 +22,7 @@ class Built:
 
     def __init__(self, space: pymunk.Space, arena: Arena, x: float) -> None:
         self.space, self.arena, self.x = space, arena, x
-        solid = [role for role in arena.roles if role.solid for _ in range(role.members)]
+        solid = [role for role in arena.in_rows if role.solid for _ in range(role.members)]
         self.bodies = [_body(role) for role in solid]
         """In the order of the rows of the columns."""
         space.add(*self.bodies)

@@ -169,6 +169,8 @@ class Physics:
         if self.arena.terrains:
             self._move_terrain(rows, self._lines(drawn))
         self.state[:, :, rows] = self.start(drawn, rows).transpose(2, 1, 0)
+        if self.arena.comes_and_goes:
+            self.state[3:, :, rows] *= self.here[:, rows]
         if not self.shards:
             return
         if self.arena.collides:

@@ -110,9 +110,7 @@ class Arena(Bodies):
         self._check_parts(f"'{name}'", own, count)
         there = here if here is not None or count is None else True
         if there not in (None, True, False) and (not isinstance(there, tuple) or len(there) != count):
-            raise SceneError(
-                f"'{name}' is here or not, True or False, or one of these for each member: not {shown(here)}"
-            )
+            raise SceneError(f"'{name}' is here, True or False, or one of these for each member: not {shown(here)}")
         body, start = _only(Body, "bodies", name, parts) or Body(), _only(Start, "starts", name, parts) or Start()
         look = _only(Look, "looks", name, parts)
         shapes = tuple(part for part in parts if isinstance(part, (Disc, Polygon)))

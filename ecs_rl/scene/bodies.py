@@ -46,6 +46,11 @@ class Bodies:
         """How many of them are in the physics: the first rows."""
         return sum(role.members for role in self.roles if role.solid)
 
+    @cached_property
+    def comes_and_goes(self) -> bool:
+        """Whether anything does; asked once everything is there."""
+        return any(role.comes_and_goes for role in self.roles)
+
     @property
     def moving(self) -> int:
         """How many rows there are of what is solid, or moves."""

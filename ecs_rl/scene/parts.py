@@ -36,9 +36,7 @@ class Body:
             if getattr(self, what) not in (True, False):
                 raise SceneError(f"a body's {what} must be True or False, not {shown(getattr(self, what))}")
         if self.moves not in MOVES:
-            raise SceneError(
-                f"a body moves {', '.join(MOVES)}, not {shown(self.moves)}: {nearest(str(self.moves), MOVES)}"
-            )
+            raise SceneError(f"a body cannot move {shown(self.moves)}: {nearest(str(self.moves), MOVES)}")
         not_negative("a body's friction", self.friction), not_negative("a body's elasticity", self.elasticity)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class Placing:
 
     def place(self, role: Role, where: Any, start: Start, columns: Mapping[str, Any]) -> None:
         """Put members of a role where a start and some columns say, and start their components anew."""
-        self._may_move(role)
+        self._may_move(role, role.parts)
         if role in self.joined:
             raise SceneError(
                 f"'{role.name}' is joined to others: start them anew together, by arena.restart(where, ...)"
@@ -63,7 +63,7 @@ class Placing:
             raise SceneError(f"'{role.name}' is always here: spawn it with here=True to let it leave")
         if role in self.joined:
             raise SceneError(f"'{role.name}' is joined to others and cannot leave")
-        self._may_move(role)
+        self._may_move(role, ())
         members = self._members(role, where)
         views_of(role.handles[Here])["now"][members] = False
         motion = views_of(role.handles[Motion])
@@ -75,7 +75,7 @@ class Placing:
     def restart(self, where: Any, roles: tuple[Role, ...]) -> None:
         """Start roles anew in whole arenas, what is joined together; the episode goes on."""
         for role in roles:
-            self._may_move(role)
+            self._may_move(role, role.parts)
             for joint in self.arena.joints:
                 missing = {joint.a, joint.b} - {*roles, self.arena.ground}
                 if role in (joint.a, joint.b) and missing:
@@ -107,9 +107,9 @@ class Placing:
         """The roles that joints hold."""
         return {role for joint in self.arena.joints for role in (joint.a, joint.b)}
 
-    def _may_move(self, role: Role) -> None:
-        """Refuse to place anything while its columns are read-only."""
-        kinds = [Pose, Motion, *([Here] if role.comes_and_goes else ()), *map(type, role.parts)]
+    def _may_move(self, role: Role, parts: Sequence[object]) -> None:
+        """Refuse to change a role, and these of its components, while its columns are read-only."""
+        kinds = [Pose, Motion, *([Here] if role.comes_and_goes else ()), *map(type, parts)]
         for kind in kinds:
             for view in views_of(role.handles[kind]).values():
                 if not view.flags.writeable:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ecs_rl.arrays import F64
+from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Force, Here, Motion, Pose
 from ecs_rl.ecs.component import column, component, new_handle
 from ecs_rl.errors import SceneError, nearest
@@ -101,8 +101,6 @@ class Role:
     """(arenas,) metres per second, up."""
     spin = _Short(Motion, "spin")
     """(arenas,) radians per second, counter-clockwise."""
-    here = _Short(Here, "now")
-    """(arenas,) truths, of what comes and goes. Systems change it by `place` and `leave`, or write it."""
 
     def __post_init__(self) -> None:
         kinds = (Pose, Motion, Force, *([Here] if self.comes_and_goes else ()), *map(type, self.parts))
@@ -168,6 +166,12 @@ class Role:
     def force(self) -> Force:
         """The role's Force component."""
         return self[Force]
+
+    @property
+    def here(self) -> Bool:
+        """(arenas,) truths, of what comes and goes. Systems change it by `place` and `leave`."""
+        now: Bool = self[Here].now
+        return now
 
     @property
     def heading(self) -> F64:
