@@ -7,7 +7,6 @@ any other fails in the very line that does it; a debug run notes which columns a
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
+from ecs_rl.arrays import finite
 from ecs_rl.ecs.component import columns_of, is_component
 from ecs_rl.ecs.schedule import Entry, Stage
 from ecs_rl.errors import RuleError, SceneError, nearest
@@ -159,14 +159,6 @@ def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
     )
 
 
-def _sound(array: Array) -> Callable[[], bool]:
-    """Return a function that tells whether all numbers of the array are finite; of huge ones it may say no."""
-    flat = array.ravel("K")
-    if np.shares_memory(flat, array):  # numbers in one row: a sum of squares takes a fifth of the time
-        return lambda: math.isfinite(flat.dot(flat))
-    return lambda: bool(np.isfinite(array).all())
-
-
 class SystemStage(Stage):
     """Runs one system with its own columns open, and refuses numbers that are not finite."""
 
@@ -175,7 +167,7 @@ class SystemStage(Stage):
         self.calls = self._calls()
         self.open = [view for _, kind, views in context.exposed if kind in system.writes for view in views]
         self.checked = [
-            (each.key, each.array, _sound(each.array))
+            (each.key, each.array, finite(each.array))
             for each in context.stored
             if system.checked and each.array.dtype.kind == "f" and each.kind in system.writes
         ]

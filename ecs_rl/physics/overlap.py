@@ -6,7 +6,7 @@ their edges has all of the other on its outer side (the separating axis theorem)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -19,14 +19,21 @@ Pair = tuple[Any, Any]
 """x and y, numbers or arrays."""
 
 
-@dataclass(frozen=True)
 class Place:
     """Where the members of one side are; a new axis on the other side's place lets each meet each."""
 
-    x: F64
-    y: F64
-    cos: F64
-    sin: F64
+    def __init__(self, x: F64, y: F64, angle: F64) -> None:
+        self.x, self.y, self.angle = x, y, angle
+
+    @cached_property
+    def cos(self) -> F64:
+        """Cosine of the angle; a disc in the middle of its body never asks."""
+        return np.cos(self.angle)
+
+    @cached_property
+    def sin(self) -> F64:
+        """Sine of the angle."""
+        return np.sin(self.angle)
 
     def point(self, at: tuple[float, float]) -> tuple[F64, F64]:
         """Return where a point of the body's own axes is."""
@@ -61,7 +68,7 @@ def overlap(one: Shape, here: Place, other: Shape, there: Place) -> Bool:
 def near_segments(shape: Shape, place: Place, segments: F64, reach: float) -> Bool:
     """Tell where a shape is within `reach` of one of the (arenas, segments, 2, 2) of its arena."""
     ends = np.moveaxis(segments, 0, -1)  # (segments, end, axis, arenas)
-    told = Place(*(each[..., None, :] for each in (place.x, place.y, place.cos, place.sin)))
+    told = Place(*(each[..., None, :] for each in (place.x, place.y, place.angle)))
     if isinstance(shape, Disc):
         x, y = told.point(shape.at)
         found = _segment_distance_squared((x, y), (ends[:, 0, 0], ends[:, 0, 1]), (ends[:, 1, 0], ends[:, 1, 1]))

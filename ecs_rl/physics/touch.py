@@ -157,13 +157,12 @@ class Contacts:
             for shape in role.shapes if segments.shape[1] else ():
                 found |= near_segments(shape, place, segments, SEGMENT_RADIUS)[:, None]
             return found
-        mine, theirs = (self._place(each) for each in (role, other))
-        mine = Place(*(part[:, None] for part in (mine.x, mine.y, mine.cos, mine.sin)))
+        mine = Place(*self.physics.state[:3, role.rows, None])
+        theirs = self._place(other)
         for one in role.shapes:
             for shape in other.shapes:
                 found |= overlap(one, mine, shape, theirs)
         return found
 
     def _place(self, role: Role) -> Place:
-        x, y, angle = self.physics.state[:3, role.rows]
-        return Place(x, y, np.cos(angle), np.sin(angle))
+        return Place(*self.physics.state[:3, role.rows])

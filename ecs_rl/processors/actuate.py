@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from ecs_rl.arrays import finite
 from ecs_rl.components import Acting, Action, Force
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
@@ -25,7 +24,7 @@ class Actuate(Stage):
         ]
         self.effects = [effect for _, slot in self.slots for effect in slot.spec.does.effects]
         self.world, self.dt, self.force = world, world.scene.dt, world.physics.force
-        self.flat = self.force.reshape(-1)
+        self.sound = finite(self.force)
         moved = {role.name for effect in self.effects for role in effect.roles()}
         self.open = [v for name, kind, views in world.exposed if kind is Force and name in moved for v in views]
 
@@ -42,7 +41,7 @@ class Actuate(Stage):
         for effect in self.effects:
             effect.apply(self.dt)
         with np.errstate(over="ignore"):  # refused here, by name
-            sound = self.flat.dot(self.flat) < math.inf  # false for NaN as well
+            sound = self.sound()
         if not sound:
             self._refuse()
         for view in self.open:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.arrays import F32, F64, Bool
+from ecs_rl.arrays import F32, F64, FEW, Bool
 from ecs_rl.components import Acting, Clock, Done, EndRules, EpisodeEnd, Explosion, Finished, Reward, Terms
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
@@ -57,7 +57,8 @@ class Judge(Stage):
         """Judge the tick."""
         self.tick += 1
         ask(self.earning)
-        if not self.flat.dot(self.flat) < LARGEST**2:  # true for NaN as well
+        squares = self.flat.dot(self.flat) if self.flat.size <= FEW else np.add.reduce(np.square(self.flat))
+        if not squares < LARGEST**2:  # true for NaN as well
             self.refuse()
         self.outs.pay_nothing()
         for _, earned, mine in self.rewards:

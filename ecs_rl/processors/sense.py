@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecs_rl.arrays import F32
+from ecs_rl.arrays import F32, finite
 from ecs_rl.components import NextObservation
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
@@ -27,7 +27,7 @@ class Sight:
     """The sensors of a policy's agents, each with its own part of (rows, numbers) to write to."""
 
     def __init__(self, world: World, batch: PolicyBatch, out: F32) -> None:
-        self.world, self.batch, self.out, self.flat = world, batch, out, out.reshape(-1)
+        self.world, self.batch, self.out, self.sound = world, batch, out, finite(out)
         self.parts = []
         for slot in batch.slots:
             first = 0
@@ -41,7 +41,7 @@ class Sight:
         with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
             for write, part in self.parts:
                 write(part)
-            sound = np.isfinite(self.flat.dot(self.flat))
+            sound = self.sound()
         if not sound:
             self.refuse(begins=begins)
 

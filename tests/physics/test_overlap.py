@@ -30,8 +30,7 @@ CLOSE = 1e-2
 
 
 def place(at: tuple[float, float, float]) -> Place:
-    x, y, angle = (np.full((1, 1), number) for number in at)
-    return Place(x, y, np.cos(angle), np.sin(angle))
+    return Place(*(np.full((1, 1), number) for number in at))
 
 
 def rim(shape: Shape) -> Any:
