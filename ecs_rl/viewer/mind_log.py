@@ -56,14 +56,15 @@ class Moment:
 class MindLog:
     """Notes each tick of an arena's first agent (`saw`) and tells them as the mind's view, once per frame.
 
-    The agent is asked what it thinks in one batch per frame.
+    Of a kind it is the first member. The agent is asked what it thinks in one batch per frame.
     """
 
     def __init__(self, world: World, agents: Mapping[str, Agent]) -> None:
         batch = world.batches[0]
         self._slot = batch.slots[0]
         self.plan, self._space = self._slot.spec, batch.spec.actions
-        self._mine = slice(0, len(self.plan.earns))  # of all reward terms, which go by batches
+        terms = self._slot.terms
+        self._mine = slice(terms.start, terms.stop, self.plan.members)  # of a kind, those of the first member
         self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
         self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
         self._clock, self._ending, self._explosion = world.one(Clock), world.one(EpisodeEnd), world.one(Explosion)
