@@ -211,14 +211,20 @@ class PolicyState:
     """(rows, numbers)"""
 
 
-@dataclass(slots=True)
+@component
 class Action:
-    """What the agents do. Written by decide."""
+    """What the agents do; zeros where an episode begins. Written by decide and respawn."""
 
-    value: NDArray[np.int64] | F32
-    """(rows,) whole numbers for a choice, (rows, levers) otherwise."""
-    extras: Mapping[str, Any] = field(default_factory=dict)
-    """What the policy adds for its learner, by name, (rows, ...) each: the log-probability, the value."""
+    value: NDArray[Any] = column(0, axis=Axis.ROWS, dtype=np.float32, is_new=True)
+    """(rows,) whole numbers (int64) for a lone choice, (rows, columns) otherwise."""
+
+
+@dataclass(slots=True)
+class Extras:
+    """What a policy adds to its decision for its learner. Written by decide."""
+
+    told: Mapping[str, Any] = field(default_factory=dict)
+    """By name, (rows, ...) each: the log-probability, the value."""
 
 
 @component

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Continuous, Decision, Discrete, PolicySpec
+from ecs_rl.agents.base import Decision, PolicySpec
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import (
     Acting,
@@ -23,6 +23,7 @@ from ecs_rl.components import (
     EndRules,
     EpisodeEnd,
     Explosion,
+    Extras,
     Finished,
     Ground,
     NextObservation,
@@ -44,7 +45,6 @@ from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
 from ecs_rl.scene.checks import tried
-from ecs_rl.scene.controls import Choice
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
@@ -96,8 +96,7 @@ def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
     """Return what each policy of a scene sees and does."""
     specs: dict[str, PolicySpec] = {}
     for spec in arena.agents:
-        actions = Discrete(spec.does.names) if isinstance(spec.does, Choice) else Continuous(spec.does.names)
-        specs.setdefault(spec.policy, PolicySpec(spec.observation_names, actions, spec.policy))
+        specs.setdefault(spec.policy, PolicySpec(spec.observation_names, spec.does.space, spec.policy))
     return specs
 
 
@@ -237,8 +236,7 @@ class World(Context):
         agents = [agent for agent in self.arena.agents if agent.policy == spec.name]
         n, members = self.arenas, sum(agent.members for agent in agents)
         rows = n * members
-        discrete = isinstance(spec.actions, Discrete)
-        action = np.zeros(rows, np.int64) if discrete else np.zeros((rows, len(spec.actions.names)), np.float32)
+        action = live(Action, value=spec.actions.none(rows))
         amounts = zeros(Amount, n, sum(len(agent.does.effects) * agent.members for agent in agents))
         done = zeros(Done, rows)
         if agents[0].count is None and len(agents) == 1:  # one agent's rows are the arenas
@@ -249,7 +247,8 @@ class World(Context):
         entity = self.create(
             f"@policy/{spec.name}",
             Policy(spec.name),
-            Action(action),
+            action,
+            Extras(),
             amounts,
             zeros(Observation, rows, len(spec.observations)),
             zeros(NextObservation, rows, len(spec.observations)),
@@ -258,14 +257,15 @@ class World(Context):
             acting,
             done,
         )
-        slots, row, effect = list[AgentSlot](), 0, 0
+        slots, row, effect, note = list[AgentSlot](), 0, 0, self.noted.add if self.debug else None
         for agent in agents:
             end = effect + len(agent.does.effects) * agent.members
             mine = amounts.value[effect:end].reshape(-1, agent.members * n)
             terms = slice(self._first_term, self._first_term + len(agent.earns) * agent.members)
             slots.append(AgentSlot(agent, slice(row, row + agent.members * n), mine, terms))
             for each, amount in zip(agent.does.effects, mine, strict=True):
-                each.bind(agent.amount_for(each, amount, n), self.noted.add if self.debug else None)
+                each.bind(agent.amount_for(each, amount, n), note)
+            agent.does.bind(slots[-1].shaped(action.value), note)
             row, effect, self._first_term = row + agent.members * n, end, terms.stop
         return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 
@@ -328,30 +328,22 @@ class World(Context):
                 log.actions.append(taken)
                 for (batch, action), value in zip(taken_by, taken, strict=True):
                     self.check_action(batch, value)
-                    action.value = value.astype(np.int64) if value.dtype.kind in "iu" else value
+                    action.value[...] = value
                 self.runner.replay(without="decide")
                 self.ticks += 1
 
     def check_action(self, batch: PolicyBatch, action: Any) -> None:
         """Refuse a wrong shape, a choice that is not there, and what is not a finite number."""
-        names, rows = batch.spec.actions.names, batch.rows
         if not isinstance(action, np.ndarray):
             raise ActionError(f"policy '{batch.name}' must answer with an array, not a {type(action).__name__}")
-        if isinstance(batch.spec.actions, Discrete):
-            if action.shape != (rows,) or action.dtype.kind not in "iu":
-                form = f"{action.shape} of {action.dtype}"
-                raise ActionError(f"policy '{batch.name}' must choose ({rows},) whole numbers, not {form}")
-            if action.astype(np.uint64, copy=False).max() >= len(names):  # a negative number becomes a huge one
-                raise ActionError(f"policy '{batch.name}' chose {action.min()}..{action.max()} of {len(names)} options")
+        wrong = batch.spec.actions.wrong(action, batch.rows)
+        if wrong is None:
             return
-        if action.shape != (rows, len(names)) or action.dtype.kind != "f":
-            form = f"{action.shape} of {action.dtype}"
-            raise ActionError(f"policy '{batch.name}' must set ({rows}, {len(names)}) levers, not {form}")
-        if not np.isfinite(action).all():
-            row, number = np.argwhere(~np.isfinite(action))[0].tolist()
-            slot, arena, member = batch.found(row, self.arenas)
-            told = f"the lever '{names[number]}'{member} of '{slot.spec.name}' to {action[row, number]:g}"
-            raise ActionError(f"policy '{batch.name}' set {told}, not a finite number, {self.when(arena)}")
+        told = wrong.what
+        if wrong.why:
+            slot, arena, member = batch.found(wrong.row, self.arenas)
+            told += f"{member} of '{slot.spec.name}' {wrong.why} {self.when(arena)}"
+        raise ActionError(f"policy '{batch.name}' {told}")
 
     # --- asking -----------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,57 @@ class ActMode(Enum):
     """The best action as far as the agent knows: no randomness."""
 
 
+TRIGGER = ("off", "on")
+"""The names of the two choices of a trigger."""
+
+
+class Wrong(NamedTuple):
+    """Why something is no action."""
+
+    what: str
+    why: str = ""
+    """The rest of the sentence, where it is wrong in one row."""
+    row: int = -1
+
+
 @dataclass(frozen=True)
 class Discrete:
     """One of `len(names)` choices; an action is a whole number."""
 
     names: tuple[str, ...]
+    name: str = ""
+    """What is chosen, where this is a part of a composed space: its options are then named `name option`."""
+
+    columns = 1
+    """Numbers of an action."""
+    levers = 0
+    """How many of the outputs are levers, each of which has a spread."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What the space is composed of."""
+        return (self,)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What can be set, and to what."""
+        return {self.name or "choice": ", ".join(self.names)}
+
+    def none(self, rows: int) -> NDArray[np.int64]:
+        """Return (rows,) zeros, the form of an action."""
+        return np.zeros(rows, np.int64)
+
+    def random(self, random: np.random.Generator, rows: int) -> NDArray[np.int64]:
+        """Return (rows,) choices, all of them equally probable."""
+        return random.integers(0, len(self.names), rows)
+
+    def wrong(self, action: NDArray[Any], rows: int) -> Wrong | None:
+        """Return why this is no action of so many rows, None where it is one."""
+        if action.shape != (rows,) or action.dtype.kind not in "iu":
+            return Wrong(f"must choose ({rows},) whole numbers, not {action.shape} of {action.dtype}")
+        if action.astype(np.uint64, copy=False).max() >= len(self.names):  # a negative number becomes a huge one
+            return Wrong(f"chose {action.min()}..{action.max()} of {len(self.names)} options")
+        return None
 
 
 @dataclass(frozen=True)
@@ -41,6 +87,113 @@ class Continuous:
 
     names: tuple[str, ...]
 
+    @property
+    def columns(self) -> int:
+        """Numbers of an action."""
+        return len(self.names)
+
+    levers = columns
+    """How many of the outputs are levers: all."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What the space is composed of."""
+        return (self,)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What can be set, and to what."""
+        return dict.fromkeys(self.names, "-1 to 1")
+
+    def none(self, rows: int) -> Floats:
+        """Return (rows, columns) zeros, the form of an action."""
+        return np.zeros((rows, self.columns), np.float32)
+
+    def random(self, random: np.random.Generator, rows: int) -> Floats:
+        """Return (rows, columns) numbers, evenly spread between -1 and 1."""
+        return random.uniform(-1.0, 1.0, (rows, self.columns)).astype(np.float32)
+
+    def wrong(self, action: NDArray[Any], rows: int) -> Wrong | None:
+        """Return why this is no action of so many rows, None where it is one."""
+        if action.shape != (rows, self.columns) or action.dtype.kind != "f":
+            return Wrong(f"must set ({rows}, {self.columns}) levers, not {action.shape} of {action.dtype}")
+        return _not_finite(action, [f"the lever '{name}'" for name in self.names])
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Several choices and levers at once; an action has a number for each, a choice's being that of its option."""
+
+    parts: tuple[Part, ...]
+    """Choices with a name each, and levers, in order."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each output: `steer left`, `gas`."""
+        return tuple(
+            f"{part.name} {name}" if isinstance(part, Discrete) else name for part in self.parts for name in part.names
+        )
+
+    @property
+    def columns(self) -> int:
+        """Numbers of an action."""
+        return sum(part.columns for part in self.parts)
+
+    @property
+    def levers(self) -> int:
+        """How many of the outputs are levers, each of which has a spread."""
+        return sum(part.levers for part in self.parts)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What can be set, and to what."""
+        return {name: what for part in self.parts for name, what in part.about.items()}
+
+    def none(self, rows: int) -> Floats:
+        """Return (rows, columns) zeros, the form of an action."""
+        return np.zeros((rows, self.columns), np.float32)
+
+    def random(self, random: np.random.Generator, rows: int) -> Floats:
+        """Return (rows, columns) numbers, each part's at random."""
+        each = [part.random(random, rows).reshape(rows, -1) for part in self.parts]
+        return np.concatenate(each, axis=1).astype(np.float32)
+
+    def wrong(self, action: NDArray[Any], rows: int) -> Wrong | None:
+        """Return why this is no action of so many rows, None where it is one."""
+        if action.shape != (rows, self.columns) or action.dtype.kind != "f":
+            form, names = f"not {action.shape} of {action.dtype}", ", ".join(self.about)
+            return Wrong(f"must set ({rows}, {self.columns}) numbers ({names}), {form}")
+        found = _not_finite(action, [f"'{name}'" for name in self.about])
+        for part, columns, _ in () if found else spans(self):
+            if isinstance(part, Discrete):
+                chosen = action[:, columns.start]
+                bad = (chosen < 0) | (chosen >= len(part.names)) | (chosen != np.floor(chosen))
+                if bad.any():
+                    row = int(bad.argmax())
+                    there = f"one of 0 to {len(part.names) - 1} ({', '.join(part.names)})"
+                    return Wrong(f"set '{part.name}'", f"to {chosen[row]:g}, not {there},", row)
+        return found
+
+
+def _not_finite(action: NDArray[Any], names: Sequence[str]) -> Wrong | None:
+    if np.isfinite(action).all():
+        return None
+    row, number = np.argwhere(~np.isfinite(action))[0].tolist()
+    return Wrong(f"set {names[number]}", f"to {action[row, number]:g}, not a finite number,", row)
+
+
+Part = Discrete | Continuous
+ActionSpace = Discrete | Continuous | Composed
+
+
+def spans(space: ActionSpace) -> Iterator[tuple[Part, slice, slice]]:
+    """Yield each part of a space with its columns of an action and its outputs of a network."""
+    column, output = 0, 0
+    for part in space.parts:
+        columns, outputs = slice(column, column + part.columns), slice(output, output + len(part.names))
+        yield part, columns, outputs
+        column, output = columns.stop, outputs.stop
+
 
 @dataclass(frozen=True)
 class PolicySpec:
@@ -48,7 +201,7 @@ class PolicySpec:
 
     observations: tuple[str, ...]
     """The name of each number in an observation, in order."""
-    actions: Discrete | Continuous
+    actions: ActionSpace
     name: str = "policy"
     state: int = 0
     """Numbers that a recurrent policy remembers for each row; zero where an episode begins."""
@@ -59,7 +212,7 @@ class Decision:
     """What a policy decides for a batch: a function of its parameters, the observations and its state."""
 
     action: NDArray[Any]
-    """(rows,) whole numbers for choices, (rows, actions) otherwise."""
+    """(rows,) whole numbers for a lone choice, (rows, columns) otherwise."""
     state: Floats | None = None
     """(rows, numbers) What a recurrent policy remembers from here on; None for the others."""
     extras: Mapping[str, Any] = field(default_factory=dict)
@@ -73,7 +226,7 @@ class Experience:
     observation: Floats
     """(rows, numbers) What the agent saw when it decided."""
     action: NDArray[Any]
-    """(rows,) whole numbers for choices, (rows, actions) otherwise."""
+    """(rows,) whole numbers for a lone choice, (rows, columns) otherwise."""
     reward: Floats
     """(rows,)"""
     next_observation: Floats
@@ -88,15 +241,19 @@ class Experience:
     """What the decision carried for the learner."""
 
 
+Kind = Literal["probabilities", "values", "levers", "mixture"]
+"""What the numbers of a PolicyOutput are; in a mixture probabilities and levers, part by part."""
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyOutput:
     """What an agent thinks of each row of a batch."""
 
-    kind: Literal["probabilities", "values", "levers"]
+    kind: Kind
     does: Floats
     """(rows, actions), in the order of the spec: each choice's probability or its value, or each lever's mean."""
     spread: Floats | None
-    """(actions,) The standard deviation of each lever; None where an agent chooses."""
+    """(actions,) The standard deviation of each lever, NaN for a choice beside levers; None where there is no lever."""
     value: NDArray[np.float64]
     """(rows,) The discounted return expected from here on, in the reward's own units; NaN where it is not known."""
 

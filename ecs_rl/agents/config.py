@@ -34,7 +34,7 @@ Widths = Annotated[
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """Proximal policy optimisation: an on-policy learner for discrete and continuous actions."""
+    """Proximal policy optimisation: an on-policy learner for choices, levers and triggers in any mixture."""
 
     lr: Positive = 3e-4
     """Adam's learning rate at the start."""

@@ -2,21 +2,28 @@
 
 Given a network's (rows, actions) output, a head says which action is `best`, draws one and gives its log-probability
 (`sample`), gives the log-probability of actions and the mean entropy (`forward`), and the loss's gradient by the output
-from those by the log-probabilities and by the mean entropy (`backward`, of the last `forward`).
+from those by the log-probabilities and by the mean entropy (`backward`, of the last `forward`). `shown` gives what a
+person is told of it: probabilities or means, and spreads.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor
+
+from ecs_rl.agents.base import ActionSpace, Composed, Discrete, Kind, spans
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
 class Categorical:
     """One of several choices, by unnormalised log-probabilities."""
+
+    kind: ClassVar[Kind] = "probabilities"
 
     def __init__(self) -> None:
         self._log_p = self._p = self._action = self._entropy = torch.empty(0)
@@ -49,9 +56,15 @@ class Categorical:
             grad.add_((self._log_p + self._entropy).mul_(self._p), alpha=per_row)
         return grad
 
+    def shown(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return each choice's probability, and no spread."""
+        return torch.softmax(output, -1), None
+
 
 class Gaussian:
     """Independent normal distributions around the output, with one learned spread per action."""
+
+    kind: ClassVar[Kind] = "levers"
 
     def __init__(self, log_std: Tensor, log_std_grad: Tensor) -> None:
         self._log_std = log_std
@@ -80,8 +93,73 @@ class Gaussian:
         self._log_std_grad.add_(entropy_grad)
         return (self._z / self._std).mul_(column)
 
+    def shown(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the means and their (actions,) standard deviations."""
+        return output, self._log_std.exp()
+
     def _log_prob(self, z: Tensor) -> Tensor:
         return (z.square() * 0.5 + (self._log_std + HALF_LOG_TWO_PI)).sum(-1).neg_()
 
 
-Head = Categorical | Gaussian
+class Product:
+    """Several heads side by side, each with outputs and columns of its own; given the output they are independent.
+
+    So log-probabilities and entropies add up, and the gradients stand side by side.
+    """
+
+    kind: ClassVar[Kind] = "mixture"
+
+    def __init__(self, heads: Sequence[tuple[Categorical | Gaussian, slice, slice]]) -> None:
+        self._heads = tuple(heads)  # with its columns of an action and its outputs
+
+    def best(self, output: Tensor) -> Tensor:
+        """Return (rows, columns) the best of every part."""
+        return _beside([head.best(output[:, outputs]) for head, _, outputs in self._heads])
+
+    def sample(self, output: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return (rows, columns) drawn part by part, and the log-probability of all of it."""
+        told = [head.sample(output[:, outputs], generator) for head, _, outputs in self._heads]
+        actions, log_probs = zip(*told, strict=True)
+        return _beside(actions), _sum(log_probs)
+
+    def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the log-probability of each row's whole action and the mean entropy."""
+        taken = [(head, output[:, outputs], action[:, columns]) for head, columns, outputs in self._heads]
+        told = [h.forward(o, a.squeeze(1).long() if isinstance(h, Categorical) else a) for h, o, a in taken]
+        log_probs, entropies = zip(*told, strict=True)
+        return _sum(log_probs), _sum(entropies)
+
+    def backward(self, log_prob_grad: Tensor, entropy_grad: float) -> Tensor:
+        """Return the parts' gradients side by side."""
+        return torch.cat([head.backward(log_prob_grad, entropy_grad) for head, *_ in self._heads], 1)
+
+    def shown(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return each choice's probability and each lever's mean, and the spreads, NaN for choices."""
+        told = [head.shown(output[:, outputs]) for head, _, outputs in self._heads]
+        spreads = [torch.full(does.shape[1:], math.nan) if spread is None else spread for does, spread in told]
+        return torch.cat([does for does, _ in told], 1), torch.cat(spreads)
+
+
+def _beside(actions: Sequence[Tensor]) -> Tensor:
+    """Return the actions of several parts as float32 columns."""
+    return torch.cat([action.view(len(action), -1).to(torch.float32) for action in actions], 1)
+
+
+def _sum(parts: Sequence[Tensor]) -> Tensor:
+    return torch.stack(list(parts)).sum(0)
+
+
+Head = Categorical | Gaussian | Product
+
+
+def head_of(space: ActionSpace, log_std: Tensor, log_std_grad: Tensor) -> Head:
+    """Return the head of an action space, with (levers,) spreads and their gradient, of which each part has its own."""
+    if not isinstance(space, Composed):
+        return Categorical() if isinstance(space, Discrete) else Gaussian(log_std, log_std_grad)
+    heads, first = [], 0
+    for part, columns, outputs in spans(space):
+        mine = slice(first, first + part.levers)
+        first = mine.stop
+        head = Categorical() if isinstance(part, Discrete) else Gaussian(log_std[mine], log_std_grad[mine])
+        heads.append((head, columns, outputs))
+    return Product(heads)

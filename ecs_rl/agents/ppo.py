@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.base import ActMode, Continuous, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.agents.heads import Categorical, Gaussian, Head
+from ecs_rl.agents.heads import Head, head_of
 from ecs_rl.agents.networks import MLP, Adam, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
@@ -28,12 +28,14 @@ ADAM_EPSILON = 1e-5
 """As in the paper's own code; torch's 1e-8 makes the first steps of nearly flat parameters too large."""
 UNIT = "value/unit"
 """The name of what a value of 1 is in the reward's own units; it is saved with the policy, older ones lack it."""
+SPREAD = "policy/log_std"
+"""The name of the logarithm of each lever's spread."""
 UNKNOWN = torch.tensor(math.nan, dtype=torch.float64)
 METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction", "explained_variance", "lr")
 
 
 class PPO(Learner):
-    """An on-policy learner for discrete and continuous actions, with a policy and a value network of their own."""
+    """An on-policy learner for any actions, with a policy and a value network of their own."""
 
     name = "ppo"
     MAY_BE_UNKNOWN = (UNIT,)
@@ -42,24 +44,20 @@ class PPO(Learner):
         super().__init__(spec, self.shapes(spec, config), seed=seed, rows=rows, discount=config.gamma)
         self.config = config
         self._worker = Worker(threads)
-        inputs, outputs = len(spec.observations), len(spec.actions.names)
-        continuous = isinstance(spec.actions, Continuous)
-        p = self._parameters
+        p, none = self._parameters, torch.empty(0)
         self._policy = MLP(p, "policy", len(config.hidden) + 1, config.activation)
         self._value = MLP(p, "value", len(config.hidden) + 1, config.activation)
         self._policy.initialise(self._first, head_gain=0.01)
         self._value.initialise(self._first, head_gain=1.0)
-        self._head: Head = Categorical()
-        if continuous:
-            p.value["policy/log_std"].fill_(config.log_std)
-            self._head = Gaussian(p.value["policy/log_std"], p.grad["policy/log_std"])
+        log_std, log_std_grad = p.value.get(SPREAD, none).fill_(config.log_std), p.grad.get(SPREAD, none)
+        self._head: Head = head_of(spec.actions, log_std, log_std_grad)
         self._adam = Adam(p, ADAM_EPSILON)
         self._good = p.flat.clone()  # as they were before the present update
 
+        inputs = len(spec.observations)
         self._normaliser = Normaliser(inputs, config.normalise_observations)
         self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
-        action, kind = ((outputs,), torch.float32) if continuous else ((), torch.int64)
-        self._rollout = Rollout(config.rollout, rows, inputs, action, kind)
+        self._rollout = Rollout(config.rollout, inputs, torch.from_numpy(spec.actions.none(rows)))
         self._step = 0  # minibatches of the present update that are done
         self._order = torch.empty(0, dtype=torch.int64)  # this epoch's permutation of the rollout's rows
         self._shuffled: dict[str, Tensor] = {}
@@ -69,9 +67,9 @@ class PPO(Learner):
     @staticmethod
     def shapes(spec: PolicySpec, config: PPOConfig) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
-        inputs, outputs = len(spec.observations), len(spec.actions.names)
-        log_std: Shapes = {"policy/log_std": (outputs,)} if isinstance(spec.actions, Continuous) else {}
-        policy = MLP.shapes("policy", (inputs, *config.hidden, outputs))
+        inputs = len(spec.observations)
+        log_std: Shapes = {SPREAD: (spec.actions.levers,)} if spec.actions.levers else {}
+        policy = MLP.shapes("policy", (inputs, *config.hidden, len(spec.actions.names)))
         return policy | MLP.shapes("value", (inputs, *config.hidden, 1)) | log_std
 
     # --- acting -----------------------------------------------------------------------------------------------------
@@ -236,10 +234,8 @@ class PPO(Learner):
         output = self._policy(x)
         value = self._value(x).squeeze(1).numpy().astype(np.float64)
         value *= self._rewards.unit if 0.0 < self._rewards.unit < math.inf else math.nan
-        if isinstance(self.spec.actions, Continuous):
-            spread = self._parameters.value["policy/log_std"].exp()
-            return PolicyOutput("levers", output.numpy(), spread.numpy(), value)
-        return PolicyOutput("probabilities", torch.softmax(output, -1).numpy(), None, value)
+        does, spread = self._head.shown(output)
+        return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)
 
     def metrics(self) -> Mapping[str, float]:
         """Return the mean numbers of the newest update, empty before the first."""

@@ -17,11 +17,13 @@ from ecs_rl.errors import CheckpointError
 class Rollout:
     """Preallocated (ticks, rows, ...) tensors; torch makes them, since aligned memory gives the same sums every run."""
 
-    def __init__(self, ticks: int, rows: int, observation: int, action: tuple[int, ...], action_type: torch.dtype):
-        self.ticks, self.rows, self.size = ticks, rows, 0
+    def __init__(self, ticks: int, observation: int, action: Tensor) -> None:
+        """Make room for (ticks, rows) transitions; `action` is (rows, ...) zeros of the form of an action."""
+        self.ticks, self.rows, self.size = ticks, len(action), 0
+        rows = self.rows
         self.tensors: dict[str, Tensor] = {
             "observation": torch.zeros(ticks, rows, observation),
-            "action": torch.zeros(ticks, rows, *action, dtype=action_type),
+            "action": torch.zeros(ticks, *action.shape, dtype=action.dtype),
             "log_prob": torch.zeros(ticks, rows),
             "value": torch.zeros(ticks, rows),
             "reward": torch.zeros(ticks, rows),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Discrete, PolicySpec
+from ecs_rl.agents.base import PolicySpec
 from ecs_rl.arrays import F32, F64
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import TrainSettings
@@ -133,6 +133,7 @@ class Play:
         return {
             "ticks": ticks,
             "explosions": explosions,
+            "does": _does(world),
             "observations": dict(zip(names, zip(low, high, strict=True), strict=True)),
             "reward_per_tick": dict(zip(world.terms, (earned / (ticks * world.arenas)).tolist(), strict=True)),
             "ends": dict(zip(world.reasons, ends.tolist(), strict=True)),
@@ -195,13 +196,9 @@ def _reads(entry: Entry, stage: Stage | None) -> list[type]:
 
 def random_chooser(spec: PolicySpec, seed: int, tick: Callable[[], int]) -> Any:
     """Return a policy that knows nothing, whose actions are a function of the seed and of the tick."""
-    count = len(spec.actions.names)
 
     def choose(observation: F32, state: F32) -> NDArray[Any]:
-        random, rows = np.random.default_rng((seed, tick())), len(observation)
-        if isinstance(spec.actions, Discrete):
-            return random.integers(0, count, rows)
-        return random.uniform(-1.0, 1.0, (rows, count)).astype(np.float32)
+        return spec.actions.random(np.random.default_rng((seed, tick())), len(observation))
 
     return choose
 
@@ -213,6 +210,12 @@ def _deciding(scene: Scene, seed: int, tick: Callable[[], int]) -> dict[str, Any
 def _observation_names(world: World) -> list[str]:
     several = len(world.specs) > 1
     return [f"{p}/{name}" if several else name for p, spec in world.specs.items() for name in spec.observations]
+
+
+def _does(world: World) -> dict[str, str]:
+    several = len(world.specs) > 1
+    every = ((p, name, what) for p, spec in world.specs.items() for name, what in spec.actions.about.items())
+    return {f"{policy}/{name}" if several else name: what for policy, name, what in every}
 
 
 def report(facts: dict[str, Any]) -> list[str]:
@@ -230,6 +233,7 @@ def report(facts: dict[str, Any]) -> list[str]:
         lines.append(f"  {name:24} {', '.join(stage['reads']) or '-'} -> {', '.join(stage['writes'])}")
     lines += ["sees (lowest to highest):"]
     lines += [f"  {name:24} {low:10.3f} {high:10.3f}" for name, (low, high) in facts["observations"].items()]
+    lines += ["does:", *(f"  {name:24} {what}" for name, what in facts["does"].items())]
     lines += ["earns (mean per tick):"]
     lines += [f"  {name:24} {mean:10.4f}" for name, mean in facts["reward_per_tick"].items()]
     lines += ["episodes ended by:"]

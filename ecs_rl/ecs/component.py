@@ -46,6 +46,8 @@ class Column:
     lasts: bool = True
     """False where every tick makes it anew before anything reads it: then it is neither saved nor copied."""
     unit: str = ""
+    is_new: bool = False
+    """Whether older saves lack it: then it is left as it is."""
 
     def of_arena(self, array: Array, arenas: int, one: int) -> Array | None:
         """Return the view of one arena's part, None where the arenas have no parts of their own."""
@@ -61,10 +63,17 @@ class Column:
 
 
 def column(
-    start: Any = None, *, unit: str = "", axis: Axis = Axis.ARENA, lasts: bool = True, dtype: type | None = None
+    start: Any = None,
+    *,
+    unit: str = "",
+    axis: Axis = Axis.ARENA,
+    lasts: bool = True,
+    dtype: type | None = None,
+    is_new: bool = False,
 ) -> Any:
     """Return the declaration of a field that needs more said than a type and a start value."""
-    return dataclasses.field(default=start, metadata={"axis": axis, "lasts": lasts, "dtype": dtype, "unit": unit})
+    life = {"axis": axis, "lasts": lasts, "dtype": dtype, "unit": unit, "is_new": is_new}
+    return dataclasses.field(default=start, metadata=life)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(column,))
@@ -86,7 +95,7 @@ def _declared(kind: type, field: dataclasses.Field[Any], hint: Any) -> Column:
     dtype = field.metadata.get("dtype") or _KINDS.get(hint)
     if dtype is None:
         raise SceneError(f"{kind.__name__}.{field.name} must be a float, an int or a bool, not {hint!r}")
-    life = {key: field.metadata[key] for key in ("axis", "lasts", "unit") if key in field.metadata}
+    life = {key: field.metadata[key] for key in ("axis", "lasts", "unit", "is_new") if key in field.metadata}
     return Column(field.name, np.dtype(dtype), field.default, **life)
 
 

@@ -113,16 +113,17 @@ class Context:
             if each.start is None:
                 continue
             if not callable(each.start):
-                _rows(each, rows, each.start)
+                _rows(each, rows, each.start, self.arenas)
             elif hasattr(each.start, "draws"):
                 first, shape = first_slot[each.key], each.array.shape[1:]
                 drawn = uniform[:, first : first + math.prod(shape)].reshape(len(rows), *shape)
-                _rows(each, rows, each.start(drawn))
+                _rows(each, rows, each.start(drawn), self.arenas)
             else:
                 rules.append(each)
         between()
         for each in rules:
-            _rows(each, rows, rows_of(np.asarray(each.start()), rows, self.arenas, each.array.ndim))
+            value = rows_of(np.asarray(each.start()), rows, self.arenas, each.array.ndim)
+            _rows(each, rows, value, self.arenas)
 
     def lasting(self) -> list[Stored]:
         """Return every column whose numbers last from tick to tick."""
@@ -134,7 +135,7 @@ class Context:
 
     def load_columns(self, columns: Columns) -> None:
         """Put all that lasts back; the physics does not know of it until it is made anew."""
-        mine = {each.key: each.array for each in self.lasting()}
+        mine = {e.key: e.array for e in self.lasting() if not e.column.is_new or e.key in columns}
         odd = mine.keys() ^ columns.keys()
         odd |= {key for key in mine.keys() - odd if _form(mine[key]) != _form(columns[key])}
         if odd:
@@ -172,15 +173,18 @@ def rows_of(value: Array, rows: I64, arenas: int, ndim: int) -> Array:
     return value[rows].reshape(len(rows), *value.shape[1:], *[1] * (ndim - value.ndim))
 
 
-def _rows(stored: Stored, rows: I64, value: Any) -> None:
+def _rows(stored: Stored, rows: I64, value: Any, arenas: int) -> None:
+    array = stored.array
     try:
         match stored.column.axis:
             case Axis.ARENA:
-                stored.array[rows] = value
+                array[rows] = value
             case Axis.LAST:
-                stored.array[..., rows] = value
+                array[..., rows] = value
+            case Axis.ROWS:
+                array.reshape(-1, arenas, *array.shape[1:])[:, rows] = value
     except ValueError:
-        told = f"{stored.key} cannot start as {np.shape(value)}: its rows are {stored.array.shape[1:]}"
+        told = f"{stored.key} cannot start as {np.shape(value)}: its rows are {array.shape[1:]}"
         raise RuleError(told, stored.start) from None
 
 

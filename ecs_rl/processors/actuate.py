@@ -1,4 +1,4 @@
-"""actuate: Action, Here -> Acting, Amount, Force, MotorSpeed."""
+"""actuate: Action, Here -> Acting, Amount, Force, MotorSpeed; who is out does nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Actuate(Stage):
     def __init__(self, world: World) -> None:
         self.slots = [(world.of(batch.entity, Action), slot) for batch in world.batches for slot in batch.slots]
         self.may_be_out = [
-            (slot.spec.of.here, slot.shaped(world.of(batch.entity, Acting).value), slot.shaped(slot.amount.T))
-            for batch in world.batches
+            (slot.spec.of.here, slot.shaped(acting.value), slot.shaped(action.value), slot.shaped(slot.amount.T))
+            for batch, (action, acting) in zip(world.batches, world.each(Action, Acting), strict=True)
             for slot in batch.slots
             if slot.spec.of is not None and slot.spec.of.comes_and_goes
         ]
@@ -31,10 +31,11 @@ class Actuate(Stage):
     def run(self) -> None:
         """Clear the forces and add what each agent's effects ask for."""
         self.force.fill(0.0)
-        for action, slot in self.slots:
-            slot.spec.does.work(action.value[slot.rows], slot.amount)
-        for here, acting, amount in self.may_be_out:
+        for taken, slot in self.slots:
+            slot.spec.does.work(taken.value[slot.rows], slot.amount)
+        for here, acting, action, amount in self.may_be_out:
             acting[...] = here
+            action[~here] = 0  # who is out pulls no trigger
             np.multiply(amount, here[..., None], out=amount)
         for view in self.open:  # an effect of the scene's own adds to them through its role
             view.setflags(write=True)

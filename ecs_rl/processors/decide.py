@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Decision
-from ecs_rl.components import Action, ActionLog, Observation, PolicyState
+from ecs_rl.components import Action, ActionLog, Extras, Observation, PolicyState
 from ecs_rl.ecs import Stage
 from ecs_rl.world import World
 
@@ -18,21 +18,22 @@ class Decide(Stage):
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.batches = list(zip(world.batches, world.each(Observation, PolicyState, Action), strict=True))
+        self.batches = list(zip(world.batches, world.each(Observation, PolicyState, Action, Extras), strict=True))
         self.log = next((log for (log,) in world.each(ActionLog)), None)
 
     def run(self) -> None:
         """Let every policy decide, and keep what it decided for actuate, for record and for a replay."""
-        for batch, (observation, state, action) in self.batches:
+        for batch, (observation, state, action, extras) in self.batches:
             decision = self.world.policies[batch.name](observation.value, state.value)
             if not isinstance(decision, Decision):
                 decision = Decision(decision)
             self.world.check_action(batch, decision.action)
-            action.value, action.extras = decision.action, decision.extras
+            action.value[...] = decision.action
+            extras.told = decision.extras
             if decision.state is not None:
                 state.value = decision.state
         if self.log is not None and self.log.kept:
-            self.log.actions.append(tuple(_small(action.value) for _, (*_, action) in self.batches))
+            self.log.actions.append(tuple(_small(action.value) for _, (*_, action, _) in self.batches))
 
 
 def _small(action: NDArray[Any]) -> NDArray[Any]:

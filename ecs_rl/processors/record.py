@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecs_rl.agents.base import Experience
-from ecs_rl.components import Action, Done, Explosion, NextObservation, Observation, Reward, Session
+from ecs_rl.components import Action, Done, Explosion, Extras, NextObservation, Observation, Reward, Session
 from ecs_rl.ecs import Stage
 from ecs_rl.world import World
 
@@ -13,7 +13,7 @@ class Record(Stage):
 
     def __init__(self, world: World) -> None:
         self.session, self.explosion, self.arenas = world.one(Session), world.one(Explosion), world.arenas
-        self.batches = world.each(Action, Observation, Reward, NextObservation, Done)
+        self.batches = world.each(Action, Extras, Observation, Reward, NextObservation, Done)
         self.may_be_out = any(plan.of is not None and plan.of.comes_and_goes for plan in world.arena.agents)
 
     def run(self) -> None:
@@ -27,8 +27,8 @@ class Record(Stage):
                 terminated=ends.terminated,
                 truncated=ends.truncated,
                 valid=ends.valid if self.explosion.any or self.may_be_out else None,
-                extras=action.extras,
+                extras=extras.told,
             )
-            for action, before, reward, after, ends in self.batches
+            for action, extras, before, reward, after, ends in self.batches
         ]
         self.session.training.record(told[0] if len(told) == 1 else tuple(told), steps=self.arenas)

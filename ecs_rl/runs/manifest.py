@@ -6,35 +6,52 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
+from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, PolicySpec
 from ecs_rl.errors import CheckpointError
 
 SCHEMA = 1
 UNSEALED = "0" * 64
 
 
-class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True):
+class PartEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A choice or levers among other things that a policy does at once."""
+
+    names: tuple[str, ...]
+    continuous: bool = False
+    name: str = ""
+
+
+class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One policy: the names of what it sees, in order, and of what it does."""
 
     name: str
     observations: tuple[str, ...]
     actions: tuple[str, ...]
     continuous: bool
+    parts: tuple[PartEntry, ...] = ()
+    """Of what it does at once; empty for a lone choice and for levers alone."""
 
     @classmethod
     def of(cls, spec: PolicySpec) -> PolicyEntry:
         """Return the entry that describes `spec`."""
+        space = spec.actions
+        parts = tuple(
+            PartEntry(names=part.names, continuous=isinstance(part, Continuous), name=getattr(part, "name", ""))
+            for part in (space.parts if isinstance(space, Composed) else ())
+        )
         return cls(
             name=spec.name,
             observations=spec.observations,
-            actions=spec.actions.names,
-            continuous=isinstance(spec.actions, Continuous),
+            actions=space.names,
+            continuous=isinstance(space, Continuous),
+            parts=parts,
         )
 
     def spec(self) -> PolicySpec:
         """Return the policy's spec, equal to the one that was saved."""
-        actions = Continuous(self.actions) if self.continuous else Discrete(self.actions)
-        return PolicySpec(self.observations, actions, self.name)
+        parts = tuple(Continuous(p.names) if p.continuous else Discrete(p.names, p.name) for p in self.parts)
+        lone: ActionSpace = Continuous(self.actions) if self.continuous else Discrete(self.actions)
+        return PolicySpec(self.observations, Composed(parts) if parts else lone, self.name)
 
 
 class EvalSettings(msgspec.Struct, frozen=True, kw_only=True):

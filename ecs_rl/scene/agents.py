@@ -12,7 +12,7 @@ from typing import Any
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, named, ruling, shown
-from ecs_rl.scene.controls import Choice, Levers
+from ecs_rl.scene.controls import Choice, Controls, Does, Levers, Trigger
 from ecs_rl.scene.effects import Effect
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, sound
@@ -27,7 +27,7 @@ class AgentSpec:
     name: str
     policy: str
     sees: tuple[Sensor, ...]
-    does: Choice | Levers
+    does: Does
     earns: Mapping[str, Rule]
     ends: Mapping[str, Rule]
     of: Role | None = None
@@ -61,8 +61,10 @@ def plan_of(
     """Return the plan of an agent, or refuse one made of the wrong things, by what is expected in their place."""
     if name == "end":
         raise SceneError("an agent cannot be named 'end': that is what the ends of episodes are told by")
-    if not isinstance(does, (Choice, Levers)):
-        raise SceneError(f"does must be a Choice(...) or Levers(...) of effects, not {shown(does)}")
+    if not isinstance(does, (Choice, Levers, Controls)):
+        cure = ": name it, as in Controls(fire=Trigger())" if isinstance(does, Trigger) else ""
+        wanted = "a Choice(...) or Levers(...), or Controls(...), of effects"
+        raise SceneError(f"does must be {wanted}, not {shown(does)}{cure}")
     seen = _sensors(sees)
     earned = _rules("earns", "reward", earns, _reward)
     ended = _rules("ends", "end", {} if ends is None else ends, partial(ruling, such_as=AN_END))
@@ -136,10 +138,14 @@ def check_alike(plan: AgentSpec, first: AgentSpec) -> None:
         number, one, other = next((i, a, b) for i, (a, b) in pairs if a.split()[-1:] != b.split()[-1:])
         where = f" (number {number} is {shown(one or 'not there')} against {shown(other or 'not there')})"
         differs = f"'{plan.name}' sees {has[0]}, '{first.name}' {has[1]}{where}"
-    elif type(plan.does) is not type(first.does) or len(plan.does.names) != len(first.does.names):
-        has = [f"{type(does).__name__}({shown(', '.join(does.names))[1:-1]})" for does in (plan.does, first.does)]
-        differs = f"'{plan.name}' has {has[0]}, '{first.name}' {has[1]}"
+    elif _form(plan.does) != _form(first.does):
+        differs = f"'{plan.name}' has {plan.does.told}, '{first.name}' {first.does.told}"
     else:
         return
     told = f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike, but {differs}"
     raise SceneError(f"{told}; make them alike, or give each a policy of its own")
+
+
+def _form(does: Does) -> list[object]:
+    """Return what two agents of one policy must have in common: names may differ, as each has roles of its own."""
+    return [type(does.space), *((type(part), len(part.names)) for part in does.space.parts)]

@@ -19,7 +19,7 @@ from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.bodies import Bodies
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point, named, not_negative, plain, point, shown, whole
-from ecs_rl.scene.controls import Choice, Levers
+from ecs_rl.scene.controls import Does
 from ecs_rl.scene.effects import Motor
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
@@ -285,7 +285,7 @@ class Arena(Bodies):
         self,
         *,
         sees: list[Sensor],
-        does: Choice | Levers,
+        does: Does,
         earns: Mapping[str, Rule | float],
         ends: Mapping[str, Rule] | None = None,
         name: str | None = None,

@@ -1,22 +1,26 @@
-"""How an agent drives effects: by a choice among named options, or by levers.
+"""How an agent drives effects: by a choice among named options, by levers, or by any mixture of those and triggers.
 
-What it decides becomes the `amount` column of each effect: 0 or 1 under a choice, -1 to 1 on a lever.
+What it decides becomes the `amount` column of each effect: 0 or 1 under a choice or a trigger, -1 to 1 on a lever.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.arrays import F64
+from ecs_rl.agents.base import TRIGGER, Composed, Continuous, Discrete
+from ecs_rl.arrays import F64, I64, Bool
+from ecs_rl.components import Action
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import fits, shown
 from ecs_rl.scene.effects import Effect
-from ecs_rl.scene.roles import is_role
+from ecs_rl.scene.roles import is_role, not_yet
 
 Effects = Effect | tuple[Effect, ...] | None
+Note = Callable[[type], None] | None
 
 
 def _listed(effects: Effects) -> tuple[Effect, ...]:
@@ -43,7 +47,32 @@ def _sound(effect: Effect) -> None:
         is_role(f"{kind} works on", role)
 
 
-class Controls:
+class _Decided:
+    """What the agent decided of a choice or a trigger, as rules and systems read it."""
+
+    name = ""
+    """What it is called among Controls."""
+    _column: NDArray[Any] | None = None
+    _note: Note = None
+    _shared = False
+
+    def bind(self, column: NDArray[Any], note: Note) -> None:
+        """Take its column of Action, (arenas,) or (arenas, count); with `note`, each look at it is told."""
+        self._shared = self._column is not None
+        self._column, self._note = column, note
+
+    def _look(self, what: str) -> NDArray[Any]:
+        if self._column is None:
+            raise not_yet(f"{self.name or 'a control'}.{what}")
+        if self._shared:
+            told = f"'{self.name}.{what}' is" if self.name else f"a control whose .{what} is read is"
+            raise SceneError(f"{told} that of several agents or worlds: make it inside build, a new one for each agent")
+        if self._note is not None:
+            self._note(Action)
+        return self._column
+
+
+class _Named:
     """The base of Choice and Levers: named controls, each of which works some effects."""
 
     least = 1
@@ -51,11 +80,7 @@ class Controls:
     too_few = "levers need at least one effect"
 
     def __init__(self, *unnamed: Any, **controls: Effects) -> None:
-        kind = type(self).__name__
-        if unnamed:
-            raise SceneError(
-                f"each effect in {kind} needs a name, as in {kind}(push=...), not {shown(unnamed[0])} alone"
-            )
+        _all_named(self, unnamed)
         works = [_listed(effects) for effects in controls.values()]
         if len(works) < self.least:
             raise SceneError(self.too_few)
@@ -65,20 +90,161 @@ class Controls:
         self.table = np.array([[float(any(e is each for each in listed)) for e in self.effects] for listed in works])
         """(controls, effects) Which control works which effect."""
 
+    @property
+    def told(self) -> str:
+        """Return it as messages show it."""
+        return f"{type(self).__name__}({shown(', '.join(self.names))[1:-1]})"
 
-class Choice(Controls):
+
+def _all_named(controls: object, unnamed: tuple[Any, ...]) -> None:
+    kind = type(controls).__name__
+    if unnamed:
+        raise SceneError(f"each effect in {kind} needs a name, as in {kind}(push=...), not {shown(unnamed[0])} alone")
+
+
+class Choice(_Decided, _Named):
     """The agent picks one of the named options; each is an effect, several in a tuple, or None for doing nothing."""
 
     least, too_few = 2, "a choice needs at least two options"
 
+    @property
+    def space(self) -> Discrete:
+        """What a policy decides."""
+        return Discrete(self.names, self.name)
+
+    @property
+    def picked(self) -> I64:
+        """(arenas,) The number of the option that the agent picked in this tick, counted from 0; 0 at the start."""
+        return _fixed(self._look("picked").astype(np.int64))
+
     def work(self, action: NDArray[Any], amounts: F64) -> None:
         """Fill (effects, arenas) from (arenas,) whole numbers, which must be options that there are."""
+        action = action.astype(np.int64, copy=False)
         self.table.T.take(action, axis=1, out=amounts, mode="clip")  # "clip" writes without a copy in between
 
 
-class Levers(Controls):
+class Levers(_Named):
     """The agent sets each named lever between -1 and 1; a lever works one effect, or several in a tuple."""
+
+    @property
+    def space(self) -> Continuous:
+        """What a policy decides."""
+        return Continuous(self.names)
+
+    def bind(self, column: NDArray[Any], note: Note) -> None:
+        """Do nothing: a lever is read by the amount of its effects."""
 
     def work(self, action: NDArray[Any], amounts: F64) -> None:
         """Fill (effects, arenas) from (arenas, levers), each clipped to -1..1 first."""
         amounts[...] = self.table.T @ np.clip(action, -1.0, 1.0).T
+
+
+class Trigger(_Decided):
+    """The agent pulls it or not: `fire.on` tells rules and systems; while it is on, its effects work in full."""
+
+    def __init__(self, effects: Effects = None) -> None:
+        self.effects = _listed(effects)
+
+    @property
+    def space(self) -> Discrete:
+        """What a policy decides."""
+        return Discrete(TRIGGER, self.name)
+
+    @property
+    def told(self) -> str:
+        """Return it as messages show it."""
+        return "Trigger()"
+
+    @property
+    def on(self) -> Bool:
+        """(arenas,) Whether the agent pulls it in this tick; false at the start."""
+        return _fixed(self._look("on") > 0.5)
+
+    def work(self, action: NDArray[Any], amounts: F64) -> None:
+        """Fill (effects, arenas) from (arenas,) zeros and ones."""
+        amounts[...] = action
+
+
+class Lever(Levers):
+    """One lever among Controls, whose column comes without an axis of its own."""
+
+    def work(self, action: NDArray[Any], amounts: F64) -> None:
+        """Fill (effects, arenas) from (arenas,), clipped to -1..1 first."""
+        amounts[...] = np.clip(action, -1.0, 1.0)
+
+
+class Controls:
+    """The agent sets several controls at once: each a Choice, a Trigger, or an effect (or a tuple of them) as lever."""
+
+    def __init__(self, *unnamed: Any, **controls: Choice | Trigger | Effects) -> None:
+        _all_named(self, unnamed)
+        if not controls:
+            raise SceneError("Controls need at least one control, as in Controls(gas=Thrust(car, x=5.0))")
+        self.names = tuple(controls)
+        self.parts = tuple(_control(name, control) for name, control in controls.items())
+        self.effects = tuple(effect for part in self.parts for effect in part.effects)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse what two controls have in common."""
+        owner = dict[int, str]()
+        for name, part in zip(self.names, self.parts, strict=True):
+            for effect in part.effects:
+                other = owner.setdefault(id(effect), name)
+                if other != name:
+                    told = f"'{other}' and '{name}' both work the same {type(effect).__name__}"
+                    raise SceneError(f"{told}: give each control an effect of its own, they add up")
+        names = self.space.names
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise SceneError(f"two controls are told as '{twice[0]}': give one of them another name")
+
+    @property
+    def space(self) -> Composed:
+        """What a policy decides."""
+        return Composed(tuple(part.space for part in self.parts))
+
+    @property
+    def told(self) -> str:
+        """Return it as messages show it."""
+        named = zip(self.names, self.parts, strict=True)
+        told = [name if isinstance(part, Lever) else f"{name}={part.told}" for name, part in named]
+        return f"Controls({shown(', '.join(told))[1:-1]})"
+
+    def bind(self, columns: NDArray[Any], note: Note) -> None:
+        """Give each control its column of (arenas, controls) or (arenas, count, controls)."""
+        for i, part in enumerate(self.parts):
+            part.bind(columns[..., i], note)
+
+    def work(self, action: NDArray[Any], amounts: F64) -> None:
+        """Fill (effects, arenas) from (arenas, controls)."""
+        first = 0
+        for i, part in enumerate(self.parts):
+            part.work(action[:, i], amounts[first : first + len(part.effects)])
+            first += len(part.effects)
+
+
+def _control(name: str, control: Any) -> Choice | Trigger | Lever:
+    """Return a control under its name, or refuse what is none."""
+    if isinstance(control, (Controls, Levers)):
+        kind = type(control).__name__
+        raise SceneError(f"the control '{name}' is {kind}: name its controls here, beside the others, one by one")
+    if isinstance(control, (Choice, Trigger)):
+        if control.name:
+            told = f"the {type(control).__name__} of '{name}' is the control '{control.name}' already"
+            raise SceneError(f"{told}: make another one for each control, inside build")
+        control.name = name
+        return control
+    if control is None or (isinstance(control, tuple) and not control):
+        raise SceneError(f"the control '{name}' works nothing: give it an effect, or Trigger() for systems to read")
+    return Lever(**{name: control})
+
+
+def _fixed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers made for one look, read-only like every column."""
+    values.flags.writeable = False
+    return values
+
+
+Does = Choice | Levers | Controls
+"""What an agent may do."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ecs_rl.agents.base import ActMode, Agent, PolicySpec
+from ecs_rl.agents.base import ActMode, Agent, Composed, PolicySpec
 from ecs_rl.agents.dqn import linear_epsilon
 from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
 from ecs_rl.agents.team import join
@@ -91,4 +91,7 @@ def check_same(path: Path, manifest: Manifest, now: dict[str, PolicySpec], scene
 
 
 def _actions(spec: PolicySpec) -> tuple[str, ...]:
-    return (type(spec.actions).__name__, *spec.actions.names)
+    """Return a policy's actions as they are compared and told: of several at once each with what it can be set to."""
+    space = spec.actions
+    several = tuple(f"{name}: {what}" for name, what in space.about.items())
+    return (type(space).__name__, *(several if isinstance(space, Composed) else space.names))

@@ -85,7 +85,8 @@ def _world(training: Training, tensors: State) -> Sections:
             "this checkpoint is of an older version, whose worlds this one cannot bring back: play it, or start a new "
             "run from its policy with --init-from"
         )
-    wanted = {name: _tensor(now) for name, now in training.world.save_columns().items()}
+    new = {each.key for each in training.world.lasting() if each.column.is_new} - parts["now"].keys()
+    wanted = {name: _tensor(now) for name, now in training.world.save_columns().items() if name not in new}
     lacks = {
         "it": sorted(wanted.keys() - parts["now"].keys()),
         "the scene": sorted(parts["now"].keys() - wanted.keys()),

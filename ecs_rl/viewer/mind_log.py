@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import PolicyOutput, output_of
+from ecs_rl.agents.base import TRIGGER, Continuous, Part, PolicyOutput, output_of, spans
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Action, Clock, EpisodeEnd, Explosion, NextObservation, Observation, Reward, Terms
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
@@ -56,14 +56,15 @@ class Moment:
 class MindLog:
     """Notes each tick of an arena's first agent (`saw`) and tells them as the mind's view, once per frame.
 
-    The agent is asked what it thinks in one batch per frame.
+    Of a kind it is the first member. The agent is asked what it thinks in one batch per frame.
     """
 
     def __init__(self, world: World, agents: Mapping[str, Agent]) -> None:
         batch = world.batches[0]
         self._slot = batch.slots[0]
-        self.plan = self._slot.spec
-        self._mine = slice(0, len(self.plan.earns))  # of all reward terms, which go by batches
+        self.plan, self._space = self._slot.spec, batch.spec.actions
+        terms = self._slot.terms
+        self._mine = slice(terms.start, terms.stop, self.plan.members)  # of a kind, those of the first member
         self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
         self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
         self._clock, self._ending, self._explosion = world.one(Clock), world.one(EpisodeEnd), world.one(Explosion)
@@ -158,16 +159,29 @@ class MindLog:
         )
 
     def _options(self) -> tuple[Option, ...]:
-        thought, names = self._thought, self.plan.does.names
+        thought = self._thought
         if thought is None or not self._moments:
             return ()
-        values, did = thought.does[0].tolist(), self._moments[-1].did
-        if thought.kind != "levers":
-            return tuple(Option(*each, i == int(did)) for i, each in enumerate(zip(names, values, strict=True)))
-        spread = [None] * len(names) if thought.spread is None else thought.spread.tolist()
+        does, did = thought.does[0], np.atleast_1d(self._moments[-1].did)
+        spread = np.full(len(does), math.nan) if thought.spread is None else thought.spread
+        return tuple(
+            option
+            for part, columns, outputs in spans(self._space)
+            for option in _options_of(part, did[columns], does[outputs].tolist(), spread[outputs].tolist())
+        )
+
+
+def _options_of(part: Part, did: NDArray[Any], values: list[float], spread: list[float]) -> list[Option]:
+    """Return a lever, or each option of a choice, as shown; of a trigger among other controls only that it is on."""
+    if isinstance(part, Continuous):
         taken = np.clip(did, -1.0, 1.0).tolist()  # as the world clips it
-        levers = zip(names, values, taken, spread, strict=True)
-        return tuple(Option(name, mean, taken=set_to, spread=wide) for name, mean, set_to, wide in levers)
+        levers = zip(part.names, values, taken, spread, strict=True)
+        return [Option(name, mean, taken=set_to, spread=wide) for name, mean, set_to, wide in levers]
+    chosen = int(did[0])
+    if part.name and part.names == TRIGGER:
+        return [Option(part.name, values[1], chosen=chosen == 1)]
+    named = enumerate(zip(part.names, values, strict=True))
+    return [Option(f"{part.name} {name}".strip(), value, chosen=i == chosen) for i, (name, value) in named]
 
 
 def came(moments: list[Moment], discount: float) -> F64:

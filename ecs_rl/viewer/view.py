@@ -214,7 +214,7 @@ class Option:
     """Its probability, its value, or the mean of a lever."""
     chosen: bool = False
     taken: float | None = None
-    """What a lever was set to."""
+    """What a lever was set to; None for what is chosen."""
     spread: float | None = None
 
 
@@ -232,7 +232,7 @@ class MindView:
     """What the agent sees, does, expects and earned."""
 
     sees: tuple[Seen, ...] = ()
-    kind: Literal["probabilities", "values", "levers"] = "probabilities"
+    kind: Literal["probabilities", "values", "levers", "mixture"] = "probabilities"
     does: tuple[Option, ...] = ()
     expected: F64 = field(default_factory=lambda: np.zeros(0))
     """(ticks,) What the agent expected to earn from there on."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ecs_rl.agents import (
     ActMode,
     Agent,
+    Composed,
     Continuous,
     Decision,
     Discrete,
@@ -19,18 +20,24 @@ from ecs_rl.agents import (
     PPOConfig,
     make_agent,
 )
+from ecs_rl.agents.base import TRIGGER
 
 ROWS = 6
 CHOICES = PolicySpec(("x", "y", "z"), Discrete(("left", "stay", "right")))
 MOTORS = PolicySpec(("x", "y", "z"), Continuous(("turn", "push")))
+MIXED = PolicySpec(
+    ("x", "y", "z"),
+    Composed((Discrete(("left", "stay", "right"), "steer"), Continuous(("gas",)), Discrete(TRIGGER, "fire"))),
+)
 SMALL_PPO = PPOConfig(rollout=5, epochs=2, minibatch=8, hidden=(8, 8))
 SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_every=3, hidden=(8,), epsilon_steps=50)
-KINDS = ("ppo", "ppo continuous", "dqn")
+KINDS = ("ppo", "ppo continuous", "ppo mixed", "dqn")
+SPECS = {"ppo continuous": MOTORS, "ppo mixed": MIXED}
 
 
 def small_agent(kind: str = "ppo", *, seed: int = 0, rows: int = ROWS, config: Any = None) -> Agent:
     """Return a small agent of one of the `KINDS`."""
-    spec = MOTORS if kind == "ppo continuous" else CHOICES
+    spec = SPECS.get(kind, CHOICES)
     name = kind.split(maxsplit=1)[0]
     return make_agent(name, spec, config or (SMALL_PPO if name == "ppo" else SMALL_DQN), seed=seed, rows=rows)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from agents_helpers import MIXED
 
 from ecs_rl.agents import Continuous, Discrete, DQNConfig, PolicySpec, PPOConfig, make_agent
 from ecs_rl.errors import CommandError
@@ -57,6 +58,11 @@ def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
 def test_dqn_refuses_continuous_actions_and_says_what_to_use() -> None:
     with pytest.raises(CommandError, match="turn, push are continuous: use ppo"):
         make_agent("dqn", PolicySpec(("x",), Continuous(("turn", "push"))), DQNConfig(), seed=0, rows=1)
+
+
+def test_dqn_refuses_a_mixture_and_names_its_parts() -> None:
+    with pytest.raises(CommandError, match="but steer, gas, fire are set all at once: use ppo"):
+        make_agent("dqn", MIXED, DQNConfig(), seed=0, rows=1)
 
 
 def test_settings_of_another_algorithm_are_refused() -> None:

@@ -17,6 +17,7 @@ from agents_helpers import (
     ROWS,
     SMALL_DQN,
     SMALL_PPO,
+    SPECS,
     play,
     small_agent,
     some_experience,
@@ -185,8 +186,9 @@ def test_actions_have_the_shape_and_type_that_the_specification_says(kind: str) 
     agent = small_agent(kind)
     for mode in (ActMode.EXPLORE, ActMode.SAMPLE, ActMode.GREEDY):
         action = agent.act(some_observation(np.random.default_rng(0)), mode).action
-        assert action.shape == ((ROWS, 2) if kind == "ppo continuous" else (ROWS,))
-        assert action.dtype == (np.float32 if kind == "ppo continuous" else np.int64)
+        assert action.shape == {"ppo continuous": (ROWS, 2), "ppo mixed": (ROWS, 3)}.get(kind, (ROWS,))
+        assert action.dtype == (np.float32 if kind in SPECS else np.int64)
+        assert agent.spec.actions.wrong(action, ROWS) is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -236,7 +238,8 @@ def test_a_rollout_of_only_invalid_rows_changes_no_parameter(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "bad"), [*((k, b) for k in KINDS for b in (np.nan, np.inf)), ("ppo", 1e30), ("ppo continuous", 1e30)]
+    ("kind", "bad"),
+    [*((k, b) for k in KINDS for b in (np.nan, np.inf)), *((k, 1e30) for k in KINDS[:3])],
 )
 def test_divergence_is_reported_and_keeps_the_last_good_parameters(kind: str, bad: float) -> None:
     config = SMALL_DQN if kind == "dqn" else replace(SMALL_PPO, normalise_rewards=False)
@@ -308,7 +311,7 @@ def test_a_policy_that_does_not_fit_is_refused_by_name_and_shape_and_nothing_is_
     assert same(agent.state(), before)
 
 
-@pytest.mark.parametrize("kind", ["ppo", "ppo continuous"])
+@pytest.mark.parametrize("kind", ["ppo", "ppo continuous", "ppo mixed"])
 def test_the_state_of_a_run_with_other_rows_is_refused(kind: str) -> None:
     state = small_agent(kind, rows=4).state()
     with pytest.raises(CheckpointError, match=r"has shape \(4"):

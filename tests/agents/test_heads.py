@@ -3,9 +3,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 import torch
 
-from ecs_rl.agents.heads import Categorical, Gaussian
+from ecs_rl.agents.base import TRIGGER, Composed, Continuous, Discrete, Part, spans
+from ecs_rl.agents.heads import Categorical, Gaussian, head_of
 from ecs_rl.agents.ppo import clipped_objective
 
 
@@ -101,3 +103,84 @@ def test_the_gradient_of_the_whole_continuous_loss_equals_autograd() -> None:
     grad = head.backward(clipped_objective((log_prob - old).exp(), advantage, 0.2)[1], -0.3)
     torch.testing.assert_close(grad, mean.grad, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(log_std_grad, log_std.grad, rtol=1e-4, atol=1e-6)
+
+
+STEER, GAS, FIRE = Discrete(("left", "stay", "right"), "steer"), Continuous(("gas", "brake")), Discrete(TRIGGER, "fire")
+MIXTURES = [(STEER, GAS, FIRE), (GAS, STEER), (FIRE, Continuous(("aim",)), STEER, GAS), (FIRE, STEER), (GAS,)]
+
+
+def drawn(space: Composed, rows: int) -> torch.Tensor:
+    """Return random actions of a space; what is set to a lever may lie outside -1 to 1."""
+    action = torch.from_numpy(space.random(np.random.default_rng(5), rows))
+    return torch.where(action == action.round(), action, action * 2)
+
+
+@pytest.mark.parametrize("parts", MIXTURES)
+def test_log_probabilities_and_entropy_of_a_mixture_equal_a_plain_loop_over_its_parts(parts: tuple[Part, ...]) -> None:
+    space = Composed(parts)
+    output, action = torch.randn(20, len(space.names), generator=random(1)) * 2, drawn(space, 20)
+    log_std = torch.linspace(-1.0, 0.5, space.levers)
+    log_prob, entropy = head_of(space, log_std, torch.zeros(space.levers)).forward(output, action)
+    entropies = []
+    for row in range(20):
+        outputs, columns, stds = (iter(t.tolist()) for t in (output[row], action[row], log_std.exp()))
+        expected = row_entropy = 0.0
+        for part in parts:
+            if isinstance(part, Discrete):
+                weights = [math.exp(next(outputs)) for _ in part.names]
+                p = [weight / sum(weights) for weight in weights]
+                expected += math.log(p[int(next(columns))])
+                row_entropy -= sum(q * math.log(q) for q in p)
+            else:
+                for _ in part.names:
+                    mean, a, std = next(outputs), next(columns), next(stds)
+                    expected += -0.5 * ((a - mean) / std) ** 2 - math.log(std * math.sqrt(2 * math.pi))
+                    row_entropy += 0.5 * math.log(2 * math.pi * math.e * std**2)
+        entropies.append(row_entropy)
+        assert math.isclose(float(log_prob[row]), expected, rel_tol=1e-4, abs_tol=1e-4)
+    assert math.isclose(float(entropy), sum(entropies) / 20, rel_tol=1e-5)
+
+
+@pytest.mark.parametrize("parts", MIXTURES)
+def test_the_gradient_of_the_whole_loss_of_a_mixture_equals_autograd(parts: tuple[Part, ...]) -> None:
+    space = Composed(parts)
+    output = torch.randn(30, len(space.names), generator=random(1)).requires_grad_()
+    log_std = torch.linspace(-0.4, 0.3, space.levers).requires_grad_()
+    action, advantage = drawn(space, 30), torch.randn(30, generator=random(3))
+    log_prob, entropy, lever = torch.zeros(30), torch.zeros(30), 0
+    for part, columns, outputs in spans(space):
+        pi: torch.distributions.Distribution
+        if isinstance(part, Discrete):
+            pi, taken = torch.distributions.Categorical(logits=output[:, outputs]), action[:, columns.start]
+        else:
+            std = log_std[lever : lever + part.levers].exp()
+            pi = torch.distributions.Independent(torch.distributions.Normal(output[:, outputs], std), 1)
+            taken, lever = action[:, columns], lever + part.levers
+        log_prob = log_prob + pi.log_prob(taken)  # type: ignore[no-untyped-call]
+        entropy = entropy + pi.entropy()  # type: ignore[no-untyped-call]
+    old = log_prob.detach() + 0.2 * torch.randn(30, generator=random(4))
+    ratio = (log_prob - old).exp()
+    surrogate = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+    (-surrogate - 0.3 * entropy.mean()).backward()  # type: ignore[no-untyped-call]
+
+    log_std_grad = torch.full((space.levers,), 99.0)
+    head = head_of(space, log_std.detach(), log_std_grad)
+    mine, _ = head.forward(output.detach(), action)
+    grad = head.backward(clipped_objective((mine - old).exp(), advantage, 0.2)[1], -0.3)
+    torch.testing.assert_close(grad, output.grad, rtol=1e-4, atol=1e-6)
+    if space.levers:
+        torch.testing.assert_close(log_std_grad, log_std.grad, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("parts", MIXTURES)
+def test_what_is_drawn_of_a_mixture_is_an_action_with_the_log_probability_that_it_is_told(
+    parts: tuple[Part, ...],
+) -> None:
+    space = Composed(parts)
+    head = head_of(space, torch.linspace(-1.0, 0.5, space.levers), torch.zeros(space.levers))
+    output = torch.randn(50, len(space.names), generator=random(1))
+    action, log_prob = head.sample(output, random(2))
+    assert space.wrong(action.numpy(), 50) is None
+    assert space.wrong(head.best(output).numpy(), 50) is None
+    torch.testing.assert_close(log_prob, head.forward(output, action)[0], rtol=1e-4, atol=1e-4)
+    assert (head.forward(output, head.best(output))[0] >= log_prob - 1e-4).all(), "the best is the most probable"

@@ -18,7 +18,7 @@ from ecs_rl.agents.ppo import UNIT
 from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError
 
-PPOS = KINDS[:2]
+PPOS = KINDS[:3]
 
 
 def look(agent: Agent, observation: NDArray[np.float32]) -> PolicyOutput:
@@ -42,12 +42,18 @@ def same_bits(a: State, b: State) -> bool:
 def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
     agent, observation = played(kind), some_observation(np.random.default_rng(1), rows)
     seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY).action
-    assert seen.kind == {"ppo": "probabilities", "ppo continuous": "levers", "dqn": "values"}[kind]
-    assert seen.does.shape == (rows, 2 if kind == "ppo continuous" else 3)
+    kinds = {"ppo": "probabilities", "ppo continuous": "levers", "ppo mixed": "mixture", "dqn": "values"}
+    assert seen.kind == kinds[kind]
+    assert seen.does.shape == (rows, len(agent.spec.actions.names))
     assert seen.value.shape == (rows,)
     assert [seen.does.dtype, seen.value.dtype] == [np.dtype(np.float32), np.dtype(np.float64)]
     if kind == "ppo continuous":
         assert (seen.does == greedy).all()
+    elif kind == "ppo mixed":
+        steer, fire = seen.does[:, :3].argmax(axis=1), seen.does[:, 4:].argmax(axis=1)
+        assert (np.stack((steer, seen.does[:, 3], fire), axis=1) == greedy).all()
+        assert seen.spread is not None
+        assert np.isfinite(seen.spread).tolist() == [False, False, False, True, False, False]
     else:
         assert (seen.does.argmax(axis=1) == greedy).all()
         assert seen.spread is None
@@ -68,6 +74,19 @@ def test_the_spread_is_that_of_the_sampled_levers() -> None:
     assert seen.spread is not None
     assert drawn.std(axis=0) == pytest.approx(seen.spread, rel=0.02)
     assert drawn.mean(axis=0) == pytest.approx(seen.does[0], abs=0.02)
+
+
+def test_probabilities_and_spreads_of_a_mixture_are_those_of_what_is_sampled() -> None:
+    agent, observation = played("ppo mixed", 60), some_observation(np.random.default_rng(1), 1)
+    seen = look(agent, observation)
+    drawn = agent.act(np.repeat(observation, 40_000, axis=0), ActMode.SAMPLE).action
+    shares = [np.bincount(drawn[:, column].astype(int)) / len(drawn) for column in (0, 2)]
+    assert seen.does[0, :3] == pytest.approx(shares[0], abs=0.01)
+    assert seen.does[0, 4:] == pytest.approx(shares[1], abs=0.01)
+    assert seen.spread is not None
+    assert drawn[:, 1].std() == pytest.approx(seen.spread[3], rel=0.02)
+    assert drawn[:, 1].mean() == pytest.approx(seen.does[0, 3], abs=0.02)
+    assert abs(np.corrcoef(drawn.T) - np.eye(3)).max() < 0.02, "drawn apart from each other"
 
 
 def test_a_row_is_worth_its_best_choice_to_dqn() -> None:

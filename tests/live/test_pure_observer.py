@@ -11,6 +11,7 @@ import pygame
 import pytest
 from live_commands import Said, train
 from live_windows import PPO, Script, Scripted, down, in_order, keys, moved, post, up, wait
+from mixed_controls import MIXED
 from readme_scenes import BEACONS
 
 from ecs_rl.errors import EcsRlError
@@ -24,15 +25,16 @@ DQN = (
     *("balance", "--arenas", "8", "--steps", "3k", *EVALUATED, "--agent", "dqn", "--dqn.warm-up", "64"),
     *("--dqn.learn-every", "32", "--dqn.batch", "32", "--dqn.hidden", "16"),
 )
-SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN, "beacons": ("beacons", *LANDER[1:])}
+SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def beacons(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the README's scene with systems of its own be a file."""
-    path = tmp_path_factory.mktemp("scene") / "beacons.py"
-    path.write_text(BEACONS)
-    SCENES["beacons"] = (str(path), *SCENES["beacons"][1:])
+def own_scenes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the README's scene with systems of its own, and one with mixed controls, be files."""
+    for name, text in (("beacons", BEACONS), ("mixed", MIXED.replace("solved_at=34", "solved_at=40"))):
+        path = tmp_path_factory.mktemp("scene") / f"{name}.py"
+        path.write_text(text)
+        SCENES[name] = (str(path), *LANDER[1:])
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +104,8 @@ def test_whatever_is_done_in_the_window_the_training_of_balance_is_the_same(
 
 
 @pytest.mark.parametrize(
-    ("scene", "slices"), [("lander", 11), pytest.param("dqn", 7, marks=pytest.mark.slow), ("beacons", 11)]
+    ("scene", "slices"),
+    [("lander", 11), pytest.param("dqn", 7, marks=pytest.mark.slow), ("beacons", 11), ("mixed", 11)],
 )
 def test_everything_done_in_one_window_leaves_other_scenes_and_agents_the_same_too(
     scene: str, slices: int, headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,9 +11,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_runs import TINY, metadata, play, rows, train
+from command_runs import DQN, SMALL, TINY, metadata, play, rows, train
 
-from ecs_rl.runs import read_manifest
+from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
 
 OLD = Path(__file__).parent / "old_runs"
 AGENTS = ("ppo", "dqn")
@@ -87,3 +87,21 @@ def test_a_new_run_begins_with_the_policy_of_an_old_one(old: Path, tmp_path: Pat
     assert told.code == 0, told.err
     again = play(told.run, "--checkpoint", "latest", "--headless", "--json", "--episodes", 3)
     assert again.json["returns"] == recorded(old, known["best_step"])
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_run_from_before_actions_were_a_column_goes_on_exactly(agent: str, tmp_path: Path) -> None:
+    few = ("balance", *TINY, "--checkpoint-every", 400) if agent == "ppo" else ("balance", *SMALL, *DQN)
+    args = (*few, "--schedule-steps", "3k", "--runs", tmp_path, "--json")
+    whole = train(*args, "--name", "whole", "--steps", 2000)
+    run = train(*args, "--name", "part", "--steps", 1000).run
+    lacking = 0
+    for path in sorted((run / "checkpoints").glob("*.safetensors")):
+        manifest, tensors = read_checkpoint(path)
+        old = {name: tensor for name, tensor in tensors.items() if not name.endswith("Action/value")}
+        lacking += len(tensors) - len(old)
+        path.unlink()  # latest is a second name of a step
+        path.write_bytes(b"".join(sealed_pieces(old, manifest)))
+    assert lacking >= 4
+    again = train("balance", "--name", "part", "--resume", "--steps", 2000, "--runs", tmp_path, "--json")
+    assert (again.code, again.run, again.sha) == (0, run, whole.sha)

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from command_runs import metadata, rows
 
-from ecs_rl.agents import ActMode, Discrete, DQNConfig, Experience, PolicySpec, PPOConfig, make_agent
+from ecs_rl.agents import (
+    ActMode,
+    Composed,
+    Continuous,
+    Discrete,
+    DQNConfig,
+    Experience,
+    PolicySpec,
+    PPOConfig,
+    make_agent,
+)
 from ecs_rl.runs import TrainingRun, read_manifest
 from ecs_rl.session import EpisodeStatus, Extra, Last, Length, Max, Mean, StatsTracker, TotalReward, TrainingSession
 
@@ -25,6 +35,28 @@ def test_a_bandit_is_learnt_in_ten_lines() -> None:
     assert session.total_steps == 800
     assert [int(session.act(np.array([hint]), ActMode.GREEDY)) for hint in (-1.0, 1.0)] == [0, 1]
     assert session.stats_summary()["mean_return"] > 0.85
+
+
+def test_a_mixture_is_learnt_in_a_plain_loop() -> None:
+    """Say on which side the hint lies, how far out, and whether it is far to the right."""
+    space = Composed((Discrete(("left", "right"), "side"), Continuous(("how far",)), Discrete(("off", "on"), "far")))
+    config = PPOConfig(rollout=64, minibatch=64, lr=5e-3, hidden=(16,), normalise_rewards=False)
+    session = TrainingSession(make_agent("ppo", PolicySpec(("hint",), space), config, seed=0, rows=1))
+    session.with_max_steps(9_000)
+    random = np.random.default_rng(0)
+    while not session.is_done:
+        hint = random.uniform(-1.0, 1.0, 1)
+        action = session.act(hint, ActMode.EXPLORE)
+        assert (action.shape, action.dtype) == ((3,), np.dtype(np.float32))
+        side, far = action[0] == (hint[0] > 0), action[2] == (hint[0] > 0.4)
+        reward = float(side) + float(far) - (action[1] - hint[0]) ** 2
+        session.observe(Experience(hint, action, reward, hint, True, False))  # type: ignore[arg-type]
+        session.on_episode(reward, 1, "Terminated")
+    hints = np.array([[-0.9], [-0.25], [0.25], [0.9]], np.float32)
+    found = session.act(hints, ActMode.GREEDY)
+    assert found[:, 0].tolist() == [0, 0, 1, 1]
+    assert found[:, 1] == pytest.approx(hints[:, 0], abs=0.2)
+    assert found[:, 2].tolist() == [0, 0, 0, 1]
 
 
 class Cart:

@@ -10,6 +10,7 @@ from scene_files import GOOD, Save, run
 
 from ecs_rl.components import NextObservation
 from ecs_rl.errors import SceneError
+from ecs_rl.scene.controls import Choice
 from ecs_rl.scene.loader import load_scene
 
 
@@ -70,6 +71,7 @@ def test_two_effects_that_are_equal_stay_two(save: Save) -> None:
     body = f"from dataclasses import dataclass\n@dataclass\nclass Wind(Effect):\n    how: float = 1.0\n{BLOWS}"
     text = with_effect(body, "Wind(disc, 1.0)").replace("left=Push(disc, -1.0)", "left=Wind(disc, 1.0)")
     does = load_scene(str(save(text))).describe().agents[0].does
+    assert isinstance(does, Choice)
     assert does.table.tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 

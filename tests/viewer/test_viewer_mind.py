@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pygame
 import pytest
+from mixed_controls import MIXED
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Agent, Floats, PolicyOutput
 from ecs_rl.arrays import F64
+from ecs_rl.components import UserInput
 from ecs_rl.processors.render import Render
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.schedule import PLAYING
+from ecs_rl.schedule import ON_STAGE, PLAYING
+from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.mind_log import KNOWN, WINDOW, Fate, MindLog, Moment, came
+from ecs_rl.viewer.panels.mind_panel import draw_mind
+from ecs_rl.viewer.view import MindView, Option
 from ecs_rl.world import World
 
 NAN = math.nan
@@ -25,13 +33,15 @@ NAN = math.nan
 class Thinker:
     """An agent that finds the first number that it sees times ten its value."""
 
-    def __init__(self, actions: int = 4, kind: str = "probabilities", discount: float = 0.9) -> None:
-        self.actions, self.kind, self.discount, self.asked = actions, kind, discount, 0
+    def __init__(
+        self, actions: int = 4, kind: str = "probabilities", discount: float = 0.9, spread: Floats | None = None
+    ) -> None:
+        self.actions, self.kind, self.discount, self.asked, self.spread = actions, kind, discount, 0, spread
 
     def introspect(self, observation: Floats) -> PolicyOutput:
         self.asked += 1
         does = np.tile(np.linspace(0.1, 0.4, self.actions, dtype=np.float32), (len(observation), 1))
-        spread = np.full(self.actions, 0.25, np.float32) if self.kind == "levers" else None
+        spread = np.full(self.actions, 0.25, np.float32) if self.kind == "levers" else self.spread
         return PolicyOutput(self.kind, does, spread, observation[:, 0].astype(np.float64) * 10)  # type: ignore[arg-type]
 
 
@@ -169,6 +179,29 @@ def test_levers_show_their_mean_their_spread_and_what_the_world_made_of_them() -
     world.close()
     assert push.value == pytest.approx(0.1)
     assert (push.name, push.spread, push.taken, push.chosen) == ("push", 0.25, 1.0, False)
+
+
+def test_every_part_of_a_mixture_is_shown_a_trigger_by_how_probable_it_is_to_be_on(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.py"
+    path.write_text(MIXED)
+    taken = np.array([[2.0, -7.0, 1.0], [0.0, 0.25, 0.0]], np.float32)
+    world = World(
+        load_scene(str(path)), arenas=2, stages=ON_STAGE, resources=(UserInput(),), hooks={"render": lambda: None},
+        policies={"policy": lambda seen, state: taken},
+    )  # fmt: skip
+    spread = np.array([NAN, NAN, NAN, 0.25, NAN, NAN], np.float32)
+    log = MindLog(world, agents(policy=Thinker(6, "mixture", spread=spread)))
+    for arena in (0, 1):
+        watched(world, log, arena)
+        world.tick()
+        view = log.view()
+        assert view.kind == "mixture"
+        assert [option.name for option in view.does] == ["steer left", "steer straight", "steer right", "gas", "fire"]
+        assert [option.value for option in view.does] == pytest.approx([0.1, 0.16, 0.22, 0.28, 0.4])
+        assert [option.chosen for option in view.does] == [arena == 1, False, arena == 0, False, arena == 0]
+        assert [option.taken for option in view.does] == [None, None, None, (-1.0, 0.25)[arena], None]
+        assert view.does[3].spread == 0.25
+    world.close()
 
 
 def test_the_choice_that_was_made_is_marked(world: World) -> None:
@@ -345,3 +378,27 @@ def test_the_beginnings_of_episodes_are_told_so_that_no_line_leads_over_them(wor
     world.tick()
     assert log.view().begins == (begin,)
     assert len(log.view().expected) == begin + 1
+
+
+def test_in_a_mixture_a_lever_is_drawn_as_a_lever_and_a_choice_as_a_bar() -> None:
+    steer = Option("steer left", 0.7, chosen=True), Option("steer right", 0.3)
+    gas, fire = Option("gas", 0.2, taken=0.6, spread=0.3), Option("fire", 0.9)
+
+    def drawn(*does: Option) -> NDArray[np.uint8]:
+        surface = pygame.Surface((320, 400))
+        draw_mind(surface, surface.get_rect(), MindView(kind="mixture", does=does), DrawContext())
+        return pygame.surfarray.array3d(surface)
+
+    def rows(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> tuple[int, int]:
+        changed = np.flatnonzero((before != after).any(axis=(0, 2)))
+        return int(changed[0]), int(changed[-1])
+
+    plain = drawn(*steer, gas, fire)
+    lever = rows(plain, drawn(*steer, replace(gas, taken=-0.6), fire))
+    trigger = rows(plain, drawn(*steer, gas, replace(fire, chosen=True)))
+    choice = rows(plain, drawn(*steer[:1], replace(steer[1], value=0.1), gas, fire))
+    assert choice[1] < lever[0] <= lever[1] < trigger[0], "each in a row of its own"
+    wide = drawn(*steer, replace(gas, spread=0.6), fire)
+    assert lever[0] <= rows(plain, wide)[0] <= rows(plain, wide)[1] <= lever[1]
+    as_lever = drawn(replace(steer[0], taken=0.7, chosen=False), steer[1], gas, fire)
+    assert (as_lever != plain).any(), "a lever has a mark where it stands, not a bar"

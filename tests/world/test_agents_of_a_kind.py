@@ -70,7 +70,7 @@ def test_each_member_has_a_row_and_sees_earns_and_does_its_own() -> None:
     assert (seen[..., 2] == np.arange(M)).all()
     assert np.allclose(by_member(parts(world, Reward).value), runners.x + 1.0)
     assert (runners.x == x).all()  # places come before speeds
-    levers = by_member(parts(world, Action).value)
+    levers = by_member(parts(world, Action).value).copy()
     world.tick()
     assert np.allclose(runners.x - x, world.scene.dt**2 * np.clip(levers[..., 0], -1.0, 1.0))  # each by its own
 

@@ -21,7 +21,7 @@ HEAD, ROW, PLOT, GAP = 26, 19, 74, 10
 """Heights: a section's head, a row, the plot, the space after a section."""
 KEY = "Tab"
 """Hides and shows the panel."""
-KINDS = {"probabilities": "probability", "values": "value", "levers": "lever"}
+KINDS = {"probabilities": "probability", "values": "value", "levers": "lever", "mixture": "probability or lever"}
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,9 @@ class _Sheet:
 
     def _option(self, number: int, option: Option, share: tuple[float, float], kind: str) -> None:
         rect = self.rail(self.does_at, number, 9)
-        colour = SECOND_LINE if option.chosen or kind == "levers" else mix(PANEL, MAIN_LINE, 0.62)
-        if kind == "levers":
+        is_lever = kind == "levers" or option.taken is not None
+        colour = SECOND_LINE if option.chosen or is_lever else mix(PANEL, MAIN_LINE, 0.62)
+        if is_lever:
             self._lever(rect, option)
         else:
             bar(self.surface, rect, *share, colour)
@@ -190,7 +191,7 @@ class _Sheet:
             tip, size, y = rect.left - self.kit.px(3), self.kit.px(3.5), rect.centery
             pygame.draw.polygon(self.surface, SECOND_LINE, [(tip, y), (tip - size, y - size), (tip - size, y + size)])
         shown = option.value if option.taken is None else option.taken
-        self._number(fixed(shown), self.right, rect.centery, TEXT if option.chosen or kind == "levers" else DIM)
+        self._number(fixed(shown), self.right, rect.centery, TEXT if option.chosen or is_lever else DIM)
 
     def _lever(self, rect: pygame.Rect, option: Option) -> None:
         def share(value: float) -> float:
