@@ -161,6 +161,8 @@ class World(Context):
         """The names of the reward terms, in the order of Terms."""
         self.terms_of = {spec.name: [i for i, (owner, _) in enumerate(listed) if owner is spec] for spec in agents}
         """For each agent, which of them are its own."""
+        self.rated = tuple(self.terms_of)
+        """The agents whose mean return is the arena's: all of them, unless some are a fixed opponent's."""
         self.members_of = {spec.name: spec.members for spec in agents}
         """For each agent how many it is: several of a kind."""
         self._first_term = 0
@@ -278,6 +280,8 @@ class World(Context):
                     tried(f"the reward '{name}'", rule, self.arenas, count=agent.count)
                 for name, rule in agent.ends.items():
                     tried(f"the end '{name}'", rule, self.arenas, truth=True, count=agent.count)
+            for name, rule in self.arena.scores.items():
+                tried(f"the score '{name}'", rule, self.arenas)
 
     # --- running ----------------------------------------------------------------------------------------------------
 
@@ -364,9 +368,37 @@ class World(Context):
         tick = int(self.one(Clock).tick[arena]) + (0 if judged else 1)
         return f"in arena {arena} at tick {tick} of its episode"
 
-    def return_of(self, arena: int) -> float:
-        """Return what an arena's running episode has earned so far: the mean over its agents."""
-        return float(self.one(Terms).total[:, arena].sum()) / sum(self.members_of.values())
+    def returns(self, totals: F64) -> dict[str, F64]:
+        """Return each agent's own return from (rows of Terms, ...), by name; a kind's mean, and its members' by number.
+
+        An arena's return is made of these alone: the mean over the members of the rated agents (`mean_return`).
+        """
+        found: dict[str, F64] = {}
+        for spec, members in self._earned(totals):
+            found[spec.name] = members.mean(axis=0)
+            if spec.count is not None:
+                found |= {f"{spec.name} {i}": own for i, own in enumerate(members)}
+        return found
+
+    def mean_return(self, totals: F64) -> F64:
+        """Return (...) the mean return of the rated agents from (rows of Terms, ...), every member of a kind one."""
+        own = [members for spec, members in self._earned(totals) if spec.name in self.rated]
+        return np.asarray(np.concatenate(own).mean(axis=0))
+
+    def _earned(self, totals: F64) -> Iterator[tuple[AgentSpec, F64]]:
+        """Yield for each agent what its members earned, (members, ...), from (rows of Terms, ...)."""
+        for slot in (slot for batch in self.batches for slot in batch.slots):
+            shape = (len(slot.spec.earns), slot.spec.members, *totals.shape[1:])
+            yield slot.spec, totals[slot.terms].reshape(shape).sum(axis=0)
+
+    def results(self) -> F64:
+        """Return (arenas,) what stands for the running episodes so far: the scene's score, or else the mean return."""
+        return self.score(self.scene.score) if self.scene.score else self.mean_return(self.one(Terms).total)
+
+    def score(self, name: str) -> F64:
+        """Return (arenas,) what a score of the scene would be if every episode ended now."""
+        with blaming(self.scene.file):
+            return np.broadcast_to(np.asarray(self.arena.scores[name](), np.float64), (self.arenas,))
 
     def by_name(self, values: F64) -> F64:
         """Return (terms, ...) of (rows of Terms, ...), in the order of `terms`: the mean over the members of a kind."""

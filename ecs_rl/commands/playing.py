@@ -126,9 +126,7 @@ class Report:
 
     def add_watched(self, number: int, ended: Ended) -> None:
         """Tell one episode that was watched, as an evaluation would have noted it."""
-        extras = {**ended.terms, **{f"end/{reason}": 1.0 for reason in ended.reasons}}
-        record = EpisodeRecord(ended.total, ended.length, "Terminated" if ended.terminated else "Truncated", extras)
-        self.add(number, ended.arena, record)
+        self.add(number, ended.arena, ended.record)
 
     def finish(self) -> None:
         """Tell the means."""
@@ -138,19 +136,21 @@ class Report:
                 continue
             records = [record for _, record in sorted(by_episode.items())]
             report = EvalReport.of(records, each.player.manifest.step)
-            run = run_of(each.path)
-            rows.append(
-                {
-                    "run": None if run is None else str(run),
-                    "checkpoint": str(each.path),
-                    "step": each.player.manifest.step,
-                    **{name: getattr(report, name) for name in _MEANS},
-                    "returns": [record.total_reward for record in records],
-                }
-            )
+            run, score = run_of(each.path), each.player.scene.score
+            row = {
+                "run": None if run is None else str(run),
+                "checkpoint": str(each.path),
+                "step": each.player.manifest.step,
+                **{name: getattr(report, name) for name in _MEANS},
+                "returns": [record.total_reward for record in records],
+            }
+            mean = f"mean {report.mean_return:.1f} ± {report.std_return:.1f}"
+            if score:
+                row |= {"mean_score": report.scores[score], "scores": [record.result(score) for record in records]}
+                mean = f"mean score {report.scores[score]:.1f}, mean return {mean.removeprefix('mean ')}"
+            rows.append(row)
             if not self._settings.json:
-                mean = f"{report.mean_return:.1f} ± {report.std_return:.1f}"
-                self._say(f"{each.player.scene.name}, {each.label}: mean {mean} over {report.episodes} episodes")
+                self._say(f"{each.player.scene.name}, {each.label}: {mean} over {report.episodes} episodes")
         if self._settings.json:
             self._say(json.dumps({"compare": rows} if self._settings.compare else rows[0] if rows else {}))
         elif not rows:

@@ -228,6 +228,7 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
         episodes=session.total_episodes,
         mean_return=stats["mean_return"],
         mean_length=stats["mean_length"],
+        mean_score=stats.get(f"score/{training.world.scene.score}"),
         last_eval=evaluation.last,
         best_eval=session.best_eval,
         best_step=session.best_step,
@@ -262,7 +263,8 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
 def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSettings, stream: TextIO) -> None:
     """Print the last words: a sentence for people, and with `--json` one line for programs."""
     told = summary(training, record, settings)
-    best = "no evaluation yet" if told["best_eval"] is None else f"best evaluation {told['best_eval']:.1f}"
+    score = "score" if training.world.scene.score else "evaluation"
+    best = "no evaluation yet" if told["best_eval"] is None else f"best {score} {told['best_eval']:.1f}"
     solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
     tell(f"{told['status']} at step {told['steps']:,}: {best}{solved}", stream)
     tell(how_to_play(record), stream)

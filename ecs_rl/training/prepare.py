@@ -18,6 +18,7 @@ from ecs_rl.processors.write import Write
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import Extra, RollingMean, StatsTracker, TrainingSession
+from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.resume import surroundings
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
@@ -189,10 +190,11 @@ class Training:
 
 
 def stats_of(scene: Scene) -> StatsTracker:
-    """Return the usual statistics, and each agent's own return where an arena has several agents."""
-    stats, agents = StatsTracker.default(), scene.describe().agents
-    for agent in agents if len(agents) > 1 else ():
-        stats.with_stat(f"return/{agent.name}", Extra(f"return/{agent.name}"), RollingMean(100))
+    """Return the usual statistics, the scores, and each agent's own return where an arena has several agents."""
+    stats, arena = StatsTracker.default(), scene.describe()
+    names = [f"{OF_AGENT}{agent.name}" for agent in arena.agents] if len(arena.agents) > 1 else []
+    for name in (*names, *(f"{SCORE}{score}" for score in arena.scores)):
+        stats.with_stat(name, Extra(name), RollingMean(100))
     return stats
 
 
@@ -218,13 +220,14 @@ def prepare(
     """Return a training that is ready for its first tick; without a run nothing is written."""
     agents = make_agents(scene, agent, config, arenas=arenas, seed=seed, threads=threads)
     session = TrainingSession(join(list(agents.values()))).with_max_steps(steps).with_stats(stats_of(scene))
+    session.with_score(scene.score)
     if schedule_steps is not None:
         session.with_schedule(schedule_steps)
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY))
-    evaluation = Evaluation(eval_every, seeds, scene.solved_at)
+    evaluation = Evaluation(eval_every, seeds, scene.solved_at, comparable=bool(scene.score))
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = World(

@@ -359,6 +359,7 @@ def status(window: Window) -> StatusView:
         speed_reached=reached,
         best=session.best_eval,
         best_at=session.best_step,
+        counted="score" if show.scene.score else "",
     )
 
 
