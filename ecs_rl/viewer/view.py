@@ -245,6 +245,8 @@ class MindView:
     earned: tuple[Term, ...] = ()
     begins: tuple[int, ...] = ()
     """The ticks of these at which another episode began: what came before does not lead there."""
+    who: str = ""
+    """The agent's name, where there are several."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -345,3 +345,43 @@ def test_the_beginnings_of_episodes_are_told_so_that_no_line_leads_over_them(wor
     world.tick()
     assert log.view().begins == (begin,)
     assert len(log.view().expected) == begin + 1
+
+
+def pair(arena: Arena) -> None:
+    for y, name in enumerate(("one", "two")):
+        disc = arena.spawn(name, Body(), Disc(0.2), Start(x=jitter(1.0), y=2.0 * y))
+        does, earns = Levers(push=Push(disc, 5.0)), {"x": X(disc), "number": y + 1.0}
+        arena.agent(name=name, policy=name, sees=[X(disc), Vx(disc)], does=does, earns=earns)
+
+
+def test_of_several_agents_the_mind_is_one_at_a_time_and_says_whose() -> None:
+    world = World(
+        Scene(about="Two discs.", max_ticks=40, build=pair), arenas=2, stages=(*PLAYING, "render"),
+        policies=dict.fromkeys(("one", "two"), lambda seen, state: np.zeros((len(seen), 1), np.float32)),
+        hooks={"render": lambda: None},
+    )  # fmt: skip
+    log = MindLog(world, agents(one=Thinker(1, "levers"), two=Thinker(1, "levers")))
+    watched(world, log)
+    world.tick()
+    first = log.view()
+    assert (first.who, [seen.name for seen in first.sees]) == ("one", ["one x", "one vx"])
+    assert first.earned[1].total == 1.0
+    log.turn()
+    assert log.view().who == "two"
+    assert len(log.view().expected) == 0, "what the other thought is no thought of this one"
+    world.tick()
+    told = log.view()
+    assert [seen.name for seen in told.sees] == ["two x", "two vx"]
+    assert [(term.name, term.now, term.total) for term in told.earned][1] == ("number", 2.0, 4.0)
+    assert told.expected[-1] == pytest.approx(10 * told.sees[0].value)
+    log.turn()
+    assert log.view().who == "one"
+    world.close()
+
+
+def test_a_lone_agent_has_no_name_and_nobody_to_turn_to(world: World) -> None:
+    log = MindLog(world, agents(policy=Thinker()))
+    watched(world, log)
+    world.tick()
+    log.turn()
+    assert (log.view().who, len(log.view().expected)) == ("", 1)
