@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -22,6 +23,7 @@ from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedEr
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
+    from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.prepare import Training
     from ecs_rl.viewer.live.watch import WatchWindow
 
@@ -76,7 +78,12 @@ def run(settings: TrainSettings, answer: Answer) -> int:
         from ecs_rl.viewer.films.encoder import require_encoder
 
         require_encoder("--record-every")
-    training = prepared(settings)
+    from ecs_rl.commands.playing import opponent_meant
+
+    opponent = opponent_meant(load_scene(settings.scene), settings.against, settings.runs)
+    if opponent is not None:
+        settings = replace(settings, against=opponent.reference)  # the run tells the file, not what was newest then
+    training = prepared(settings, opponent)
     window = opened(training) if settings.watch else None
     answer.first = partial(stop, training)
     try:
@@ -132,7 +139,7 @@ def recorded(training: Training, settings: TrainSettings) -> TrainingRun:
     return record
 
 
-def prepared(settings: TrainSettings) -> Training:
+def prepared(settings: TrainSettings, opponent: Opponent | None = None) -> Training:
     """Return the training that the settings describe, which writes nothing yet."""
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.prepare import prepare
@@ -141,6 +148,7 @@ def prepared(settings: TrainSettings) -> Training:
         load_scene(settings.scene),
         settings.agent,
         getattr(settings, settings.agent),
+        opponent=opponent,
         **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
 

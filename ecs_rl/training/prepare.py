@@ -26,6 +26,7 @@ from ecs_rl.world import DecideAction, World, policy_specs
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
+    from ecs_rl.training.opponent import Opponent
 
 BETWEEN_POLICIES = 1_000_003
 """So that the second policy of one seed is not the first of the next."""
@@ -214,10 +215,14 @@ def prepare(
     keep: int = 3,
     until_solved: bool = False,
     record_every: int = 0,
+    opponent: Opponent | None = None,
     run: TrainingRun | None = None,
     debug: bool = False,
 ) -> Training:
-    """Return a training that is ready for its first tick; without a run nothing is written."""
+    """Return a training that is ready for its first tick; without a run nothing is written.
+
+    The `opponent` drives its policies in evaluations only; in training all of them learn.
+    """
     agents = make_agents(scene, agent, config, arenas=arenas, seed=seed, threads=threads)
     session = TrainingSession(join(list(agents.values()))).with_max_steps(steps).with_stats(stats_of(scene))
     session.with_score(scene.score)
@@ -226,8 +231,9 @@ def prepare(
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
-    evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY))
-    evaluation = Evaluation(eval_every, seeds, scene.solved_at, comparable=bool(scene.score))
+    evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY), opponent)
+    comparable = bool(scene.score) or opponent is not None
+    evaluation = Evaluation(eval_every, seeds, scene.solved_at, comparable)
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = World(

@@ -18,6 +18,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.records import OF_AGENT, SCORE
+from ecs_rl.training.opponent import Opponent
 from ecs_rl.training.prepare import deciding
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.mind_log import MindLog
@@ -68,6 +69,7 @@ class LiveEpisode:
         sampled: bool = False,
         label: str = "",
         stays: bool = False,
+        opponent: Opponent | None = None,
     ) -> None:
         self.scene, self.seeds, self.arena = scene, tuple(seeds), 0
         self.names = [f"seed {seed}" for seed in seeds]
@@ -92,6 +94,9 @@ class LiveEpisode:
             resources=(self.hand,),
             hooks={"render": self._look},
         )
+        self.opponent = opponent
+        if opponent is not None:
+            opponent.drive(self.world)
         self.clock, self.terms = self.world.one(Clock), self.world.one(Terms)
         self.finished = self.world.one(Finished)
         self._keys = self.world.one(Chance).key.copy()
@@ -121,6 +126,8 @@ class LiveEpisode:
         self.mind.use(agents)
         for policy, choose in deciding(agents, self.mode).items():
             self.world.drive(policy, choose)
+        if self.opponent is not None:
+            self.opponent.drive(self.world)
 
     def sample(self, sampled: bool) -> None:
         """Draw the actions as training does, or take the best ones."""
