@@ -350,8 +350,13 @@ def test_the_beginnings_of_episodes_are_told_so_that_no_line_leads_over_them(wor
 def pair(arena: Arena) -> None:
     for y, name in enumerate(("one", "two")):
         disc = arena.spawn(name, Body(), Disc(0.2), Start(x=jitter(1.0), y=2.0 * y))
-        does, earns = Levers(push=Push(disc, 5.0)), {"x": X(disc), "number": y + 1.0}
-        arena.agent(name=name, policy=name, sees=[X(disc), Vx(disc)], does=does, earns=earns)
+        arena.agent(
+            name=name,
+            policy=name,
+            sees=[X(disc), Vx(disc)],
+            does=Levers(push=Push(disc, 5.0)),
+            earns={"x": X(disc), "number": y + 1.0},
+        )
 
 
 def test_of_several_agents_the_mind_is_one_at_a_time_and_says_whose() -> None:
