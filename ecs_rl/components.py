@@ -166,7 +166,7 @@ class Finished:
     arena: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     """(episodes,) Those that ended well-formed (not by an explosion); all that follows is of these."""
     total: F64 = field(default_factory=lambda: np.zeros(0))
-    """(episodes,) The return: the sum of rewards, the mean over the arena's agents (see `World.mean_return`)."""
+    """(episodes,) The return: the sum of rewards, the mean over the arena's agents (see `Results`)."""
     length: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     terminated: Bool = field(default_factory=lambda: np.zeros(0, bool))
     terms: F64 = field(default_factory=lambda: np.zeros((0, 0)))

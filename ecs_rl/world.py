@@ -40,6 +40,7 @@ from ecs_rl.ecs.component import allocate, columns_of, draws_of, live, new_handl
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.physics.physics import Physics
+from ecs_rl.results import Results
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
@@ -135,6 +136,7 @@ class World(Context):
             self._create_arenas(seed, seeds)
             self._create_parts()
             self.batches = [self._create_batch(spec) for spec in self.specs.values()]
+            self.results = Results(self)
             self._draw_slots()
             for resource in (session, *resources):
                 if resource is not None:
@@ -159,12 +161,6 @@ class World(Context):
         listed = [(spec, f"{spec.name}/{name}" if several else name) for spec in agents for name in spec.earns]
         self.terms = tuple(name for _, name in listed)
         """The names of the reward terms, in the order of Terms."""
-        self.terms_of = {spec.name: [i for i, (owner, _) in enumerate(listed) if owner is spec] for spec in agents}
-        """For each agent, which of them are its own."""
-        self.rated = tuple(self.terms_of)
-        """The agents whose mean return is the arena's: all of them, unless some are a fixed opponent's."""
-        self.members_of = {spec.name: spec.members for spec in agents}
-        """For each agent how many it is: several of a kind."""
         self._first_term = 0
         reasons = [f"{spec.name}/{name}" if several else name for spec in agents for name in spec.ends]
         self.all_out = all(spec.of is not None and spec.of.comes_and_goes for spec in agents)
@@ -367,46 +363,6 @@ class World(Context):
         """Return in which arena, and at which tick of its episode, something went wrong; `judge` counts the tick."""
         tick = int(self.one(Clock).tick[arena]) + (0 if judged else 1)
         return f"in arena {arena} at tick {tick} of its episode"
-
-    def returns(self, totals: F64) -> dict[str, F64]:
-        """Return each agent's own return from (rows of Terms, ...), by name; a kind's mean, and its members' by number.
-
-        An arena's return is made of these alone: the mean over the members of the rated agents (`mean_return`).
-        """
-        found: dict[str, F64] = {}
-        for spec, members in self._earned(totals):
-            found[spec.name] = members.mean(axis=0)
-            if spec.count is not None:
-                found |= {f"{spec.name} {i}": own for i, own in enumerate(members)}
-        return found
-
-    def mean_return(self, totals: F64) -> F64:
-        """Return (...) the mean return of the rated agents from (rows of Terms, ...), every member of a kind one."""
-        own = [members for spec, members in self._earned(totals) if spec.name in self.rated]
-        return np.asarray(np.concatenate(own).mean(axis=0))
-
-    def _earned(self, totals: F64) -> Iterator[tuple[AgentSpec, F64]]:
-        """Yield for each agent what its members earned, (members, ...), from (rows of Terms, ...)."""
-        for slot in (slot for batch in self.batches for slot in batch.slots):
-            shape = (len(slot.spec.earns), slot.spec.members, *totals.shape[1:])
-            yield slot.spec, totals[slot.terms].reshape(shape).sum(axis=0)
-
-    def results(self) -> F64:
-        """Return (arenas,) what stands for the running episodes so far: the scene's score, or else the mean return."""
-        return self.score(self.scene.score) if self.scene.score else self.mean_return(self.one(Terms).total)
-
-    def score(self, name: str) -> F64:
-        """Return (arenas,) what a score of the scene would be if every episode ended now."""
-        with blaming(self.scene.file):
-            return np.broadcast_to(np.asarray(self.arena.scores[name](), np.float64), (self.arenas,))
-
-    def by_name(self, values: F64) -> F64:
-        """Return (terms, ...) of (rows of Terms, ...), in the order of `terms`: the mean over the members of a kind."""
-        if len(values) == len(self.terms):
-            return values
-        slots = [slot for batch in self.batches for slot in batch.slots]
-        parts = [values[s.terms].reshape(len(s.spec.earns), s.spec.members, *values.shape[1:]) for s in slots]
-        return np.concatenate([part.mean(axis=1) for part in parts])
 
     @property
     def seconds_in(self) -> Mapping[str, float]:

@@ -116,7 +116,7 @@ class Play:
             world.tick()
             busy += perf_counter() - began_tick
             for column, name in enumerate(world.arena.scores):
-                scores.array[:, column] = world.score(name)
+                scores.array[:, column] = world.results.score(name)
             for each in (*ranges, terms, scores):
                 each.look()
             told = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)

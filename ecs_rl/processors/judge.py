@@ -33,7 +33,6 @@ class Judge(Stage):
         self.fired = world.one(EndRules).fired
         self.flat, self.exploded = self.terms.now.reshape(-1), False
         slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
-        self.agents = sum(world.members_of.values())
         self.earning: list[Told] = []
         self.scores: F64 = np.zeros((len(world.arena.scores), world.arenas))
         self.scoring = [
@@ -97,8 +96,8 @@ class Judge(Stage):
                 vars(done).update(vars(Finished()))
             return
         totals, ended = self.terms.total[:, well], self.end.terminated[well]
-        terms, total = self.world.by_name(totals), self.world.mean_return(totals)
-        returns = self.world.returns(totals) if self.agents > 1 else {}
+        results = self.world.results
+        terms, total, returns = results.by_name(totals), results.mean_return(totals), results.returns(totals)
         reasons, scores = self.fired[:, well] & ended, self._scored(well)
         told = Finished(rows, well, total, self.tick[well], ended, terms, returns, reasons, scores)
         vars(done).update(vars(told))

@@ -18,7 +18,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.bodies import Bodies
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, named, not_negative, plain, point, ruling, shown, whole
+from ecs_rl.scene.checks import Point, named, not_negative, plain, point, shown, whole
 from ecs_rl.scene.controls import Choice, Levers
 from ecs_rl.scene.effects import Motor
 from ecs_rl.scene.joints import Joint, Pivot
@@ -27,6 +27,7 @@ from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
 from ecs_rl.scene.rules import Remembering
+from ecs_rl.scene.scores import Scores
 from ecs_rl.scene.sensors import Rays, Rule, Sensor
 from ecs_rl.scene.touching import Touching
 
@@ -62,7 +63,7 @@ class Terrain:
 
 
 @dataclass
-class Arena(Bodies):
+class Arena(Bodies, Scores):
     """What a scene's `build` receives: spawn roles, join them, give them an agent."""
 
     file: str = ""
@@ -79,8 +80,6 @@ class Arena(Bodies):
     parts: list[object] = field(default_factory=list)
     """Components of the arena itself, with their start values."""
     systems: list[System] = field(default_factory=list)
-    scores: dict[str, Rule] = field(default_factory=dict)
-    """What each named score is worked out by."""
     draw_count: int = 0
     handles: dict[type, object] = field(default_factory=dict)
     """The arena's own components as a scene may hold them, by their class."""
@@ -251,18 +250,6 @@ class Arena(Bodies):
             writes = tuple(dict.fromkeys((*writes, Pose, Motion, Here)))  # all that `place` and `leave` change
         self.systems.append(declare(run, reads=reads, writes=writes, after=after, before=before, name=name))
         return run
-
-    def score(self, name: str, rule: Rule) -> Rule:
-        """Name a number of the arena, such as coins, whose value when an episode ends is a score of it; returns `rule`.
-
-        The rule gives (arenas,). `Scene(score=name)` makes it what `best`, `solved_at` and evaluations go by.
-        """
-        if plain("a score", name) in self.scores:
-            raise SceneError(f"there is a score '{name}' already: give this one another name")
-        self.scores[name] = ruling(f"the score '{name}'", rule, "`lambda: coins.value`")
-        if isinstance(rule, (Sensor, Remembering)):
-            self.use(rule)
-        return rule
 
     def _number(self, number: N) -> N:
         _new("a number", number.name, self.numbers)

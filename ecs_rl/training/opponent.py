@@ -52,7 +52,7 @@ class Opponent:
         for batch in world.batches:
             if batch.name in self.policies:
                 world.drive(batch.name, decides[batch.name] if decides else random_policy(world, batch))
-        world.rated = self.own
+        world.results.rated = self.own
 
     def lead(self, record: EpisodeRecord, score: str = "") -> float:
         """Return by how much an episode was won, below zero lost: its score if there is one, else the returns apart.

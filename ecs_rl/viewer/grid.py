@@ -295,7 +295,7 @@ class GridWatch:
         reader, roles = self._reader, self.world.arena.roles
         position, angle = np.stack([role.position for role in roles]), np.stack([role.angle for role in roles])
         self._frame(reader.outline.reach(position, angle), seconds)
-        results, flashes = self.world.results(), self._flashes(seconds)
+        results, flashes = self.world.results.now(), self._flashes(seconds)
         return GridView(
             reader.looks,
             position,

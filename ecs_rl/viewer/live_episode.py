@@ -286,7 +286,7 @@ class LiveEpisode:
     @property
     def total(self) -> float:
         """What stands for the episode that is to be seen, so far: its score, or what it has earned."""
-        return self.outcome.total if self.outcome is not None else float(self.world.results()[self.arena])
+        return self.outcome.total if self.outcome is not None else float(self.world.results.now()[self.arena])
 
     @property
     def caption(self) -> str:
@@ -340,12 +340,12 @@ class LiveEpisode:
             row = int(np.flatnonzero(self.finished.arena == self.arena)[0])
             return records_of(self.world, self.finished)[row]
         world, arena, terms = self.world, self.arena, self.terms.total[:, self.arena]
-        own = world.returns(terms) if sum(world.members_of.values()) > 1 else {}
-        extras = dict(zip(world.terms, world.by_name(terms).tolist(), strict=True))
-        extras |= {f"{OF_AGENT}{name}": float(value) for name, value in own.items()}
-        extras |= {f"{SCORE}{name}": float(world.score(name)[arena]) for name in world.arena.scores}
+        results = world.results
+        extras = dict(zip(world.terms, results.by_name(terms).tolist(), strict=True))
+        extras |= {f"{OF_AGENT}{name}": float(value) for name, value in results.returns(terms).items()}
+        extras |= {f"{SCORE}{name}": float(results.score(name)[arena]) for name in world.arena.scores}
         extras["end/exploded"] = 1.0
-        return EpisodeRecord(float(world.mean_return(terms)), int(self.clock.tick[arena]), "Truncated", extras)
+        return EpisodeRecord(float(results.mean_return(terms)), int(self.clock.tick[arena]), "Truncated", extras)
 
     def _reasons(self) -> tuple[str, ...]:
         """Return the names of the rules that end the episode in this tick."""

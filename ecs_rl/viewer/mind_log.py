@@ -76,7 +76,6 @@ class MindLog:
         """Begin to note what the present agent does."""
         world, (batch, self._slot) = self._world, self._slots[self._number]
         self.plan = self._slot.spec
-        self._mine = world.terms_of[self.plan.name]
         self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
         self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
         self._moments: deque[Moment] = deque(maxlen=WINDOW)
@@ -115,7 +114,8 @@ class MindLog:
         after = self._after.value[row].copy() if fate is Fate.TRUNCATED else None
         did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
         self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after))
-        self._earned = self._terms.now[self._mine, arena].copy(), self._terms.total[self._mine, arena].copy()
+        now, total = (self._slot.by_term(terms)[:, 0, arena].copy() for terms in (self._terms.now, self._terms.total))
+        self._earned = now, total
         self._fresh += 1
         self._view = None
 

@@ -21,7 +21,12 @@ def test_the_window_goes_by_the_score(tmp_path: Path) -> None:
         live.slices(4000)
         live.show.tick()
         world = live.show.world
-        assert live.show.total == world.score("on target")[0] >= 0 > world.mean_return(live.show.terms.total)[0]
+        assert (
+            live.show.total
+            == world.results.score("on target")[0]
+            >= 0
+            > world.results.mean_return(live.show.terms.total)[0]
+        )
         assert f"score {signed(live.show.total)}" in live.show.caption
         live.window.stale = True
         live.window.rates.learning = live.window.history.refresh() if live.window.history else None
@@ -38,7 +43,7 @@ def test_the_window_goes_by_the_score(tmp_path: Path) -> None:
         grid = live.window.seen.grid
         assert grid is not None
         assert (grid.counted, grid.scale) == ("score", (0.0, 45.0))
-        assert np.array_equal(grid.bars, live.trains.world.results())
+        assert np.array_equal(grid.bars, live.trains.world.results.now())
 
 
 def test_an_episode_that_was_watched_is_noted_with_its_scores(tmp_path: Path) -> None:
