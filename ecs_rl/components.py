@@ -166,7 +166,7 @@ class Finished:
     arena: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     """(episodes,) Those that ended well-formed (not by an explosion); all that follows is of these."""
     total: F64 = field(default_factory=lambda: np.zeros(0))
-    """(episodes,) The return: the sum of rewards, the mean over the arena's agents."""
+    """(episodes,) The return: the sum of rewards, the mean over the arena's agents (see `Results`)."""
     length: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     terminated: Bool = field(default_factory=lambda: np.zeros(0, bool))
     terms: F64 = field(default_factory=lambda: np.zeros((0, 0)))
@@ -175,6 +175,8 @@ class Finished:
     """(episodes,) Each agent's own return where there are several; a kind's members by their numbers too."""
     reasons: Bool = field(default_factory=lambda: np.zeros((0, 0), bool))
     """(rules, episodes) Which rules ended it."""
+    scores: F64 = field(default_factory=lambda: np.zeros((0, 0)))
+    """(scores, episodes) What each of the scene's scores came to."""
 
 
 # --- what passes between arenas and policies: one entity per policy ---------------------------------------------------
@@ -280,10 +282,12 @@ class Evaluation:
     seeds: tuple[int, ...]
     """One episode each."""
     solved_at: float | None
+    comparable: bool = False
+    """Whether it means the same in every evaluation even where agents are opponents: a score, or a fixed opponent."""
     taken_at: int = 0
     """Steps at the last evaluation."""
     last: float | None = None
-    """Mean return of the last evaluation."""
+    """What the last evaluation came to: the mean score, or the mean return."""
     solved_step: int | None = None
     solved_second: float | None = None
     """Training time, evaluation left out, before the evaluation that first reached `solved_at`."""

@@ -41,6 +41,7 @@ from ecs_rl.ecs.component import allocate, columns_of, draws_of, live, new_handl
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.physics.physics import Physics
+from ecs_rl.results import Results
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
@@ -134,6 +135,7 @@ class World(Context):
             self._create_arenas(seed, seeds)
             self._create_parts()
             self.batches = [self._create_batch(spec) for spec in self.specs.values()]
+            self.results = Results(self)
             self._draw_slots()
             for resource in (session, *resources):
                 if resource is not None:
@@ -158,10 +160,6 @@ class World(Context):
         listed = [(spec, f"{spec.name}/{name}" if several else name) for spec in agents for name in spec.earns]
         self.terms = tuple(name for _, name in listed)
         """The names of the reward terms, in the order of Terms."""
-        self.terms_of = {spec.name: [i for i, (owner, _) in enumerate(listed) if owner is spec] for spec in agents}
-        """For each agent, which of them are its own."""
-        self.members_of = {spec.name: spec.members for spec in agents}
-        """For each agent how many it is: several of a kind."""
         self._first_term = 0
         reasons = [f"{spec.name}/{name}" if several else name for spec in agents for name in spec.ends]
         self.all_out = all(spec.of is not None and spec.of.comes_and_goes for spec in agents)
@@ -278,6 +276,8 @@ class World(Context):
                     tried(f"the reward '{name}'", rule, self.arenas, count=agent.count)
                 for name, rule in agent.ends.items():
                     tried(f"the end '{name}'", rule, self.arenas, truth=True, count=agent.count)
+            for name, rule in self.arena.scores.items():
+                tried(f"the score '{name}'", rule, self.arenas)
 
     # --- running ----------------------------------------------------------------------------------------------------
 
@@ -355,18 +355,6 @@ class World(Context):
         """Return in which arena, and at which tick of its episode, something went wrong; `judge` counts the tick."""
         tick = int(self.one(Clock).tick[arena]) + (0 if judged else 1)
         return f"in arena {arena} at tick {tick} of its episode"
-
-    def return_of(self, arena: int) -> float:
-        """Return what an arena's running episode has earned so far: the mean over its agents."""
-        return float(self.one(Terms).total[:, arena].sum()) / sum(self.members_of.values())
-
-    def by_name(self, values: F64) -> F64:
-        """Return (terms, ...) of (rows of Terms, ...), in the order of `terms`: the mean over the members of a kind."""
-        if len(values) == len(self.terms):
-            return values
-        slots = [slot for batch in self.batches for slot in batch.slots]
-        parts = [values[s.terms].reshape(len(s.spec.earns), s.spec.members, *values.shape[1:]) for s in slots]
-        return np.concatenate([part.mean(axis=1) for part in parts])
 
     @property
     def seconds_in(self) -> Mapping[str, float]:

@@ -105,6 +105,7 @@ class Play:
         batches, finished = world.each(NextObservation, Reward), world.one(Finished)
         whole, after, busy = hashlib.sha256(), hashlib.sha256(), 0.0
         ranges, terms = [Range(seen.value) for seen, _ in batches], Range(world.one(Terms).now.T)
+        scores, came = Range(np.zeros((world.arenas, len(world.arena.scores)))), list[list[float]]()
         earned, ends = np.zeros(len(world.terms)), np.zeros(len(world.reasons), int)
         began = world.ticks
         while world.ticks < self.ticks:
@@ -114,19 +115,23 @@ class Play:
             began_tick = perf_counter()
             world.tick()
             busy += perf_counter() - began_tick
-            for each in (*ranges, terms):
+            for column, name in enumerate(world.arena.scores):
+                scores.array[:, column] = world.results.score(name)
+            for each in (*ranges, terms, scores):
                 each.look()
             told = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)
-            whole.update(told)
+            whole.update(told + finished.scores.tobytes())
             if world.ticks > half:
                 after.update(told)
             earned += world.one(Terms).now.sum(axis=1)
             ends += finished.reasons.sum(axis=1) if len(finished.arena) else 0
+            came += finished.scores.T.tolist()
         after.update(repr(sorted((name, kind.__name__, d) for (name, kind), d in world.digests().items())).encode())
         names, ticks = _observation_names(world), world.ticks - began
         low, high = (np.concatenate([getattr(each, side) for each in ranges]).tolist() for side in ("low", "high"))
-        alike = np.concatenate([*(each.alike() for each in ranges), terms.alike()])
-        self.alike = [name for name, same in zip((*names, *world.terms), alike, strict=True) if same]
+        alike = np.concatenate([each.alike() for each in (*ranges, terms, scores)])
+        watched = (*names, *world.terms, *world.arena.scores)
+        self.alike = [name for name, same in zip(watched, alike, strict=True) if same]
         self.whole, self.after = whole.hexdigest(), after.hexdigest()
         explosions = int(world.one(Explosion).count)
         world.close()
@@ -136,6 +141,10 @@ class Play:
             "does": _does(world),
             "observations": dict(zip(names, zip(low, high, strict=True), strict=True)),
             "reward_per_tick": dict(zip(world.terms, (earned / (ticks * world.arenas)).tolist(), strict=True)),
+            "scores": {
+                name: [min(each), sum(each) / len(each), max(each)]
+                for name, each in zip(world.arena.scores, zip(*came, strict=True), strict=bool(came))
+            },
             "ends": dict(zip(world.reasons, ends.tolist(), strict=True)),
             "ticks_per_second": ticks / busy,
             "steps_per_second": ticks / busy * world.arenas,
@@ -236,6 +245,9 @@ def report(facts: dict[str, Any]) -> list[str]:
     lines += ["does:", *(f"  {name:24} {what}" for name, what in facts["does"].items())]
     lines += ["earns (mean per tick):"]
     lines += [f"  {name:24} {mean:10.4f}" for name, mean in facts["reward_per_tick"].items()]
+    if facts["scores"]:
+        lines += ["scores as episodes end (lowest, mean, highest):"]
+        lines += [f"  {name:24} {' '.join(f'{x:10.3f}' for x in each)}" for name, each in facts["scores"].items()]
     lines += ["episodes ended by:"]
     lines += [f"  {name:24} {times:10}" for name, times in facts["ends"].items()]
     return lines

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ecs_rl.commands.progress import ProgressSnapshot, evaluation, labelled, number, percent, time_left, whole
+from ecs_rl.commands.progress import ProgressSnapshot, evaluation, labelled, means, number, percent, time_left, whole
 
 
 class LiveBlock:
@@ -54,7 +54,7 @@ class LiveBlock:
         length = number(shown.mean_length)
         rows = [
             [f"{whole(shown.steps_per_second)} steps/s", f"{shown.episodes:,} episodes", f"{whole(shown.seconds)} s"],
-            labelled(("return", number(shown.mean_return)), ("length", length), ("eval", evaluation(shown))),
+            labelled(*means(shown), ("length", length), evaluation(shown)),
             labelled(
                 *((name, f"{value:.4g}" if math.isfinite(value) else "-") for name, value in shown.losses.items())
             ),

@@ -17,6 +17,8 @@ from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
 
 if TYPE_CHECKING:
+    from ecs_rl.scene.scene import Scene
+    from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.playback import Player
     from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
@@ -31,6 +33,7 @@ class Candidate:
     path: Path
     player: Player
     label: str
+    opponent: Opponent | None = None
 
 
 def play(settings: PlaySettings) -> int:
@@ -76,7 +79,17 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
         tell(f"play.py: {player.scene.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     which = name or path.stem
     word = f"{which}, " if which in ("best", "latest") else ""
-    return Candidate(path, player, f"{word}step {player.manifest.step:,}")
+    opponent = opponent_meant(player.scene, settings.against, settings.runs)
+    return Candidate(path, player, f"{word}step {player.manifest.step:,}", opponent)
+
+
+def opponent_meant(scene: Scene, text: str, runs: Path) -> Opponent | None:
+    """Return the opponent that `--against` names: random, a checkpoint file, or the best one of a run."""
+    if not text:
+        return None
+    from ecs_rl.training.opponent import opponent_of
+
+    return opponent_of(scene, text, lambda name: checkpoint_meant(PlaySettings(target=name, runs=runs)))
 
 
 def checkpoint_meant(settings: PlaySettings) -> Path:
@@ -126,9 +139,7 @@ class Report:
 
     def add_watched(self, number: int, ended: Ended) -> None:
         """Tell one episode that was watched, as an evaluation would have noted it."""
-        extras = {**ended.terms, **{f"end/{reason}": 1.0 for reason in ended.reasons}}
-        record = EpisodeRecord(ended.total, ended.length, "Terminated" if ended.terminated else "Truncated", extras)
-        self.add(number, ended.arena, record)
+        self.add(number, ended.arena, ended.record)
 
     def finish(self) -> None:
         """Tell the means."""
@@ -138,29 +149,44 @@ class Report:
                 continue
             records = [record for _, record in sorted(by_episode.items())]
             report = EvalReport.of(records, each.player.manifest.step)
-            run = run_of(each.path)
-            rows.append(
-                {
-                    "run": None if run is None else str(run),
-                    "checkpoint": str(each.path),
-                    "step": each.player.manifest.step,
-                    **{name: getattr(report, name) for name in _MEANS},
-                    "returns": [record.total_reward for record in records],
-                }
-            )
+            run, score = run_of(each.path), each.player.scene.score
+            row = {
+                "run": None if run is None else str(run),
+                "checkpoint": str(each.path),
+                "step": each.player.manifest.step,
+                **{name: getattr(report, name) for name in _MEANS},
+                "returns": [record.total_reward for record in records],
+            }
+            mean = f"mean {report.mean_return:.1f} ± {report.std_return:.1f}"
+            if score:
+                row |= {"mean_score": report.scores[score], "scores": [record.result(score) for record in records]}
+                mean = f"mean score {report.scores[score]:.1f}, mean return {mean.removeprefix('mean ')}"
+            rows.append(row)
             if not self._settings.json:
-                mean = f"{report.mean_return:.1f} ± {report.std_return:.1f}"
-                self._say(f"{each.player.scene.name}, {each.label}: mean {mean} over {report.episodes} episodes")
+                self._say(f"{each.player.scene.name}, {each.label}: {mean} over {report.episodes} episodes")
+            if each.opponent is not None:
+                row |= self._standing(each.opponent, [each.opponent.lead(record, score) for record in records])
         if self._settings.json:
             self._say(json.dumps({"compare": rows} if self._settings.compare else rows[0] if rows else {}))
         elif not rows:
             self._say("no episode was played to its end")
 
+    def _standing(self, opponent: Opponent, leads: Sequence[float]) -> dict[str, Any]:
+        """Return how it stands against an opponent, and tell it."""
+        from ecs_rl.training.opponent import standing
+
+        found = standing(leads)
+        if not self._settings.json:
+            told = "{wins} won, {draws} drawn, {losses} lost".format(**found)
+            share = "{low:.0%} to {high:.0%} won".format(**found)
+            self._say(f"against {opponent.reference}: {told}: {share} (95 % interval)")
+        return found
+
 
 def play_headless(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
     """Play all episodes at once, as an evaluation does."""
     mode = ActMode.SAMPLE if settings.stochastic else ActMode.GREEDY
-    played = [each.player.play(settings.episodes, settings.seed, mode) for each in found]
+    played = [each.player.play(settings.episodes, settings.seed, mode, each.opponent) for each in found]
     for number, records in enumerate(played):
         for episode, record in enumerate(records):
             report.add(number, episode, record)
@@ -212,10 +238,17 @@ def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpi
     from ecs_rl.viewer.live_episode import LiveEpisode
 
     seeds = range(settings.seed, settings.seed + settings.episodes)
-    sampled = settings.stochastic
     shows = [
-        LiveEpisode(e.player.scene, e.player.agents, seeds=seeds, sampled=sampled, label=e.label, stays=True)
-        for e in found
+        LiveEpisode(
+            each.player.scene,
+            each.player.agents,
+            seeds=seeds,
+            sampled=settings.stochastic,
+            label=each.label,
+            stays=True,
+            opponent=each.opponent,
+        )
+        for each in found
     ]
     for show in shows:
         show.speed = settings.speed

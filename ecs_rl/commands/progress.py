@@ -30,8 +30,10 @@ class ProgressSnapshot:
     """Rolling mean over the latest training episodes."""
     mean_length: float | None = None
     """Rolling mean of the same episodes' ticks."""
+    mean_score: float | None = None
+    """Rolling mean of their score, where the scene names one; evaluations go by it then."""
     last_eval: float | None = None
-    """Mean return of the latest greedy evaluation."""
+    """Mean score or return of the latest greedy evaluation."""
     best_eval: float | None = None
     best_step: int | None = None
     losses: Mapping[str, float] = field(default_factory=dict)
@@ -103,12 +105,16 @@ def plain_line(shown: ProgressSnapshot) -> str:
     parts = [
         f"steps {shown.steps:,}/{shown.total_steps:,} {percent(shown)}",
         f"{whole(shown.steps_per_second)} steps/s",
-        *labelled(("return", number(shown.mean_return))),
-        *labelled(("eval", evaluation(shown))),
+        *labelled(*means(shown), evaluation(shown)),
         *labelled(("left", time_left(shown))),
         *([] if shown.state in ("", "training") else [shown.state]),
     ]
     return "  ".join(parts)
+
+
+def means(shown: ProgressSnapshot) -> list[tuple[str, str]]:
+    """Return the rolling means by name: the score's first, if there is one, then the return's."""
+    return [("score", number(shown.mean_score)), ("return", number(shown.mean_return))]
 
 
 def labelled(*pairs: tuple[str, str]) -> list[str]:
@@ -135,11 +141,12 @@ def number(value: float | None) -> str:
     return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
-def evaluation(shown: ProgressSnapshot) -> str:
-    """Return `201.3 (best 210.0 at 98,304)`, or nothing before the first evaluation."""
+def evaluation(shown: ProgressSnapshot) -> tuple[str, str]:
+    """Return `eval` and `201.3 (best 210.0 at 98,304)`, or nothing before the first evaluation."""
     last, best = number(shown.last_eval), number(shown.best_eval)
     at = f" at {shown.best_step:,}" if shown.best_step is not None else ""
-    return " ".join(filter(None, (last, f"(best {best}{at})" if best else "")))
+    label = "eval" if shown.mean_score is None else "eval score"
+    return label, " ".join(filter(None, (last, f"(best {best}{at})" if best else "")))
 
 
 def time_left(shown: ProgressSnapshot) -> str:

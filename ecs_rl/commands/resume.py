@@ -17,7 +17,7 @@ from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError, quoted
 
-FIXED = ("seed", "arenas", "eval_episodes")
+FIXED = ("seed", "arenas", "eval_episodes", "against")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
 FIXED_OF_THE_AGENT = ("hidden", "activation", "normalise_observations", "normalise_rewards")
 
@@ -153,7 +153,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
 
 def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     """Refuse settings that would make the run another one: what is learnt so far would mean something else."""
-    before, now = record.config, settings_as_dict(settings)
+    before, now = {"against": "", **record.config}, settings_as_dict(settings)
     agent = settings.agent
     tables = (("", before, now, FIXED), (f"{agent}.", before.get(agent, {}), now[agent], FIXED_OF_THE_AGENT))
     for prefix, old, new, names in tables:
@@ -161,6 +161,6 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
             if name in old and old[name] != new.get(name):
                 flag = f"--{prefix}{name.replace('_', '-')}"
                 raise CommandError(
-                    f"{flag} is {new.get(name)}, and {record.path} was started with {old[name]}: "
+                    f"{flag} is {new.get(name)}, and {record.path} was started with {old[name] or 'none'}: "
                     "leave it out to go on, or start a new run"
                 )

@@ -22,7 +22,7 @@ TRAIN_TO_COME = (
     *("--seeds", "--self-play", "--minutes", "--until", "--pace", "--workers", "--ray", "--sweep", "--trials"),
     *("--population", "--network", "--imitate"),
 )
-PLAY_TO_COME = ("--against", "--human", "--save-demo", "--export")
+PLAY_TO_COME = ("--human", "--save-demo", "--export")
 """Flags that are planned: who tries one is told so, and not the name of another."""
 
 
@@ -103,6 +103,8 @@ class TrainSettings:
     """Steps between two evaluations."""
     eval_episodes: AtOnce = 20
     """Episodes in one evaluation, all greedy and with fixed seeds."""
+    against: Annotated[str, arg(metavar="[POLICY=]random|CHECKPOINT", help_behavior_hint="")] = ""
+    """Evaluate the first policy against this opponent, who drives all others, or POLICY alone."""
     checkpoint_every: Count = 50_000
     """Steps between two checkpoints."""
     keep: Natural = 3
@@ -145,6 +147,8 @@ class PlaySettings:
     """How many times faster than real time."""
     seed: Natural = 10_000
     """Seed of the first episode; 10000 is where evaluations begin."""
+    against: Annotated[str, arg(metavar="random|CHECKPOINT|RUN", help_behavior_hint="")] = ""
+    """Play the first policy against this opponent, who drives all others, and count wins, draws and losses."""
     stochastic: bool = False
     """Sample actions as in training, not the best one each time."""
     scene: Annotated[str, arg(metavar="FILE", help_behavior_hint="")] = ""

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -22,6 +23,7 @@ from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedEr
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
+    from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.prepare import Training
     from ecs_rl.viewer.live.watch import WatchWindow
 
@@ -76,7 +78,12 @@ def run(settings: TrainSettings, answer: Answer) -> int:
         from ecs_rl.viewer.films.encoder import require_encoder
 
         require_encoder("--record-every")
-    training = prepared(settings)
+    from ecs_rl.commands.playing import opponent_meant
+
+    opponent = opponent_meant(load_scene(settings.scene), settings.against, settings.runs)
+    if opponent is not None:
+        settings = replace(settings, against=opponent.reference)  # the run tells the file, not what was newest then
+    training = prepared(settings, opponent)
     window = opened(training) if settings.watch else None
     answer.first = partial(stop, training)
     try:
@@ -132,7 +139,7 @@ def recorded(training: Training, settings: TrainSettings) -> TrainingRun:
     return record
 
 
-def prepared(settings: TrainSettings) -> Training:
+def prepared(settings: TrainSettings, opponent: Opponent | None = None) -> Training:
     """Return the training that the settings describe, which writes nothing yet."""
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.prepare import prepare
@@ -141,6 +148,7 @@ def prepared(settings: TrainSettings) -> Training:
         load_scene(settings.scene),
         settings.agent,
         getattr(settings, settings.agent),
+        opponent=opponent,
         **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
 
@@ -228,6 +236,7 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
         episodes=session.total_episodes,
         mean_return=stats["mean_return"],
         mean_length=stats["mean_length"],
+        mean_score=stats.get(f"score/{training.world.scene.score}"),
         last_eval=evaluation.last,
         best_eval=session.best_eval,
         best_step=session.best_step,
@@ -262,7 +271,8 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
 def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSettings, stream: TextIO) -> None:
     """Print the last words: a sentence for people, and with `--json` one line for programs."""
     told = summary(training, record, settings)
-    best = "no evaluation yet" if told["best_eval"] is None else f"best evaluation {told['best_eval']:.1f}"
+    score = "score" if training.world.scene.score else "evaluation"
+    best = "no evaluation yet" if told["best_eval"] is None else f"best {score} {told['best_eval']:.1f}"
     solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
     tell(f"{told['status']} at step {told['steps']:,}: {best}{solved}", stream)
     tell(how_to_play(record), stream)

@@ -41,12 +41,12 @@ class Evaluate(LongStage):
         for seed, record in zip(evaluation.seeds, records, strict=True):
             training.on_eval_episode(record.total_reward, record.length, record.status, record.extras, seed)
             if self.metrics_schedule.fresh is not None:
-                self.metrics_schedule.fresh.append({"total_steps_at_eval": steps, "total_reward": record.total_reward})
-        report = training.eval_report()
-        assert report is not None
-        evaluation.last = report.mean_return
+                row = {"total_steps_at_eval": steps, "total_reward": record.total_reward, "extras": record.extras}
+                self.metrics_schedule.fresh.append(row)
+        evaluation.last = training.evaluated()
+        assert evaluation.last is not None
         yield  # the disk takes a slice of its own
-        training.maybe_save_best(newest=opposed(records))
+        training.maybe_save_best(newest=not evaluation.comparable and opposed(records))
         solved = evaluation.solved_at is not None and evaluation.last >= evaluation.solved_at
         if solved and evaluation.solved_step is None:
             evaluation.solved_step, evaluation.solved_second = steps, trained

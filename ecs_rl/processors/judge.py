@@ -33,8 +33,11 @@ class Judge(Stage):
         self.fired = world.one(EndRules).fired
         self.flat, self.exploded = self.terms.now.reshape(-1), False
         slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
-        self.agents = sum(world.members_of.values())
         self.earning: list[Told] = []
+        self.scores: F64 = np.zeros((len(world.arena.scores), world.arenas))
+        self.scoring = [
+            ("score", *named, row) for named, row in zip(world.arena.scores.items(), self.scores, strict=True)
+        ]
         self.ending: list[Told] = []
         first = 0
         for _, slot in slots:
@@ -92,21 +95,23 @@ class Judge(Stage):
             if len(done.rows):
                 vars(done).update(vars(Finished()))
             return
-        terms, ended = self.world.by_name(self.terms.total[:, well]), self.end.terminated[well]
-        total = self.terms.total[:, well].sum(axis=0) / self.agents
-        reasons = self.fired[:, well] & ended
-        returns = self._returns(well)
-        vars(done).update(vars(Finished(rows, well, total, self.tick[well], ended, terms, returns, reasons)))
+        totals, ended = self.terms.total[:, well], self.end.terminated[well]
+        results = self.world.results
+        terms, total, returns = results.by_name(totals), results.mean_return(totals), results.returns(totals)
+        reasons, scores = self.fired[:, well] & ended, self._scored(well)
+        told = Finished(rows, well, total, self.tick[well], ended, terms, returns, reasons, scores)
+        vars(done).update(vars(told))
 
-    def _returns(self, well: NDArray[np.int64]) -> dict[str, F64]:
-        """Return what each agent's own episode earned, where there are several."""
-        returns: dict[str, F64] = {}
-        for slot, *_ in self.rewards if self.agents > 1 else ():
-            each = slot.by_term(self.terms.total)[:, :, well].sum(axis=0)
-            returns[slot.spec.name] = each.mean(axis=0)
-            if slot.spec.count is not None:
-                returns |= {f"{slot.spec.name} {i}": total for i, total in enumerate(each)}
-        return returns
+    def _scored(self, well: NDArray[np.int64]) -> F64:
+        """Return (scores, episodes): what each score is worth where an episode ends; nobody asks before that."""
+        if len(well):
+            ask(self.scoring)
+        scores = self.scores[:, well]
+        for which, episode in np.argwhere(~np.isfinite(scores)).tolist():
+            _, name, rule, _ = self.scoring[which]
+            where, value = self.world.when(int(well[episode]), judged=True), scores[which, episode]
+            raise RuleError(f"the score '{name}' gave a number that is not finite: {value:g} {where}", rule)
+        return scores
 
     def _tell_rows(self) -> None:
         for rows, done in self.done:

@@ -7,6 +7,7 @@ import numpy as np
 from ecs_rl.components import Finished, Session
 from ecs_rl.ecs import Stage
 from ecs_rl.session import EpisodeRecord
+from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.world import World
 
 
@@ -25,14 +26,17 @@ class Tally(Stage):
 def records_of(world: World, done: Finished) -> list[EpisodeRecord]:
     """Return the episodes that ended in this tick.
 
-    Their extras are the sum of each reward term, what ended them, and each agent's own return where there are several.
+    Their extras are the sum of each reward term, each agent's own return where there are several, the scores, and what
+    ended them.
     """
     if not len(done.arena):
         return []
     extras = [dict(zip(world.terms, row, strict=True)) for row in done.terms.T.tolist()]
-    for name, totals in done.returns.items():
-        for episode, total in enumerate(totals.tolist()):
-            extras[episode][f"return/{name}"] = total
+    named = {f"{OF_AGENT}{name}": returns for name, returns in done.returns.items()}
+    named |= {f"{SCORE}{name}": scores for name, scores in zip(world.arena.scores, done.scores, strict=True)}
+    for name, values in named.items():
+        for episode, value in enumerate(values.tolist()):
+            extras[episode][name] = value
     for name, ended in zip(world.reasons, done.reasons, strict=True):
         for episode in np.flatnonzero(ended).tolist():
             extras[episode][f"end/{name}"] = 1.0

@@ -6,6 +6,7 @@ from time import perf_counter
 
 from ecs_rl.components import Evaluation, Explosion, MetricsSchedule, Session
 from ecs_rl.ecs import Stage
+from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.world import World
 
 FLUSH_EVERY = 2.0
@@ -62,5 +63,6 @@ class Write(Stage):
         report = training.eval_report() if evaluated else None
         if report is not None:
             row |= {f"eval/{key}": getattr(report, key) for key in ("mean_return", "std_return", "mean_length")}
-            row |= {f"eval/return/{agent}": value for agent, value in report.returns.items()}
+            row |= {f"eval/{OF_AGENT}{agent}": value for agent, value in report.returns.items()}
+            row |= {f"eval/{SCORE}{name}": value for name, value in report.scores.items()}
         return row

@@ -18,6 +18,8 @@ from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Rays, Rule, Sensor, sound
 
 AN_END = "`beyond(X(cart), 2.0)`"
+RESERVED = ("end", "score")
+"""What the log tells the ends and the scores of an episode by, as in `end/lost`."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ def plan_of(
     name: str, policy: str, *, sees: object, does: object, earns: object, ends: object, of: Role | None
 ) -> AgentSpec:
     """Return the plan of an agent, or refuse one made of the wrong things, by what is expected in their place."""
-    if name == "end":
-        raise SceneError("an agent cannot be named 'end': that is what the ends of episodes are told by")
+    if name in RESERVED:
+        raise SceneError(f"an agent cannot be named '{name}': that is what the {name}s of episodes are told by")
     if not isinstance(does, (Choice, Levers, Controls)):
         cure = ": name it, as in Controls(fire=Trigger())" if isinstance(does, Trigger) else ""
         wanted = "a Choice(...) or Levers(...), or Controls(...), of effects"
@@ -98,8 +100,9 @@ def _rules(what: str, kind: str, rules: object, checked: Callable[[str, Any], Ru
     if not isinstance(rules, Mapping):
         raise SceneError(f"{what} must be a dict of names and rules, not {shown(rules)}")
     for told in rules:
-        if named(f"each {kind}", told).startswith("end/"):
-            raise SceneError(f"the name of a {kind} must not begin with 'end/', as '{told}' does")
+        begins, slash, _ = named(f"each {kind}", told).partition("/")
+        if slash and begins in RESERVED:
+            raise SceneError(f"the name of a {kind} must not begin with '{begins}/', as '{told}' does")
     return {told: checked(f"the {kind} '{told}'", rule) for told, rule in rules.items()}
 
 

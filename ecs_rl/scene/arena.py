@@ -27,6 +27,7 @@ from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
 from ecs_rl.scene.rules import Remembering
+from ecs_rl.scene.scores import Scores
 from ecs_rl.scene.sensors import Rays, Rule, Sensor
 from ecs_rl.scene.touching import Touching
 
@@ -62,7 +63,7 @@ class Terrain:
 
 
 @dataclass
-class Arena(Bodies):
+class Arena(Bodies, Scores):
     """What a scene's `build` receives: spawn roles, join them, give them an agent."""
 
     file: str = ""

@@ -87,10 +87,8 @@ def scene_of(sources: Sources) -> Scene:
     loaded = replace(
         found, name=_name_of(path), file=str(path), reference=reference, build=build_blamed, sha256=sources.sha256
     )
-    try:
+    with blaming(str(path)):
         loaded.describe()
-    except SceneError as error:
-        raise error if str(path) in str(error) else SceneError(f"{path}: {error}") from error
     return loaded
 
 

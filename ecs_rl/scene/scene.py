@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ecs_rl.errors import SceneError, nearest
+from ecs_rl.errors import RuleError, SceneError, nearest
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
 
@@ -23,7 +23,7 @@ class Scene:
     max_ticks: int
     """Decisions after which an episode is cut."""
     solved_at: float | None = None
-    """Mean return of the greedy evaluation that counts as solved."""
+    """Mean of the greedy evaluation that counts as solved: of the score if there is one, else of the return."""
     dt: float = 1 / 50
     """Seconds of one tick."""
     substeps: int = 1
@@ -33,6 +33,8 @@ class Scene:
     """Nothing may get further than this from the arena's origin, metres; what does is cut as an explosion."""
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     """Settings by agent; the first agent is the scene's default."""
+    score: str = ""
+    """The `arena.score` that `best`, `solved_at` and evaluations go by; '' goes by the return."""
     name: str = ""
     """Set by the loader, from the file's name."""
     file: str = ""
@@ -45,6 +47,8 @@ class Scene:
     def __post_init__(self) -> None:
         if not isinstance(self.about, str):
             raise SceneError(f"about must be a text, not {shown(self.about)}")
+        if not isinstance(self.score, str):
+            raise SceneError(f"score must be the name of an arena.score, not {shown(self.score)}")
         if self.solved_at is not None:
             finite("solved_at", self.solved_at)
         whole("max_ticks", self.max_ticks, 1), whole("substeps", self.substeps, 1)
@@ -65,4 +69,8 @@ class Scene:
         arena = Arena(self.file)
         self.build(arena)
         arena.finish()
+        if self.score and self.score not in arena.scores:
+            told = f"Scene(score='{self.score}') names a score that `build` does not declare"
+            cure = nearest(self.score, arena.scores) if arena.scores else f"add arena.score('{self.score}', rule)"
+            raise RuleError(f"{told}: {cure}", self.build)
         return arena

@@ -23,6 +23,8 @@ class EpisodeStatus(StrEnum):
 
 OF_AGENT = "return/"
 """How the extras are named that tell an agent's own return, where an arena has several agents."""
+SCORE = "score/"
+"""How the extras are named that tell what the scene's scores came to."""
 TIE = 1e-9
 """Share of what the agents earned up to which a sum of returns is rounding."""
 
@@ -42,6 +44,10 @@ class EpisodeRecord(msgspec.Struct, frozen=True):
     """Steps."""
     status: Status
     extras: Mapping[str, float] = {}
+
+    def result(self, score: str = "") -> float:
+        """Return what stands for the episode: the score of this name (NaN where it has none), or else the return."""
+        return self.extras.get(f"{SCORE}{score}", np.nan) if score else self.total_reward
 
 
 def opposed(records: Sequence[EpisodeRecord]) -> bool:
@@ -64,6 +70,12 @@ class EvalReport(msgspec.Struct, frozen=True):
     total_steps_at_eval: int
     returns: Mapping[str, float] = {}
     """The mean return of each agent by name, where there are several."""
+    scores: Mapping[str, float] = {}
+    """The mean of each of the scene's scores by name."""
+
+    def result(self, score: str = "") -> float:
+        """Return what the evaluation goes by: the mean of the score of this name, without a name the mean return."""
+        return self.scores.get(score, np.nan) if score else self.mean_return
 
     @classmethod
     def of(cls, records: Sequence[EpisodeRecord], total_steps_at_eval: int) -> EvalReport:
@@ -79,9 +91,15 @@ class EvalReport(msgspec.Struct, frozen=True):
             max_return=float(returns.max()),
             mean_length=float(np.mean([record.length for record in records])),
             total_steps_at_eval=total_steps_at_eval,
-            returns={
-                name.removeprefix(OF_AGENT): float(np.mean([record.extras.get(name, np.nan) for record in records]))
-                for name in records[0].extras
-                if name.startswith(OF_AGENT)
-            },
+            returns=_means(records, OF_AGENT),
+            scores=_means(records, SCORE),
         )
+
+
+def _means(records: Sequence[EpisodeRecord], prefix: str) -> dict[str, float]:
+    """Return the mean of each extra that begins so, by the rest of its name."""
+    return {
+        name.removeprefix(prefix): float(np.mean([record.extras.get(name, np.nan) for record in records]))
+        for name in records[0].extras
+        if name.startswith(prefix)
+    }

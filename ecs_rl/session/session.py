@@ -36,6 +36,7 @@ class TrainingSession(Checkpointer):
         super().__init__(agent)
         self.max_steps: int | None = None
         """Steps after which the session is done, None if it goes on for ever."""
+        self._score = ""
         self._schedule: int | None = None
         self._stats = StatsTracker.default()
         self._first_moment: float | None = None
@@ -58,6 +59,11 @@ class TrainingSession(Checkpointer):
     def with_schedule(self, steps: int) -> Self:
         """Let schedules such as the learning rate's run over this many steps; without it over `max_steps`."""
         self._schedule = check_positive("--schedule-steps", steps)
+        return self
+
+    def with_score(self, name: str) -> Self:
+        """Let evaluations go by the mean of the episodes' extra `score/<name>`; '' is the mean return."""
+        self._score = name
         return self
 
     def with_stats(self, stats: StatsTracker) -> Self:
@@ -191,19 +197,24 @@ class TrainingSession(Checkpointer):
         """Return the report on the pending evaluation, or on the last one; None before the first."""
         return EvalReport.of(self._evaluated, self._evaluation_step) if self._evaluated else None
 
+    def evaluated(self) -> float | None:
+        """Return what the pending evaluation, or the last one, goes by: the mean score or return; None before any."""
+        report = self.eval_report()
+        return None if report is None else report.result(self._score)
+
     def maybe_save_best(self, score: float | None = None, *, policy: State | None = None, newest: bool = False) -> bool:
         """End the pending evaluation; save `best` if it is strictly better than the stored best, and tell whether.
 
-        The score is the pending report's mean unless given. Pass the `policy` that was evaluated if the agent
-        has learned since: the agent's present one is saved otherwise. With `newest` it is the best whatever its score:
-        where agents are opponents, their scores tie by construction.
+        The score is what `evaluated` says of the pending report unless given. Pass the `policy` that was evaluated if
+        the agent has learned since: the agent's present one is saved otherwise. With `newest` it is the best whatever
+        its score: where agents are opponents, their returns tie by construction.
         """
         report = self.eval_report() if self._is_pending else None
         settings = EvalSettings(seed=self._evaluation_seed, episodes=report.episodes) if report else None
         if score is None:
             if report is None:
                 raise ValueError("no evaluation to judge; call on_eval_episode first, or pass a score")
-            score = report.mean_return
+            score = report.result(self._score)
         self._is_pending = False
         step = self.total_steps if policy is None or report is None else report.total_steps_at_eval
         return self._save_if_best(float(score), settings, policy, step, newest=newest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ecs_rl.components import Clock, Finished
 from ecs_rl.errors import SceneError
@@ -10,6 +11,9 @@ from ecs_rl.processors.tally import records_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.world import DecideAction, World
+
+if TYPE_CHECKING:
+    from ecs_rl.training.opponent import Opponent
 
 SEED = 10_000
 """The seed of the first evaluation episode; the next ones count on from it. Never the training's."""
@@ -19,9 +23,11 @@ MOST_EXPLOSIONS = 5
 """Episodes that an arena may lose to an explosion before the scene is to blame."""
 
 
-def play_episodes(scene: Scene, policies: Mapping[str, DecideAction], seeds: Sequence[int]) -> list[EpisodeRecord]:
+def play_episodes(
+    scene: Scene, policies: Mapping[str, DecideAction], seeds: Sequence[int], opponent: Opponent | None = None
+) -> list[EpisodeRecord]:
     """Play one episode for each seed, all at once in the arenas of a new world; return them in the seeds' order."""
-    evaluator, records = Evaluator(scene, policies), list[EpisodeRecord]()
+    evaluator, records = Evaluator(scene, policies, opponent), list[EpisodeRecord]()
 
     def playing() -> Iterator[None]:
         records.extend((yield from evaluator.play(seeds)))
@@ -41,8 +47,8 @@ class Evaluator:
     many seconds, in which nothing else could happen.
     """
 
-    def __init__(self, scene: Scene, policies: Mapping[str, DecideAction]) -> None:
-        self.scene, self.policies = scene, policies
+    def __init__(self, scene: Scene, policies: Mapping[str, DecideAction], opponent: Opponent | None = None) -> None:
+        self.scene, self.policies, self.opponent = scene, policies, opponent
         self._worlds: dict[tuple[int, ...], World] = {}
 
     def play(self, seeds: Sequence[int]) -> Generator[None, None, list[EpisodeRecord]]:
@@ -76,6 +82,8 @@ class Evaluator:
         world = self._worlds.get(seeds)
         if world is None:
             world = World(self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies)
+            if self.opponent is not None:
+                self.opponent.drive(world)
             self._worlds[seeds] = world
         else:
             world.one(Clock).episode[:] = 0

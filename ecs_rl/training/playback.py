@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,6 +20,9 @@ from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import deciding
 from ecs_rl.training.trust import trusted_scene
 from ecs_rl.world import policy_specs
+
+if TYPE_CHECKING:
+    from ecs_rl.training.opponent import Opponent
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,9 @@ class Player:
         join(list(agents.values())).load_policy_state(policy)
         return cls(scene, agents, manifest)
 
-    def play(self, episodes: int, seed: int, mode: ActMode) -> list[EpisodeRecord]:
+    def play(self, episodes: int, seed: int, mode: ActMode, opponent: Opponent | None = None) -> list[EpisodeRecord]:
         """Play one episode for each seed from `seed` on."""
-        return play_episodes(self.scene, deciding(self.agents, mode), range(seed, seed + episodes))
+        return play_episodes(self.scene, deciding(self.agents, mode), range(seed, seed + episodes), opponent)
 
 
 def config_of(path: Path, manifest: Manifest) -> Any:

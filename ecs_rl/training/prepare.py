@@ -18,6 +18,7 @@ from ecs_rl.processors.write import Write
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import Extra, RollingMean, StatsTracker, TrainingSession
+from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.resume import surroundings
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
@@ -25,6 +26,7 @@ from ecs_rl.world import DecideAction, World, policy_specs
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
+    from ecs_rl.training.opponent import Opponent
 
 BETWEEN_POLICIES = 1_000_003
 """So that the second policy of one seed is not the first of the next."""
@@ -189,10 +191,11 @@ class Training:
 
 
 def stats_of(scene: Scene) -> StatsTracker:
-    """Return the usual statistics, and each agent's own return where an arena has several agents."""
-    stats, agents = StatsTracker.default(), scene.describe().agents
-    for agent in agents if len(agents) > 1 else ():
-        stats.with_stat(f"return/{agent.name}", Extra(f"return/{agent.name}"), RollingMean(100))
+    """Return the usual statistics, the scores, and each agent's own return where an arena has several agents."""
+    stats, arena = StatsTracker.default(), scene.describe()
+    names = [f"{OF_AGENT}{agent.name}" for agent in arena.agents] if len(arena.agents) > 1 else []
+    for name in (*names, *(f"{SCORE}{score}" for score in arena.scores)):
+        stats.with_stat(name, Extra(name), RollingMean(100))
     return stats
 
 
@@ -212,19 +215,25 @@ def prepare(
     keep: int = 3,
     until_solved: bool = False,
     record_every: int = 0,
+    opponent: Opponent | None = None,
     run: TrainingRun | None = None,
     debug: bool = False,
 ) -> Training:
-    """Return a training that is ready for its first tick; without a run nothing is written."""
+    """Return a training that is ready for its first tick; without a run nothing is written.
+
+    The `opponent` drives its policies in evaluations only; in training all of them learn.
+    """
     agents = make_agents(scene, agent, config, arenas=arenas, seed=seed, threads=threads)
     session = TrainingSession(join(list(agents.values()))).with_max_steps(steps).with_stats(stats_of(scene))
+    session.with_score(scene.score)
     if schedule_steps is not None:
         session.with_schedule(schedule_steps)
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
-    evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY))
-    evaluation = Evaluation(eval_every, seeds, scene.solved_at)
+    evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY), opponent)
+    comparable = bool(scene.score) or opponent is not None
+    evaluation = Evaluation(eval_every, seeds, scene.solved_at, comparable)
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = World(

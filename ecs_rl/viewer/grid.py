@@ -258,7 +258,8 @@ def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: DrawConte
 def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
     """Say what line and frame of an arena mean, as far as there is room."""
     low, high = view.scale
-    reach = f"return so far, {short(low)} to {short(high)}" if low < 0 else f"return so far, full at {short(high)}"
+    reach = f"{short(low)} to {short(high)}" if low < 0 else f"full at {short(high)}"
+    reach = f"{view.counted} so far, {reach}"
     x, y = area.x, area.centery
     for kind, text in (("line", reach), ("frame", "episode has just ended")):
         mark = pygame.Rect(x, 0, kit.px(30 if kind == "line" else 16), kit.px(4 if kind == "line" else 11))
@@ -294,19 +295,20 @@ class GridWatch:
         reader, roles = self._reader, self.world.arena.roles
         position, angle = np.stack([role.position for role in roles]), np.stack([role.angle for role in roles])
         self._frame(reader.outline.reach(position, angle), seconds)
-        returns, flashes = reader.terms.total.sum(axis=0), self._flashes(seconds)
+        results, flashes = self.world.results.now(), self._flashes(seconds)
         return GridView(
             reader.looks,
             position,
             angle,
             reader.ground.segments.copy(),
-            self._followed(returns, seconds),
-            self._scale(returns),
+            self._followed(results, seconds),
+            self._scale(results),
             flashes,
             reader.framing.bounds(),
             reader.framing.shape,
             reader.rails,
             self.selected,
+            "score" if self.world.scene.score else "return",
         )
 
     def _frame(self, reach: F64, seconds: float) -> None:

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.viewer.view import LearningView, Series
 
 MOST_LOSSES, MOST_NAMES = 3, 1000
@@ -40,8 +41,22 @@ class History:
     Rows of metrics.jsonl become a curve for each number, those of eval_episodes.jsonl mean and spread of an evaluation.
     """
 
-    def __init__(self, run: Path, *, solved_at: float | None = None, steps_total: int | None = None) -> None:
-        self.solved_at, self.steps_total = solved_at, steps_total
+    def __init__(
+        self,
+        run: Path,
+        *,
+        solved_at: float | None = None,
+        steps_total: int | None = None,
+        score: str = "",
+        agents: Sequence[str] = (),
+    ) -> None:
+        self.solved_at, self.steps_total, self.score = solved_at, steps_total, score
+        self._results = f"{SCORE}{score}" if score else "mean_return"
+        """What stands for an arena, as metrics name it behind the group."""
+        self._returns_of = {f"rollout/{OF_AGENT}{name}": f"{name} return" for name in agents if len(agents) > 1}
+        """The returns that have a plot of their own, and what they are called there."""
+        if score and not self._returns_of:
+            self._returns_of = {"rollout/mean_return": "return"}
         self._stored = chain(*(_rows_now(run / name) for name in ("metrics.jsonl", "eval_episodes.jsonl")))
         self.behind = True
         """Whether the files hold more than was read so far."""
@@ -49,7 +64,7 @@ class History:
         """Rows that nobody has looked at yet."""
         self._curves: dict[str, Curve] = {}
         self._evaluations = Curve(has_spread=True)
-        self._step, self._returns = math.nan, list[float]()
+        self._step, self._played = math.nan, list[float]()
         """Of the newest evaluation."""
         self._seen: set[str] = set()
         self._losses: list[str] = []
@@ -85,7 +100,9 @@ class History:
         metrics = [row for row in rows if "total_steps_at_eval" not in row]
         names = set().union(*metrics)
         self._find(metrics, names)
-        for key in names & {*SPREADS, "rollout/mean_length", "time/steps_per_second", *self._losses, *self._exploring}:
+        drawn = {f"{group}/{self._results}" for group in ("rollout", "eval")} | self._returns_of.keys()
+        drawn |= {"rollout/mean_length", "time/steps_per_second", *self._losses, *self._exploring}
+        for key in names & drawn:
             spread, found = SPREADS.get(key, ""), [row for row in metrics if key in row]
             columns = [[row.get(each) for row in found] for each in ("total_steps", key, spread)]
             curve = self._curves.setdefault(key, Curve())
@@ -108,43 +125,52 @@ class History:
     def _add_evaluations(self, rows: Sequence[Row]) -> None:
         points = [NO_POINTS]
         for row in rows:
-            step, value = _numbers([row.get("total_steps_at_eval"), row.get("total_reward")]).tolist()
+            value = row.get("total_reward")
+            if self.score:
+                extras = row.get("extras")
+                value = extras.get(f"{SCORE}{self.score}") if isinstance(extras, dict) else None
+            step, value = _numbers([row.get("total_steps_at_eval"), value]).tolist()
             if not (math.isfinite(step) and math.isfinite(value)):
                 continue
             if step != self._step:
                 points.append(self._evaluation())
-                self._step, self._returns = step, []
-            self._returns.append(value)
+                self._step, self._played = step, []
+            self._played.append(value)
         self._evaluations.add(np.concatenate(points))
 
     def _evaluation(self) -> F64:
         """Return (0 or 1, 3): step, mean and spread of the newest evaluation, as far as its episodes are there."""
-        if not self._returns:
+        if not self._played:
             return NO_POINTS
         with np.errstate(over="ignore"):
-            return np.array(((self._step, np.mean(self._returns), np.std(self._returns)),))
+            return np.array(((self._step, np.mean(self._played), np.std(self._played)),))
 
     # --- curves become a view ---------------------------------------------------------------------------------------
 
     def _made(self) -> LearningView:
         evaluations = self._evaluations.series("evaluation", self._evaluation())
         if not len(evaluations.x):
-            evaluations = self._series("eval/mean_return", "evaluation")
+            evaluations = self._series(f"eval/{self._results}", "evaluation")
         best = None
         if np.isfinite(evaluations.y).any():
             at = int(np.nanargmax(evaluations.y))
             best = (float(evaluations.x[at]), float(evaluations.y[at]))
-        returns = self._series("rollout/mean_return", "return")
-        return LearningView(returns, evaluations, best, self.solved_at, self.steps_total, self._others())
+        results = self._series(f"rollout/{self._results}", "score" if self.score else "return")
+        return LearningView(results, evaluations, best, self.solved_at, self.steps_total, self._others())
 
     def _others(self) -> tuple[tuple[Series, ...], ...]:
-        """Return the small plots: episode length, losses, entropy or epsilon, steps per second."""
+        """Return the small plots: episode length, losses, entropy or epsilon, steps per second, and perhaps returns.
+
+        Those are each agent's own where there are several, or the return where the large plot shows the score.
+        """
+        returns = tuple(self._series(key, name) for key, name in self._returns_of.items())
         after = "loss" if len(self._losses) > 1 else ""
         return (
             (self._series("rollout/mean_length", "episode length"),),
             tuple(self._series(key, _name(key, after)) for key in self._losses) or (Series("loss"),),
             tuple(self._series(key, _name(key)) for key in self._exploring) or (Series("entropy"),),
             (self._series("time/steps_per_second", "steps per second"),),
+            *((returns,) if returns else ()),
         )
 
     def _series(self, key: str, name: str) -> Series:

@@ -12,9 +12,13 @@ import numpy as np
 
 from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.components import Chance, Clock, EpisodeEnd, Explosion, Finished, Terms, UserInput
+from ecs_rl.processors.tally import records_of
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
+from ecs_rl.session import EpisodeRecord
+from ecs_rl.session.records import OF_AGENT, SCORE
+from ecs_rl.training.opponent import Opponent
 from ecs_rl.training.prepare import deciding
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.mind_log import MindLog
@@ -38,15 +42,19 @@ class Ended:
     arena: int
     seed: int
     total: float
-    length: int
+    """What stands for it: the scene's score, or else the return."""
+    record: EpisodeRecord
+    """The same as an evaluation would have noted it."""
     reasons: tuple[str, ...]
     """The names of the rules that ended it; none if time was up."""
-    terms: Mapping[str, float]
-    """What each named reward added up to."""
-    terminated: bool
     tone: Tone
     counts: bool
     """Nobody pulled or kicked, and all of it was played by the policy that the show began with, in its mode."""
+
+    @property
+    def length(self) -> int:
+        """Ticks."""
+        return self.record.length
 
 
 class LiveEpisode:
@@ -61,10 +69,13 @@ class LiveEpisode:
         sampled: bool = False,
         label: str = "",
         stays: bool = False,
+        opponent: Opponent | None = None,
     ) -> None:
         self.scene, self.seeds, self.arena = scene, tuple(seeds), 0
         self.names = [f"seed {seed}" for seed in seeds]
         self.sampled, self.stays = sampled, stays
+        self.counted = "score" if scene.score else "return"
+        """What `total` is, in a word."""
         self.paused, self.speed, self.reached = False, 1.0, 1.0
         self.touched = False
         self.note = ""
@@ -83,6 +94,9 @@ class LiveEpisode:
             resources=(self.hand,),
             hooks={"render": self._look},
         )
+        self.opponent = opponent
+        if opponent is not None:
+            opponent.drive(self.world)
         self.clock, self.terms = self.world.one(Clock), self.world.one(Terms)
         self.finished = self.world.one(Finished)
         self._keys = self.world.one(Chance).key.copy()
@@ -112,6 +126,8 @@ class LiveEpisode:
         self.mind.use(agents)
         for policy, choose in deciding(agents, self.mode).items():
             self.world.drive(policy, choose)
+        if self.opponent is not None:
+            self.opponent.drive(self.world)
 
     def sample(self, sampled: bool) -> None:
         """Draw the actions as training does, or take the best ones."""
@@ -269,14 +285,14 @@ class LiveEpisode:
 
     @property
     def total(self) -> float:
-        """What the episode that is to be seen has earned so far."""
-        return self.outcome.total if self.outcome is not None else self.world.return_of(self.arena)
+        """What stands for the episode that is to be seen, so far: its score, or what it has earned."""
+        return self.outcome.total if self.outcome is not None else float(self.world.results.now()[self.arena])
 
     @property
     def caption(self) -> str:
         """Who plays which episode, since when, and what it earned so far."""
         who = f"{self.label}, {'sampled' if self.sampled else 'greedy'}".removeprefix(", ")
-        return "  ·  ".join(filter(None, (who, self.short_caption, f"return {signed(self.total)}", self.note)))
+        return "  ·  ".join(filter(None, (who, self.short_caption, f"{self.counted} {signed(self.total)}", self.note)))
 
     @property
     def short_caption(self) -> str:
@@ -311,14 +327,25 @@ class LiveEpisode:
             arena,
             self.seeds[arena],
             total,
-            int(self.clock.tick[arena]),
+            self._record(reasons),
             reasons,
-            dict(zip(self.world.terms, self.terms.total[:, arena].tolist(), strict=True)),
-            bool(self.world.one(EpisodeEnd).terminated[arena]),
             tone,
             self._fair and not self.touched and (self.label, self.sampled) == self._billed,
         )
         self.ended.append(self.outcome)
+
+    def _record(self, reasons: Sequence[str]) -> EpisodeRecord:
+        """Return what is to be noted of the episode that ends in this tick; one that exploded is in no log."""
+        if "exploded" not in reasons:
+            row = int(np.flatnonzero(self.finished.arena == self.arena)[0])
+            return records_of(self.world, self.finished)[row]
+        world, arena, terms = self.world, self.arena, self.terms.total[:, self.arena]
+        results = world.results
+        extras = dict(zip(world.terms, results.by_name(terms).tolist(), strict=True))
+        extras |= {f"{OF_AGENT}{name}": float(value) for name, value in results.returns(terms).items()}
+        extras |= {f"{SCORE}{name}": float(results.score(name)[arena]) for name in world.arena.scores}
+        extras["end/exploded"] = 1.0
+        return EpisodeRecord(float(results.mean_return(terms)), int(self.clock.tick[arena]), "Truncated", extras)
 
     def _reasons(self) -> tuple[str, ...]:
         """Return the names of the rules that end the episode in this tick."""

@@ -54,21 +54,31 @@ class Moment:
 
 
 class MindLog:
-    """Notes each tick of an arena's first agent (`saw`) and tells them as the mind's view, once per frame.
+    """Notes each tick of one of an arena's agents (`saw`) and tells them as the mind's view, once per frame.
 
-    Of a kind it is the first member. The agent is asked what it thinks in one batch per frame.
+    It is the first one's, of a kind the first member's, until somebody turns to the next. The agent is asked what it
+    thinks in one batch per frame.
     """
 
     def __init__(self, world: World, agents: Mapping[str, Agent]) -> None:
-        batch = world.batches[0]
-        self._slot = batch.slots[0]
-        self.plan, self._space = self._slot.spec, batch.spec.actions
-        terms = self._slot.terms
-        self._mine = slice(terms.start, terms.stop, self.plan.members)  # of a kind, those of the first member
-        self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
-        self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
+        self._world, self._agents, self._number = world, agents, 0
+        self._slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
         self._clock, self._ending, self._explosion = world.one(Clock), world.one(EpisodeEnd), world.one(Explosion)
         self._terms = world.one(Terms)
+        self._open()
+
+    def turn(self) -> None:
+        """Turn to the next agent, if there is one; what the one before thought is forgotten."""
+        if len(self._slots) > 1:
+            self._number = (self._number + 1) % len(self._slots)
+            self._open()
+
+    def _open(self) -> None:
+        """Begin to note what the present agent does."""
+        world, (batch, self._slot) = self._world, self._slots[self._number]
+        self.plan, self._space = self._slot.spec, batch.spec.actions
+        self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
+        self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
         self._moments: deque[Moment] = deque(maxlen=WINDOW)
         self._fresh = 0
         """How many of the newest moments nobody has asked the agent about."""
@@ -78,11 +88,11 @@ class MindLog:
         self._earned: tuple[F64, F64] = (np.full(len(self.plan.earns), math.nan),) * 2
         self._thought: PolicyOutput | None = None
         self._view: MindView | None = None
-        self.use(agents)
+        self.use(self._agents)
 
     def use(self, agents: Mapping[str, Agent]) -> None:
         """Ask other agents from now on, about the newest moment too; what was noted and expected before stays."""
-        self._agent = agents.get(self.plan.policy)
+        self._agents, self._agent = agents, agents.get(self.plan.policy)
         self._fresh = max(self._fresh, min(1, len(self._moments)))
         self._view = None
 
@@ -105,7 +115,8 @@ class MindLog:
         after = self._after.value[row].copy() if fate is Fate.TRUNCATED else None
         did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
         self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after))
-        self._earned = self._terms.now[self._mine, arena].copy(), self._terms.total[self._mine, arena].copy()
+        now, total = (self._slot.by_term(terms)[:, 0, arena].copy() for terms in (self._terms.now, self._terms.total))
+        self._earned = now, total
         self._fresh += 1
         self._view = None
 
@@ -156,6 +167,7 @@ class MindLog:
             came=came(list(self._moments), float(getattr(self._agent, "discount", 1.0))),
             begins=tuple(i + 1 for i, m in enumerate(self._moments) if m.fate is not Fate.RUNNING),
             earned=tuple(Term(name, now + 0.0, total + 0.0) for name, now, total in earned),  # no -0.0
+            who=self.plan.name if len(self._slots) > 1 else "",
         )
 
     def _options(self) -> tuple[Option, ...]:

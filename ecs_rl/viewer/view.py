@@ -48,10 +48,12 @@ class StatusView:
     """Times real time; infinity for as fast as possible."""
     speed_reached: float | None = None
     best: float | None = None
-    """Mean return of the best evaluation, and the step it was at."""
+    """Mean score or return of the best evaluation, and the step it was at."""
     best_at: int | None = None
     hint: str = "F1 help"
     """Several are told apart by ` · `; where there is no room the first stays longest."""
+    counted: str = ""
+    """What the best is the best of, where that is not the return."""
 
 
 @dataclass(frozen=True)
@@ -183,9 +185,9 @@ class GridView:
     ground: F64
     """(arenas, segments, 2, 2)"""
     bars: F64
-    """(arenas,) What the running episodes earned so far, shown as lines under the arenas."""
+    """(arenas,) What stands for the running episodes so far, shown as lines under the arenas."""
     scale: Point
-    """The return at the left and at the right end of those lines."""
+    """The score or return at the left and at the right end of those lines."""
     ended: F64
     """(arenas,) 1 where an episode has just ended, falling to 0."""
     bounds: tuple[Point, Point]
@@ -193,6 +195,8 @@ class GridView:
     """Width over height of a cell, which stays while the bounds change."""
     rails: tuple[tuple[Point, Point], ...] = ()
     selected: int | None = None
+    counted: str = "return"
+    """What the lines show."""
 
 
 @dataclass(frozen=True)
@@ -241,6 +245,8 @@ class MindView:
     earned: tuple[Term, ...] = ()
     begins: tuple[int, ...] = ()
     """The ticks of these at which another episode began: what came before does not lead there."""
+    who: str = ""
+    """The agent's name, where there are several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,13 +265,14 @@ class LearningView:
     """How training went so far."""
 
     returns: Series = field(default_factory=lambda: Series("return"))
+    """What stands for an arena and is drawn large, by its name: the return or the score."""
     evaluations: Series = field(default_factory=lambda: Series("evaluation"))
     best: Point | None = None
-    """Step and mean return of the best evaluation."""
+    """Step and mean score or return of the best evaluation."""
     solved_at: float | None = None
     steps_total: float | None = None
     others: tuple[tuple[Series, ...], ...] = ()
-    """One small plot each: episode length, losses, entropy or epsilon, steps per second."""
+    """One small plot each: episode length, losses, entropy or epsilon, steps per second, returns."""
 
 
 @dataclass(frozen=True)

@@ -174,3 +174,21 @@ def test_the_tick_is_told_with_what_each_stage_reads_and_writes(capsys: pytest.C
     (sense,) = (stage for stage in tick if stage["stage"] == "sense")
     assert "Pose" in sense["reads"]
     assert sense["writes"] == ["NextObservation"]
+
+
+def test_scores_are_told_as_episodes_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = (
+        "arena.score('ticks', lambda: ticks.value)\n    arena.score('mean', lambda: cart.x.mean())\n    arena.agent("
+    )
+    counted = "ticks = arena.number('ticks')\n    arena.system(lambda: np.add(ticks.value, 1, out=ticks.value), "
+    scene = changed(tmp_path / "scored.py", "arena.agent(", f"{counted}writes=(ticks,), name='count')\n    {scores}")
+    assert main([scene, *FEW, "--json"]) == 2
+    found = facts(capsys)
+    low, mean, high = found["scores"]["ticks"]
+    assert 5 < low < mean < high < 200
+    assert found["deterministic"]
+    assert found["problems"] == [
+        "'mean' is one number for all arenas: rules work on all arenas at once, so leave .mean() out"
+    ]
+    assert main([scene, *FEW]) == 2
+    assert f"  {'ticks':24} {low:10.3f} {mean:10.3f} {high:10.3f}" in capsys.readouterr().out

@@ -309,3 +309,10 @@ def _seconds_of_updates(progress: Progress, count: int) -> float:
     for _ in range(count):
         progress.update(snapshot)
     return time.perf_counter() - start
+
+
+def test_what_evaluations_go_by_is_called_a_score_where_it_is_one() -> None:
+    line = LINE.replace("return 132.4  eval 201.3", "score 12.5  return 132.4  eval score 201.3")
+    assert plain_line(replace(SNAPSHOT, mean_score=12.5)) == line
+    early = plain_line(replace(SNAPSHOT, mean_score=float("nan"), last_eval=None))
+    assert "  return 132.4  eval score (best" in early

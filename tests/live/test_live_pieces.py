@@ -13,6 +13,7 @@ import pytest
 from live_windows import TINY, Clock, Live, watching
 
 from ecs_rl.components import Clock as ArenaClock
+from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.grid import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
@@ -355,7 +356,8 @@ class Played:
         self.went_to: list[int] = []
 
     def end(self, total: float, counts: bool = True) -> None:
-        self.ended = [Ended(self.arena, self.arena, total, 5, (), {}, True, "plain", counts)]
+        record = EpisodeRecord(total, 5, "Terminated")
+        self.ended = [Ended(self.arena, self.arena, total, record, (), "plain", counts)]
         self.rested = True
 
     def go_to(self, arena: int) -> None:

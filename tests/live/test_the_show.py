@@ -136,8 +136,7 @@ def test_an_arena_plays_exactly_as_an_evaluation_of_its_seed(name: str, speed: f
             record = wanted[arena]
             assert (ended.arena, ended.seed, ended.counts) == (arena, SEED + arena, True)
             assert (ended.total, ended.length) == (record.total_reward, record.length)
-            assert ended.terminated == (record.status == "Terminated")
-            assert {**ended.terms, **{f"end/{reason}": 1.0 for reason in ended.reasons}} == record.extras
+            assert ended.record == record
     finally:
         show.close()
 

@@ -7,32 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 from command_runs import TINY, play, rows, train
+from score_scenes import DUEL
 
 from ecs_rl.runs import read_checkpoint, sealed_pieces
 from ecs_rl.session.records import EpisodeRecord, EvalReport, opposed
-
-DUEL = '''"""Two carts; each earns what the other one loses."""
-
-import numpy as np
-
-from ecs_rl.scene import *
-
-SCENE = Scene(about="A duel.", max_ticks=40)
-
-
-def build(arena: Arena) -> None:
-    carts = [arena.spawn(name, Body(spins=False), Box(0.5, 0.3), Start(x=jitter(0.5), y=i * 2.0))
-             for i, name in enumerate(("one", "two"))]
-    for i, cart in enumerate(carts):
-        other = carts[1 - i]
-        arena.join(Groove(arena.ground, cart, (-9.0, 2.0 * i), (9.0, 2.0 * i)))
-        arena.agent(
-            name=cart.name, policy=cart.name,
-            sees=[X(cart), Vx(cart), X(other)],
-            does=Choice(left=Push(cart, -5.0), right=Push(cart, 5.0)),
-            earns={"ahead": lambda cart=cart, other=other: cart.x - other.x},
-        )
-'''
 
 
 @pytest.fixture

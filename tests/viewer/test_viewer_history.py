@@ -200,3 +200,24 @@ def test_a_million_names_of_losses_make_three_curves(tmp_path: Path) -> None:
     write(tmp_path / "metrics.jsonl", row, row)
     view = read_to_the_end(History(tmp_path))
     assert [line.name for line in view.others[1]] == ["0 loss", "1 loss", "2 loss"]
+
+
+def test_where_a_scene_names_a_score_the_large_plot_shows_it_and_the_return_has_one_of_its_own(tmp_path: Path) -> None:
+    scored = [{**metrics(steps, -1.0), "rollout/score/coins": value} for steps, value in ((100, 3.0), (200, 4.0))]
+    played = [{**evaluation(200, -9.0), "extras": {"score/coins": value}} for value in (5.0, 7.0)]
+    write(tmp_path / "metrics.jsonl", *scored)
+    write(tmp_path / "eval_episodes.jsonl", evaluation(100, -9.0), *played)
+    view = History(tmp_path, solved_at=6.0, score="coins").refresh()
+    assert (view.returns.name, view.returns.y.tolist()) == ("score", [3.0, 4.0])
+    assert (view.evaluations.x.tolist(), view.evaluations.y.tolist()) == ([200], [6.0])
+    assert view.best == (200, 6.0)
+    (returns,) = view.others[-1]
+    assert (returns.name, returns.y.tolist()) == ("return", [-1.0, -1.0])
+
+
+def test_several_agents_have_a_line_each(tmp_path: Path) -> None:
+    write(tmp_path / "metrics.jsonl", {**metrics(100, 0.0), "rollout/return/one": 3.0, "rollout/return/two": -3.0})
+    view = History(tmp_path, agents=("one", "two")).refresh()
+    assert [(line.name, line.y.tolist()) for line in view.others[-1]] == [("one return", [3.0]), ("two return", [-3.0])]
+    assert (view.returns.name, view.returns.y.tolist()) == ("return", [0.0])
+    assert len(History(tmp_path, agents=("one",)).refresh().others) == 4

@@ -402,3 +402,48 @@ def test_in_a_mixture_a_lever_is_drawn_as_a_lever_and_a_choice_as_a_bar() -> Non
     assert lever[0] <= rows(plain, wide)[0] <= rows(plain, wide)[1] <= lever[1]
     as_lever = drawn(replace(steer[0], taken=0.7, chosen=False), steer[1], gas, fire)
     assert (as_lever != plain).any(), "a lever has a mark where it stands, not a bar"
+
+
+def pair(arena: Arena) -> None:
+    for y, name in enumerate(("one", "two")):
+        disc = arena.spawn(name, Body(), Disc(0.2), Start(x=jitter(1.0), y=2.0 * y))
+        arena.agent(
+            name=name,
+            policy=name,
+            sees=[X(disc), Vx(disc)],
+            does=Levers(push=Push(disc, 5.0)),
+            earns={"x": X(disc), "number": y + 1.0},
+        )
+
+
+def test_of_several_agents_the_mind_is_one_at_a_time_and_says_whose() -> None:
+    world = World(
+        Scene(about="Two discs.", max_ticks=40, build=pair), arenas=2, stages=(*PLAYING, "render"),
+        policies=dict.fromkeys(("one", "two"), lambda seen, state: np.zeros((len(seen), 1), np.float32)),
+        hooks={"render": lambda: None},
+    )  # fmt: skip
+    log = MindLog(world, agents(one=Thinker(1, "levers"), two=Thinker(1, "levers")))
+    watched(world, log)
+    world.tick()
+    first = log.view()
+    assert (first.who, [seen.name for seen in first.sees]) == ("one", ["one x", "one vx"])
+    assert first.earned[1].total == 1.0
+    log.turn()
+    assert log.view().who == "two"
+    assert len(log.view().expected) == 0, "what the other thought is no thought of this one"
+    world.tick()
+    told = log.view()
+    assert [seen.name for seen in told.sees] == ["two x", "two vx"]
+    assert [(term.name, term.now, term.total) for term in told.earned][1] == ("number", 2.0, 4.0)
+    assert told.expected[-1] == pytest.approx(10 * told.sees[0].value)
+    log.turn()
+    assert log.view().who == "one"
+    world.close()
+
+
+def test_a_lone_agent_has_no_name_and_nobody_to_turn_to(world: World) -> None:
+    log = MindLog(world, agents(policy=Thinker()))
+    watched(world, log)
+    world.tick()
+    log.turn()
+    assert (log.view().who, len(log.view().expected)) == ("", 1)

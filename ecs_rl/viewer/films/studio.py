@@ -147,7 +147,7 @@ class Title:
         total, colour = (show.total, TEXT) if ended is None else (ended.total, TONES[ended.tone])
         at = (w - edge, y)
         number = kit.write(surface, signed(total), at, size=LARGE + 1, colour=colour, face="numbers", anchor="right")
-        told = "return" if self.stopped_after is None else f"return after {self.stopped_after:.0f} s"
+        told = show.counted + ("" if self.stopped_after is None else f" after {self.stopped_after:.0f} s")
         kit.write(surface, told, (number.x - kit.px(8), y), size=LARGE, colour=DIM, anchor="right")
         surface.fill(RAISED, (0, bar - thin, w, thin))
         surface.fill(MAIN_LINE, (0, bar - thin, round(w * self.share), thin))

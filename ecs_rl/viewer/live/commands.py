@@ -165,7 +165,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_HANDS, "Left-drag", "grab", "pull a body", lambda w, at: w.grab(at)),
     Command(_HANDS, "", "drag", "", lambda w, to: w.drag(to)),
     Command(_HANDS, "", "let go", "", lambda w: w.let_go()),
-    Command(_HANDS, "Click", "click", "inspect a body", lambda w, at: w.click(at)),
+    Command(_HANDS, "Click", "click", "inspect a body, or turn to the next agent's mind", lambda w, at: w.click(at)),
     Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
     Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.zoom(factor, at)),
     Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.pan(by)),

@@ -13,6 +13,7 @@ from time import perf_counter
 
 from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import EcsRlError
+from ecs_rl.scene.scene import Scene
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining
@@ -80,7 +81,7 @@ class WatchWindow:
 
     def window(self, training: Training, run: Path, after_tick: Callable[[], None]) -> Window:
         """Return the window in which the training runs."""
-        history = History(run, solved_at=training.evaluation.solved_at, steps_total=training.steps_total)
+        history = history_of(run, training.world.scene, training.steps_total)
         training.metrics_schedule.fresh = history.new
         return Window(
             self.display,
@@ -96,6 +97,12 @@ class WatchWindow:
         """Take the window away."""
         self.show.close()
         self.display.close()
+
+
+def history_of(run: Path, scene: Scene, steps_total: int | None = None) -> History:
+    """Return how the training of a run of this scene went."""
+    agents = [agent.name for agent in scene.describe().agents]
+    return History(run, solved_at=scene.solved_at, steps_total=steps_total, score=scene.score, agents=agents)
 
 
 def watch_training(
@@ -140,7 +147,7 @@ def watch_play(
     attended: bool,
 ) -> None:
     """Play the playlist in a window until it is closed."""
-    history = None if checkpoints is None else History(checkpoints.run, solved_at=shows[0].scene.solved_at)
+    history = None if checkpoints is None else history_of(checkpoints.run, shows[0].scene)
     name = "/".join(folder.parts[-2:])
     window = Window(
         display, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist

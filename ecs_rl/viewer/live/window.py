@@ -216,7 +216,11 @@ class Window:
             show.let_go()
 
     def click(self, pixel: Pixel) -> None:
-        """Choose what is under a pixel."""
+        """Choose what is under a pixel; on the mind, the next agent's."""
+        mind = self.layout.mind if self.seen.mind is not None else None
+        if mind is not None and mind.collidepoint(pixel):
+            self.show.mind.turn()
+            return
         if self.grid is None:
             if self.show_at(pixel) is not None:
                 self.selected = self.body_at(pixel)[1]
@@ -359,6 +363,7 @@ def status(window: Window) -> StatusView:
         speed_reached=reached,
         best=session.best_eval,
         best_at=session.best_step,
+        counted="score" if show.scene.score else "",
     )
 
 

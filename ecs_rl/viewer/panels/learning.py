@@ -76,7 +76,7 @@ def _paint_returns(
 ) -> None:
     area = _area(rect, kit, below=True)
     returns, evaluations = learning.returns, learning.evaluations
-    heads = [("Return", TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
+    heads = [(returns.name.capitalize(), TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
     _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _newest(evaluations, returns), kit)
     seen = [returns.y, evaluations.y]
     goal = learning.solved_at if learning.solved_at is not None and math.isfinite(learning.solved_at) else None

@@ -75,7 +75,11 @@ def _words(status: StatusView) -> list[Word]:
         words += [Word(duration(status.seconds_left), 4, face=number, gap=18), Word("left", 4, DIM)]
     if status.best is not None:
         at = f"at {count(status.best_at)}" if status.best_at is not None else ""
-        words += [Word("best", 2, DIM, gap=18), Word(short(status.best), 2, face=number), Word(at, 6, DIM)]
+        words += [
+            Word(f"best {status.counted}".rstrip(), 2, DIM, gap=18),
+            Word(short(status.best), 2, face=number),
+            Word(at, 6, DIM),
+        ]
     words += [Word("stage speed", 3, DIM, gap=18), Word(speed(status.speed_asked), 3, face=number, gap=7)]
     reached = status.speed_reached
     if reached is not None and not 0.9 < reached / max(status.speed_asked, 1e-9) < 1.1:

@@ -1,0 +1,150 @@
+"""A fixed opponent: random actions or a checkpoint drive some of a scene's policies while the others are evaluated."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import NormalDist, fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.agents.base import ActMode, Agent, Continuous, Discrete
+from ecs_rl.arrays import F64
+from ecs_rl.components import Chance, Clock
+from ecs_rl.errors import CheckpointError, CommandError, nearest
+from ecs_rl.runs import read_manifest
+from ecs_rl.scene.chance import uniforms
+from ecs_rl.scene.scene import Scene
+from ecs_rl.session import EpisodeRecord
+from ecs_rl.session.records import OF_AGENT, TIE
+from ecs_rl.training.playback import Player
+from ecs_rl.training.prepare import deciding
+from ecs_rl.training.trust import difference
+from ecs_rl.world import DecideAction, PolicyBatch, World, policy_specs
+
+RANDOM = "random"
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """Who drives some policies in every evaluation, always alike: greedily, or at random."""
+
+    reference: str
+    """How to name it again: `random`, a checkpoint file, or either behind `POLICY=`."""
+    policies: tuple[str, ...]
+    """Those that it drives: all but the first, unless one was named."""
+    own: tuple[str, ...]
+    """The agents that are evaluated, by name."""
+    theirs: tuple[str, ...]
+    """The agents that it drives."""
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    """The checkpoint's, by policy; none where it plays at random."""
+
+    def drive(self, world: World) -> None:
+        """Play in this world from now on; an arena's return is then that of the agents which are evaluated."""
+        decides = deciding(self.agents, ActMode.GREEDY)
+        for batch in world.batches:
+            if batch.name in self.policies:
+                world.drive(batch.name, decides[batch.name] if decides else random_policy(world, batch))
+        world.results.rated = self.own
+
+    def lead(self, record: EpisodeRecord, score: str = "") -> float:
+        """Return by how much an episode was won, below zero lost: its score if there is one, else the returns apart.
+
+        A score counts for the first policy, which is never the opponent's.
+        """
+        if score:
+            return record.result(score)
+        own, theirs = ([record.extras[f"{OF_AGENT}{name}"] for name in names] for names in (self.own, self.theirs))
+        apart = fmean(own) - fmean(theirs)
+        return 0.0 if abs(apart) <= TIE * sum(map(abs, (*own, *theirs))) else apart
+
+
+def opponent_of(scene: Scene, text: str, checkpoint: Callable[[str], Path]) -> Opponent:
+    """Return the opponent that `[POLICY=]random|CHECKPOINT` names; `checkpoint` finds the file of a run.
+
+    CommandError or CheckpointError if the scene has no opponents, or the checkpoint is not of this scene.
+    """
+    arena = scene.describe()
+    names = list(policy_specs(arena))
+    if len(names) < 2:
+        told = f"'{scene.name}' has one policy, so there is nobody to play against"
+        raise CommandError(f"--against {text}: {told}: leave --against out, or give the agents a policy each")
+    policy, equals, who = text.partition("=")
+    if not equals or (policy not in names and Path(text).exists()):
+        policy, who = "", text
+    elif policy not in names[1:]:
+        why = f"'{policy}' is the policy that is evaluated" if policy in names else f"there is no policy '{policy}'"
+        raise CommandError(f"--against {text}: {why}: {nearest(policy, names[1:])}")
+    path = None if who == RANDOM else checkpoint(who)
+    driven = (policy,) if policy else tuple(names[1:])
+    return Opponent(
+        f"{policy}={path or RANDOM}" if policy else str(path or RANDOM),
+        driven,
+        own=tuple(agent.name for agent in arena.agents if agent.policy not in driven),
+        theirs=tuple(agent.name for agent in arena.agents if agent.policy in driven),
+        agents={} if path is None else _agents(scene, path),
+    )
+
+
+def _agents(scene: Scene, path: Path) -> dict[str, Agent]:
+    """Return the policies of a checkpoint of this scene; whatever scene file it names is not run."""
+    manifest = read_manifest(path)
+    if difference(manifest, scene) is None:
+        told = f"{path} was trained in '{manifest.scene}', not in '{scene.reference}'"
+        raise CheckpointError(f"{told}: an opponent must be of the same scene")
+    return Player.load(path, scene=scene).agents
+
+
+# --- at random --------------------------------------------------------------------------------------------------------
+
+
+def random_policy(world: World, batch: PolicyBatch) -> DecideAction:
+    """Return a policy that knows nothing; what it does is a function of the arena's seed, episode and tick alone."""
+    chance, clock, last = world.one(Chance), world.one(Clock), world.scene.max_ticks
+    members = batch.rows // world.arenas
+    streams = [
+        np.uint64(int.from_bytes(hashlib.sha256(f"opponent/{batch.name}/{i}".encode()).digest()[:8], "little"))
+        for i in range(members)
+    ]
+
+    def decide(observation: object, state: object) -> NDArray[Any]:
+        keys = np.concatenate([chance.key ^ stream for stream in streams])
+        ticks = np.tile(clock.episode * last + clock.tick, members)
+        return random_actions(batch.spec.actions, uniforms(keys, ticks, numbers_of(batch.spec.actions)))
+
+    return decide
+
+
+def numbers_of(actions: Discrete | Continuous) -> int:
+    """Return how many uniform numbers a random action takes."""
+    return 1 if isinstance(actions, Discrete) else len(actions.names)
+
+
+def random_actions(actions: Discrete | Continuous, uniform: F64) -> NDArray[Any]:
+    """Return actions, each as likely as any other, made of (rows, numbers) uniform numbers in [0, 1)."""
+    if isinstance(actions, Discrete):
+        return (uniform[:, 0] * len(actions.names)).astype(np.int64)
+    return (2.0 * uniform - 1.0).astype(np.float32)
+
+
+# --- who won ----------------------------------------------------------------------------------------------------------
+
+
+def standing(leads: Sequence[float]) -> dict[str, float]:
+    """Return `wins`, `draws` and `losses` of at least one episode, and between what the share of wins lies for sure.
+
+    `low` and `high` are Wilson's interval of 95 %.
+    """
+    wins, losses, n = sum(lead > 0 for lead in leads), sum(lead < 0 for lead in leads), len(leads)
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    share, part = wins / n, z * z / n
+    middle, half = (share + part / 2) / (1 + part), math.sqrt(share * (1 - share) * part + part * part / 4) / (1 + part)
+    low, high = max(0.0, middle - half), min(1.0, middle + half)
+    return {"wins": wins, "draws": n - wins - losses, "losses": losses, "low": low, "high": high}

@@ -1,0 +1,92 @@
+"""Where a scene names a score, the window says and shows that and not the return."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pygame
+import pytest
+from live_windows import TINY, down, up, watching
+from score_scenes import DUEL, HOVER
+
+from ecs_rl.components import Clock
+from ecs_rl.viewer.number_formats import signed
+
+
+def test_the_window_goes_by_the_score(tmp_path: Path) -> None:
+    scene = tmp_path / "hover.py"
+    scene.write_text(HOVER)
+    with watching(tmp_path / "runs", str(scene), *TINY) as live:
+        live.slices(4000)
+        live.show.tick()
+        world = live.show.world
+        assert (
+            live.show.total
+            == world.results.score("on target")[0]
+            >= 0
+            > world.results.mean_return(live.show.terms.total)[0]
+        )
+        assert f"score {signed(live.show.total)}" in live.show.caption
+        live.window.stale = True
+        live.window.rates.learning = live.window.history.refresh() if live.window.history else None
+        live.draw()
+        seen = live.window.seen
+        assert seen.status.counted == "score"
+        assert seen.status.best == live.trains.session.best_eval
+        assert seen.learning is not None
+        assert (seen.learning.returns.name, seen.learning.solved_at) == ("score", 45)
+        assert seen.learning.best is not None
+        assert seen.learning.best[1] == pytest.approx(live.trains.session.best_eval)
+        live.hit("G")
+        live.draw()
+        grid = live.window.seen.grid
+        assert grid is not None
+        assert (grid.counted, grid.scale) == ("score", (0.0, 45.0))
+        assert np.array_equal(grid.bars, live.trains.world.results.now())
+
+
+def test_an_episode_that_was_watched_is_noted_with_its_scores(tmp_path: Path) -> None:
+    scene = tmp_path / "hover.py"
+    scene.write_text(HOVER)
+    with watching(tmp_path / "runs", str(scene), *TINY) as live:
+        for _ in range(60):
+            live.show.tick()
+        (ended,) = live.show.ended
+        assert ended.total == ended.record.result("on target") == ended.record.extras["score/on target"]
+        assert ended.record.total_reward == ended.record.extras["near"] < 0
+
+
+def test_a_click_on_the_mind_turns_to_the_next_agent_and_its_head_says_whose_it_is(tmp_path: Path) -> None:
+    scene = tmp_path / "duel.py"
+    scene.write_text(DUEL)
+    with watching(tmp_path / "runs", str(scene), *TINY) as live:
+        live.show.tick()
+        live.draw()
+        names = []
+        for _ in range(3):
+            mind, layout = live.window.seen.mind, live.window.layout.mind
+            assert mind is not None
+            assert layout is not None
+            names.append(mind.who)
+            before = live.window.display.surface.subsurface(layout).copy()
+            live.answer(down(layout.center), up(layout.center))
+            live.draw()
+            head = pygame.Rect(0, 0, layout.w // 2, 26)
+            after = live.window.display.surface.subsurface(layout)
+            pictures = [pygame.image.tobytes(each.subsurface(head), "RGB") for each in (before, after)]
+            assert pictures[0] != pictures[1]
+        assert names == ["one", "two", "one"]
+
+
+def test_the_grid_shows_the_mean_of_the_agents_and_not_the_sum(tmp_path: Path) -> None:
+    scene = tmp_path / "duel.py"
+    scene.write_text(DUEL.replace("0.1 * (cart.x - other.x)", "1.0 + 0.0 * cart.x"))
+    with watching(tmp_path / "runs", str(scene), *TINY) as live:
+        live.slices(200)
+        live.hit("G")
+        live.draw()
+        grid, ticks = live.window.seen.grid, live.trains.world.one(Clock).tick
+        assert grid is not None
+        assert ticks.max() > 0
+        assert np.array_equal(grid.bars, ticks)
