@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from racing_scene import RACING
 from readme_scenes import BEACONS
 from survival_runs import SMALL_DQN, SMALL_PPO, Told, train
 
@@ -87,6 +88,7 @@ CASES = (
     Case("dqn two policies", "two", SMALL_DQN, TWO),
     Case("ppo own systems", "beacons", SMALL_PPO, BEACONS, everywhere=True),
     Case("dqn own systems", "beacons", SMALL_DQN, BEACONS),
+    Case("ppo forces and lines", "racing", SMALL_PPO, RACING),
 )
 
 
