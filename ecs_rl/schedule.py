@@ -64,13 +64,15 @@ from ecs_rl.processors.snapshot import Snapshot
 from ecs_rl.processors.tally import Tally
 from ecs_rl.processors.write import Write
 from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.forces import Jumped
 
 # fmt: off
 SCHEDULE: tuple[Entry, ...] = (
     Entry("decide", Decide, "one batched forward pass for all arenas; refuses what is not an action", plays=True,
           keeps=(Observation, Policy, PolicyState), writes=(Action, Extras, PolicyState, ActionLog)),
-    Entry("actuate", Actuate, "actions become forces", plays=True,
-          reads=(Action,), keeps=(Pose, Motion, Here), writes=(Action, Acting, Amount, Force, MotorSpeed)),
+    Entry("actuate", Actuate, "actions become forces; so do wind, springs and drag", plays=True,
+          reads=(Action,), keeps=(Pose, Motion, Here, Touch, Ground, Chance),
+          writes=(Action, Acting, Amount, Force, MotorSpeed)),
     Entry("interact", Interact, "a person's hand pulls or kicks; on a window's stage only",
           reads=(Force,), keeps=(Pose, Motion, UserInput), writes=(Force, UserInput)),
     Entry("simulate", Simulate, "fixed dt, n substeps", plays=True,
@@ -129,6 +131,7 @@ def tick_of(arena: Arena, names: Sequence[str], physics: Physics) -> list[Entry]
     """Return the tick of a scene: the stages of these names, and every system of the scene's own in its place."""
     left_out = set(SCHEDULE) - set(chosen(names))
     entries = [e for e in placed(SCHEDULE, arena.systems, physics.moving, OF_SYSTEMS) if e not in left_out]
-    entries = [replace(e, writes=(*e.writes, *arena.kinds)) if e.name == "respawn" else e for e in entries]
+    own: dict[str, list[type]] = {"respawn": arena.kinds, "actuate": [Jumped] if arena.jumps else []}
+    entries = [replace(e, writes=(*e.writes, *own.get(e.name, []))) for e in entries]
     check(chosen(names), OUTSIDE)  # `placed` has looked at the systems
     return entries

@@ -201,6 +201,7 @@ class World(Context):
         touch, ground = new_handle(Touch), new_handle(Ground)
         for handle in (*self.arena.handles.values(), touch, ground):
             self.expose("@arena", handle, tracked=self.debug)
+        self.arena.create_lines(self, ground, tracked=self.debug)
         for role in self.arena.roles:
             own = [allocate(part, self.arenas, role.count) for part in role.parts]
             starts = {**_starts(role.parts), "Here/now": role.here_at_start}
@@ -214,18 +215,15 @@ class World(Context):
             self.expose(name, number.handle, tracked=self.debug)
         for i, memory in enumerate(self.arena.memories):
             name = f"@memory/{i}"
-            self.create(name, zeros(memory.kind, self.arenas), starts=memory.starts)
+            members = () if memory.count is None else (memory.count,)
+            self.create(name, zeros(memory.kind, self.arenas, *members), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)
+        self.arena.create_forces(self, self.physics.motors.rate, tracked=self.debug)
         for touching in self.arena.touchings:
             touching.bind(touch, ground)
-        first = 0
-        for motor in self.arena.motors:
-            rates = self.physics.motors.rate[first : first + len(motor.pairs)]
-            motor.rate = rates[0] if motor.role.count is None else rates.T
-            first += len(motor.pairs)
         self.arena.placing.arenas = self.arenas
         for handle in (self.arena.placing.clock, self.arena.placing.chance):
             self.expose("@arena", handle, tracked=False)

@@ -6,10 +6,11 @@ import weakref
 
 import pymunk
 
-from ecs_rl.scene.arena import Arena, Terrain, Wall
+from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.checks import Point
 from ecs_rl.scene.effects import Motor
 from ecs_rl.scene.joints import Groove, Joint, Pivot, Spring, TurnLimit, TurnSpring
+from ecs_rl.scene.lines import Terrain, Wall
 from ecs_rl.scene.parts import Disc, Shape
 from ecs_rl.scene.roles import Role
 

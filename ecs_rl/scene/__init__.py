@@ -6,6 +6,8 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import Spread, between, jitter
 from ecs_rl.scene.controls import Choice, Controls, Levers, Trigger
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
+from ecs_rl.scene.forces import Jump, Pull
+from ecs_rl.scene.ground import Draws, Earth, Line
 from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
 from ecs_rl.scene.look import Look
 from ecs_rl.scene.parts import Body, Box, Disc, Polygon, Rod, Start
@@ -18,9 +20,10 @@ from ecs_rl.scene.touching import Touching
 # fmt: off
 __all__ = [
     "Action", "Amount", "Angle", "Arena", "Body", "Box", "Choice", "Closing", "Controls", "Dice", "Disc", "Draw",
-    "Effect", "Feel", "Force", "Groove", "Ground", "Heading", "Here", "Lasting", "Levers", "Look", "Motion", "Motor",
-    "Number", "Pivot", "Polygon", "Pose", "Progress", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin",
-    "Spread", "Spring", "Start", "Thrust", "Touch", "Touching", "Toward", "Trigger", "TurnLimit", "TurnSpring",
-    "Twist", "Vx", "Vy", "X", "Y", "above", "below", "between", "beyond", "column", "component", "jitter",
+    "Draws", "Earth", "Effect", "Feel", "Force", "Groove", "Ground", "Heading", "Here", "Jump", "Lasting", "Levers",
+    "Line", "Look", "Motion", "Motor", "Number", "Pivot", "Polygon", "Pose", "Progress", "Pull", "Push", "Rays",
+    "Rod", "Role", "Scene", "Sensor", "Spin", "Spread", "Spring", "Start", "Thrust", "Touch", "Touching", "Toward",
+    "Trigger", "TurnLimit", "TurnSpring", "Twist", "Vx", "Vy", "X", "Y", "above", "below", "between", "beyond",
+    "column", "component", "jitter",
 ]
 # fmt: on

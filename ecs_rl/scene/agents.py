@@ -116,19 +116,26 @@ def _reward(what: str, value: Rule | float) -> Rule:
     return lambda: number
 
 
-def check_effects(plan: AgentSpec, others: Sequence[AgentSpec], roles: Sequence[Role], ground: Role) -> None:
-    """Refuse effects that another agent has, or that work on what is not there."""
-    taken = {id(effect) for other in others for effect in other.does.effects}
-    for effect in plan.does.effects:
-        if id(effect) in taken:
-            raise SceneError(f"'{plan.name}' must have effects of its own, not those of another agent")
+def check_effects(
+    who: str,
+    effects: Sequence[Effect],
+    taken: Sequence[Effect],
+    roles: Sequence[Role],
+    ground: Role,
+    *,
+    count: int | None = None,
+) -> None:
+    """Refuse effects that somebody else has, or that work on what is not there; `count` agents each need their own."""
+    for i, effect in enumerate(effects):
+        if any(effect is other for other in (*taken, *effects[:i])):
+            raise SceneError(f"{who} must have effects of its own, not those of another agent or of arena.always")
         if any(role not in roles and role is not ground for role in effect.roles()):
-            raise SceneError(f"'{plan.name}' works on a role of another arena")
-        if plan.count is not None and effect.role.count != plan.count:
+            raise SceneError(f"{who} works on a role of another arena")
+        if count is not None and effect.role.count != count:
             told = f"'{effect.role.name}' {'is one' if effect.role.count is None else f'has {effect.role.count}'}"
-            raise SceneError(f"'{plan.name}' is {plan.count} agents, each of which works on its own, but {told}")
+            raise SceneError(f"{who} is {count} agents, each of which works on its own, but {told}")
         if effect.role is ground:
-            raise SceneError(f"'{plan.name}' works on the ground, which never moves")
+            raise SceneError(f"{who} works on the ground, which never moves")
 
 
 def check_alike(plan: AgentSpec, first: AgentSpec) -> None:

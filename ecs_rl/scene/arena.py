@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar, overload
 
-import numpy as np
-
 from ecs_rl import components
-from ecs_rl.arrays import F64
 from ecs_rl.components import Here, Motion, Pose
 from ecs_rl.ecs.component import check_template, is_component, new_handle
 from ecs_rl.ecs.system import System, declare
@@ -18,10 +15,12 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.bodies import Bodies
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, named, not_negative, plain, point, shown, whole
+from ecs_rl.scene.checks import named, plain, shown, whole
 from ecs_rl.scene.controls import Does
-from ecs_rl.scene.effects import Motor
+from ecs_rl.scene.forces import Always, Forces, Jumped
+from ecs_rl.scene.ground import Draws, Line
 from ecs_rl.scene.joints import Joint, Pivot
+from ecs_rl.scene.lines import Lines, Terrain, Wall
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
@@ -40,30 +39,8 @@ MOST_SOLID = 31  # the physics tells roles apart by one bit each, and the ground
 MOST_MEMBERS = 10_000
 
 
-@dataclass(frozen=True)
-class Wall:
-    """Segments that stand in every arena, always; metres."""
-
-    ends: tuple[Point, Point]
-    friction: float
-    elasticity: float
-
-
-@dataclass(frozen=True)
-class Terrain:
-    """A line of segments that each episode shapes anew from its own draws."""
-
-    rule: Callable[[F64], F64]
-    """(arenas, draws) numbers in [0, 1) to (arenas, points, 2) metres."""
-    points: int
-    slot: int
-    draws: int
-    friction: float
-    elasticity: float
-
-
 @dataclass
-class Arena(Bodies, Scores):
+class Arena(Bodies, Scores, Lines, Forces):
     """What a scene's `build` receives: spawn roles, join them, give them an agent."""
 
     file: str = ""
@@ -72,7 +49,11 @@ class Arena(Bodies, Scores):
     joints: list[Joint] = field(default_factory=list)
     walls: list[Wall] = field(default_factory=list)
     terrains: list[Terrain] = field(default_factory=list)
+    paths: list[Line] = field(default_factory=list)
+    drawn: list[Draws] = field(default_factory=list)
+    """What several lines, starts and rules share."""
     agents: list[AgentSpec] = field(default_factory=list)
+    forces: list[Always] = field(default_factory=list)
     start_slots: dict[str, dict[str, int]] = field(default_factory=dict)
     """Which draw belongs to which field of which role's Start."""
     used: list[Sensor | Remembering] = field(default_factory=list)
@@ -178,25 +159,6 @@ class Arena(Bodies, Scores):
                 raise SceneError(f"spawn '{joint.a.name}' before '{joint.b.name}', which hangs on it")
         self.joints.extend(joints)
 
-    def wall(self, start: Point, end: Point, *, friction: float = 0.6, elasticity: float = 0.0) -> None:
-        """Add a straight piece of ground."""
-        point("a wall's start", start), point("a wall's end", end)
-        not_negative("a wall's friction", friction), not_negative("a wall's elasticity", elasticity)
-        self.walls.append(Wall((start, end), friction, elasticity))
-
-    def terrain(
-        self, rule: Callable[[F64], F64], *, points: int, draws: int, friction: float = 0.6, elasticity: float = 0.0
-    ) -> None:
-        """Add a line of ground that each episode shapes anew: `rule` turns (arenas, draws) into (arenas, points, 2)."""
-        not_negative("a terrain's friction", friction), not_negative("a terrain's elasticity", elasticity)
-        whole("the points of a terrain", points, 2), whole("the draws of a terrain", draws, 0)
-        if not callable(rule):
-            raise SceneError(f"a terrain is shaped by a function of its draws, not by {shown(rule)}")
-        tried = np.asarray(rule(np.full((3, draws), 0.5)))
-        if tried.shape != (3, points, 2) or not np.isfinite(tried).all():
-            raise SceneError(f"a terrain of {points} points must give finite (arenas, {points}, 2), not {tried.shape}")
-        self.terrains.append(Terrain(rule, points, self._draw(draws), draws, friction, elasticity))
-
     def random(self, name: str, spread: Spread) -> Draw:
         """Return a number that each episode draws anew, for use in rules: `wind.value` is (arenas,)."""
         named("a random number", name)
@@ -252,7 +214,7 @@ class Arena(Bodies, Scores):
         return run
 
     def _number(self, number: N) -> N:
-        _new("a number", number.name, self.numbers)
+        _new("a number", number.name, [*self.numbers, *self.drawn])
         check_template(number.kind())
         self.numbers.append(number)
         return number
@@ -303,12 +265,13 @@ class Arena(Bodies, Scores):
         plain("an agent", name), plain("a policy", policy)
         _new("an agent", name, self.agents)
         plan = plan_of(name, policy, sees=sees, does=does, earns=earns, ends=ends, of=of)
-        check_effects(plan, self.agents, self.roles, self.ground)
+        check_effects(f"'{name}'", plan.does.effects, [*self.effects], self.roles, self.ground, count=plan.count)
         first = next((other for other in self.agents if other.policy == policy), plan)
         check_alike(plan, first)
-        for item in (*plan.sees, *plan.earns.values(), *plan.ends.values()):
-            if isinstance(item, (Sensor, Remembering)):
-                self.use(item)
+        for rule in (*plan.earns.values(), *plan.ends.values()):
+            if isinstance(rule, Remembering) and rule.count is None:
+                rule.count = plan.count
+        self._use_all((*plan.sees, *plan.does.effects, *plan.earns.values(), *plan.ends.values()))
         self.agents.append(plan)
         return plan
 
@@ -323,6 +286,8 @@ class Arena(Bodies, Scores):
         dice = {each.kind for each in self.numbers if isinstance(each, Dice)}
         if dice:
             self.systems.insert(0, declare(self._roll, after="guard", writes=dice, name="roll", checked=False))
+        self.number_segments()
+        self.gather_pulls()
         if self.memories:
             kinds = {memory.kind for memory in self.memories}
             self.systems.insert(0, declare(self._remember, after="sense", writes=kinds, name="remember", checked=False))
@@ -354,12 +319,8 @@ class Arena(Bodies, Scores):
     def kinds(self) -> list[type]:
         """Return the components that the scene brings along, each once, those behind its numbers and rules included."""
         behind = [each.kind for each in self.numbers] + [each.kind for each in self.memories]
-        return list(dict.fromkeys([*map(type, self.own_parts), *behind]))
-
-    @cached_property
-    def motors(self) -> list[Motor]:
-        """The motors of all agents, in order."""
-        return [effect for agent in self.agents for effect in agent.does.effects if isinstance(effect, Motor)]
+        lines = [each.kind for each in self.paths] + [Jumped for _ in self.jumps]
+        return list(dict.fromkeys([*map(type, self.own_parts), *behind, *lines]))
 
     def _draw(self, count: int) -> int:
         slot, self.draw_count = self.draw_count, self.draw_count + count
@@ -376,7 +337,7 @@ class Arena(Bodies, Scores):
         return any(each.weighed for each in self.touchings)
 
 
-def _new(what: str, name: str, there: Sequence[Role | Number | AgentSpec]) -> None:
+def _new(what: str, name: str, there: Sequence[Role | Number | Draws | AgentSpec]) -> None:
     """Refuse a name that is taken."""
     if any(other.name == name for other in there):
         raise SceneError(f"there is {what} '{name}' already: give this one another name")

@@ -12,7 +12,7 @@ from ecs_rl.scene.joints import Joint
 from ecs_rl.scene.roles import Role
 
 if TYPE_CHECKING:
-    from ecs_rl.scene.arena import Terrain, Wall
+    from ecs_rl.scene.lines import Terrain, Wall
 
 
 class Bodies:

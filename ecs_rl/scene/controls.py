@@ -15,9 +15,9 @@ from ecs_rl.agents.base import TRIGGER, Composed, Continuous, Discrete
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Action
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import fits, shown
-from ecs_rl.scene.effects import Effect
-from ecs_rl.scene.roles import is_role, not_yet
+from ecs_rl.scene.checks import shown
+from ecs_rl.scene.effects import Effect, sound
+from ecs_rl.scene.roles import not_yet
 
 Effects = Effect | tuple[Effect, ...] | None
 Note = Callable[[type], None] | None
@@ -29,22 +29,8 @@ def _listed(effects: Effects) -> tuple[Effect, ...]:
         if not isinstance(effect, Effect):
             several = ": several go into a tuple, (one, other)" if isinstance(effect, list) else ""
             raise SceneError(f"an action is made of effects such as Push or Thrust, not of {shown(effect)}{several}")
-        _sound(effect)
+        sound(effect)
     return listed
-
-
-def _sound(effect: Effect) -> None:
-    """Refuse an effect of the scene's own that lacks what every effect needs."""
-    kind = type(effect).__name__
-    if getattr(effect.apply, "__func__", None) is Effect.apply:
-        cure = "take Push, Thrust, Twist or Motor" if kind == "Effect" else f"give {kind} a method apply(self, dt)"
-        raise SceneError(f"{kind} does not say how it works: {cure}")
-    if fits(effect.apply, 0.02):
-        raise SceneError(f"{kind}.apply must take the length of a tick: write def apply(self, dt)")
-    if not hasattr(effect, "role"):
-        raise SceneError(f"{kind} has no role: call super().__init__(role) in {kind}.__init__, before anything else")
-    for role in effect.roles():
-        is_role(f"{kind} works on", role)
 
 
 class _Decided:

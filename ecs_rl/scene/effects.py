@@ -6,16 +6,20 @@ A motor is a joint of the physics; what a policy says reaches only its rate, whi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import Amount
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import Point, finite, not_negative, point
+from ecs_rl.scene.checks import Point, aligned, finite, fits, not_negative, point
 from ecs_rl.scene.roles import Role, is_role, not_yet
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.scene import Scene
 
 
 @dataclass(eq=False)
@@ -33,6 +37,8 @@ class Effect:
         """Give the handle its column, read-only; with `note`, each look at it is told."""
         self._amount, self._note = amount.view(), note
         self._amount.flags.writeable = False
+        self._scale: F64 = aligned(self._amount, self.role.count)
+        """The amount as `apply` needs it: beside (arenas, count) where the role is a kind."""
 
     @property
     def amount(self) -> F64:
@@ -47,13 +53,90 @@ class Effect:
         """Return every role that the effect moves."""
         return (self.role,)
 
+    def fit(self, scene: Scene) -> None:
+        """Take the scene's clock and gravity; most effects need none of it."""
+
     def apply(self, dt: float) -> None:
         """Add this tick's force and torque to the role's Force; `dt` is the length of a tick."""
         raise NotImplementedError
 
 
+def sound(effect: Effect) -> None:
+    """Refuse an effect of the scene's own that lacks what every effect needs."""
+    kind = type(effect).__name__
+    if getattr(effect.apply, "__func__", None) is Effect.apply:
+        cure = "take Push, Thrust, Twist or Motor" if kind == "Effect" else f"give {kind} a method apply(self, dt)"
+        raise SceneError(f"{kind} does not say how it works: {cure}")
+    if fits(effect.apply, 0.02):
+        raise SceneError(f"{kind}.apply must take the length of a tick: write def apply(self, dt)")
+    if not hasattr(effect, "role"):
+        raise SceneError(f"{kind} has no role: call super().__init__(role) in {kind}.__init__, before anything else")
+    for role in effect.roles():
+        is_role(f"{kind} works on", role)
+
+
+class Sum:
+    """What effects with constant parts come to on one role: one product for all of them.
+
+    Parts are newtons along and across the body, right and up in the arena, and newton metres.
+    """
+
+    def __init__(self, role: Role, effects: Sequence[Constant], amounts: F64) -> None:
+        self.role, self.amounts = role, amounts
+        # A product for each part that there is: of so few rows a product of matrices is slower.
+        parts = np.array([effect.parts() for effect in effects]).T
+        self.along, self.across, self.right, self.up, self.torque = (p if p.any() else None for p in parts)
+        self.turns = self.along is not None or self.across is not None
+
+    def apply(self, dt: float) -> None:
+        """Add the forces and the torque for the (effects, ...) amounts as they are now."""
+        force = self.role.force.force
+        x, y = force[..., 0], force[..., 1]
+        if self.turns:
+            heading = self.role.heading
+            cos, sin = heading[..., 0], heading[..., 1]
+        if self.along is not None:
+            along = self._sum(self.along)
+            x += cos * along
+            y += sin * along
+        if self.across is not None:
+            across = self._sum(self.across)
+            x -= sin * across
+            y += cos * across
+        if self.right is not None:
+            x += self._sum(self.right)
+        if self.up is not None:
+            y += self._sum(self.up)
+        if self.torque is not None:
+            torque = self.role.force.torque
+            torque += self._sum(self.torque)
+
+    def _sum(self, part: F64) -> F64:
+        amounts = self.amounts
+        if amounts.ndim == 2:
+            return np.asarray(part @ amounts)
+        return np.asarray(part @ amounts.reshape(len(amounts), -1)).reshape(amounts.shape[1:])
+
+
+class Constant(Effect):
+    """The base of effects that are some constant parts times their amount; those on one role are summed in one go."""
+
+    def parts(self) -> tuple[float, float, float, float, float]:
+        """Return newtons along and across the body, right and up in the arena, and newton metres."""
+        raise NotImplementedError
+
+    def bind(self, amount: F64, note: Callable[[type], None] | None = None) -> None:
+        """Give the handle its column, and make ready to work alone."""
+        super().bind(amount, note)
+        self._alone = Sum(self.role, (self,), self._scale[None])
+
+    def apply(self, dt: float) -> None:
+        """Add the force and the torque."""
+        self._alone.apply(dt)
+
+
 @dataclass(eq=False)
-class Push(Effect):
+class Push(Constant):
     """A force through the centre of gravity, in the arena's axes, newtons."""
 
     x: float = 0.0
@@ -63,17 +146,13 @@ class Push(Effect):
         super().__post_init__()
         finite("a push", self.x), finite("a push", self.y)
 
-    def apply(self, dt: float) -> None:
-        """Add the force."""
-        force = self.role.force.force
-        if self.x:
-            force[..., 0] += self.x * self.amount
-        if self.y:
-            force[..., 1] += self.y * self.amount
+    def parts(self) -> tuple[float, float, float, float, float]:
+        """Return the force."""
+        return 0.0, 0.0, self.x, self.y, 0.0
 
 
 @dataclass(eq=False)
-class Thrust(Effect):
+class Thrust(Constant):
     """A force that turns with the body: newtons along the body's own axes, at a point of the body."""
 
     x: float = 0.0
@@ -84,24 +163,13 @@ class Thrust(Effect):
         super().__post_init__()
         finite("a thrust", self.x), finite("a thrust", self.y), point("a thrust's point", self.at)
 
-    def apply(self, dt: float) -> None:
-        """Add the turned force, and its torque about the centre of gravity."""
-        target, amount = self.role.force, self.amount
-        heading = self.role.heading
-        along, across = heading[..., 0], heading[..., 1]
-        if self.x:
-            target.force[..., 0] += along * (amount * self.x)
-            target.force[..., 1] += across * (amount * self.x)
-        if self.y:
-            target.force[..., 0] -= across * (amount * self.y)
-            target.force[..., 1] += along * (amount * self.y)
-        lever = self.at[0] * self.y - self.at[1] * self.x
-        if lever:
-            target.torque += lever * amount
+    def parts(self) -> tuple[float, float, float, float, float]:
+        """Return the force, and its torque about the centre of gravity."""
+        return self.x, self.y, 0.0, 0.0, self.at[0] * self.y - self.at[1] * self.x
 
 
 @dataclass(eq=False)
-class Twist(Effect):
+class Twist(Constant):
     """A torque, newton metres, counter-clockwise."""
 
     torque: float = 0.0
@@ -110,9 +178,9 @@ class Twist(Effect):
         super().__post_init__()
         finite("a torque", self.torque)
 
-    def apply(self, dt: float) -> None:
-        """Add the torque."""
-        self.role.force.torque += self.torque * self.amount
+    def parts(self) -> tuple[float, float, float, float, float]:
+        """Return the torque."""
+        return 0.0, 0.0, 0.0, 0.0, self.torque
 
 
 @dataclass(eq=False)
@@ -152,4 +220,4 @@ class Motor(Effect):
 
     def apply(self, dt: float) -> None:
         """Ask the physics for the speed."""
-        np.multiply(self.amount, self.speed, out=self.rate)
+        np.multiply(self._scale, self.speed, out=self.rate)

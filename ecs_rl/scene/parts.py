@@ -29,6 +29,13 @@ class Body:
     """False: it touches without pushing, and nothing stops it; hundreds cost next to nothing."""
     moves: str = "freely"
     """`scripted`: by its own speed alone, which systems set; it pushes, and is not pushed. `never`: it stays."""
+    drag: float | Point = 0.0
+    """How fast it loses its speed, per second: alone, exp(-drag) of it is left after a second; or two such numbers,
+    along and across the body's own axes."""
+    grip: float = math.inf
+    """Newtons with which drag across the body holds it at most; beyond, it slides, as a tyre does."""
+    spin_drag: float = 0.0
+    """How fast it loses its spin, per second."""
 
     def __post_init__(self) -> None:
         positive("a body's mass", self.mass)
@@ -37,6 +44,13 @@ class Body:
                 raise SceneError(f"a body's {what} must be True or False, not {shown(getattr(self, what))}")
         if self.moves not in MOVES:
             raise SceneError(f"a body cannot move {shown(self.moves)}: {nearest(str(self.moves), MOVES)}")
+        for drag in self.drag if isinstance(self.drag, tuple) and len(self.drag) == 2 else (self.drag,):
+            not_negative("a body's drag, one number or (along, across),", drag)
+        not_negative("a body's spin_drag", self.spin_drag)
+        if self.grip != math.inf:
+            positive("a body's grip", self.grip)
+            if not isinstance(self.drag, tuple):
+                raise SceneError("grip limits drag across the body: say drag=(along, across) with it")
         not_negative("a body's friction", self.friction), not_negative("a body's elasticity", self.elasticity)
 
 

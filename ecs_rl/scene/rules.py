@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.ecs.component import column, component, new_handle, views_of
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.checks import as_array, finite, form, ruling
+from ecs_rl.scene.checks import aligned, as_array, finite, form, ruling
 from ecs_rl.scene.sensors import Column, Rule
 
 PAST: dict[str, Callable[[Any, float], Any]] = {
@@ -93,6 +93,8 @@ class Remembering:
         self.handle: Any = new_handle(self.kind)
         self.known = False
         """Whether the arena knows of it; otherwise nothing is ever remembered."""
+        self.count: int | None = getattr(rule, "count", None) if isinstance(rule, Remembering) else None
+        """For how many of a kind it remembers; None for one number per arena. An agent of a kind sets it."""
         self.starts: dict[str, Any] = {}
         """How its columns start, where their declaration does not say it, by `Component/field`."""
 
@@ -105,12 +107,12 @@ class Remembering:
     def worked_out(self, kinds: str, wanted: str) -> NDArray[Any]:
         """Return what the rule gives in every arena, or refuse what is not one number or truth for each."""
         value = as_array(self.rule(), self.rule)
-        arenas = next(iter(views_of(self.handle).values())).shape
-        if value.shape not in ((), arenas):
+        shape = next(iter(views_of(self.handle).values())).shape
+        if value.shape not in ((), shape, shape[:1], (*shape[:1], 1) if self.count else ()):
             raise RuleError(f"{type(self).__name__} needs one number per arena, not {value.shape}", self)
         if value.dtype.kind not in kinds:
             raise RuleError(f"{type(self).__name__} needs a rule that gives {wanted}, not {value.dtype}", self)
-        return value
+        return np.asarray(aligned(value, self.count))
 
     def remember(self) -> None:
         """Work the rule out and renew the columns."""

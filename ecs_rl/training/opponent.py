@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Agent, Continuous, Discrete
+from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Discrete
 from ecs_rl.arrays import F64
 from ecs_rl.components import Chance, Clock
 from ecs_rl.errors import CheckpointError, CommandError, nearest
@@ -117,21 +117,19 @@ def random_policy(world: World, batch: PolicyBatch) -> DecideAction:
     def decide(observation: object, state: object) -> NDArray[Any]:
         keys = np.concatenate([chance.key ^ stream for stream in streams])
         ticks = np.tile(clock.episode * last + clock.tick, members)
-        return random_actions(batch.spec.actions, uniforms(keys, ticks, numbers_of(batch.spec.actions)))
+        return random_actions(batch.spec.actions, uniforms(keys, ticks, batch.spec.actions.columns))
 
     return decide
 
 
-def numbers_of(actions: Discrete | Continuous) -> int:
-    """Return how many uniform numbers a random action takes."""
-    return 1 if isinstance(actions, Discrete) else len(actions.names)
-
-
-def random_actions(actions: Discrete | Continuous, uniform: F64) -> NDArray[Any]:
-    """Return actions, each as likely as any other, made of (rows, numbers) uniform numbers in [0, 1)."""
+def random_actions(actions: Discrete | Continuous | Composed, uniform: F64) -> NDArray[Any]:
+    """Return actions, each as likely as any other, made of (rows, columns) uniform numbers in [0, 1)."""
     if isinstance(actions, Discrete):
         return (uniform[:, 0] * len(actions.names)).astype(np.int64)
-    return (2.0 * uniform - 1.0).astype(np.float32)
+    options = [
+        len(part.names) if isinstance(part, Discrete) else 0 for part in actions.parts for _ in range(part.columns)
+    ]
+    return np.where(options, np.floor(uniform * options), 2.0 * uniform - 1.0).astype(np.float32)
 
 
 # --- who won ----------------------------------------------------------------------------------------------------------

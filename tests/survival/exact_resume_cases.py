@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mixed_controls import MIXED
+from racing_scene import RACING
 from readme_scenes import BEACONS
 from survival_runs import SMALL_DQN, SMALL_PPO, Told, train
 
@@ -89,6 +90,7 @@ CASES = (
     Case("ppo own systems", "beacons", SMALL_PPO, BEACONS, everywhere=True),
     Case("dqn own systems", "beacons", SMALL_DQN, BEACONS),
     Case("ppo mixed controls", "mixed", SMALL_PPO, MIXED),
+    Case("ppo forces and lines", "racing", SMALL_PPO, RACING),
 )
 
 

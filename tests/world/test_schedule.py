@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from racing_scene import RACING
 from readme_scenes import beacons_with
 from world_helpers import SHIPPED, SMALL_PPO, random_world
 
@@ -13,8 +14,10 @@ from ecs_rl.components import ActionLog, Clock, Reward, Session, Snapshots
 from ecs_rl.ecs.schedule import Entry, ScheduleError
 from ecs_rl.ecs.schedule import check as check_order
 from ecs_rl.ecs.system import SystemStage
+from ecs_rl.errors import SceneError
 from ecs_rl.processors.sense import Sense
 from ecs_rl.runs import TrainingRun
+from ecs_rl.scene.forces import Jumped
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import OUTSIDE, PLAYING, SCHEDULE, chosen
 from ecs_rl.training.prepare import prepare
@@ -92,6 +95,37 @@ def test_every_stage_writes_only_what_it_says(name: str) -> None:
     assert training.evaluation.last is not None  # all stages had something to do
     assert training.world.ticks == 40
     training.close()
+
+
+def test_forces_and_lines_write_only_what_the_schedule_says(tmp_path: Path) -> None:
+    path = tmp_path / "racing.py"
+    path.write_text(RACING)
+    training = prepare(
+        load_scene(str(path)), "ppo", SMALL_PPO, arenas=16, steps=16 * 150, eval_every=1600, eval_episodes=1, debug=True
+    )
+    jumped = training.world.of("@jump/0", Jumped)
+    ever = jumped.used.copy()
+    while not training.done:
+        training.tick()
+        ever |= jumped.used
+    assert ever.all()
+    assert training.evaluation.last is not None
+    training.close()
+
+
+def test_a_system_that_reads_lines_or_draws_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "racing.py"
+    reads = {"line": "line.points", "earth": "earth.points", "bends": "bends.value"}
+    for name, asked in reads.items():
+        for declared, said in ((name, True), ("wind", False)):
+            system = f"@arena.system(reads=({declared},), writes=(wind,))\n    def look() -> None:\n        {asked}"
+            path.write_text(RACING.replace("    laps = line", f"    {system}\n\n    laps = line"))
+            world = random_world(load_scene(str(path)), 2, debug=True)
+            if said:
+                world.tick()
+                continue
+            with pytest.raises(SceneError, match=r"reads (Course|Ground|Chance) without saying so"):
+                world.tick()
 
 
 def test_a_scene_with_systems_of_its_own_keeps_what_every_stage_of_training_declares(
