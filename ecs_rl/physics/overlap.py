@@ -78,6 +78,8 @@ def near_segments(shape: Shape, place: Place, segments: F64, reach: float) -> Bo
     crosses = ~(_apart(corners, [(ax, ay), (bx, by)]) | _beside(corners, ax, ay, bx, by))
     for corner in corners:
         crosses |= _segment_distance_squared(corner, (ax, ay), (bx, by)) < reach**2
+    for x, y in ((ax, ay), (bx, by)):
+        crosses |= _distance_squared(corners, x, y) < reach**2
     return np.asarray(crosses.any(axis=-2))
 
 
