@@ -54,7 +54,8 @@ class Physics:
         self._rates = np.zeros((motors, arenas))  # as the Spaces have them
         self._walls = np.array([wall.ends for wall in arena.walls]).reshape(-1, 2, 2)
         moving = sum(terrain.points - 1 for terrain in arena.terrains)
-        self.ground = live(Ground, segments=np.zeros((arenas, len(self._walls) + moving, 2, 2)))
+        segments = np.zeros((arenas, len(self._walls) + moving, 2, 2))
+        self.ground = live(Ground, segments=segments, laid=np.zeros(arenas, np.int64))
         self.ground.segments[:, : len(self._walls)] = self._walls
         self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
         self.shards: list[Shard] = []
@@ -217,6 +218,7 @@ class Physics:
         shown = self.ground.segments[:, len(self._walls) :]
         row, number = np.nonzero((shown[rows] != segments).any(axis=(2, 3)))
         shown[rows] = segments
+        self.ground.laid[rows] += 1
         if self.shards:
             self._move_segments(rows[row], number)
 

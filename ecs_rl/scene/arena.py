@@ -25,9 +25,10 @@ from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
+from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
 from ecs_rl.scene.rules import Remembering
-from ecs_rl.scene.sensors import Rays, Rule, Sensor
+from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.scene.touching import Touching
 
 C = TypeVar("C")
@@ -327,7 +328,7 @@ class Arena(Bodies):
             self.systems.insert(0, declare(self._remember, after="sense", writes=kinds, name="remember", checked=False))
         for sensor in self.used:
             if isinstance(sensor, Rays):
-                sensor.others = tuple(role for role in self.roles if role is not sensor.role)
+                sensor.among(self.roles, self.ground)
 
     def _roll(self) -> None:
         """Draw every die anew."""
