@@ -356,12 +356,12 @@ class World(Context):
     def load_columns(self, columns: Columns) -> None:
         """Put all that lasts back, the ground too."""
         super().load_columns(columns)
-        self.physics.ground.laid += 1
+        self.physics.stamp_ground(range(self.arenas))
 
     def copy_arena(self, source: Context, one: int, other: int) -> None:
         """Let an arena of another world of the same scene stand in one of this one's, on its own ground."""
         super().copy_arena(source, one, other)
-        self.physics.ground.laid[other] += 1
+        self.physics.stamp_ground([other])
 
     # --- asking -----------------------------------------------------------------------------------------------------
 

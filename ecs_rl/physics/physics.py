@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -55,8 +56,9 @@ class Physics:
         self._walls = np.array([wall.ends for wall in arena.walls]).reshape(-1, 2, 2)
         moving = sum(terrain.points - 1 for terrain in arena.terrains)
         segments = np.zeros((arenas, len(self._walls) + moving, 2, 2))
-        self.ground = live(Ground, segments=segments, laid=np.zeros(arenas, np.int64))
+        self.ground = live(Ground, segments=segments, stamp=np.zeros(arenas, np.uint64))
         self.ground.segments[:, : len(self._walls)] = self._walls
+        self.stamp_ground(range(arenas))
         self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
         self.shards: list[Shard] = []
         """Empty before the first `rebuild`, which needs to know where everything starts."""
@@ -218,9 +220,15 @@ class Physics:
         shown = self.ground.segments[:, len(self._walls) :]
         row, number = np.nonzero((shown[rows] != segments).any(axis=(2, 3)))
         shown[rows] = segments
-        self.ground.laid[rows] += 1
+        self.stamp_ground(rows)
         if self.shards:
             self._move_segments(rows[row], number)
+
+    def stamp_ground(self, rows: Sequence[int] | I64) -> None:
+        """Tell those who keep what they worked out of these arenas' ground that it may be another."""
+        for row in rows:
+            told = hashlib.blake2b(self.ground.segments[row].tobytes(), digest_size=8).digest()
+            self.ground.stamp[row] = int.from_bytes(told, "little")
 
     def _move_segments(self, arena: I64, number: I64) -> None:
         """Put some segments of terrain, each named by its arena and its number there, where the columns say."""

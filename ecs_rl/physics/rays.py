@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64, I64
 
@@ -124,7 +125,7 @@ def _turned(x: F32, y: F32) -> F32:
 
 
 class NearGround:
-    """The segments within reach of each viewer: kept until it has moved a little, or its ground is laid anew.
+    """The segments within reach of each viewer: kept until it has moved a little, or its ground is another.
 
     What is kept changes no result, only how many segments are looked at that no ray can hit.
     """
@@ -139,20 +140,20 @@ class NearGround:
         self.viewer: I64
         """(viewers * places,) Whose place it is."""
 
-    def look(self, start: F64, segments: F64, laid: I64) -> None:
+    def look(self, start: F64, segments: F64, stamp: NDArray[Any]) -> None:
         """Find what is near viewers at `start`, (2, viewers); those of an arena stand one after the other.
 
-        `segments` is (arenas, segments, 2, 2), `laid` (arenas,) how often they were changed.
+        `segments` is (arenas, segments, 2, 2), `stamp` (arenas,) a number that changes with them.
         """
         if self._seen_from.shape != start.shape:
-            self._seen_from, self._laid = np.full(start.shape, np.inf), laid.copy()
+            self._seen_from, self._stamp = np.full(start.shape, np.inf), stamp.copy()
             self.ends, self.viewer = np.zeros((2, 2, start.shape[1], 0)), np.zeros(0, np.int64)
         several = start.shape[1] // len(segments)
         moved = ((start - self._seen_from) ** 2).sum(axis=0)
-        old = ~(moved <= (SLACK * self.reach) ** 2) | (laid != self._laid).repeat(several)
+        old = ~(moved <= (SLACK * self.reach) ** 2) | (stamp != self._stamp).repeat(several)
         if old.any():
             self._look(old.nonzero()[0], start, segments, several)
-            self._laid[...] = laid
+            self._stamp[...] = stamp
 
     def _look(self, rows: I64, start: F64, segments: F64, several: int) -> None:
         """Find anew what is near these viewers."""

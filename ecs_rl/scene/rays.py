@@ -77,7 +77,7 @@ class Rays(Several):
 
     def _hit_ground(self, share: F32, ground: Ground) -> None:
         if ground.segments.shape[1]:
-            self._near.look(self._fan.start, ground.segments, ground.laid)
+            self._near.look(self._fan.start, ground.segments, ground.stamp)
             self._fan.hit_ground(share, self._near)
 
     def _hit(self, share: F32, other: Role, arenas: int) -> None:

@@ -256,19 +256,19 @@ def test_what_is_remembered_of_the_ground_changes_no_bit() -> None:
     rng = np.random.default_rng(7)
     angles, viewers = rng.uniform(-3.0, 3.0, 9), 6
     middle, half = rng.normal(scale=3.0, size=(3, 60, 2)), rng.normal(scale=0.3, size=(3, 60, 2))
-    segments, laid = np.stack((middle - half, middle + half), axis=2), np.zeros(3, np.int64)
+    segments, stamp = np.stack((middle - half, middle + half), axis=2), np.zeros(3, np.int64)
     fan, kept, start = Fan(angles, 1.5), NearGround(1.5), rng.normal(size=(viewers, 2))
     widths = set()
     for tick in range(60):
         start += rng.normal(scale=0.05, size=start.shape)
         if tick % 10 == 9:
             segments[tick % 3] += 0.5
-            laid[tick % 3] += 1
+            stamp[tick % 3] += 1
         fan.stand(start, np.broadcast_to(REST, start.shape))
         seen = np.ones((2, 9, viewers), np.float32)
-        kept.look(fan.start, segments, laid)
+        kept.look(fan.start, segments, stamp)
         anew = NearGround(1.5)
-        anew.look(fan.start, segments, laid)
+        anew.look(fan.start, segments, stamp)
         fan.hit_ground(seen[0], kept)
         fan.hit_ground(seen[1], anew)
         assert (seen[0] == seen[1]).all()
