@@ -353,16 +353,6 @@ class World(Context):
             told = f"the lever '{names[number]}'{member} of '{slot.spec.name}' to {action[row, number]:g}"
             raise ActionError(f"policy '{batch.name}' set {told}, not a finite number, {self.when(arena)}")
 
-    def load_columns(self, columns: Columns) -> None:
-        """Put all that lasts back, the ground too."""
-        super().load_columns(columns)
-        self.physics.stamp_ground(range(self.arenas))
-
-    def copy_arena(self, source: Context, one: int, other: int) -> None:
-        """Let an arena of another world of the same scene stand in one of this one's, on its own ground."""
-        super().copy_arena(source, one, other)
-        self.physics.stamp_ground([other])
-
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def drive(self, policy: str, decide: DecideAction) -> None:

@@ -58,7 +58,6 @@ class Physics:
         segments = np.zeros((arenas, len(self._walls) + moving, 2, 2))
         self.ground = live(Ground, segments=segments, stamp=np.zeros(arenas, np.uint64))
         self.ground.segments[:, : len(self._walls)] = self._walls
-        self.stamp_ground(range(arenas))
         self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
         self.shards: list[Shard] = []
         """Empty before the first `rebuild`, which needs to know where everything starts."""
@@ -66,6 +65,7 @@ class Physics:
 
     def rebuild(self) -> None:
         """Make every Space again, its bodies where the columns say."""
+        self._stamp_ground(range(self.arenas))  # the columns may be others
         # Where things collide the cut must not depend on the threads: it decides the order of contacts, and so bits.
         size = COLLIDING_SHARD if self.arena.collides else min(JOINTED_SHARD, -(-self.arenas // self.threads))
         if self.solid:  # without anything solid there is nothing for a Space to do
@@ -220,11 +220,11 @@ class Physics:
         shown = self.ground.segments[:, len(self._walls) :]
         row, number = np.nonzero((shown[rows] != segments).any(axis=(2, 3)))
         shown[rows] = segments
-        self.stamp_ground(rows)
+        self._stamp_ground(rows)
         if self.shards:
             self._move_segments(rows[row], number)
 
-    def stamp_ground(self, rows: Sequence[int] | I64) -> None:
+    def _stamp_ground(self, rows: Sequence[int] | I64) -> None:
         """Tell those who keep what they worked out of these arenas' ground that it may be another."""
         for row in rows:
             told = hashlib.blake2b(self.ground.segments[row].tobytes(), digest_size=8).digest()

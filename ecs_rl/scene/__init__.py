@@ -20,8 +20,8 @@ from ecs_rl.scene.touching import Touching
 __all__ = [
     "Action", "Amount", "Angle", "Arena", "Body", "Box", "Choice", "Closing", "Dice", "Disc", "Draw", "Effect",
     "Feel", "Feels", "Force", "Groove", "Ground", "Heading", "Here", "Lasting", "Levers", "Look", "Motion", "Motor",
-    "Number", "Pivot", "Polygon", "Pose", "Progress", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin", "Spread",
-    "Spring", "Start", "Thrust", "Touch", "Touching", "Toward", "TurnLimit", "TurnSpring", "Twist", "Vx", "Vy", "X",
-    "Y", "above", "below", "between", "beyond", "column", "component", "jitter",
+    "Number", "Pivot", "Polygon", "Pose", "Progress", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin",
+    "Spread", "Spring", "Start", "Thrust", "Touch", "Touching", "Toward", "TurnLimit", "TurnSpring", "Twist", "Vx",
+    "Vy", "X", "Y", "above", "below", "between", "beyond", "column", "component", "jitter",
 ]
 # fmt: on

@@ -282,13 +282,16 @@ def test_ground_that_a_saved_world_brings_back_or_another_arena_is_seen_at_once(
         other.tick()
     saved, seen = other.save_columns(), other.of(other.batches[0].entity, NextObservation).value
     world.load_columns(saved | {"@arena/Ground/segments": saved["@arena/Ground/segments"][::-1].copy()})
+    world.physics.rebuild()
     world.stages["sense"].process()
     wrong = world.of(world.batches[0].entity, NextObservation).value.copy()
     world.load_columns(saved)
+    world.physics.rebuild()
     world.stages["sense"].process()
     assert (world.of(world.batches[0].entity, NextObservation).value == seen).all()
     assert (wrong != seen).any()
     world.copy_arena(other, 3, 4)
+    world.physics.rebuild()
     world.stages["sense"].process()
     assert (world.of(world.batches[0].entity, NextObservation).value[4] == seen[3]).all()
 
