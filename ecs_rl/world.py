@@ -217,11 +217,11 @@ class World(Context):
             self.expose(name, number.handle, tracked=self.debug)
         for i, memory in enumerate(self.arena.memories):
             name = f"@memory/{i}"
-            self.create(name, zeros(memory.kind, self.arenas), starts=memory.starts)
+            self.create(name, zeros(memory.kind, self.arenas, *memory.width), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
-        for sensor in self.arena.used:
-            if isinstance(sensor, Sensor):
-                sensor.bind(touch, ground)
+        self.arena.context = self
+        for sensor in (each for each in self.arena.used if isinstance(each, Sensor)):
+            sensor.bind(touch, ground)
         for touching in self.arena.touchings:
             touching.bind(touch, ground)
         first = 0

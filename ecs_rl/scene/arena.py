@@ -13,6 +13,7 @@ from ecs_rl import components
 from ecs_rl.arrays import F64
 from ecs_rl.components import Here, Motion, Pose
 from ecs_rl.ecs.component import check_template, is_component, new_handle
+from ecs_rl.ecs.context import Context
 from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
@@ -27,7 +28,7 @@ from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
-from ecs_rl.scene.rules import Remembering
+from ecs_rl.scene.rules import Remembering, Shared, remember
 from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.scene.touching import Touching
 
@@ -85,6 +86,8 @@ class Arena(Bodies):
     """The arena's own components as a scene may hold them, by their class."""
     ground: Role = field(default_factory=lambda: Role("ground", -1))
     touchings: list[Touching] = field(default_factory=list)
+    context: Context | None = None
+    """The world's, once there is one."""
     """Every Touching of the scene: the physics fills the slots of each."""
     passing: list[set[str]] = field(default_factory=list)
 
@@ -282,6 +285,15 @@ class Arena(Bodies):
                 rule.known = True
         return rule
 
+    def shared(self, rule: Rule) -> Shared:
+        """Return the rule as one that is worked out once for all who ask it, as a call or as a decorator.
+
+        Its value is kept while nothing changes; in a system it is worked out each time. It is read-only.
+        """
+        if isinstance(rule, (Sensor, Remembering)):
+            self.use(rule)
+        return Shared(rule, lambda: self.context)
+
     def agent(
         self,
         *,
@@ -309,6 +321,9 @@ class Arena(Bodies):
         for item in (*plan.sees, *plan.earns.values(), *plan.ends.values()):
             if isinstance(item, (Sensor, Remembering)):
                 self.use(item)
+        for each in plan.earns.values() if plan.count is not None else ():
+            if isinstance(each, Remembering):
+                each.width = (plan.members,)
         self.agents.append(plan)
         return plan
 
@@ -324,8 +339,7 @@ class Arena(Bodies):
         if dice:
             self.systems.insert(0, declare(self._roll, after="guard", writes=dice, name="roll", checked=False))
         if self.memories:
-            kinds = {memory.kind for memory in self.memories}
-            self.systems.insert(0, declare(self._remember, after="sense", writes=kinds, name="remember", checked=False))
+            self.systems.insert(0, remember(self.memories))
         for sensor in self.used:
             if isinstance(sensor, Rays):
                 sensor.among(self.roles, self.ground)
@@ -334,11 +348,6 @@ class Arena(Bodies):
         """Draw every die anew."""
         for stream, each in enumerate(each for each in self.numbers if isinstance(each, Dice)):
             each.value = each.start(self.placing.rolled(stream, each.count))
-
-    def _remember(self) -> None:
-        """Renew what Progress and Lasting know."""
-        for memory in self.memories:
-            memory.remember()
 
     @cached_property
     def memories(self) -> list[Remembering]:
