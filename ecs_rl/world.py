@@ -218,6 +218,7 @@ class World(Context):
             members = () if memory.count is None else (memory.count,)
             self.create(name, zeros(memory.kind, self.arenas, *members), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
+        self.arena.context = self
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)

@@ -78,6 +78,7 @@ def build(arena: Arena) -> None:
 
     landed = arena.use(Lasting(stands, ticks=15))
 
+    @arena.shared
     def lost() -> np.ndarray:
         return np.asarray((np.abs(hull.x) > WIDTH) | (hull.y > 2.0 * HEIGHT))
 

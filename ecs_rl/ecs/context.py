@@ -40,6 +40,10 @@ class Context:
     def __init__(self, name: str, arenas: int) -> None:
         self.context, self.arenas = f"{name}-{next(_serial)}", arenas
         self.ticks = 0
+        self.version = 0
+        """Goes up whenever columns that a rule can see may have changed."""
+        self.asking = False
+        """Whether a stage is at work that asks rules and changes nothing they can see."""
         self.entities: dict[str, int] = {}
         self.stored: list[Stored] = []
         self.handles: dict[str, dict[type, object]] = {}
@@ -142,11 +146,13 @@ class Context:
             raise CheckpointError(
                 f"the saved world does not fit this scene: it differs in {', '.join(sorted(odd)[:5])}"
             )
+        self.version += 1
         for key, array in mine.items():
             array[...] = columns[key]
 
     def copy_arena(self, source: Context, one: int, other: int) -> None:
         """Let an arena of another context of the same scene stand in one of this one's, episode and all."""
+        self.version += 1
         for mine, theirs in zip(self.lasting(), source.lasting(), strict=True):
             from_part = theirs.column.of_arena(theirs.array, source.arenas, one)
             if from_part is not None:

@@ -26,8 +26,18 @@ class Runner:
         if self.debug:
             self._watched()
             return
-        for stage in self.stages.values():
-            stage.process()
+        try:
+            for entry, stage in zip(self.entries, self.stages.values(), strict=True):
+                self._turn_to(entry)
+                stage.process()
+        finally:
+            self.context.asking = False
+
+    def _turn_to(self, entry: Entry) -> None:
+        """Say what the coming stage may do to what rules have in common."""
+        self.context.asking = entry.asks
+        if not entry.asks:
+            self.context.version += 1
 
     def slices(self, first: str = "") -> Iterator[str]:
         """Run one tick in slices, or the rest of one from the stage `first` on; yield the name of the stage at work.
@@ -38,16 +48,25 @@ class Runner:
             self.tick()
             return
         names = list(self.stages)
-        for name in names[names.index(first) if first else 0 :]:
-            for _ in self.stages[name].slices():
-                yield name
-                self.context.enter()
+        try:
+            for entry in self.entries[names.index(first) if first else 0 :]:
+                self._turn_to(entry)
+                for _ in self.stages[entry.name].slices():
+                    self.context.asking = False  # the stage has asked, and others may do anything now
+                    yield entry.name
+                    self.context.enter()
+        finally:
+            self.context.asking = False
 
     def replay(self, without: str) -> None:
         """Run the stages that are part of the game, but for the one whose result is known."""
-        for entry in self.entries:
-            if entry.plays and entry.name != without:
-                self.stages[entry.name].run()
+        try:
+            for entry in self.entries:
+                if entry.plays and entry.name != without:
+                    self._turn_to(entry)
+                    self.stages[entry.name].run()
+        finally:
+            self.context.asking = False
 
     def _watched(self) -> None:
         """Compare what each stage really changes with what its entry declares, and what a system really reads."""
@@ -55,7 +74,11 @@ class Runner:
         for entry in self.entries:
             stage = self.stages[entry.name]
             self.context.noted.clear()
-            stage.process()
+            self._turn_to(entry)
+            try:
+                stage.process()
+            finally:
+                self.context.asking = False
             self.context.enter()  # the stage may have run another context
             after = self.context.digests()
             changed = {kind for name, kind in after if after[name, kind] != before.get((name, kind))}

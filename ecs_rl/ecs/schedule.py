@@ -88,6 +88,8 @@ class Entry:
     writes: tuple[type, ...] = ()
     plays: bool = False
     """Part of the game itself: it runs in every world, and again when a world is brought back by its actions."""
+    asks: bool = False
+    """It asks rules, and writes nothing that a rule can see: what they share is worked out once."""
     after: str = ""
     """The stage after which a system of the scene's own was placed."""
 

@@ -42,6 +42,8 @@ class System:
     before: str
     checked: bool = True
     """Whether what it writes is refused here if it is not finite; otherwise whoever reads it does that, by name."""
+    asks: bool = False
+    """Whether it asks rules, and writes nothing that a shared one can see (see Entry)."""
 
     @property
     def about(self) -> str:
@@ -58,6 +60,7 @@ def declare(
     before: str = "",
     name: str = "",
     checked: bool = True,
+    asks: bool = False,
 ) -> System:
     """Return a system, or refuse what cannot be one; a function of components may write those unless told otherwise."""
     named = name or getattr(run, "__name__", "")
@@ -68,7 +71,7 @@ def declare(
     query = _query(run, named)
     written = query if writes is None else _kinds(writes, named, "writes")
     read = query if reads is None and query else None if reads is None else (*query, *_kinds(reads, named, "reads"))
-    return System(named, run, query, read, written, after, before, checked)
+    return System(named, run, query, read, written, after, before, checked, asks)
 
 
 def _query(run: Callable[..., None], name: str) -> tuple[type, ...]:
@@ -155,6 +158,7 @@ def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
         keeps=tuple(kind for kind in read if kind not in fresh),
         writes=system.writes,
         plays=True,
+        asks=system.asks,
         after=system.after,
     )
 

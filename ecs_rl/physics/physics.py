@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -54,7 +55,8 @@ class Physics:
         self._rates = np.zeros((motors, arenas))  # as the Spaces have them
         self._walls = np.array([wall.ends for wall in arena.walls]).reshape(-1, 2, 2)
         moving = sum(terrain.points - 1 for terrain in arena.terrains)
-        self.ground = live(Ground, segments=np.zeros((arenas, len(self._walls) + moving, 2, 2)))
+        segments = np.zeros((arenas, len(self._walls) + moving, 2, 2))
+        self.ground = live(Ground, segments=segments, stamp=np.zeros(arenas, np.uint64))
         self.ground.segments[:, : len(self._walls)] = self._walls
         self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
         self.shards: list[Shard] = []
@@ -63,6 +65,7 @@ class Physics:
 
     def rebuild(self) -> None:
         """Make every Space again, its bodies where the columns say."""
+        self._stamp_ground(range(self.arenas))  # the columns may be others
         # Where things collide the cut must not depend on the threads: it decides the order of contacts, and so bits.
         size = COLLIDING_SHARD if self.arena.collides else min(JOINTED_SHARD, -(-self.arenas // self.threads))
         if self.solid:  # without anything solid there is nothing for a Space to do
@@ -217,8 +220,15 @@ class Physics:
         shown = self.ground.segments[:, len(self._walls) :]
         row, number = np.nonzero((shown[rows] != segments).any(axis=(2, 3)))
         shown[rows] = segments
+        self._stamp_ground(rows)
         if self.shards:
             self._move_segments(rows[row], number)
+
+    def _stamp_ground(self, rows: Sequence[int] | I64) -> None:
+        """Tell those who keep what they worked out of these arenas' ground that it may be another."""
+        for row in rows:
+            told = hashlib.blake2b(self.ground.segments[row].tobytes(), digest_size=8).digest()
+            self.ground.stamp[row] = int.from_bytes(told, "little")
 
     def _move_segments(self, arena: I64, number: I64) -> None:
         """Put some segments of terrain, each named by its arena and its number there, where the columns say."""

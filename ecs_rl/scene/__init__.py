@@ -11,19 +11,20 @@ from ecs_rl.scene.ground import Draws, Earth, Line
 from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
 from ecs_rl.scene.look import Look
 from ecs_rl.scene.parts import Body, Box, Disc, Polygon, Rod, Start
+from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Dice, Draw, Number, Role
 from ecs_rl.scene.rules import Lasting, Progress, above, below, beyond
 from ecs_rl.scene.scene import Scene
-from ecs_rl.scene.sensors import Angle, Closing, Feel, Heading, Rays, Sensor, Spin, Toward, Vx, Vy, X, Y
+from ecs_rl.scene.sensors import Angle, Closing, Feel, Feels, Heading, Sensor, Spin, Toward, Vx, Vy, X, Y
 from ecs_rl.scene.touching import Touching
 
 # fmt: off
 __all__ = [
     "Action", "Amount", "Angle", "Arena", "Body", "Box", "Choice", "Closing", "Controls", "Dice", "Disc", "Draw",
-    "Draws", "Earth", "Effect", "Feel", "Force", "Groove", "Ground", "Heading", "Here", "Jump", "Lasting", "Levers",
-    "Line", "Look", "Motion", "Motor", "Number", "Pivot", "Polygon", "Pose", "Progress", "Pull", "Push", "Rays",
-    "Rod", "Role", "Scene", "Sensor", "Spin", "Spread", "Spring", "Start", "Thrust", "Touch", "Touching", "Toward",
-    "Trigger", "TurnLimit", "TurnSpring", "Twist", "Vx", "Vy", "X", "Y", "above", "below", "between", "beyond",
-    "column", "component", "jitter",
+    "Draws", "Earth", "Effect", "Feel", "Feels", "Force", "Groove", "Ground", "Heading", "Here", "Jump", "Lasting",
+    "Levers", "Line", "Look", "Motion", "Motor", "Number", "Pivot", "Polygon", "Pose", "Progress", "Pull", "Push",
+    "Rays", "Rod", "Role", "Scene", "Sensor", "Spin", "Spread", "Spring", "Start", "Thrust", "Touch", "Touching",
+    "Toward", "Trigger", "TurnLimit", "TurnSpring", "Twist", "Vx", "Vy", "X", "Y", "above", "below", "between",
+    "beyond", "column", "component", "jitter",
 ]
 # fmt: on

@@ -14,8 +14,9 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, named, ruling, shown
 from ecs_rl.scene.controls import Choice, Controls, Does, Levers, Trigger
 from ecs_rl.scene.effects import Effect
+from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Role, is_role
-from ecs_rl.scene.sensors import Rays, Rule, Sensor, sound
+from ecs_rl.scene.sensors import Rule, Sensor, sound
 
 AN_END = "`beyond(X(cart), 2.0)`"
 RESERVED = ("end", "score")
@@ -92,7 +93,7 @@ def _sensors(sees: object) -> tuple[Sensor, ...]:
         sound(sensor)
         if isinstance(sensor, Rays):  # the numbers of a role's rays go on from one fan to the next
             sensor.names = sensor.named_from(rays[sensor.role])
-            rays[sensor.role] += len(sensor.names)
+            rays[sensor.role] += len(sensor.angles)
     return tuple(sees)
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 from ecs_rl import components
 from ecs_rl.components import Here, Motion, Pose
 from ecs_rl.ecs.component import check_template, is_component, new_handle
+from ecs_rl.ecs.context import Context
 from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
@@ -24,10 +25,11 @@ from ecs_rl.scene.lines import Lines, Terrain, Wall
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
+from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
-from ecs_rl.scene.rules import Remembering
+from ecs_rl.scene.rules import Remembering, Shared, remember
 from ecs_rl.scene.scores import Scores
-from ecs_rl.scene.sensors import Rays, Rule, Sensor
+from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.scene.touching import Touching
 
 C = TypeVar("C")
@@ -66,6 +68,8 @@ class Arena(Bodies, Scores, Lines, Forces):
     """The arena's own components as a scene may hold them, by their class."""
     ground: Role = field(default_factory=lambda: Role("ground", -1))
     touchings: list[Touching] = field(default_factory=list)
+    context: Context | None = None
+    """The world's, once there is one."""
     """Every Touching of the scene: the physics fills the slots of each."""
     passing: list[set[str]] = field(default_factory=list)
 
@@ -244,6 +248,15 @@ class Arena(Bodies, Scores, Lines, Forces):
                 rule.known = True
         return rule
 
+    def shared(self, rule: Rule) -> Shared:
+        """Return the rule as one that is worked out once for all who ask it, as a call or as a decorator.
+
+        Its value is kept while nothing changes; in a system it is worked out each time. It is read-only.
+        """
+        if isinstance(rule, (Sensor, Remembering)):
+            self.use(rule)
+        return Shared(rule, lambda: self.context)
+
     def agent(
         self,
         *,
@@ -289,21 +302,15 @@ class Arena(Bodies, Scores, Lines, Forces):
         self.number_segments()
         self.gather_pulls()
         if self.memories:
-            kinds = {memory.kind for memory in self.memories}
-            self.systems.insert(0, declare(self._remember, after="sense", writes=kinds, name="remember", checked=False))
+            self.systems.insert(0, remember(self.memories))
         for sensor in self.used:
             if isinstance(sensor, Rays):
-                sensor.others = tuple(role for role in self.roles if role is not sensor.role)
+                sensor.among(self.roles, self.ground)
 
     def _roll(self) -> None:
         """Draw every die anew."""
         for stream, each in enumerate(each for each in self.numbers if isinstance(each, Dice)):
             each.value = each.start(self.placing.rolled(stream, each.count))
-
-    def _remember(self) -> None:
-        """Renew what Progress and Lasting know."""
-        for memory in self.memories:
-            memory.remember()
 
     @cached_property
     def memories(self) -> list[Remembering]:

@@ -13,7 +13,7 @@ from types import FrameType
 
 import ecs_rl.scene as offered
 from ecs_rl.errors import EcsRlError, RuleError
-from ecs_rl.scene.rules import Compared, Remembering
+from ecs_rl.scene.rules import Compared, Remembering, Shared
 from ecs_rl.scene.sensors import Sensor
 
 LONGEST = 300
@@ -162,7 +162,8 @@ def _usage(parameters: Sequence[inspect.Parameter]) -> str:
 
 def _no_number(message: str) -> str:
     """Return how to get at the number of what somebody tried to calculate with."""
-    rules = {kind.__name__ for base in (Sensor, Remembering, Compared) for kind in (base, *base.__subclasses__())}
+    bases = (Sensor, Remembering, Compared, Shared)
+    rules = {kind.__name__ for base in bases for kind in (base, *base.__subclasses__())}
     for quoted, plain in re.findall(r"'(\w+)'|of type (\w+)", message):
         kind = quoted or plain
         if kind in NO_NUMBERS:

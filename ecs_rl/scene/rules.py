@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.ecs.component import column, component, new_handle, views_of
+from ecs_rl.ecs.context import Context
+from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene.checks import aligned, as_array, finite, form, ruling
+from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Column, Rule
 
 PAST: dict[str, Callable[[Any, float], Any]] = {
@@ -88,13 +91,17 @@ class Remembering:
     gives: str
     """The column of that which is the rule's value."""
 
-    def __init__(self, rule: Rule) -> None:
+    asked = 0
+    """How often any of them was asked: what is made of their values is not to be kept."""
+
+    def __init__(self, rule: Rule, of: Role | None = None) -> None:
         self.rule = ruling(f"what {type(self).__name__} looks at", rule)
+        inner = rule.count if isinstance(rule, Remembering) else None
+        self.count: int | None = inner if of is None else is_role(f"{type(self).__name__} is of", of).count
+        """For how many of a kind it remembers; None for one number per arena. An agent of a kind sets it too."""
         self.handle: Any = new_handle(self.kind)
         self.known = False
         """Whether the arena knows of it; otherwise nothing is ever remembered."""
-        self.count: int | None = getattr(rule, "count", None) if isinstance(rule, Remembering) else None
-        """For how many of a kind it remembers; None for one number per arena. An agent of a kind sets it."""
         self.starts: dict[str, Any] = {}
         """How its columns start, where their declaration does not say it, by `Component/field`."""
 
@@ -102,6 +109,7 @@ class Remembering:
         """Return this tick's value."""
         if not self.known:
             raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
+        Remembering.asked += 1
         return getattr(self.handle, self.gives)
 
     def worked_out(self, kinds: str, wanted: str) -> NDArray[Any]:
@@ -109,7 +117,8 @@ class Remembering:
         value = as_array(self.rule(), self.rule)
         shape = next(iter(views_of(self.handle).values())).shape
         if value.shape not in ((), shape, shape[:1], (*shape[:1], 1) if self.count else ()):
-            raise RuleError(f"{type(self).__name__} needs one number per arena, not {value.shape}", self)
+            cure = ": of a kind, say of=..." if value.ndim == 2 and len(shape) == 1 else ""
+            raise RuleError(f"{type(self).__name__} needs one number per arena, not {value.shape}{cure}", self)
         if value.dtype.kind not in kinds:
             raise RuleError(f"{type(self).__name__} needs a rule that gives {wanted}, not {value.dtype}", self)
         return np.asarray(aligned(value, self.count))
@@ -124,8 +133,8 @@ class Progress(Remembering):
 
     kind, gives = Grown, "by"
 
-    def __init__(self, rule: Rule) -> None:
-        super().__init__(rule)
+    def __init__(self, rule: Rule, of: Role | None = None) -> None:
+        super().__init__(rule, of)
         self.starts = {"Grown/last": self._number}
 
     def _number(self) -> F64:
@@ -143,8 +152,8 @@ class Lasting(Remembering):
 
     kind, gives = Held, "long"
 
-    def __init__(self, rule: Rule, ticks: int) -> None:
-        super().__init__(rule)
+    def __init__(self, rule: Rule, ticks: int, of: Role | None = None) -> None:
+        super().__init__(rule, of)
         if finite("the ticks of Lasting", ticks) < 1:
             raise SceneError(f"Lasting needs at least one tick, not {ticks}")
         self.ticks = ticks
@@ -155,3 +164,42 @@ class Lasting(Remembering):
         ticks += 1
         ticks *= self.worked_out("b", "true or false")
         np.greater_equal(ticks, self.ticks, out=self.handle.long)
+
+
+def remember(memories: Sequence[Remembering]) -> System:
+    """Return the system that renews what rules remember; it changes nothing else that a rule can see."""
+
+    def run() -> None:
+        """Renew what Progress and Lasting know."""
+        for memory in memories:
+            memory.remember()
+
+    kinds = {memory.kind for memory in memories}
+    return declare(run, after="sense", writes=kinds, name="remember", checked=False, asks=True)
+
+
+class Shared:
+    """A rule that is worked out once for all who ask, and again when a column may have changed (see Runner)."""
+
+    def __init__(self, rule: Rule, context: Callable[[], Context | None]) -> None:
+        self.rule, self.context = ruling("what arena.shared looks at", rule), context
+        self._version = -1
+        self._value: Column = None
+
+    def __call__(self) -> Column:
+        """Return the rule's value, read-only."""
+        context = self.context()
+        if context is None or not context.asking:  # whoever is at work may be in the middle of changing something
+            return self._worked_out()
+        if self._version != context.version:
+            asked = Remembering.asked
+            self._value = self._worked_out()
+            self._version = context.version if Remembering.asked == asked else -1
+        return self._value
+
+    def _worked_out(self) -> Column:
+        value = self.rule()
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.flags.writeable = False
+        return value

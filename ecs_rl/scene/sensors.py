@@ -5,18 +5,19 @@ A sensor is also a rule: calling it gives its column, so `beyond(Angle(pole), 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.arrays import F64
+from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.checks import finite, form, named, positive, ruling, shown
+from ecs_rl.scene.checks import aligned, finite, form, named, ruling, shown
 from ecs_rl.scene.roles import Role, is_role
 
+S = TypeVar("S", bound=np.generic)
 Column = Any
 """(arenas,) numbers or truths, or one for all: whatever numpy takes for that."""
 Rule = Callable[[], Column]
@@ -41,14 +42,12 @@ class Sensor:
         """Give the sensor what belongs to the whole world; most need none of it."""
 
     def write(self, out: NDArray[np.float32]) -> None:
-        """Fill (arenas, numbers) with the scaled numbers."""
-        value = self.read()
+        """Fill (arenas, [count], numbers) with the scaled numbers."""
+        value = aligned(self.read(), None if out.ndim == 2 else out.shape[1])
         column = out[..., 0]
         try:
             if value is None:  # numpy would make NaN of it
                 raise TypeError
-            if column.ndim == 2 and np.ndim(value) == 1:  # for all agents of a kind
-                value = np.asarray(value)[:, None]
             if self.scale == 1.0:
                 column[...] = value
             else:
@@ -100,23 +99,54 @@ def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:
     return Sensor(name, rule, scale)
 
 
-class _Several(Sensor):
-    """The base of sensors with several numbers; `read` gives (arenas, numbers)."""
+class Several(Sensor):
+    """The base of sensors with several numbers; `read` gives (arenas, numbers), of a kind (arenas, count, numbers)."""
 
     def __init__(self, names: tuple[str, ...], read: Rule, scale: float = 1.0) -> None:
         super().__init__(names[0], read, scale)
         self.names = names
 
     def write(self, out: NDArray[np.float32]) -> None:
-        """Fill (arenas, numbers) with the scaled numbers."""
-        np.multiply(self.read(), self.scale, out=out, casting="unsafe")
+        """Fill (arenas, [count], numbers) with the scaled numbers."""
+        value = self.read()
+        try:
+            if value is None or np.ndim(value) < 2 or np.shape(value)[-1] != len(self.names):
+                raise TypeError
+            wide = value[:, None] if value.ndim < out.ndim else value
+            np.multiply(wide, self.scale, out=out, casting="unsafe")
+        except (TypeError, ValueError, AttributeError):
+            many = f"{len(self.names)} numbers per arena, ({len(out)}, {len(self.names)})"
+            raise RuleError(f"the sensor '{self.names[0]}' must give {many}, not {form(value)}", self) from None
+
+
+def Feels(names: Sequence[str], rule: Rule, scale: float = 1.0) -> Sensor:
+    """See several numbers of your own making: a rule that gives (arenas, numbers), one for each name."""
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise SceneError(f"Feels takes names for its numbers, as in Feels(('east', 'north'), rule), not {shown(names)}")
+    return Several(tuple(named("each number of Feels", name) for name in names), rule, scale)
+
+
+def members_of(role: Role, value: NDArray[S]) -> NDArray[S]:
+    """Return a role's column with an axis of members, (arenas, members, ...): a single role is its own only one."""
+    return value[:, None] if role.count is None else value
+
+
+def here_of(role: Role) -> Bool | None:
+    """Return (arenas, members) of who is here, None where all always are."""
+    return members_of(role, role.here) if role.comes_and_goes else None
+
+
+def own_axes(role: Role, off: F64) -> F64:
+    """Return (..., 2) of ways in the arena's axes as ways along the role's own."""
+    (cos, sin), (x, y) = np.moveaxis(role.heading, -1, 0), np.moveaxis(off, -1, 0)
+    return np.stack((cos * x + sin * y, cos * y - sin * x), axis=-1)
 
 
 def Heading(role: Role) -> Sensor:
     """See the role's angle as its sine and cosine, which do not jump after a full turn."""
     is_role("Heading looks at", role)
     names = (f"{role.name} sin", f"{role.name} cos")
-    return _Several(names, lambda: role.heading[:, ::-1])
+    return Several(names, lambda: role.heading[..., ::-1])
 
 
 def Toward(role: Role, other: Role, scale: float = 1.0) -> Sensor:
@@ -134,40 +164,11 @@ def _between(role: Role, other: Role, scale: float, *, kind: str, name: str, col
     is_role(f"{kind} looks from", role), is_role(f"{kind} looks at", other)
     told = name.format(role.name, other.name)
 
+    if other.count is not None:
+        raise SceneError(f"{kind} looks at one role, and '{other.name}' is {other.count} of a kind: take Nearest")
+
     def read() -> F64:
-        cos, sin = role.heading.T
-        x, y = (getattr(other, column) - getattr(role, column)).T
-        return np.stack((cos * x + sin * y, cos * y - sin * x), axis=1)
+        mine, theirs = getattr(role, column), getattr(other, column)
+        return own_axes(role, (theirs if role.count is None else theirs[:, None]) - mine)
 
-    return _Several((f"{told} ahead", f"{told} aside"), read, scale)
-
-
-class Rays(_Several):
-    """See how near things are along rays that turn with the role: 1 touching, 0 nothing within reach."""
-
-    def __init__(self, role: Role, angles: tuple[float, ...], reach: float) -> None:
-        is_role("Rays look from", role)
-        if np.ndim(angles) != 1:
-            raise SceneError(f"the angles of rays must be a tuple, as in (0.0, 1.57), not {shown(angles)}")
-        if not len(angles):
-            raise SceneError("rays need at least one angle")
-        self.role, self.reach = role, positive("a ray's reach", reach)
-        self.angles = np.array([finite("a ray's angle", angle) for angle in angles])
-        super().__init__(self.named_from(0), self._nearness)
-        self.others: tuple[Role, ...] = ()
-        self._ground: Ground | None = None
-
-    def bind(self, touch: Touch, ground: Ground) -> None:
-        """Take the world's ground."""
-        self._ground = ground
-
-    def named_from(self, first: int) -> tuple[str, ...]:
-        """Return the names of the rays by their numbers, from `first` on."""
-        return tuple(f"{self.role.name} ray {i}" for i in range(first, first + len(self.angles)))
-
-    def _nearness(self) -> F64:
-        from ecs_rl.physics.rays import nearness
-
-        if self._ground is None:
-            raise SceneError(f"'{self.names[0]}' is not known to the arena: pass it to sees")
-        return nearness(self.role, self.others, self.angles, self.reach, self._ground.segments)
+    return Several((f"{told} ahead", f"{told} aside"), read, scale)

@@ -14,8 +14,9 @@ from ecs_rl.arrays import F64
 from ecs_rl.components import Clock, Ground, Observation, Terms, Touch
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring
+from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.rules import Compared
-from ecs_rl.scene.sensors import Rays, Sensor
+from ecs_rl.scene.sensors import Sensor
 from ecs_rl.viewer.framing import Outline, framing_of
 from ecs_rl.viewer.shapes import exit_of, near_ground, place, role_looks, size_of
 from ecs_rl.viewer.sprites import load_sprite
@@ -218,8 +219,10 @@ class Reader:
             row = seen.value[slot.rows.start + arena].tolist()
             for sensor in slot.spec.sees:
                 if isinstance(sensor, Rays):
-                    x, y, angle = poses[sensor.role.number]
-                    for turn, nearness in zip(sensor.angles.tolist(), row, strict=False):
+                    angle = poses[sensor.role.number][2]
+                    x, y = _at(sensor.role, sensor.at, poses)
+                    nearest = np.reshape(row[: len(sensor.names)], (-1, len(sensor.angles))).max(axis=0).tolist()
+                    for turn, nearness in zip(sensor.angles.tolist(), nearest, strict=True):
                         length = sensor.reach * (1.0 - nearness)
                         end = (x + length * math.cos(angle + turn), y + length * math.sin(angle + turn))
                         found.append(RayView((x, y), end, nearness))

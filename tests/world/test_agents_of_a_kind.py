@@ -11,7 +11,7 @@ from world_helpers import random_world, role_of, scene_of
 from ecs_rl.components import Acting, Action, Done, Finished, NextObservation, Observation, Reward
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
-from ecs_rl.scene import Arena, Body, Choice, Disc, Feel, Levers, Pose, Push, Scene, Start, X, Y
+from ecs_rl.scene import Arena, Body, Choice, Disc, Feel, Lasting, Levers, Pose, Progress, Push, Scene, Start, X, Y
 from ecs_rl.world import World
 
 N, M = 3, 4
@@ -161,3 +161,39 @@ def test_an_agent_of_a_kind_that_cannot_be_is_refused_in_words(change: Any, mess
 
     with pytest.raises(SceneError, match=message):
         random_world(scene_of(build), N).tick()
+
+
+def remembering(*, of: bool) -> Scene:
+    """Return a scene of four runners that earn by their own progress, and are out once they are far for long."""
+
+    def build(arena: Arena) -> None:
+        start = Start(x=(1.0, 2.0, 3.0, 4.0), vx=(0.0, 1.0, 2.0, 3.0))
+        runners = arena.spawn("runner", Body(solid=False), Disc(0.2), start, count=M)
+        ball = arena.spawn("ball", Body(solid=False), Disc(0.2), Start(y=1.0, vy=5.0))
+        far = Lasting(lambda: runners.x > 4.5, 3, of=runners if of else None)
+        arena.agent(
+            of=runners,
+            sees=[X(runners)],
+            does=Levers(up=Push(runners)),
+            earns={"own": Progress(lambda: runners.x), "team": Progress(lambda: ball.y)},
+            ends={"far": far},
+        )
+
+    return scene_of(build, gravity=(0.0, 0.0), max_ticks=100)
+
+
+def test_what_remembers_does_so_for_each_member() -> None:
+    world = random_world(remembering(of=True), N, debug=True)
+    runners, dt = role_of(world, "runner"), world.scene.dt
+    world.tick()
+    earned = by_member(parts(world, Reward).value)
+    assert earned == pytest.approx(np.broadcast_to(dt * (np.arange(4.0) + 5.0), (N, M)), abs=1e-6)
+    while runners.here.all():
+        world.tick()
+    assert (runners.here == [True, True, True, False]).all(), "it is out as it was far for three ticks"
+    assert runners.x[0, 3] == pytest.approx(4.5 + 3 * 3.0 * dt, abs=3.0 * dt)
+
+
+def test_what_remembers_of_a_kind_says_so_where_it_is_no_reward() -> None:
+    with pytest.raises(SceneError, match=r"Lasting needs one number per arena, not \(3, 4\): of a kind, say of="):
+        random_world(remembering(of=False), N).tick()
