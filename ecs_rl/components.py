@@ -76,7 +76,7 @@ class Touch:
 
     pairs: Bool = column(False)
     """(arenas, roles + 1, roles + 1) By role, symmetric; the last row and column stand for the ground."""
-    members: Bool = column(False, axis=Axis.LAST)
+    members: Bool = column(False, axis=Axis.LAST, is_new=True)
     """(slots, arenas) By member, a block of slots for each `Touching` of the scene."""
     before: Bool = column(False, axis=Axis.LAST, lasts=False)
     """(slots, arenas) The same in the tick before."""
@@ -90,7 +90,7 @@ class Ground:
 
     segments: F64 = column()
     """(arenas, segments, 2, 2) Both ends of each."""
-    stamp: NDArray[np.uint64] = column(lasts=False)
+    stamp: NDArray[np.uint64] = column(is_new=True)
     """(arenas,) A hash of them: what is worked out of them may be kept until it changes."""
 
 

@@ -281,7 +281,7 @@ class Arena(Bodies, Scores, Lines, Forces):
         check_effects(f"'{name}'", plan.does.effects, [*self.effects], self.roles, self.ground, count=plan.count)
         first = next((other for other in self.agents if other.policy == policy), plan)
         check_alike(plan, first)
-        for rule in (*plan.earns.values(), *plan.ends.values()):
+        for rule in plan.earns.values():  # an end of one truth per arena ends the episode for all
             if isinstance(rule, Remembering) and rule.count is None:
                 rule.count = plan.count
         self._use_all((*plan.sees, *plan.does.effects, *plan.earns.values(), *plan.ends.values()))
