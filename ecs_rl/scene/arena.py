@@ -23,6 +23,7 @@ from ecs_rl.scene.controls import Choice, Levers
 from ecs_rl.scene.effects import Motor
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
+from ecs_rl.scene.marks import Mark, Marks
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
@@ -62,7 +63,7 @@ class Terrain:
 
 
 @dataclass
-class Arena(Bodies):
+class Arena(Bodies, Marks):
     """What a scene's `build` receives: spawn roles, join them, give them an agent."""
 
     file: str = ""
@@ -71,6 +72,7 @@ class Arena(Bodies):
     joints: list[Joint] = field(default_factory=list)
     walls: list[Wall] = field(default_factory=list)
     terrains: list[Terrain] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     agents: list[AgentSpec] = field(default_factory=list)
     start_slots: dict[str, dict[str, int]] = field(default_factory=dict)
     """Which draw belongs to which field of which role's Start."""
