@@ -361,11 +361,15 @@ class UserInput:
     arena: int = 0
     role: int | None = None
     """The number of the role that is held; None holds nothing."""
+    member: int = 0
+    """Which member of it, where it is many of a kind."""
     at: tuple[float, float] = (0.0, 0.0)
     """Where it is held, in the body's own axes, metres."""
     to: tuple[float, float] = (0.0, 0.0)
     """Where the hand is, in the arena's axes, metres."""
     kicked: int | None = None
     """The number of the role that gets a kick in the coming tick; interact clears it."""
+    kicked_member: int = 0
+    """Which member of it, where it is many of a kind."""
     kick: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """What the kick adds to the body's velocity and spin: metres per second twice, radians per second."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -194,7 +193,7 @@ class World(Context):
         for each in self.stored:
             if hasattr(each.start, "draws"):
                 self.slots[each.key] = following
-                following += math.prod(each.array.shape[1:])
+                following += int(np.prod(each.array.shape[1:]))
 
     def _create_parts(self) -> None:
         """Create the roles, the arena's numbers and what its rules remember, and give the scene its handles."""
@@ -277,6 +276,7 @@ class World(Context):
                     tried(f"the end '{name}'", rule, self.arenas, truth=True, count=agent.count)
             for name, rule in self.arena.scores.items():
                 tried(f"the score '{name}'", rule, self.arenas)
+            self.arena.try_marks(self.arenas)
 
     # --- running ----------------------------------------------------------------------------------------------------
 

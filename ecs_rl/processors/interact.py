@@ -37,24 +37,26 @@ class Interact(Stage):
         """Add the hand's forces to those of the agents."""
         hand = self.hand
         if hand.role is not None:
-            self._pull(self.world.arena.roles[hand.role])
+            self._pull(self.world.arena.roles[hand.role], hand.member)
         if hand.kicked is not None:
-            self._kick(self.world.arena.roles[hand.kicked])
+            self._kick(self.world.arena.roles[hand.kicked], hand.kicked_member)
             hand.kicked = None
 
-    def _pull(self, role: Role) -> None:
+    def _pull(self, role: Role, member: int) -> None:
         """Add the force that a stiff spring has at the end of the tick: taken at its beginning, it would swing up."""
         hand, h = self.hand, self.dt
-        arena, mass = hand.arena, _mass(role)
+        mass, row = _mass(role), role.rows.start + member
+        x, y, turned_by, vx, vy, spin = self.world.physics.state[:, row, hand.arena]
+        position, velocity = np.array((x, y)), np.array((vx, vy))
         # The physics moves bodies before it looks at forces: what counts is where they are then.
-        angle = role.angle[arena] + self.lead * role.spin[arena]
+        angle = turned_by + self.lead * spin
         cos, sin = math.cos(angle), math.sin(angle)
         arm = np.array((cos * hand.at[0] - sin * hand.at[1], sin * hand.at[0] + cos * hand.at[1]))
         turned = np.array((-arm[1], arm[0]))  # by how much the point moves when the body turns
-        off = role.position[arena] + self.lead * role.velocity[arena] + arm - hand.to
+        off = position + self.lead * velocity + arm - hand.to
         inverse = _inverse(role.moment)
-        calmed = role.spin[arena] * min(0.5, CALMING * h * (1.0 + mass * (arm @ arm) * inverse))
-        speed = role.velocity[arena] + (role.spin[arena] - calmed) * turned + self.falls
+        calmed = spin * min(0.5, CALMING * h * (1.0 + mass * (arm @ arm) * inverse))
+        speed = velocity + (spin - calmed) * turned + self.falls
         most = MOST_WEIGHTS * mass * self.gravity
         # From afar the spring is softer: a body that it made faster than its limit can brake would swing past the hand.
         rate = min(STIFFNESS / 2.0, math.sqrt(2.0 * BRAKING * most / mass / max(math.hypot(*off), 1e-12)))
@@ -64,13 +66,13 @@ class Interact(Stage):
         force = np.linalg.solve(np.eye(2) + (c * h + k * h * h) * yields, -(k * off + (c + h * k) * speed))
         force *= min(1.0, most / max(math.hypot(*force), 1e-12))
         turn = arm[0] * force[1] - arm[1] * force[0] - (calmed / h / inverse if inverse else 0.0)
-        self.world.physics.force[:, role.rows.start, arena] += (*force, turn)
+        self.world.physics.force[:, row, hand.arena] += (*force, turn)
 
-    def _kick(self, role: Role) -> None:
+    def _kick(self, role: Role, member: int) -> None:
         vx, vy, spin = self.hand.kick
-        arena, share = self.hand.arena, _mass(role) / self.dt
+        row, share = role.rows.start + member, _mass(role) / self.dt
         turn = spin * role.moment / self.dt if math.isfinite(role.moment) else 0.0
-        self.world.physics.force[:, role.rows.start, arena] += (vx * share, vy * share, turn)
+        self.world.physics.force[:, row, self.hand.arena] += (vx * share, vy * share, turn)
 
 
 def _mass(role: Role) -> float:

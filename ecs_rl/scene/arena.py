@@ -23,6 +23,7 @@ from ecs_rl.scene.ground import Draws, Line
 from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.lines import Lines, Terrain, Wall
 from ecs_rl.scene.look import Look, sprite_file
+from ecs_rl.scene.marks import Mark, Marks
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
 from ecs_rl.scene.rays import Rays
@@ -42,7 +43,7 @@ MOST_MEMBERS = 10_000
 
 
 @dataclass
-class Arena(Bodies, Scores, Lines, Forces):
+class Arena(Bodies, Scores, Lines, Forces, Marks):
     """What a scene's `build` receives: spawn roles, join them, give them an agent."""
 
     file: str = ""
@@ -54,6 +55,7 @@ class Arena(Bodies, Scores, Lines, Forces):
     paths: list[Line] = field(default_factory=list)
     drawn: list[Draws] = field(default_factory=list)
     """What several lines, starts and rules share."""
+    marks: list[Mark] = field(default_factory=list)
     agents: list[AgentSpec] = field(default_factory=list)
     forces: list[Always] = field(default_factory=list)
     start_slots: dict[str, dict[str, int]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How a role looks in a window. It has no effect on the physics, and training never reads a picture."""
+"""How a role or a mark looks in a window. It has no effect on the physics, and training never reads a picture."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLOURS: dict[str, Colour] = {
 
 @dataclass(frozen=True)
 class Look:
-    """A role's colour, a name or `#rrggbb`, and the picture that stands for its shapes."""
+    """A role's or a mark's colour, a name or `#rrggbb`, and the picture that stands for its shapes."""
 
     colour: str | None = None
     sprite: str | None = None
@@ -35,6 +35,8 @@ class Look:
     """Metres; the height keeps the picture's proportion. None: as wide as the shapes."""
     at: Point = (0.0, 0.0)
     """Where the picture's middle is, in the body's own axes, metres."""
+    layer: int = 0
+    """What has a higher one lies above; in the same one marks lie below roles, and what was said later lies above."""
 
     def __post_init__(self) -> None:
         if self.colour is not None:
@@ -43,6 +45,8 @@ class Look:
             raise SceneError(f"a sprite must be a PNG file, not {shown(self.sprite)}")
         if self.width is not None:
             positive("a sprite's width", self.width)
+        if not isinstance(self.layer, int):
+            raise SceneError(f"a look's layer must be a whole number, not {shown(self.layer)}")
         placed = point("a sprite's place", self.at) != (0.0, 0.0)
         if self.sprite is None and (placed or self.width is not None):
             raise SceneError("a look's width and at are those of its sprite: name that too, as in sprite='cart.png'")

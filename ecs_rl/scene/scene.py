@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ecs_rl.errors import RuleError, SceneError, nearest
 from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
 
 AGENTS = ("ppo", "dqn", "sac")
@@ -31,6 +32,8 @@ class Scene:
     gravity: Point = (0.0, -9.81)
     extent: float = 50.0
     """Nothing may get further than this from the arena's origin, metres; what does is cut as an explosion."""
+    camera: Camera | None = None
+    """What window and films show: a `Follow` or a `View`; None shows everything that an arena visits."""
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     """Settings by agent; the first agent is the scene's default."""
     score: str = ""
@@ -56,6 +59,8 @@ class Scene:
             if not (isinstance(number, (int, float)) and 0 < number < float("inf")):
                 raise SceneError(f"{what} must be a finite number above zero, not {shown(number)}")
         point("gravity", self.gravity)
+        if self.camera is not None and not isinstance(self.camera, (Follow, View)):
+            raise SceneError(f"a camera must be a Follow(role, width=...) or a View(x, y), not {shown(self.camera)}")
         if not isinstance(self.recipes, Mapping):
             raise SceneError(f"recipes must be a dict of agents and their recipes, not {shown(self.recipes)}")
         for agent, recipe in self.recipes.items():
@@ -73,4 +78,6 @@ class Scene:
             told = f"Scene(score='{self.score}') names a score that `build` does not declare"
             cure = nearest(self.score, arena.scores) if arena.scores else f"add arena.score('{self.score}', rule)"
             raise RuleError(f"{told}: {cure}", self.build)
+        if isinstance(self.camera, Follow):
+            self.camera.check(arena, self.file)
         return arena

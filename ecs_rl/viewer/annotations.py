@@ -7,11 +7,13 @@ import math
 import numpy as np
 import pygame
 
+from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import SMALL, Anchor, DrawContext
 from ecs_rl.viewer.draw import Tile, arrow, glow, line
 from ecs_rl.viewer.palette import DIM, DUSK, FAINT, NIGHT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
-from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView, RoleView
+from ecs_rl.viewer.things import Things
+from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView
 
 FLAME: tuple[tuple[float, float, Colour, int], ...] = (
     (1.0, 1.0, VERMILION, 150),
@@ -88,20 +90,21 @@ def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: 
     arrow(surface, points[-3], points[-1], WARN, 2.5 * kit.scale)
 
 
-def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: DrawContext) -> None:
-    """Draw where a body will be in a moment, and how fast it is."""
-    speed = math.hypot(*role.velocity)
+def draw_velocity(surface: pygame.Surface, body: Things, camera: Camera, kit: DrawContext) -> None:
+    """Draw where a single body will be in a moment, and how fast it is."""
+    vx, vy = body.velocity[0].tolist() if len(body.velocity) and body.here[0] else (0.0, 0.0)
+    speed = math.hypot(vx, vy)
     if not (math.isfinite(speed) and speed > 0.15):
         return
-    x, y = camera.pixel(role.position)
-    dx, dy = role.velocity[0] * VELOCITY_SECONDS * camera.zoom, -role.velocity[1] * VELOCITY_SECONDS * camera.zoom
+    x, y = camera.pixel((float(body.position[0, 0]), float(body.position[0, 1])))
+    dx, dy = vx * VELOCITY_SECONDS * camera.zoom, -vy * VELOCITY_SECONDS * camera.zoom
     length, end = math.hypot(dx, dy), (x + dx, y + dy)
     if length < 14 * kit.scale:
         return
     arrow(surface, (x, y), end, mix(DUSK, DIM, 0.9), 1.6 * kit.scale)
     leftward = dx < -length * 0.5  # the words stand beside the tip, on the side that it points to
-    body = max((float(np.abs(outline).max()) for outline in role.outlines if outline.size), default=0.0) * camera.zoom
-    gap = max(14 * kit.scale, body + 14 * kit.scale - abs(dx))
+    large = max((float(np.abs(outline).max()) for outline in body.look.outlines if outline.size), default=0.0)
+    gap = max(14 * kit.scale, large * camera.zoom + 14 * kit.scale - abs(dx))
     side: Anchor = "right" if leftward else "left"
     told = f"{speed:.1f} m/s"
     for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0)):  # with an edge, to be read over a leg or a flame
@@ -110,18 +113,34 @@ def draw_velocity(surface: pygame.Surface, role: RoleView, camera: Camera, kit: 
         kit.write(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
 
 
-def draw_trail(surface: pygame.Surface, role: RoleView, camera: Camera) -> None:
-    """Draw where a body was, fading with age."""
-    points = role.trail[np.isfinite(role.trail).all(axis=1)]
-    if len(points) < 2:
-        return
-    at = camera.pixels(points).tolist()
+def draw_trail(surface: pygame.Surface, trail: F64, colour: Colour, camera: Camera, *, marked: bool) -> None:
+    """Draw where a body was, fading with age, in pieces where a point is not finite.
+
+    It fades to the sky, or on `marked` ground to what is there.
+    """
+    good = np.isfinite(trail).all(axis=1)
+    at, known = camera.pixels(trail), np.flatnonzero(good)
+    for run in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
+        if len(run) > 1:
+            _draw_piece(surface, at[run], (run[0] / len(trail), (run[-1] + 1) / len(trail)), colour, marked=marked)
+
+
+def _draw_piece(surface: pygame.Surface, at: F64, youth: Point, colour: Colour, *, marked: bool) -> None:
+    """Draw a line without gaps; `youth` is that of its ends, 0 the oldest there is and 1 now."""
     pieces = min(TRAIL_PIECES, len(at) - 1)
     for i in range(pieces):
-        piece = at[i * (len(at) - 1) // pieces : (i + 1) * (len(at) - 1) // pieces + 1]
-        shade = mix(DUSK, role.colour, 0.75 * ((i + 1) / pieces) ** 1.4)
+        first, last = i * (len(at) - 1) // pieces, (i + 1) * (len(at) - 1) // pieces
+        piece = at[first : last + 1].tolist()
+        behind = _colour_at(surface, piece[-1]) if marked else DUSK
+        shade = mix(behind, colour, 0.75 * (youth[0] + (youth[1] - youth[0]) * ((i + 1) / pieces)) ** 1.4)
         pygame.draw.aalines(surface, shade, False, piece)
-        pygame.draw.aalines(surface, mix(DUSK, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in piece])
+        pygame.draw.aalines(surface, mix(behind, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in piece])
+
+
+def _colour_at(surface: pygame.Surface, at: list[float]) -> Colour:
+    x, y = (min(max(round(p), 0), most - 1) for p, most in zip(at, surface.get_size(), strict=True))
+    r, g, b, _ = surface.get_at((x, y))
+    return r, g, b
 
 
 def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, kit: DrawContext) -> None:

@@ -51,6 +51,10 @@ class Camera:
             self.centre[1] - (pixel[1] - self.middle[1]) / self.zoom,
         )
 
+    def onto(self, focus: Point) -> Camera:
+        """Return the camera in the arena's axes; its own centre counts from the focus."""
+        return replace(self, centre=(self.centre[0] + focus[0], self.centre[1] + focus[1]))
+
     def zoomed(self, factor: float, at: Point) -> Camera:
         """Return the camera that shows all larger by `factor`, and at the pixel `at` the same point as before."""
         zoom = min(max(self.zoom * factor, FARTHEST), NEAREST)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.scene.joints import Groove, Pivot
+from ecs_rl.viewer.moment import Moment, Outline, Places
 from ecs_rl.viewer.shapes import size_of
-from ecs_rl.viewer.view import Point, RoleView
+from ecs_rl.viewer.view import Point
 
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
@@ -34,8 +34,6 @@ SLACK = 0.22
 """Share of the picture that must be empty before it narrows; more than is left free ahead of a body and beyond it."""
 STILL = 0.0015
 """Share of the picture within which it comes to rest."""
-STRAYS = 50
-"""Of so many arenas the farthest one is left out: it would make all the others small."""
 ROOM = 8.0
 """A body that flies where nothing else is gets room of so many times its size on each side."""
 NOWHERE: F64 = np.full(4, -np.inf)
@@ -49,8 +47,12 @@ class Framing:
     `home` is what is known before the first tick; at the `open` sides (4,) it is but a guess, and bodies may fly on.
     """
 
-    def __init__(self, home: F64, extent: float, open_sides: Bool | None = None) -> None:
-        self.home = home
+    exact = False
+
+    def __init__(
+        self, home: F64, extent: float, open_sides: Bool | None = None, outline: Outline | None = None
+    ) -> None:
+        self.home, self.outline = home, outline
         self.open_sides = np.zeros(4, bool) if open_sides is None else open_sides
         self.now = self.before = home
         """(4,) After the last look, and after the one before."""
@@ -71,6 +73,19 @@ class Framing:
         """Return the lower left and the upper right corner, `blend` of the way between the last two looks."""
         left, down, right, up = (self.before + (self.now - self.before) * blend).tolist()
         return (-left, -down), (right, up)
+
+    def focus(self, blend: float = 1.0) -> Point:
+        """Return the point from which the bounds count."""
+        return 0.0, 0.0
+
+    def focus_on(self, moment: Moment) -> Point:
+        """Return the same for a picture that nobody has looked at before."""
+        return 0.0, 0.0
+
+    def look(self, moment: Moment, seconds: float) -> None:
+        """Make room for all that is here, so many seconds after the last look."""
+        if self.outline is not None:
+            self.see(self.outline.reach(moment), seconds)
 
     def begin(self) -> None:
         """Begin an episode; the picture may narrow where none of the last ones went."""
@@ -126,34 +141,12 @@ class Framing:
         self.now, self._speed = np.where(over, self._goal, self.now), np.where(over, 0.0, self._speed)
 
 
-class Outline:
-    """All corners and rims of an arena's bodies, so that their reach is worked out at once."""
-
-    def __init__(self, looks: Sequence[RoleView]) -> None:
-        points: list[tuple[int, float, float, float]] = []
-        for number, look in enumerate(looks):
-            points += [(number, x, y, 0.0) for outline in look.outlines for x, y in outline.tolist()]
-            points += [(number, *disc.at, disc.radius) for disc in look.discs]
-        role, x, y, radius = np.array(points).T
-        self._role, self._x, self._y, self._radius = role.astype(int), x[:, None], y[:, None], radius[:, None]
-
-    def reach(self, position: F64, angle: F64) -> F64:
-        """Return (4,) how far the bodies reach; of many arenas without the strays.
-
-        `position` is (roles, arenas, 2) and `angle` (roles, arenas).
-        """
-        cos, sin = np.cos(angle)[self._role], np.sin(angle)[self._role]
-        x = position[self._role, :, 0] + cos * self._x - sin * self._y
-        y = position[self._role, :, 1] + sin * self._x + cos * self._y
-        sides = np.stack([(side + self._radius).max(axis=0) for side in (-x, -y, x, y)])
-        farthest = sides.shape[1] - 1 - sides.shape[1] // STRAYS
-        return np.asarray(np.partition(sides, farthest, axis=1)[:, farthest])
-
-
-def framing_of(world: World, limits: tuple[float, ...], rails: tuple[tuple[Point, Point], ...]) -> Framing:
+def framing_of(
+    world: World, places: Places, limits: tuple[float, ...], rails: tuple[tuple[Point, Point], ...]
+) -> Framing:
     """Return the framing of a world's arenas, the same for every world of a scene.
 
-    What is known before the first tick are starts and what hangs there, ground, rails and limits.
+    What is known before the first tick are starts and what hangs there, ground, rails, limits and marks that stand.
     """
     extent = world.scene.extent
     arena = world.arena
@@ -165,9 +158,9 @@ def framing_of(world: World, limits: tuple[float, ...], rails: tuple[tuple[Point
     drawn = np.concatenate((ends, drawn))
     starts = world.physics.start(drawn, np.zeros(len(drawn), int))[:, :, :2].reshape(-1, 2)
     known = _sides(starts) + reach
-    ground = _ground(arena, drawn)
+    ground, marks = _ground(arena, drawn), np.minimum(_marks(places), extent)
     if len(ground):
-        return Framing(np.maximum(known, _sides(ground)), extent)
+        return Framing(np.maximum(np.maximum(known, _sides(ground)), marks), extent, None, places.outline)
     if limits:
         known[[0, 2]] = -limits[0] + size, limits[1] + size
         rails = tuple(((max(a[0], limits[0]), a[1]), (min(b[0], limits[1]), b[1])) for a, b in map(sorted, rails))
@@ -181,11 +174,18 @@ def framing_of(world: World, limits: tuple[float, ...], rails: tuple[tuple[Point
         wide[[0, 2]] = known[[0, 2]]
     else:
         wide[[0, 2]] = np.maximum(wide[[0, 2]], 2.2 * reach)
-    return Framing(wide, extent, (wide > known) & (room > 0))
+    return Framing(np.maximum(wide, marks), extent, (wide > known) & (room > 0), places.outline)
 
 
 def _sides(points: F64) -> F64:
     return np.concatenate((-points.min(axis=0), points.max(axis=0)))
+
+
+def _marks(places: Places) -> F64:
+    """Return (4,) how far the marks that stand reach."""
+    first = len(places.roles)
+    stand = [i for i, mark in enumerate(places.marks, first) if mark.stands]
+    return Outline(places.looks, places.slices, stand).reach(places.at(0)) if stand else NOWHERE
 
 
 def _ground(arena: Arena, drawn: F64) -> F64:

@@ -10,26 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.arrays import F64
+from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Clock, Ground, Observation, Terms, Touch
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.rules import Compared
 from ecs_rl.scene.sensors import Sensor
-from ecs_rl.viewer.framing import Outline, framing_of
-from ecs_rl.viewer.shapes import exit_of, near_ground, place, role_looks, size_of
+from ecs_rl.viewer.following import camera_of
+from ecs_rl.viewer.framing import framing_of
+from ecs_rl.viewer.moment import Moment, Places
+from ecs_rl.viewer.shapes import NEAR, distances, exit_of, near_ground, place, size_of
 from ecs_rl.viewer.sprites import load_sprite
-from ecs_rl.viewer.view import (
-    NO_POINTS,
-    ContactView,
-    ForceView,
-    GroundView,
-    Point,
-    RayView,
-    RoleView,
-    StageView,
-)
+from ecs_rl.viewer.things import Chosen, Things
+from ecs_rl.viewer.view import ContactView, ForceView, GroundView, Point, RayView, StageView
 
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
@@ -42,7 +36,6 @@ FAINTEST = 0.04
 """Strength below which a force that fades is not shown any more."""
 TRAIL = 100
 """Ticks that a trail is long."""
-Poses = list[tuple[float, float, float]]
 
 
 class Reader:
@@ -53,24 +46,27 @@ class Reader:
         self.clock, self.ground, self.touch = world.one(Clock), world.one(Ground), world.one(Touch)
         self.terms = world.one(Terms)
         self.slots = [(slot, world.of(batch.entity, Observation)) for batch in world.batches for slot in batch.slots]
-        self.parents = {j.b.name: j for j in self.arena.joints if isinstance(j, Pivot) and j.a.body is not None}
-        self.looks = role_looks(self.arena, frozenset(self.parents))
-        for look in self.looks:
+        self.places = Places(world)
+        for look in self.places.looks:
             if look.sprite is not None:
                 load_sprite(look.sprite.path)  # one that is no picture is refused before anything is shown
         weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
         self.weight = weight or 1.0
         self.rails = _rails(self.arena)
-        self.framing = framing_of(world, limits_of(self.arena), self.rails)
-        self.outline = Outline(self.looks)
-        self._trails: tuple[deque[Point], ...] = tuple(deque(maxlen=TRAIL) for _ in self.arena.roles)
-        self._trailing = [self._point_that_trails(look) for look in self.looks]
+        self.framing = camera_of(world, self.places) or framing_of(
+            world, self.places, limits_of(self.arena), self.rails
+        )
+        self.effects = [effect for slot, _ in self.slots for effect in slot.spec.does.effects]
+        self._trails: deque[F64] = deque(maxlen=TRAIL)
+        self._trailing: dict[int, slice] = {}
+        """Which of the points that trail each role has."""
+        points = self._points_that_trail()
+        self._tips = np.array([thing for thing, _ in points], int), np.array([at for _, at in points]).reshape(-1, 2)
         self._followed = (-1, -1)
-        self._before: Poses = []
-        self._now: Poses = []
-        self.effects = [(slot, i, effect) for slot, _ in self.slots for i, effect in enumerate(slot.spec.does.effects)]
-        self._eased = [0.0] * len(self.effects)
-        self._still, self._still_bytes = GroundView(), b""
+        self._before = self._now = self.places.at(0)
+        self._eased = [np.zeros(1)] * len(self.effects)
+        self._ground_view, self._segments = GroundView(), np.full((1, 2, 2), np.nan)
+        self._marks: dict[int, Things] = {}
 
     def follow(self, arena: int, *, held: bool = False, anew: bool = False) -> None:
         """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here.
@@ -78,43 +74,49 @@ class Reader:
         While a body is `held` by a hand the picture does not widen. Another episode begins `anew`.
         """
         episode = (arena, int(self.clock.episode[arena]))
-        self._before, self._now = self._now, self._poses(arena)
+        self._before, self._now = self._now, self.places.at(arena)
         if anew or episode != self._followed:
             self._followed, self._before = episode, self._now
-            for trail in self._trails:
-                trail.clear()
-            self._eased = [0.0] * len(self.effects)
+            self._trails.clear()
+            self._eased = [np.zeros(1)] * len(self.effects)
             self.framing.begin()
+        else:
+            self._now.came_from(self._before, self.world.scene.dt)
         if held:
             self.framing.hold()
         else:
-            here = np.array(self._now)[:, None]
-            self.framing.see(self.outline.reach(here[..., :2], here[..., 2]), self.world.scene.dt)
-        strength = zip(self._eased, self._amounts(arena), strict=True)
-        self._eased = [e + EASE * (a - e) if math.isfinite(a) else a for e, a in strength]
-        for at, trail, (x, y, angle) in zip(self._trailing, self._trails, self._now, strict=True):
-            if at is not None:
-                trail.append(place((x, y), angle, at))
+            self.framing.look(self._now, self.world.scene.dt)
+        amounts = zip(self._eased, self._amounts(arena), strict=True)
+        self._eased = [np.where(np.isfinite(a), e + EASE * (a - e), a) for e, a in amounts]
+        things, at = self._tips
+        self._trails.append(np.where(self._now.flows[things, None], self._now.points(things, at), np.nan))
 
-    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: str | None = None) -> StageView:
+    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: Chosen | None = None) -> StageView:
         """Return an arena as it is, or between the last two ticks of the followed one: `blend` is the share since."""
-        poses, amounts, bounds = self._poses(arena), self._amounts(arena), self.framing.bounds()
-        if self._followed[0] == arena and len(self._before) == len(self._now) and blend < 1.0:
+        if self._followed[0] == arena and blend < 1.0:
             bounds = self.framing.bounds(blend)
-            amounts = [a if abs(a) >= FAINTEST else 0.0 for a in self._eased]
-            pairs = zip(self._before, self._now, strict=True)
-            poses = [tuple(a + (b - a) * blend for a, b in zip(p, q, strict=True)) for p, q in pairs]  # type: ignore[misc]
+            amounts = [np.where(np.abs(a) >= FAINTEST, a, 0.0) for a in self._eased]
+            moment = self._now.blended(self._before, blend)
+        else:
+            moment, amounts, bounds = self.places.at(arena), self._amounts(arena), self.framing.bounds()
         joints = self.arena.joints
+        focus = self.framing.focus(blend) if self._followed[0] == arena else self.framing.focus_on(moment)
         return StageView(
-            roles=tuple(self._role(arena, number, pose) for number, pose in enumerate(poses)),
+            things=self._things(arena, moment),
             ground=self._ground(arena),
-            springs=tuple((_at(j.a, j.at, poses), _at(j.b, j.hinge, poses)) for j in joints if isinstance(j, Spring)),
-            hinges=tuple(_at(j.a, j.at, poses) for j in joints if isinstance(j, Pivot)),
-            forces=tuple(self._forces(amounts, poses)),
-            contacts=tuple(self._contacts(arena, poses)),
-            rays=tuple(self._rays(arena, poses)),
+            springs=tuple(
+                pair for j in joints if isinstance(j, Spring) for pair in self._ends(j.a, j.at, j.b, j.hinge, moment)
+            ),
+            hinges=tuple(
+                pin for j in joints if isinstance(j, Pivot) for pin, _ in self._ends(j.a, j.at, j.b, j.hinge, moment)
+            ),
+            forces=tuple(self._forces(amounts, moment)),
+            contacts=tuple(self._contacts(arena, moment)),
+            rays=tuple(self._rays(arena, moment)),
             selected=selected,
+            focus=focus,
             bounds=bounds,
+            exact=self.framing.exact,
             shape=self.framing.shape,
             tick=int(self.clock.tick[arena]),
             caption=caption,
@@ -122,120 +124,171 @@ class Reader:
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 
-    def _poses(self, arena: int) -> Poses:
-        return [(float(r.x[arena]), float(r.y[arena]), float(r.angle[arena])) for r in self.arena.roles]
+    def _things(self, arena: int, moment: Moment) -> tuple[Things, ...]:
+        """Return all things in the order in which they are drawn, those of the followed arena with their trails."""
+        things = self.places.things(moment)
+        for number in range(len(self.arena.roles), len(things)):  # the same object until it changes, as the ground is
+            kept, mark = self._marks.get(number), things[number]
+            if kept is None or not kept.same(mark):
+                self._marks[number] = mark
+            things[number] = self._marks[number]
+        if self._followed[0] == arena and len(self._trails) > 1:
+            trails = np.array(self._trails)
+            for number, columns in self._trailing.items():
+                shown = tuple(trails[:, i] for i in range(columns.start, columns.stop))
+                things[number] = replace(things[number], trails=shown)
+        return tuple(things.values())
 
-    def _role(self, arena: int, number: int, pose: tuple[float, float, float]) -> RoleView:
-        role, trail = self.arena.roles[number], self._trails[number]
-        x, y, angle = pose
-        shown = self._followed[0] == arena and len(trail) > 1
-        return replace(
-            self.looks[number],
-            position=(x, y),
-            angle=angle,
-            velocity=(float(role.vx[arena]), float(role.vy[arena])),
-            spin=float(role.spin[arena]),
-            trail=np.array(trail) if shown else NO_POINTS,
-        )
+    def _points_that_trail(self) -> list[tuple[int, Point]]:
+        """Return the points of bodies that leave a trail, each with the body's number among all things.
 
-    def _point_that_trails(self, look: RoleView) -> Point | None:
-        """Return the point of a body that leaves a trail: its middle, the far end of a pendulum, or none."""
-        joint = self.parents.get(look.name)
-        if joint is None:
-            return (0.0, 0.0) if look.leads else None
-        x, y = joint.hinge
-        return (-x, -y) if math.hypot(x, y) > size_of(joint.a) else None
+        Those are the middle of a single body, the far end of a pendulum, and of many the middles of agents only.
+        """
+        acting = {effect.role.name for effect in self.effects}
+        found: list[tuple[int, Point]] = []
+        for number, role in enumerate(self.arena.roles):
+            look, joint, things = (
+                self.places.looks[number],
+                self.places.parents.get(role.name),
+                self.places.slices[number],
+            )
+            at: Point | None = (0.0, 0.0) if look.leads or (look.many and role.name in acting) else None
+            if joint is not None:
+                x, y = joint.hinge
+                at = (-x, -y) if math.hypot(x, y) > size_of(joint.a) else None
+            if at is not None:
+                self._trailing[number] = slice(len(found), len(found) + things.stop - things.start)
+                found += [(thing, at) for thing in range(things.start, things.stop)]
+        return found
+
+    def _ends(self, a: Role, at: Point, b: Role, hinge: Point, moment: Moment) -> list[tuple[Point, Point]]:
+        """Return where a joint's two ends are, for each pair of bodies that it holds and that are here."""
+        found, bases = [], [] if a.body is None else moment.poses[self.places.slices[a.number]]
+        for member, position, angle in self._bodies(b, moment):
+            base = place(*bases[member % len(bases)], at) if bases else at
+            found.append((base, place(position, angle, hinge)))
+        return found
 
     # --- ground -----------------------------------------------------------------------------------------------------
 
     def _ground(self, arena: int) -> GroundView:
         """Return the ground, the same object as before while it has not changed."""
         segments = self.ground.segments[arena]
-        stamp = segments.tobytes()
-        if stamp != self._still_bytes or not self._still_bytes:
-            self._still_bytes, self._still = stamp, ground_of(self.arena, segments)
-        return self._still
+        if not np.array_equal(segments, self._segments):
+            self._segments, self._ground_view = segments.copy(), ground_of(self.arena, segments)
+        return self._ground_view
 
     # --- what happens -----------------------------------------------------------------------------------------------
 
-    def _amounts(self, arena: int) -> list[float]:
-        return [float(slot.amount[i, arena]) for slot, i, _ in self.effects]
+    def _amounts(self, arena: int) -> list[F64]:
+        """Return how strongly each effect works, (members,) of its agent."""
+        return [np.atleast_1d(effect.amount[arena]) for effect in self.effects]
 
-    def _forces(self, amounts: list[float], poses: Poses) -> list[ForceView]:
+    def _bodies(self, role: Role, moment: Moment) -> list[tuple[int, Point, float]]:
+        """Return number, position and angle of each body of a role that is here."""
+        things = self.places.slices[role.number]
+        here = np.flatnonzero(moment.here[things]).tolist()
+        return [(member, *moment.poses[things.start + member]) for member in here]
+
+    def _forces(self, amounts: list[F64], moment: Moment) -> list[ForceView]:
         """Return what the effects do; all that push one body are one arrow."""
         found: list[ForceView] = []
-        pushes: dict[int, list[tuple[Push, float]]] = {}
-        for (_, _, effect), amount in zip(self.effects, amounts, strict=True):
-            if not amount or not math.isfinite(amount) or effect.role.body is None:
+        pushes: dict[tuple[int, int], list[tuple[Push, float]]] = {}
+        for effect, strength in zip(self.effects, amounts, strict=True):
+            role = effect.role
+            if role.body is None or not strength.any():
                 continue
-            if isinstance(effect, Push):
-                pushes.setdefault(effect.role.number, []).append((effect, amount))
-            else:
-                found += self._force(effect, amount, poses)
-        return [*found, *(self._push(each, poses) for each in pushes.values())]
+            there = self._bodies(role, moment)
+            each = strength.tolist() if len(strength) > 1 else strength.tolist() * role.members
+            for member, at, angle in there:
+                amount = each[member]
+                if not amount or not math.isfinite(amount):
+                    continue
+                if isinstance(effect, Push):
+                    pushes.setdefault((role.number, member), []).append((effect, amount))
+                else:
+                    found += self._force(effect, amount, at, angle)
+        for (number, member), several in pushes.items():
+            found.append(self._push(several, *moment.poses[self.places.slices[number].start + member]))
+        return found
 
-    def _push(self, pushes: list[tuple[Push, float]], poses: Poses) -> ForceView:
+    def _push(self, pushes: list[tuple[Push, float]], at: Point, angle: float) -> ForceView:
         role = pushes[0][0].role
-        x, y, angle = poses[role.number]
         push = sum(p.x * amount for p, amount in pushes), sum(p.y * amount for p, amount in pushes)
-        edge = place((x, y), angle, exit_of(role, (0.0, 0.0), place((0.0, 0.0), -angle, push)))
+        edge = place(at, angle, exit_of(role, (0.0, 0.0), place((0.0, 0.0), -angle, push)))
         strength = math.hypot(*push) / max(1e-12, *(math.hypot(p.x, p.y) for p, _ in pushes))
         return ForceView("push", edge, push, strength, 1.6 * size_of(role))
 
-    def _force(self, effect: Effect, amount: float, poses: Poses) -> list[ForceView]:
+    def _force(self, effect: Effect, amount: float, at: Point, angle: float) -> list[ForceView]:
         role, size = effect.role, size_of(effect.role)
-        x, y, angle = poses[role.number]
         if isinstance(effect, Thrust):
             push = (effect.x * amount, effect.y * amount)
             nozzle = exit_of(role, effect.at, (-push[0], -push[1]))
             long = 1.2 * size * math.sqrt(math.hypot(effect.x, effect.y) / self.weight)
             turned = place((0.0, 0.0), angle, push)
-            return [ForceView("thrust", place((x, y), angle, nozzle), turned, amount, long)]
+            return [ForceView("thrust", place(at, angle, nozzle), turned, amount, long)]
         if isinstance(effect, (Twist, Motor)):
             torque = effect.torque if isinstance(effect, Twist) else effect.strength * math.copysign(1, effect.speed)
-            return [ForceView("twist", (x, y), (0.0, 0.0), amount, 0.8 * size, torque * amount)]
+            return [ForceView("twist", at, (0.0, 0.0), amount, 0.8 * size, torque * amount)]
         return []
 
-    def _contacts(self, arena: int, poses: Poses) -> list[ContactView]:
-        pairs = self.touch.pairs[arena]
-        ground = len(self.arena.roles)
+    def _contacts(self, arena: int, moment: Moment) -> list[ContactView]:
+        """Return where bodies touch. What is known is which roles do: of many members those that are near enough."""
+        pairs, ground = self.touch.pairs[arena], len(self.arena.roles)
         found = []
-        for role in self.arena.roles:
-            if pairs[role.number, ground]:
-                x, y, angle = poses[role.number]
-                speed = math.hypot(role.vx[arena], role.vy[arena])
-                corners = near_ground(role, (x, y), angle, self.ground.segments[arena])
-                found += [ContactView(at, speed) for at in corners]
-        for one, other in np.argwhere(np.triu(pairs[:ground, :ground], 1)).tolist():
-            a, b = poses[one], poses[other]
-            mine, yours = size_of(self.arena.roles[one]), size_of(self.arena.roles[other])
-            share = mine / (mine + yours)
-            found.append(ContactView((a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share)))
+        for number in np.flatnonzero(pairs[:ground, ground]).tolist():
+            found += self._on_ground(self.arena.roles[number], moment, self.ground.segments[arena])
+        for one, other in np.argwhere(np.triu(pairs[:ground, :ground])).tolist():
+            found += self._between(self.arena.roles[one], self.arena.roles[other], moment)
         return found
 
-    def _rays(self, arena: int, poses: Poses) -> list[RayView]:
+    def _on_ground(self, role: Role, moment: Moment, segments: F64) -> list[ContactView]:
+        found, start, many = [], self.places.slices[role.number].start, role.count is not None
+        for member, at, angle in self._bodies(role, moment):
+            if many and distances(np.array((at,)), segments)[0] > size_of(role) + NEAR:
+                continue
+            speed = math.hypot(*moment.velocity[start + member].tolist())
+            corners = near_ground(role, at, angle, segments, at_least_one=not many)
+            found += [ContactView(corner, speed) for corner in corners]
+        return found
+
+    def _between(self, one: Role, other: Role, moment: Moment) -> list[ContactView]:
+        """Return a point for each pair that touches: of single bodies that is known, of others the gap tells."""
+        a, b = self.places.slices[one.number], self.places.slices[other.number]
+        mine, yours = size_of(one), size_of(other)
+        gap = moment.position[b][None] - moment.position[a][:, None]
+        touch = moment.here[a][:, None] & moment.here[b]
+        if one.count is not None or other.count is not None:
+            touch &= np.hypot(gap[..., 0], gap[..., 1]) < mine + yours + NEAR
+        if one is other:
+            touch = np.triu(touch, 1)
+        first, second = np.nonzero(touch)
+        at = moment.position[a][first] + gap[first, second] * (mine / (mine + yours))
+        return [ContactView((x, y)) for x, y in at.tolist()]
+
+    def _rays(self, arena: int, moment: Moment) -> list[RayView]:
         found: list[RayView] = []
         for slot, seen in self.slots:
-            row = seen.value[slot.rows.start + arena].tolist()
+            rows = np.atleast_2d(slot.shaped(seen.value)[arena])
+            first = 0
             for sensor in slot.spec.sees:
                 if isinstance(sensor, Rays):
-                    angle = poses[sensor.role.number][2]
-                    x, y = _at(sensor.role, sensor.at, poses)
-                    nearest = np.reshape(row[: len(sensor.names)], (-1, len(sensor.angles))).max(axis=0).tolist()
-                    for turn, nearness in zip(sensor.angles.tolist(), nearest, strict=True):
-                        length = sensor.reach * (1.0 - nearness)
-                        end = (x + length * math.cos(angle + turn), y + length * math.sin(angle + turn))
-                        found.append(RayView((x, y), end, nearness))
-                del row[: len(sensor.names)]
+                    for member, at, angle in self._bodies(sensor.role, moment):
+                        if member < len(rows):
+                            found += _rays_of(sensor, at, angle, rows[member, first : first + len(sensor.names)])
+                first += len(sensor.names)
         return found
 
 
-def _at(role: Role, at: Point, poses: Poses) -> Point:
-    """Return where a point of a body, or of the arena itself, is."""
-    if role.body is None:
-        return at
-    x, y, angle = poses[role.number]
-    return place((x, y), angle, at)
+def _rays_of(sensor: Rays, at: Point, angle: float, row: F32) -> list[RayView]:
+    """Return a role's rays as far as they see; of what they tell apart that counts which is nearest."""
+    found, start = [], place(at, angle, sensor.at)
+    nearest = row.reshape(-1, len(sensor.angles)).max(axis=0).tolist()
+    for turn, nearness in zip(sensor.angles.tolist(), nearest, strict=True):
+        length = sensor.reach * (1.0 - nearness)
+        end = (start[0] + length * math.cos(angle + turn), start[1] + length * math.sin(angle + turn))
+        found.append(RayView(start, end, nearness))
+    return found
 
 
 def _rails(arena: Arena) -> tuple[tuple[Point, Point], ...]:

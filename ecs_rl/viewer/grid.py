@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 import pygame
 
-from ecs_rl.arrays import F64
+from ecs_rl.arrays import F64, Bool
+from ecs_rl.viewer.bodies import draw_things, reach_of, stamped
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import SMALL, DrawContext, part_of
 from ecs_rl.viewer.draw import bar
-from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.palette import (
     DIM,
@@ -27,26 +28,18 @@ from ecs_rl.viewer.palette import (
     SKY,
     TEXT,
     YELLOW,
-    Colour,
     mix,
 )
+from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import GridView, Point
-from ecs_rl.world import World
 
 GAP = 4
 STRIP = 4
 """Height of the line under each arena that tells its return."""
 LEAST, MOST_GROWTH = 0.28, 1.8
 """Share of a cell's height that the largest body should have, and how much larger than it is it may be drawn."""
-FADE = 0.5
-"""Seconds for which an arena shows that its episode has just ended."""
-CALM = 0.5
-"""Endings per second and arena that may flash brightly; more flash as much more faintly, or all would flicker."""
-MEMORY = 1.5
-"""Seconds over which endings are counted."""
-BRIGHTEST = 0.75
-SLOWEST = 0.4
-"""Seconds that a line takes to follow its return when episodes last less than that; then it shows their usual one."""
+MANY_SCALE, MARK_SCALE, BRIGHT = 0.6, 0.6, 0.8
+"""How thick the edges of members and marks are, against those on a stage, and how bright bodies are inside."""
 GOOD_BAR, BAD_BAR = mix(PANEL, SKY, 0.75), mix(PANEL, ORANGE, 0.75)
 
 
@@ -95,11 +88,11 @@ def cells(size: tuple[int, int], arenas: int, shape: float, kit: DrawContext) ->
 
 
 class Grid:
-    """Draws the grid and keeps what stands still: the ground of each arena, painted anew only where it changed."""
+    """Draws the grid and keeps what stands still: ground and marks of each arena, painted anew where they changed."""
 
     def __init__(self) -> None:
         self._still = pygame.Surface((1, 1))
-        self._ground: F64 = np.zeros((0, 0, 2, 2))
+        self._stood: F64 = np.zeros((0, 0))
         self._key: object = None
 
     def draw(self, surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
@@ -110,31 +103,49 @@ class Grid:
             return
         places = cells(area.size, arenas, view.shape, kit)
         camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - kit.px(STRIP))), margin=1)
-        self._keep(area.size, view, places, camera)
+        below = list(takewhile(lambda things: things.look.mark, view.things))
+        self._keep(area.size, view, below, places, camera)
         surface.blit(self._still, area)
-        grown = _grown(_placed(view), view, camera.zoom, places.height)
-        for look, role in zip(view.looks, grown, strict=True):
-            _draw_role(target, role, look.colour, places, camera)
+        drawn = [_placed(things, _focus(view)) for things in view.things[len(below) :]]
+        for role in _grown(drawn, view, camera.zoom, places.height):
+            _draw_role(target, role, places, camera)
         _tell(target, view, places, kit)
 
-    def _keep(self, size: tuple[int, int], view: GridView, places: Cells, camera: Camera) -> None:
-        key = (size, view.bounds, places, view.ground.shape)
+    def _keep(self, size: tuple[int, int], view: GridView, below: list[Things], places: Cells, camera: Camera) -> None:
+        key, arenas = (size, view.bounds, places, len(below), view.ground.shape), len(view.bars)
+        parts = [view.ground, _focus(view), *(a for t in below for a in (t.position, t.angle, t.here))]
+        stands = np.concatenate([part.reshape(arenas, -1) for part in parts], axis=1)
         if key == self._key:
-            changed = np.flatnonzero((self._ground != view.ground).any(axis=(1, 2, 3)))
+            changed = np.flatnonzero((self._stood != stands).any(axis=1))
         else:
-            self._key, self._still, changed = key, pygame.Surface(size), np.arange(len(view.bars))
+            self._key, self._still, changed = key, pygame.Surface(size), np.arange(arenas)
             self._still.fill(NIGHT)
         for arena in changed.tolist():
             cell = self._still.subsurface(places.rect(arena).clip(self._still.get_rect()))
-            _paint_cell(cell, view, view.ground[arena], camera)
-        self._ground = view.ground.copy()
+            _paint_cell(cell, view, below, arena, camera)
+        self._stood = stands
 
 
-def _paint_cell(cell: pygame.Surface, view: GridView, ground: F64, camera: Camera) -> None:
+def _focus(view: GridView) -> F64:
+    """Return (arenas, 2) the point of each arena from which the bounds count."""
+    return np.zeros((len(view.bars), 2)) if view.focus is None else view.focus
+
+
+def _paint_cell(cell: pygame.Surface, view: GridView, below: list[Things], arena: int, camera: Camera) -> None:
+    """Paint what stands still in an arena: its ground, and the marks that lie on it."""
     cell.fill(mix(PANEL, DUSK, 0.5))
-    w, h = cell.get_size()
+    x, y = _focus(view)[arena].tolist()
+    camera = camera.onto((x, y))
     for start, end in view.rails:
         pygame.draw.aaline(cell, mix(PANEL, EARTH_EDGE, 0.6), camera.pixel(start), camera.pixel(end))
+    _paint_ground(cell, view.ground[arena], camera)
+    for things in below:
+        one = Things(things.look, things.position[arena], things.angle[arena], things.here[arena])
+        draw_things(cell, one, camera, MARK_SCALE, None)
+
+
+def _paint_ground(cell: pygame.Surface, ground: F64, camera: Camera) -> None:
+    w, h = cell.get_size()
     if not len(ground) or not np.isfinite(ground).all():
         return
     at = camera.pixels(ground)
@@ -150,34 +161,46 @@ def _paint_cell(cell: pygame.Surface, view: GridView, ground: F64, camera: Camer
 
 @dataclass
 class _Placed:
-    """Where one role is in all arenas, metres."""
+    """Where the things of a look are in all arenas, metres from the focus of each."""
 
+    look: LookView
     outlines: list[F64]
-    """Each (arenas, corners, 2)."""
+    """Each (arenas, members, corners, 2), open lines among them."""
     discs: list[tuple[F64, float]]
-    """Middles (arenas, 2), and a radius."""
+    """Middles (arenas, members, 2), and a radius."""
     middle: F64
-    """(arenas, 2)"""
+    """(arenas, members, 2)"""
+    angle: F64
+    """(arenas, members)"""
+    here: Bool
+    """(arenas, members)"""
 
 
-def _placed(view: GridView) -> list[_Placed]:
-    """Return each role's corners, worked out for all arenas at once."""
-    found = []
-    for look, at, angle in zip(view.looks, view.position, view.angle, strict=True):
-        cos, sin = np.cos(angle), np.sin(angle)
-        turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=1)
-        outlines = [np.einsum("kc,acd->akd", outline, turn) + at[:, None] for outline in look.outlines]
-        discs = [(np.einsum("c,acd->ad", np.array(disc.at), turn) + at, disc.radius) for disc in look.discs]
-        found.append(_Placed(outlines, discs, at))
-    return found
+def _placed(things: Things, focus: F64) -> _Placed:
+    """Return a look's corners, worked out for all arenas at once; of many of a kind the middles alone."""
+    look, at = things.look, things.position - focus[:, None]
+    if look.many:
+        return _Placed(look, [], [], at, things.angle, things.here)
+    cos, sin = np.cos(things.angle), np.sin(things.angle)
+    turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=-2)
+    corners = [*look.outlines, *look.lines]
+    outlines = [np.einsum("kc,amcd->amkd", outline, turn) + at[:, :, None] for outline in corners]
+    discs = [(np.einsum("c,amcd->amd", np.array(disc.at), turn) + at, disc.radius) for disc in look.discs]
+    return _Placed(look, outlines, discs, at, things.angle, things.here)
 
 
 def _grown(placed: list[_Placed], view: GridView, zoom: float, height: int) -> list[_Placed]:
-    """Return bodies that would be specks larger than they are, standing on the same spot; on rails nothing grows."""
-    sizes = [float(np.ptp(o, axis=0).max()) for look in view.looks for o in look.outlines if len(o)]
-    sizes += [2 * disc.radius for look in view.looks for disc in look.discs]
+    """Return bodies that would be specks larger than they are, standing on the same spot.
+
+    On rails nothing grows, nor where several bodies move on their own: the ways between them would be wrong.
+    """
+    looks = [each.look for each in placed]
+    if view.rails or sum(look.leads or look.many or look.mark for look in looks) != 1 or looks[0].many:
+        return placed
+    sizes = [float(np.ptp(o, axis=0).max()) for look in looks for o in look.outlines if len(o)]
+    sizes += [2 * disc.radius for look in looks for disc in look.discs]
     grow = min(LEAST * height / max(max(sizes, default=0.0) * zoom, 1e-9), MOST_GROWTH)
-    if grow <= 1.0 or view.rails:
+    if grow <= 1.0:
         return placed
     foot, head = _ends(placed)
     top = view.bounds[1][1]
@@ -185,44 +208,56 @@ def _grown(placed: list[_Placed], view: GridView, zoom: float, height: int) -> l
     sunk = np.stack((np.zeros_like(over), over), axis=1)
 
     def away(points: F64) -> F64:
-        base, down = (foot, sunk) if points.ndim == 2 else (foot[:, None], sunk[:, None])
-        return np.asarray(base + (points - base) * grow - down)
+        wide = (slice(None), *[None] * (points.ndim - 2))
+        return np.asarray(foot[wide] + (points - foot[wide]) * grow - sunk[wide])
 
     return [
-        _Placed([away(o) for o in p.outlines], [(away(m), r * grow) for m, r in p.discs], away(p.middle))
+        replace(
+            p,
+            outlines=[away(o) for o in p.outlines],
+            discs=[(away(m), r * grow) for m, r in p.discs],
+            middle=away(p.middle),
+        )
         for p in placed
     ]
 
 
 def _ends(placed: list[_Placed]) -> tuple[F64, F64]:
     """Return (arenas, 2) below and above the first body, where the lowest and the highest of all bodies are."""
+    arenas = len(placed[0].middle)
     y = [outline[..., 1] for role in placed for outline in role.outlines]
-    y += [middle[:, 1:] + (-radius, radius) for role in placed for middle, radius in role.discs]
-    heights = np.concatenate(y, axis=1)
-    x = placed[0].middle[:, 0]
+    y += [middle[..., 1:] + (-radius, radius) for role in placed for middle, radius in role.discs]
+    heights = np.concatenate([each.reshape(arenas, -1) for each in y], axis=1)
+    x = placed[0].middle[:, 0, 0]
     return np.stack((x, heights.min(axis=1)), axis=1), np.stack((x, heights.max(axis=1)), axis=1)
 
 
-def _draw_role(surface: pygame.Surface, role: _Placed, colour: Colour, places: Cells, camera: Camera) -> None:
-    """Draw one role in all arenas."""
+def _draw_role(surface: pygame.Surface, role: _Placed, places: Cells, camera: Camera) -> None:
+    """Draw the things of a look in all arenas; what would reach out of its cell is left out."""
     number = np.arange(len(role.middle))
     left = places.left + number % places.columns * (places.width + places.gap)
     top = places.top + number // places.columns * (places.height + places.gap)
-    corner = np.stack((left, top), axis=1)
-    middle = camera.pixels(role.middle)
-    inside = ((middle > 2) & (middle < (places.width - 2, places.height - 2 - STRIP))).all(axis=1)
+    corner = np.stack((left, top), axis=1)[:, None]
+    middle, look = camera.pixels(role.middle), role.look
+    edge = reach_of(look, camera.zoom, MANY_SCALE) - 3 if look.many else 2
+    inside = ((middle > edge) & (middle < (places.width - edge, places.height - edge - STRIP))).all(axis=-1) & role.here
+    if look.many:
+        shown = inside & np.isfinite(role.angle)
+        surface.fblits(stamped(look, (middle + corner)[shown], role.angle[shown], (camera.zoom, MANY_SCALE, BRIGHT)))
+        return
     polygon, edges = pygame.draw.polygon, pygame.draw.aalines
-    fill = mix(PANEL, colour, 0.8)
-    for outline in role.outlines:
+    fill, closed = mix(PANEL, look.colour, BRIGHT), len(look.outlines)
+    for i, outline in enumerate(role.outlines):
         points = camera.pixels(outline) + corner[:, None]
-        for corners in points[inside & np.isfinite(points).all(axis=(1, 2))].tolist():
-            polygon(surface, fill, corners)
-            edges(surface, colour, True, corners)
+        for corners in points[inside & np.isfinite(points).all(axis=(-2, -1))].tolist():
+            if i < closed and not look.mark:
+                polygon(surface, fill, corners)
+            edges(surface, look.colour, i < closed, corners)
     for at, metres in role.discs:
         points = camera.pixels(at) + corner
         radius = max(1.0, metres * camera.zoom)
-        for centre in points[inside & np.isfinite(points).all(axis=1)].tolist():
-            pygame.draw.aacircle(surface, colour, centre, radius)
+        for centre in points[inside & np.isfinite(points).all(axis=-1)].tolist():
+            pygame.draw.aacircle(surface, look.colour, centre, radius, 1 if look.mark else 0)
 
 
 # --- returns ----------------------------------------------------------------------------------------------------------
@@ -272,86 +307,3 @@ def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit:
             pygame.draw.rect(surface, DIM, mark, kit.px(1))
         at = (mark.right + kit.px(6), y)
         x = kit.write(surface, text, at, size=SMALL, colour=FAINT).right + kit.px(18)
-
-
-class GridWatch:
-    """Looks at all arenas of a world, and at one of them in particular."""
-
-    def __init__(self, world: World) -> None:
-        self.world, self.arenas, self.selected = world, world.arenas, 0
-        self._reader = Reader(world)
-        self._episode = self._reader.clock.episode.copy()
-        self._ended: F64 = np.zeros(world.arenas)
-        self._rate: float | None = None
-        """Endings per second and arena; None before the second look."""
-        self._bars: F64 | None = None
-        self._seen = False
-        self._framed_at = -1
-        """Episodes that had ended in all arenas together when the picture was last reconsidered."""
-        self._low = self._high = 0.0
-
-    def view(self, seconds: float) -> GridView:
-        """Return all arenas now, so many seconds after the last look."""
-        reader, roles = self._reader, self.world.arena.roles
-        position, angle = np.stack([role.position for role in roles]), np.stack([role.angle for role in roles])
-        self._frame(reader.outline.reach(position, angle), seconds)
-        results, flashes = self.world.results.now(), self._flashes(seconds)
-        return GridView(
-            reader.looks,
-            position,
-            angle,
-            reader.ground.segments.copy(),
-            self._followed(results, seconds),
-            self._scale(results),
-            flashes,
-            reader.framing.bounds(),
-            reader.framing.shape,
-            reader.rails,
-            self.selected,
-            "score" if self.world.scene.score else "return",
-        )
-
-    def _frame(self, reach: F64, seconds: float) -> None:
-        """Make room for all arenas; what was visited counts until each of them has ended so many episodes."""
-        framing = self._reader.framing
-        if not self._seen:
-            self._seen = True
-            framing.jump(reach)
-            return
-        ended = int(self._reader.clock.episode.sum())
-        if ended - self._framed_at >= self.arenas:
-            self._framed_at = ended
-            framing.begin()
-        framing.see(reach, seconds)
-
-    def _flashes(self, seconds: float) -> F64:
-        """Return how brightly each arena shows that its episode has just ended, calmer the more of them end."""
-        now = self._reader.clock.episode
-        ended = now != self._episode
-        if seconds > 0:
-            rate = float(np.maximum(0, now - self._episode).sum()) / self.arenas / seconds
-            share = 1.0 if self._rate is None else 1.0 - math.exp(-seconds / MEMORY)
-            self._rate = rate if self._rate is None else self._rate + (rate - self._rate) * share
-        self._episode = now.copy()
-        strength = BRIGHTEST * min(1.0, CALM / max(self._rate or 0.0, 1e-9))
-        self._ended = np.where(ended, strength, np.maximum(0.0, self._ended - seconds / FADE * strength))
-        return self._ended
-
-    def _followed(self, returns: F64, seconds: float) -> F64:
-        """Return the returns, smoothed where episodes are too short to be followed by eye."""
-        slow = SLOWEST * min(1.0, (self._rate or 0.0) * SLOWEST)
-        share = 1.0 - math.exp(-seconds / slow) if slow > 0 else 1.0
-        good = np.where(np.isfinite(returns), returns, 0.0)
-        before = good if self._bars is None else self._bars
-        self._bars = before + (good - before) * share
-        return self._bars
-
-    def _scale(self, returns: F64) -> tuple[float, float]:
-        """Return the returns at both ends of the lines: full is solved, or the most that was seen."""
-        good = returns[np.isfinite(returns)]
-        self._low = min(self._low, float(good.min(initial=0.0)))
-        self._high = max(self._high, float(good.max(initial=0.0)))
-        goal = self.world.scene.solved_at
-        if goal is not None and goal > 0:
-            return (-goal if self._low < -0.02 * goal else 0.0), float(goal)
-        return self._low, max(self._high, self._low + 1e-9)

@@ -11,7 +11,8 @@ from ecs_rl.arrays import F64
 from ecs_rl.components import Clock, Touch
 from ecs_rl.viewer.number_formats import fixed, short
 from ecs_rl.viewer.shapes import distances, place
-from ecs_rl.viewer.view import InspectorView, Point, RoleView, StageView
+from ecs_rl.viewer.things import Chosen, LookView, Things
+from ecs_rl.viewer.view import InspectorView, Point, StageView
 
 if TYPE_CHECKING:
     from ecs_rl.scene.roles import Role
@@ -20,19 +21,24 @@ if TYPE_CHECKING:
 Row = tuple[str, str, str]
 
 
-def pick(stage: StageView, at: Point, reach: float) -> str | None:
-    """Return the role under a point: the smallest that it is inside of, else the nearest within reach, metres."""
-    seen = [role for role in stage.roles if all(map(math.isfinite, (*role.position, role.angle)))]
-    found = [(away, _area(role), role.name) for role in seen if (away := _away(role, at)) <= reach]
+def pick(stage: StageView, at: Point, reach: float) -> Chosen | None:
+    """Return the body under a point: the smallest that it is inside of, else the nearest within reach, metres."""
+    found = []
+    for look, number, away in (each for things in stage.things for each in _aways(things, at)):
+        if away <= reach:
+            found.append((away, _area(look), Chosen(look.name, number)))
     return min(found)[2] if found else None
 
 
-def _away(role: RoleView, at: Point) -> float:
-    """Return how far a point is from a body, 0 inside."""
-    x, y = place((0.0, 0.0), -role.angle, (at[0] - role.position[0], at[1] - role.position[1]))
-    away = [max(0.0, math.hypot(x - disc.at[0], y - disc.at[1]) - disc.radius) for disc in role.discs]
-    away += [_away_from(outline, (x, y)) for outline in role.outlines]
-    return min((distance for distance in away if math.isfinite(distance)), default=math.inf)
+def _aways(things: Things, at: Point) -> list[tuple[LookView, int, float]]:
+    """Return how far a point is from each body of a look, 0 inside."""
+    look, found = things.look, []
+    for number, place_of, angle in things.seen() if not look.mark else ():
+        x, y = place((0.0, 0.0), -angle, (at[0] - place_of[0], at[1] - place_of[1]))
+        away = [max(0.0, math.hypot(x - disc.at[0], y - disc.at[1]) - disc.radius) for disc in look.discs]
+        away += [_away_from(outline, (x, y)) for outline in look.outlines]
+        found.append((look, number, min((distance for distance in away if math.isfinite(distance)), default=math.inf)))
+    return found
 
 
 def _away_from(outline: F64, at: Point) -> float:
@@ -46,34 +52,35 @@ def _away_from(outline: F64, at: Point) -> float:
     return float(distances(np.array((at,)), np.stack((outline, following), axis=1))[0])
 
 
-def _area(role: RoleView) -> float:
-    areas = [math.pi * disc.radius**2 for disc in role.discs]
-    for outline in role.outlines:
+def _area(look: LookView) -> float:
+    areas = [math.pi * disc.radius**2 for disc in look.discs]
+    for outline in look.outlines:
         (x0, y0), (x1, y1) = outline.T, np.roll(outline, -1, axis=0).T
         areas.append(abs(float((x0 * y1 - x1 * y0).sum())) / 2)
     return sum(areas)
 
 
-def inspect(world: World, arena: int, role: str) -> InspectorView:
-    """Return every component of a role in one arena, what it touches, the arena's clock and the scene's own numbers."""
-    found = next(each for each in world.arena.roles if each.name == role)
+def inspect(world: World, arena: int, chosen: Chosen) -> InspectorView:
+    """Return every component of a body in one arena, what it touches, the arena's clock and the scene's own numbers."""
+    role = next(each for each in world.arena.roles if each.name == chosen.role)
     own = {type(part) for part in world.arena.parts}
+    many = role.count is not None
     rows = [
-        *_columns(world, role, arena),
-        *_body(found),
-        *_touching(world, found, arena),
-        *_columns(world, "@arena", arena, {Clock, *own}),
+        *_columns(world, chosen.role, (arena, chosen.member) if many else (arena,)),
+        *_body(role),
+        *_touching(world, role, arena),
+        *_columns(world, "@arena", (arena,), {Clock, *own}),
         *(("number " + n.name, fixed(float(n.value[arena])), "") for n in world.arena.numbers),
     ]
-    return InspectorView(role, tuple(rows))
+    return InspectorView(chosen.told(many=many), tuple(rows))
 
 
-def _columns(world: World, entity: str, arena: int, only: set[type] | None = None) -> list[Row]:
-    """Return what the columns of an entity's components hold in one arena."""
+def _columns(world: World, entity: str, row: tuple[int, ...], only: set[type] | None = None) -> list[Row]:
+    """Return what the columns of an entity's components hold in one row."""
     rows = []
     for stored in world.stored:
         if stored.entity == entity and (only is None or stored.kind in only):
-            told = "  ".join(_told(value) for value in np.ravel(stored.array[arena]).tolist())
+            told = "  ".join(_told(value) for value in np.ravel(stored.array[row]).tolist())
             rows.append((f"{stored.kind.__name__} {stored.column.name}", told, stored.column.unit))
     return rows
 

@@ -24,6 +24,7 @@ from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.shapes import place
+from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Point, StageView, Tone
 from ecs_rl.world import World
 
@@ -229,15 +230,14 @@ class LiveEpisode:
 
     # --- hands ------------------------------------------------------------------------------------------------------
 
-    def grab(self, role: str, at: Point) -> None:
-        """Hold a body where it is at this point of the arena."""
-        if self.resting:
+    def grab(self, chosen: Chosen, at: Point) -> None:
+        """Hold a body where it is at this point of the arena, if forces move it at all."""
+        role = self._role(chosen.role)
+        if self.resting or chosen not in self._bodies():
             return
-        found = self._role(role)
-        x, y = found.position[self.arena]
-        angle = -float(found.angle[self.arena])
-        self.hand.arena, self.hand.role, self.hand.to = self.arena, found.number, at
-        self.hand.at = place((0.0, 0.0), angle, (at[0] - float(x), at[1] - float(y)))
+        (x, y), angle = self._pose(role, chosen.member)
+        self.hand.arena, self.hand.role, self.hand.member, self.hand.to = self.arena, role.number, chosen.member, at
+        self.hand.at = place((0.0, 0.0), -angle, (at[0] - x, at[1] - y))
         self.touched = True
 
     def drag(self, to: Point) -> None:
@@ -248,24 +248,41 @@ class LiveEpisode:
         """Hold nothing."""
         self.hand.role = None
 
-    def poke(self, role: str | None = None) -> str:
-        """Kick a body, any one unless told, in a random direction; return its name, empty where all is over."""
-        if self.resting:
+    def poke(self, chosen: Chosen | None = None) -> str:
+        """Kick a body, any solid one unless told, in a random direction; return its name, empty where there is none."""
+        bodies = [body for body in self._bodies() if chosen == body or (chosen is None and self._role(body.role).solid)]
+        if self.resting or not bodies:
             return ""
-        roles = self.world.arena.roles
-        found = roles[int(self._chance.integers(len(roles)))] if role is None else self._role(role)
+        chosen = bodies[int(self._chance.integers(len(bodies)))]
+        role = self._role(chosen.role)
         angle, spin = self._chance.uniform(-math.pi, math.pi), self._chance.normal(0.0, 2.0)
-        self.hand.arena, self.hand.kicked = self.arena, found.number
+        self.hand.arena, self.hand.kicked, self.hand.kicked_member = self.arena, role.number, chosen.member
         self.hand.kick = (KICK * math.cos(angle), KICK * math.sin(angle), float(spin))
         self.touched = True
-        return found.name
+        return chosen.told(many=role.count is not None)
 
     def _role(self, name: str) -> Role:
         return next(role for role in self.world.arena.roles if role.name == name)
 
+    def _bodies(self) -> list[Chosen]:
+        """Return all bodies that are here and that forces move."""
+        places = self.reader.places
+        here = places.at(self.arena).here
+        return [
+            Chosen(role.name, member)
+            for role in self.world.arena.roles
+            if role.body is not None and role.body.moves == "freely"
+            for member in np.flatnonzero(here[places.slices[role.number]]).tolist()
+        ]
+
+    def _pose(self, role: Role, member: int) -> tuple[Point, float]:
+        """Return position and angle of a body."""
+        at, angle = role.position[self.arena].reshape(-1, 2)[member], np.ravel(role.angle[self.arena])[member]
+        return (float(at[0]), float(at[1])), float(angle)
+
     # --- pictures ---------------------------------------------------------------------------------------------------
 
-    def stage(self, *, selected: str | None = None) -> StageView:
+    def stage(self, *, selected: Chosen | None = None) -> StageView:
         """Return the picture of this moment."""
         if self._held is not None:
             return self._held
@@ -305,16 +322,23 @@ class LiveEpisode:
         if self.hand.role is None:
             return None
         role = self.world.arena.roles[self.hand.role]
-        x, y = role.position[self.arena].tolist()
-        return place((x, y), float(role.angle[self.arena]), self.hand.at), self.hand.to
+        return place(*self._pose(role, self.hand.member), self.hand.at), self.hand.to
 
     # --- what the world's render stage calls --------------------------------------------------------------------------
 
     def _look(self) -> None:
+        self._lose_what_left()
         self.reader.follow(self.arena, held=self.hand.role is not None)
         self.mind.saw(self.arena)
         if self.world.one(EpisodeEnd).ended[self.arena]:
             self._end()
+
+    def _lose_what_left(self) -> None:
+        """Hold a body no longer that is not here any more."""
+        if self.hand.role is not None:
+            role = self.world.arena.roles[self.hand.role]
+            if Chosen(role.name, self.hand.member) not in self._bodies():
+                self.let_go()
 
     def _end(self) -> None:
         arena, total, reasons = self.arena, self.total, self._reasons()
@@ -358,7 +382,8 @@ class LiveEpisode:
         """Return whether the ending was a good one: paid or fined under its own name, else solved or cut short."""
         if "exploded" in reasons:
             return "warn"
-        paid = dict(zip(self.world.terms, self.terms.now[:, self.arena].tolist(), strict=True))
+        earned = self.world.results.by_name(self.terms.now[:, self.arena]).tolist()
+        paid = dict(zip(self.world.terms, earned, strict=True))
         named = sum(paid.get(reason, 0.0) for reason in reasons)
         if named:
             return "good" if named > 0 else "bad"

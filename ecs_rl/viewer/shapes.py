@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.scene.joints import Groove
-from ecs_rl.scene.look import sprite_file
-from ecs_rl.scene.parts import Disc, Polygon
+from ecs_rl.scene.look import Look, rgb, sprite_file
+from ecs_rl.scene.parts import Disc, Polygon, Shape
 from ecs_rl.scene.roles import Role
-from ecs_rl.viewer.palette import role_colour
-from ecs_rl.viewer.view import Point, RoleView, SpriteView
+from ecs_rl.viewer.palette import DIM, Colour, role_colour
+from ecs_rl.viewer.things import LookView, SpriteView
+from ecs_rl.viewer.view import Point
 
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
@@ -22,37 +25,53 @@ NEAR = 0.08
 """Metres from the ground within which a corner counts as touching it."""
 
 
-def role_looks(arena: Arena, hanging: frozenset[str]) -> tuple[RoleView, ...]:
-    """Return every role's shapes, colour and sprite; they stand nowhere yet. Limbs of one shape have one colour."""
+def role_looks(arena: Arena, hanging: frozenset[str]) -> tuple[LookView, ...]:
+    """Return what the bodies of each role look like. Limbs of one shape have one colour."""
     first: dict[object, int] = {}
     looks = []
     railed = {joint.b.name for joint in arena.joints if isinstance(joint, Groove)}
     for role in arena.roles:
         kind = (role.body, role.shapes) if role.name in hanging else role.name
         number = first.setdefault(kind, len(first))
-        outlines = tuple(np.array(shape.points) for shape in role.shapes if isinstance(shape, Polygon))
-        discs = tuple(shape for shape in role.shapes if isinstance(shape, Disc))
-        colour, sprite = role.colour or role_colour(number), _sprite(role, arena)
-        leads = role.name not in hanging | railed
-        looks.append(RoleView(role.name, (0.0, 0.0), 0.0, outlines, discs, colour, leads=leads, sprite=sprite))
+        look = _look(role.name, role.shapes, role.look, role_colour(number), arena)
+        many = role.count is not None
+        leads = role.name not in hanging | railed and not many
+        turns = role.body is not None and role.body.spins and role.yields
+        looks.append(replace(look, leads=leads, turns=turns, many=many))
     return tuple(looks)
 
 
-def _sprite(role: Role, arena: Arena) -> SpriteView | None:
-    file = None if role.look is None else sprite_file(role.look, arena.file)
-    if role.look is None or file is None:
-        return None
-    return SpriteView(str(file), role.look.width or _width(role), role.look.at)
+def mark_looks(arena: Arena) -> tuple[LookView, ...]:
+    """Return what each mark looks like."""
+    found = []
+    for mark in arena.marks:
+        shapes = (mark.shape,) if isinstance(mark.shape, (Disc, Polygon)) else ()
+        look = _look(mark.name, shapes, mark.look, DIM, arena)
+        lines = () if isinstance(mark.shape, (Disc, Polygon)) else (np.array(mark.shape),)
+        found.append(replace(look, lines=lines, leads=False, turns=False, mark=True))
+    return tuple(found)
 
 
-def _width(role: Role) -> float:
+def _look(name: str, shapes: Sequence[Shape], look: Look | None, colour: Colour, arena: Arena) -> LookView:
+    file = None if look is None else sprite_file(look, arena.file)
+    return LookView(
+        name,
+        tuple(np.array(shape.points) for shape in shapes if isinstance(shape, Polygon)),
+        tuple(shape for shape in shapes if isinstance(shape, Disc)),
+        colour=rgb(look.colour) if look and look.colour else colour,
+        sprite=SpriteView(str(file), look.width or _width(shapes), look.at) if look and file else None,
+        layer=look.layer if look else 0,
+    )
+
+
+def _width(shapes: Sequence[Shape]) -> float:
     spans: list[float] = []
-    for shape in role.shapes:
+    for shape in shapes:
         if isinstance(shape, Disc):
             spans += [shape.at[0] - shape.radius, shape.at[0] + shape.radius]
         else:
             spans += [x for x, _ in shape.points]
-    return max(spans) - min(spans)
+    return max(spans, default=0.0) - min(spans, default=0.0) or 1.0
 
 
 def size_of(role: Role) -> float:
@@ -109,8 +128,8 @@ def _crossings(shape: Polygon, at: Point, way: Point) -> list[float]:
     return found
 
 
-def near_ground(role: Role, position: Point, angle: float, segments: F64) -> list[Point]:
-    """Return the corners of a body that touch the ground (segments, 2, 2), at least the nearest."""
+def near_ground(role: Role, position: Point, angle: float, segments: F64, *, at_least_one: bool) -> list[Point]:
+    """Return the corners of a body that touch the ground (segments, 2, 2), or the nearest if it is known to."""
     points = []
     for shape in role.shapes:
         if isinstance(shape, Polygon):
@@ -122,7 +141,7 @@ def near_ground(role: Role, position: Point, angle: float, segments: F64) -> lis
         return []
     away = distances(np.array(points), segments)
     touching = [points[i] for i in np.flatnonzero(away < NEAR).tolist()]
-    return touching or [points[int(away.argmin())]]
+    return touching or [points[int(away.argmin())]][:at_least_one]
 
 
 def distances(points: F64, segments: F64) -> F64:

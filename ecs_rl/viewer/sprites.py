@@ -11,7 +11,8 @@ from ecs_rl.errors import SceneError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.draw import MOST
 from ecs_rl.viewer.shapes import place
-from ecs_rl.viewer.view import RoleView
+from ecs_rl.viewer.things import LookView
+from ecs_rl.viewer.view import Point
 
 LARGEST = 512
 """Pixels of a side that pictures are turned and kept at; larger ones are scaled up from that."""
@@ -34,9 +35,9 @@ def load_sprite(path: str) -> pygame.Surface:
     return whole.premul_alpha()
 
 
-def draw_sprite(surface: pygame.Surface, role: RoleView, camera: Camera) -> bool:
-    """Draw a role's sprite where it is, turned as it is; tell whether it could be: not from too near."""
-    sprite = role.sprite
+def draw_sprite(surface: pygame.Surface, look: LookView, at: Point, angle: float, camera: Camera) -> bool:
+    """Draw a look's sprite at a place, turned; tell whether it could be: not from too near."""
+    sprite = look.sprite
     if sprite is None:
         return False
     picture = load_sprite(sprite.path)
@@ -44,10 +45,10 @@ def draw_sprite(surface: pygame.Surface, role: RoleView, camera: Camera) -> bool
     height = width * picture.get_height() / picture.get_width()
     if max(width, height) > BEYOND:
         return False
-    x, y = camera.pixel(place(role.position, role.angle, sprite.at))
+    x, y = camera.pixel(place(at, angle, sprite.at))
     reach = math.ceil(math.hypot(width, height) / 2) + 1
     if abs(x) < MOST and abs(y) < MOST and surface.get_clip().inflate(2 * reach, 2 * reach).collidepoint(x, y):
-        turned = turned_sprite(sprite.path, (max(1, round(width)), max(1, round(height))), role.angle)
+        turned = turned_sprite(sprite.path, (max(1, round(width)), max(1, round(height))), angle)
         surface.blit(turned, turned.get_rect(center=(round(x), round(y))), special_flags=pygame.BLEND_PREMULTIPLIED)
     return True
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import takewhile
 
 import numpy as np
 import pygame
 
-from ecs_rl.arrays import F64
-from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.annotations import (
     draw_contact,
     draw_force,
@@ -19,6 +18,7 @@ from ecs_rl.viewer.annotations import (
     draw_velocity,
 )
 from ecs_rl.viewer.backdrop import paint_backdrop, round_length
+from ecs_rl.viewer.bodies import draw_things, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import LARGE, SMALL, WIDEST, DrawContext, part_of
 from ecs_rl.viewer.draw import Tile, rounded
@@ -32,15 +32,13 @@ from ecs_rl.viewer.palette import (
     RULE,
     TEXT,
     WARN,
-    YELLOW,
     Colour,
     mix,
 )
-from ecs_rl.viewer.sprites import draw_sprite
-from ecs_rl.viewer.view import PaneView, Point, RoleView, StageView, Tone
+from ecs_rl.viewer.things import Things
+from ecs_rl.viewer.view import GroundView, PaneView, Point, StageView, Tone
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
-WHITE: Colour = (255, 255, 255)
 PARTED = "  ·  "
 """Stands between the parts of a caption."""
 PANE_GAP, PANE_HEAD = 6, 28
@@ -51,7 +49,7 @@ def fitting(stage: StageView, area: pygame.Rect, kit: DrawContext) -> Camera:
     """Return the camera that shows the whole arena in an area whose upper left corner is its origin."""
     top = kit.px(34)  # the caption is there
     room = (0, top, area.w, max(1, area.h - top))
-    return Camera.fit(stage.bounds, room, margin=min(kit.px(16), area.w // 8))
+    return Camera.fit(stage.bounds, room, margin=0 if stage.exact else min(kit.px(16), area.w // 8))
 
 
 def draw_stage(
@@ -71,9 +69,13 @@ def draw_stage(
     target = part_of(surface, area)
     if target is None:
         return
-    kit.lay(surface, area, name, (stage.ground, camera), paint_backdrop)
-    for role in stage.roles:
-        draw_trail(target, role, camera)
+    camera = camera.onto(stage.focus)
+    below = tuple(takewhile(lambda things: things.look.mark, stage.things))
+    kit.lay(surface, area, name, (stage.ground, camera, below), _paint_still)
+    above = stage.things[len(below) :]
+    for things in above:
+        for trail in things.trails:
+            draw_trail(target, trail, things.look.colour, camera, marked=bool(below))
     for ray in stage.rays:
         draw_ray(target, ray, camera, kit)
     for force in stage.forces:
@@ -81,12 +83,23 @@ def draw_stage(
             draw_force(target, force, camera, kit, stage.tick)
     for start, end in stage.springs:
         draw_spring(target, camera.pixel(start), camera.pixel(end), kit)
-    for role in stage.roles:
-        draw_role(target, role, camera, kit, chosen=role.name == stage.selected)
+    for things in above:
+        chosen = stage.selected is not None and stage.selected.role == things.look.name
+        draw_things(target, things, camera, kit.scale, stage.selected.member if chosen and stage.selected else None)
     for hinge in stage.hinges:
         draw_hinge(target, camera.pixel(hinge), camera, kit)
     _annotate(target, stage, camera, kit)
     _captions(target, stage, camera, kit, taken)
+
+
+def _paint_still(
+    surface: pygame.Surface, shows: tuple[GroundView, Camera, tuple[Things, ...]], kit: DrawContext
+) -> None:
+    """Paint what stands still most of the time: the background, and the marks that lie on it."""
+    ground, camera, marks = shows
+    paint_backdrop(surface, (ground, camera), kit)
+    for things in marks:
+        draw_things(surface, things, camera, kit.scale, None)
 
 
 def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
@@ -95,9 +108,9 @@ def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Dr
             draw_force(surface, force, camera, kit, stage.tick)
     for contact in stage.contacts:
         draw_contact(surface, contact, camera, kit, stage.tick)
-    for role in stage.roles:
-        if role.leads:
-            draw_velocity(surface, role, camera, kit)
+    for things in stage.things:
+        if things.look.leads:
+            draw_velocity(surface, things, camera, kit)
     if stage.grip is not None:
         draw_grip(surface, stage.grip, camera, kit)
 
@@ -105,54 +118,6 @@ def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Dr
 def scale_bar_end(camera: Camera, kit: DrawContext) -> int:
     """Return how many pixels from the left the scale in the lower corner takes."""
     return kit.px(14 + 7 + 56) + round(round_length(60 * kit.scale / camera.zoom) * camera.zoom)
-
-
-def turned(points: F64, position: Point, angle: float) -> F64:
-    """Return (points, 2) of a body's own axes where they are in the arena."""
-    cos, sin = math.cos(angle), math.sin(angle)
-    return np.asarray(points @ np.array(((cos, sin), (-sin, cos))) + position)
-
-
-def draw_role(surface: pygame.Surface, role: RoleView, camera: Camera, kit: DrawContext, *, chosen: bool) -> None:
-    """Draw a body's sprite, or its shapes filled with an edge; one with numbers that are not finite is left out."""
-    if not all(map(math.isfinite, (*role.position, role.angle))):
-        return
-    edge = YELLOW if chosen else mix(role.colour, WHITE, 0.12)
-    fill: Colour | None = mix(PANEL, role.colour, 0.5)
-    if draw_sprite(surface, role, camera):
-        if not chosen:
-            return
-        fill = None
-    width = min(max(1.6 * kit.scale, camera.zoom * 0.022), 4.0 * kit.scale) * (1.5 if chosen else 1.0)
-    for outline in role.outlines:
-        points: list[Point] = [tuple(p) for p in camera.pixels(turned(outline, role.position, role.angle)).tolist()]
-        tile = Tile(points, width + 1, edge, surface.get_clip())
-        if fill is not None:
-            tile.polygon(points, fill)
-        tile.stroke(points, edge, width, closed=True)
-        tile.put(surface)
-    for disc in role.discs:
-        _draw_disc(surface, role, disc, (fill, edge, width), camera)
-
-
-def _draw_disc(
-    surface: pygame.Surface, role: RoleView, disc: Disc, look: tuple[Colour | None, Colour, float], camera: Camera
-) -> None:
-    fill, edge, width = look
-    middle, rim = turned(np.array((disc.at, (disc.at[0] + disc.radius, disc.at[1]))), role.position, role.angle)
-    centre, spoke = camera.pixel((middle[0], middle[1])), camera.pixel((rim[0], rim[1]))
-    radius = disc.radius * camera.zoom
-    corners = ((centre[0] - radius, centre[1] - radius), (centre[0] + radius, centre[1] + radius))
-    tile = Tile(corners, width + 1, edge, surface.get_clip())
-    if fill is None:
-        turns = np.linspace(0, 2 * np.pi, 33)[:-1]
-        rim_at = np.stack((np.cos(turns), np.sin(turns)), axis=1) * radius + centre
-        tile.stroke([(x, y) for x, y in rim_at.tolist()], edge, width, closed=True)
-    else:
-        tile.disc(centre, radius + width / 2, edge)
-        tile.disc(centre, max(0.0, radius - width / 2), fill)
-        tile.stroke((centre, spoke), edge, width * 0.8)
-    tile.put(surface)
 
 
 def draw_hinge(surface: pygame.Surface, at: Point, camera: Camera, kit: DrawContext) -> None:
@@ -209,7 +174,7 @@ def _clear_place(
 ) -> pygame.Rect:
     """Return where a sign hides no body: in the upper third if that is free, else higher or lower."""
     box = pygame.Rect((0, 0), size)
-    bodies = [body for role in stage.roles if (body := _around(role, camera, kit)) is not None]
+    bodies = [body for things in stage.things if (body := _around(things, camera, kit)) is not None]
     heights = (0.22, 0.36, 0.62, 0.5, 0.74)
     for share in (*heights, heights[0]):
         box.center = (room[0] // 2, round(room[1] * share) + kit.px(16))
@@ -218,16 +183,19 @@ def _clear_place(
     return box
 
 
-def _around(role: RoleView, camera: Camera, kit: DrawContext) -> pygame.Rect | None:
-    """Return the rectangle of pixels around a body."""
-    corners = [turned(outline, role.position, role.angle) for outline in role.outlines]
-    corners += [turned(np.array((disc.at,)), role.position, role.angle) for disc in role.discs]
+def _around(things: Things, camera: Camera, kit: DrawContext) -> pygame.Rect | None:
+    """Return the rectangle of pixels around a single body."""
+    look, body = things.look, next(iter(things.seen()), None)
+    if body is None or look.many or look.mark:
+        return None
+    corners = [turned(outline, body[1], body[2]) for outline in look.outlines]
+    corners += [turned(np.array((disc.at,)), body[1], body[2]) for disc in look.discs]
     if not corners:
         return None
     at = camera.pixels(np.concatenate(corners))
     if not np.isfinite(at).all() or np.abs(at).max() > 1e6:
         return None
-    reach = max((disc.radius for disc in role.discs), default=0.0) * camera.zoom + kit.px(6)
+    reach = max((disc.radius for disc in look.discs), default=0.0) * camera.zoom + kit.px(6)
     low, high = at.min(axis=0) - reach, at.max(axis=0) + reach
     return pygame.Rect(round(low[0]), round(low[1]), round(high[0] - low[0]), round(high[1] - low[1]))
 
@@ -265,7 +233,9 @@ def pane_camera(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) 
     """Return the camera of all panes; it counts pixels from the upper left corner of a pane's stage."""
     w, h = _below_head(pane_places(area, panes, kit)[0], kit).size
     top = kit.px(24)  # the caption is there
-    return Camera.fit(_bounds(panes), (0, top, w, max(1, h - top)), margin=min(kit.px(6), w // 8))
+    return Camera.fit(
+        _bounds(panes), (0, top, w, max(1, h - top)), margin=0 if panes[0].stage.exact else min(kit.px(6), w // 8)
+    )
 
 
 def stage_of(area: pygame.Rect, panes: Sequence[PaneView], number: int, kit: DrawContext) -> pygame.Rect:

@@ -12,12 +12,10 @@ from typing import Literal
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.scene.parts import Disc
-from ecs_rl.viewer.palette import SKY, Colour
+from ecs_rl.viewer.things import Chosen, Things
 
 Point = tuple[float, float]
 Tone = Literal["plain", "good", "bad", "warn"]
-NO_POINTS: F64 = np.zeros((0, 2))
 
 
 @dataclass(frozen=True)
@@ -54,37 +52,6 @@ class StatusView:
     """Several are told apart by ` · `; where there is no room the first stays longest."""
     counted: str = ""
     """What the best is the best of, where that is not the return."""
-
-
-@dataclass(frozen=True)
-class SpriteView:
-    """A picture that stands for a body's shapes."""
-
-    path: str
-    width: float
-    """Metres; its height follows."""
-    at: Point = (0.0, 0.0)
-    """Where its middle is, in the body's own axes."""
-
-
-@dataclass(frozen=True, eq=False)
-class RoleView:
-    """One body of the arena."""
-
-    name: str
-    position: Point
-    angle: float
-    outlines: tuple[F64, ...] = ()
-    """Each (corners, 2), in the body's own axes."""
-    discs: tuple[Disc, ...] = ()
-    colour: Colour = SKY
-    velocity: Point = (0.0, 0.0)
-    spin: float = 0.0
-    leads: bool = True
-    """It moves freely, not hung on a body or a rail: only such a one gets an arrow for its velocity."""
-    trail: F64 = field(default_factory=lambda: NO_POINTS)
-    """(points, 2) Where it was, oldest first."""
-    sprite: SpriteView | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +105,8 @@ class GroundView:
 class StageView:
     """One arena at one moment."""
 
-    roles: tuple[RoleView, ...] = ()
+    things: tuple[Things, ...] = ()
+    """In the order in which they are drawn."""
     ground: GroundView = field(default_factory=GroundView)
     springs: tuple[tuple[Point, Point], ...] = ()
     hinges: tuple[Point, ...] = ()
@@ -147,9 +115,13 @@ class StageView:
     rays: tuple[RayView, ...] = ()
     grip: tuple[Point, Point] | None = None
     """The spring of the user's hand: from the body to the mouse."""
-    selected: str | None = None
+    selected: Chosen | None = None
+    focus: Point = (0.0, 0.0)
+    """The point of the arena that the picture goes along with."""
     bounds: tuple[Point, Point] = ((-3.0, -2.0), (3.0, 2.0))
-    """Lower left and upper right corner of what is shown of the arena."""
+    """Lower left and upper right corner of what is shown of the arena, counted from the focus."""
+    exact: bool = False
+    """The scene asks for these bounds: they are shown without a margin."""
     shape: float = 1.5
     """Width over height that a pane makes room for, which stays while the bounds change."""
     tick: int = 0
@@ -176,12 +148,8 @@ class PaneView:
 class GridView:
     """All training arenas at one moment."""
 
-    looks: tuple[RoleView, ...]
-    """Each role's name, shapes and colour."""
-    position: F64
-    """(roles, arenas, 2)"""
-    angle: F64
-    """(roles, arenas)"""
+    things: tuple[Things, ...]
+    """In the order in which they are drawn."""
     ground: F64
     """(arenas, segments, 2, 2)"""
     bars: F64
@@ -197,6 +165,8 @@ class GridView:
     selected: int | None = None
     counted: str = "return"
     """What the lines show."""
+    focus: F64 | None = None
+    """(arenas, 2) The point of each arena that its picture goes along with, from which the bounds count."""
 
 
 @dataclass(frozen=True)

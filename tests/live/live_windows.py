@@ -116,16 +116,17 @@ class Live:
         """Return all that the stage's world is right now."""
         return self.show.world.save_columns()
 
-    def pixel(self, role: str, show: int = 0) -> tuple[int, int]:
+    def pixel(self, role: str, show: int = 0, member: int = 0) -> tuple[int, int]:
         """Return where a body was drawn, and no smaller one over it."""
         stage = self.window.seen.panes[show].stage if self.window.seen.panes else self.window.seen.stage
         assert stage is not None
-        (found,) = [each for each in stage.roles if each.name == role]
-        x, y = found.position
+        (found,) = [each for each in stage.things if each.look.name == role]
+        x, y = found.position[member].tolist()
         return self.pixel_of((x - 0.18 if role == "cart" else x, y), show)
 
     def pixel_of(self, point: tuple[float, float], show: int = 0) -> tuple[int, int]:
-        x, y = self.camera().pixel(point)
+        stage = self.window.seen.panes[show].stage if self.window.seen.panes else self.window.seen.stage
+        x, y = self.camera().onto(stage.focus if stage else (0.0, 0.0)).pixel(point)
         corner = self.window.painter.stage_at(self.window.seen, self.window.layout, show)
         return round(x + corner.x), round(y + corner.y)
 

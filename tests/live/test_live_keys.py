@@ -13,6 +13,7 @@ from live_windows import CODES, Live, key_event, pressed, same, watching
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, Command, command_for, help_groups, hints
 from ecs_rl.viewer.live.playlist import NEWEST
+from ecs_rl.viewer.things import Chosen
 
 Hit = Callable[[], None]
 WANTED = (
@@ -108,7 +109,7 @@ def same_seed(live: Live, hit: Hit) -> None:
         return found
 
     first = states()
-    live.show.poke("pole")
+    live.show.poke(Chosen("pole"))
     live.show.tick()
     assert states() == first
     live.hit("Backspace")
@@ -193,7 +194,7 @@ def poke(live: Live, hit: Hit) -> None:
     live.show.tick()
     assert stage.kicked is None
     assert same(live.trains.world.save_columns(), before), "only the stage's world changes"
-    live.window.selected = "pole"
+    live.window.selected = Chosen("pole")
     hit()
     assert live.said().endswith("kicked pole")
 
@@ -340,7 +341,7 @@ def home(live: Live, hit: Hit) -> None:
 def leave(live: Live, hit: Hit) -> None:
     live.window.zoom(3.0, (400, 300))
     live.hit("F11", "U", "G")
-    live.window.selected = "pole"
+    live.window.selected = Chosen("pole")
     live.hit("F3", "F1")
     window = live.window
 

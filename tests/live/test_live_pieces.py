@@ -15,7 +15,7 @@ from live_windows import TINY, Clock, Live, watching
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.prepare import Training
-from ecs_rl.viewer.grid import FADE, GridWatch
+from ecs_rl.viewer.grid_watch import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
 from ecs_rl.viewer.live import watch
 from ecs_rl.viewer.live import window as window_module
@@ -198,8 +198,9 @@ def test_the_grid_shows_the_training_arenas_as_they_are(live: Live) -> None:
     before = world.save_columns()
     view = grid.view(1 / 60)
     assert view.selected == 5
-    assert np.array_equal(view.position, [role.position for role in world.arena.roles])
-    assert view.position.shape == (2, 8, 2)
+    for things, role in zip(view.things, world.arena.roles, strict=True):
+        assert things.position.shape == (8, 1, 2)
+        assert np.array_equal(things.position[:, 0], role.position)
     assert {name: value.tobytes() for name, value in world.save_columns().items()} == {
         name: value.tobytes() for name, value in before.items()
     }

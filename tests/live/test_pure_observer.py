@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pygame
 import pytest
+from game_scene import GAME
 from live_commands import Said, train
 from live_windows import PPO, Script, Scripted, down, in_order, keys, moved, post, up, wait
 from mixed_controls import MIXED
@@ -17,6 +18,7 @@ from readme_scenes import BEACONS
 from ecs_rl.errors import EcsRlError
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.things import Chosen
 
 EVALUATED = ("--eval-every", "1000", "--eval-episodes", "2", "--checkpoint-every", "1000", "--keep", "9")
 BALANCE = ("balance", "--arenas", "8", "--steps", "3k", *EVALUATED, *PPO)
@@ -25,16 +27,18 @@ DQN = (
     *("balance", "--arenas", "8", "--steps", "3k", *EVALUATED, "--agent", "dqn", "--dqn.warm-up", "64"),
     *("--dqn.learn-every", "32", "--dqn.batch", "32", "--dqn.hidden", "16"),
 )
-SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN}
+GAMES = ("game", "--arenas", "8", "--steps", "12k", *EVALUATED, *PPO)
+SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN, "game": GAMES}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def own_scenes(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the README's scene with systems of its own, and one with mixed controls, be files."""
-    for name, text in (("beacons", BEACONS), ("mixed", MIXED.replace("solved_at=34", "solved_at=40"))):
+    """Let the README's scene with systems of its own, one with mixed controls, and a small game be files."""
+    mixed = MIXED.replace("solved_at=34", "solved_at=40")
+    for name, text in (("beacons", BEACONS), ("mixed", mixed), ("game", GAME)):
         path = tmp_path_factory.mktemp("scene") / f"{name}.py"
         path.write_text(text)
-        SCENES[name] = (str(path), *LANDER[1:])
+        SCENES[name] = (str(path), *SCENES.get(name, LANDER)[1:])
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +109,7 @@ def test_whatever_is_done_in_the_window_the_training_of_balance_is_the_same(
 
 @pytest.mark.parametrize(
     ("scene", "slices"),
-    [("lander", 11), pytest.param("dqn", 7, marks=pytest.mark.slow), ("beacons", 11), ("mixed", 11)],
+    [("lander", 11), pytest.param("dqn", 7, marks=pytest.mark.slow), ("beacons", 11), ("mixed", 11), ("game", 5)],
 )
 def test_everything_done_in_one_window_leaves_other_scenes_and_agents_the_same_too(
     scene: str, slices: int, headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,7 +121,7 @@ def test_everything_done_in_one_window_leaves_other_scenes_and_agents_the_same_t
     assert_same(told, headless(scene))
 
 
-@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons"])
+@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons", "game"])
 def test_without_a_script_the_window_leaves_the_training_the_same(
     scene: str, headless: Callable[[str], Said], tmp_path: Path
 ) -> None:
@@ -149,7 +153,7 @@ def close(window: Window) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons"])
+@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons", "game"])
 def test_closed_half_way_and_resumed_without_a_window_it_is_the_same(
     scene: str, headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,12 +290,12 @@ def test_a_rule_that_fails_only_after_a_kick_does_not_hurt_the_training(
 
     def kick(window: Window) -> Iterator[None]:
         for key in ("P", "P", "Space"):
-            window.selected = "bystander"
+            window.selected = Chosen("bystander")
             yield from keys(key)(window)
             window.set_speed(8.0)
             yield from wait(6)(window)
             said.extend(message.text for message in window.messages)
-        window.selected = "bystander"
+        window.selected = Chosen("bystander")
         yield from keys("P", "Right", "Right", "Space", "Space")(window)
         yield from wait(6)(window)
         said.extend(message.text for message in window.messages)

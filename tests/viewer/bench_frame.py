@@ -12,7 +12,7 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pygame
-from viewer_views import GROUND, HELP, INSPECTOR, a_comparison, a_grid, a_learning, a_stage, a_view
+from viewer_views import GROUND, HELP, INSPECTOR, a_comparison, a_field, a_grid, a_learning, a_stage, a_view
 
 from ecs_rl.viewer.backdrop import paint_backdrop
 from ecs_rl.viewer.frame import Painter
@@ -65,6 +65,11 @@ def parts() -> dict[str, tuple[float, float]]:
         assert view is not None
         draw_stage(surface, layout.stage, view, camera, kit)
 
+    coins = [
+        replace(views[t], stage=replace(a_stage(t / 50, t), things=(*a_field(t), *a_stage(t / 50, t).things)))
+        for t in range(FRAMES + 10)
+    ]
+
     def floating(t: int) -> None:
         draw_modes(surface, layout.stage, views[t].modes, kit)
         draw_toasts(surface, layout.stage, views[t].toasts, kit)
@@ -72,6 +77,7 @@ def parts() -> dict[str, tuple[float, float]]:
     return {
         "whole frame": median(lambda t: painter.draw(surface, views[t], layout, camera)),
         "  stage": median(stage),
+        "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, coins[t], layout, camera)),
         "  mind": median(lambda t: draw_mind(surface, mind, views[t].mind or views[0].mind, kit)),  # type: ignore[arg-type]
         "  learning, unchanged": median(lambda t: draw_learning(surface, below, learning, kit)),  # type: ignore[arg-type]
         "  status": median(

@@ -15,13 +15,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HELP, INSPECTOR, a_comparison, a_grid, a_stage, a_view
+from viewer_views import HELP, INSPECTOR, a_comparison, a_field, a_grid, a_stage, a_view
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.stage import draw_stage, fitting
+from ecs_rl.viewer.things import Things
 
 GOLDENS = Path(__file__).parent / "goldens"
 MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004
@@ -32,6 +33,30 @@ def stage(size: tuple[int, int]) -> pygame.Surface:
     surface, kit, view = pygame.Surface(size), DrawContext(), a_stage()
     area = surface.get_rect()
     draw_stage(surface, area, view, fitting(view, area, kit), kit)
+    return surface
+
+
+def field(size: tuple[int, int]) -> pygame.Surface:
+    """Draw what a camera shows that follows a hull past marks, coins and rocks of which some are not here."""
+    surface, kit, stage = pygame.Surface(size), DrawContext(), replace(a_stage(3.0), caption="", ending="")
+    view = replace(stage, things=(*a_field(), *stage.things), focus=(3.0, 3.1), bounds=((-7, -1), (7, 1)), exact=True)
+    draw_stage(surface, surface.get_rect(), view, fitting(view, surface.get_rect(), kit), kit)
+    return surface
+
+
+def field_grid(size: tuple[int, int]) -> pygame.Surface:
+    surface, view = pygame.Surface(size), a_grid(6)
+    arenas, moved = np.arange(6), np.zeros((6, 1, 2))
+    moved[..., 0] = arenas[:, None] / 3
+
+    def everywhere(things: Things) -> Things:
+        here = np.roll(np.tile(things.here, (6, 1)), 1, axis=1)
+        return Things(things.look, things.position + moved, np.tile(things.angle, (6, 1)), here)
+
+    things = (*map(everywhere, a_field()), *view.things)
+    focus = view.things[0].position[:, 0]
+    shown = replace(view, things=things, focus=focus, bounds=((-7, -1), (7, 1)), shape=1.6)
+    Grid().draw(surface, surface.get_rect(), shown, DrawContext())
     return surface
 
 
@@ -70,6 +95,8 @@ PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int
     "stage-small": (stage, (440, 260)),
     "grid-large": (grid, (960, 500)),
     "grid-small": (grid, (440, 260)),
+    "field": (field, (480, 270)),
+    "field-grid": (field_grid, (440, 240)),
     "panels-large": (panels, (1280, 720)),
     "panels-small": (panels, (900, 600)),
     "window-small": (window, (640, 400)),

@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pygame
 import pytest
-from viewer_views import BOUNDS, SHAPE
+from viewer_views import BOUNDS, SHAPE, body
 
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.palette import Colour
 from ecs_rl.viewer.stage import draw_stage
-from ecs_rl.viewer.view import GridView, RoleView, StageView
+from ecs_rl.viewer.things import LookView, Things
+from ecs_rl.viewer.view import GridView, StageView
 
 SQUARE = np.array(((-2.0, -2.0), (2.0, -2.0), (2.0, 2.0), (-2.0, 2.0)))
 RED, BLUE = (200, 0, 0), (0, 0, 200)
@@ -24,16 +25,24 @@ SIZE = (300, 200)
 def on_the_stage(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
     """Return the pixel where two bodies lie over each other."""
     surface, camera = pygame.Surface(SIZE), Camera((0.0, 3.0), 15.0, (150.0, 100.0))
-    roles = tuple(RoleView(str(i), (0.0, 3.0), 0.0, (SQUARE,), colour=colour) for i, colour in enumerate(colours))
-    draw_stage(surface, surface.get_rect(), StageView(roles, bounds=BOUNDS), camera, DrawContext())
+    things = tuple(body(str(i), (0.0, 3.0), 0.0, outlines=(SQUARE,), colour=c) for i, c in enumerate(colours))
+    draw_stage(surface, surface.get_rect(), StageView(things, bounds=BOUNDS), camera, DrawContext())
     return tuple(surface.get_at((150, 100)))[:3]
 
 
 def in_the_grid(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
     surface = pygame.Surface(SIZE)
-    looks = tuple(RoleView(str(i), (0.0, 0.0), 0.0, (SQUARE,), colour=colour) for i, colour in enumerate(colours))
-    at, angle = np.tile((0.0, 3.0), (2, 1, 1)), np.zeros((2, 1))
-    view = GridView(looks, at, angle, np.zeros((1, 0, 2, 2)), np.zeros(1), (0.0, 1.0), np.zeros(1), BOUNDS, SHAPE)
+    at, angle, here = np.array((((0.0, 3.0),),)), np.zeros((1, 1)), np.ones((1, 1), bool)
+    looks = [LookView(str(i), (SQUARE,), colour=colour) for i, colour in enumerate(colours)]
+    view = GridView(
+        tuple(Things(look, at, angle, here) for look in looks),
+        np.zeros((1, 0, 2, 2)),
+        np.zeros(1),
+        (0.0, 1.0),
+        np.zeros(1),
+        BOUNDS,
+        SHAPE,
+    )
     Grid().draw(surface, surface.get_rect(), view, DrawContext())
     return tuple(surface.get_at((150, 100)))[:3]
 

@@ -17,13 +17,15 @@ from ecs_rl.components import Clock
 from ecs_rl.scene import Arena, Body, Disc, Groove, Levers, Pivot, Push, Rod, Scene, Start, X, above, beyond, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import make_agents
+from ecs_rl.viewer.bodies import turned
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.framing import RECENT, Framing
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.grid import GridWatch
+from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.stage import pane_places, turned
+from ecs_rl.viewer.stage import pane_places
+from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World, policy_specs
 
@@ -39,16 +41,23 @@ def world_of(scene: Scene, arenas: int = 2, seed: int = 0, **more: Any) -> World
     return World(scene, arenas=arenas, seed=seed, policies=policies, **more)
 
 
+def home_of(world: World) -> F64:
+    framing = Reader(world).framing
+    assert isinstance(framing, Framing)
+    return framing.home
+
+
 def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
     return Scene("a test", 200, name="test", reference="test", build=build, **({"extent": EXTENT} | more))
 
 
 def reach_of(stage: StageView) -> F64:
     """Return (4,) how far the bodies reach left, down, right and up."""
-    corners = [turned(outline, role.position, role.angle) for role in stage.roles for outline in role.outlines]
-    for role in stage.roles:
-        for disc in role.discs:
-            middle = turned(np.array((disc.at,)), role.position, role.angle)
+    bodies = [(things.look, at, angle) for things in stage.things for _, at, angle in things.seen()]
+    corners = [turned(outline, at, angle) for look, at, angle in bodies for outline in look.outlines]
+    for look, at, angle in bodies:
+        for disc in look.discs:
+            middle = turned(np.array((disc.at,)), at, angle)
             corners += [middle - disc.radius, middle + disc.radius]
     points = np.concatenate(corners)
     return np.concatenate((-points.min(axis=0), points.max(axis=0)))
@@ -107,7 +116,7 @@ def test_all_worlds_of_a_scene_are_shown_alike_before_the_first_tick() -> None:
     worlds = [world_of(load_scene("lander"), arenas, seed) for arenas, seed in ((1, 0), (2, 9), (20, 3))]
     for _ in range(30):
         worlds[2].tick()
-    first, second, third = (Reader(world).framing.home for world in worlds)
+    first, second, third = (home_of(world) for world in worlds)
     assert (first == second).all()
     assert (first == third).all()
     for world in worlds:
@@ -165,7 +174,7 @@ def test_before_the_first_tick_the_picture_fits_what_is_known(
     build: Callable[[Arena], None], home: tuple[float, ...]
 ) -> None:
     world = world_of(scene_of(build))
-    assert Reader(world).framing.home == pytest.approx(home, abs=1e-6)
+    assert home_of(world) == pytest.approx(home, abs=1e-6)
     world.close()
 
 
@@ -222,7 +231,7 @@ def test_a_film_of_several_episodes_does_not_pump_and_its_panes_stay(show: LiveE
 
 def test_the_point_under_the_mouse_stays_while_it_pulls_a_body_out_of_the_picture(show: LiveEpisode) -> None:
     home, farthest = show.stage().bounds, 0.0
-    show.grab("drone", (0.0, 0.0))
+    show.grab(Chosen("drone"), (0.0, 0.0))
     while farthest <= home[1][0]:
         assert show.stage().bounds == home
         show.drag((home[1][0] + 3.0, 0.0))

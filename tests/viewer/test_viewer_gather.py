@@ -34,8 +34,9 @@ from ecs_rl.scene import (
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.sensors import Rule
 from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
-from ecs_rl.viewer.grid import GridWatch
+from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.shapes import exit_of
+from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
 
 COAST, LEFT, MAIN, RIGHT = range(4)
@@ -48,17 +49,23 @@ def lander() -> Iterator[World]:
     world.close()
 
 
+def trail_of(stage: StageView) -> int:
+    """Return how many points the trail of the first body has."""
+    trails = stage.things[0].trails
+    return len(trails[0]) if trails else 0
+
+
 def test_poses_shapes_and_names_are_the_scene_s_own(lander: World) -> None:
     reader = Reader(lander)
     lander.tick()
     stage = reader.stage(1)
     hull = lander.arena.roles[0]
-    assert [role.name for role in stage.roles] == ["hull", "left leg", "right leg"]
-    assert stage.roles[0].position == tuple(hull.position[1].tolist())
-    assert stage.roles[0].angle == hull.angle[1]
-    assert stage.roles[0].outlines[0].tolist() == [list(point) for point in hull.shapes[0].points]  # type: ignore[union-attr]
-    assert stage.roles[1].colour == stage.roles[2].colour != stage.roles[0].colour
-    assert [role.leads for role in stage.roles] == [True, False, False]
+    assert [things.look.name for things in stage.things] == ["hull", "left leg", "right leg"]
+    assert stage.things[0].position[0].tolist() == hull.position[1].tolist()
+    assert stage.things[0].angle[0] == hull.angle[1]
+    assert stage.things[0].look.outlines[0].tolist() == [list(point) for point in hull.shapes[0].points]  # type: ignore[union-attr]
+    assert stage.things[1].look.colour == stage.things[2].look.colour != stage.things[0].look.colour
+    assert [things.look.leads for things in stage.things] == [True, False, False]
 
 
 def test_a_firing_engine_is_a_flame_at_the_hull_s_underside(lander: World) -> None:
@@ -66,7 +73,7 @@ def test_a_firing_engine_is_a_flame_at_the_hull_s_underside(lander: World) -> No
     lander.tick()
     stage = reader.stage(0)
     (flame,) = stage.forces
-    x, y = stage.roles[0].position
+    x, y = stage.things[0].position[0].tolist()
     assert flame.kind == "thrust"
     assert math.hypot(*flame.force) == pytest.approx(86.0)
     assert math.hypot(flame.at[0] - x, flame.at[1] - y) == pytest.approx(0.33)
@@ -114,11 +121,11 @@ def test_a_trail_grows_and_begins_anew_with_the_episode(lander: World) -> None:
     for _ in range(150):
         lander.tick()
         reader.follow(0)
-        lengths.append(len(reader.stage(0).roles[0].trail))
+        lengths.append(trail_of(reader.stage(0)))
         longest = max(longest, lengths[-1])
     assert 30 < longest <= TRAIL
     assert 0 in lengths[40:], "an episode ended and its trail with it"
-    assert not len(reader.stage(1).roles[0].trail), "only the followed arena leaves one"
+    assert not trail_of(reader.stage(1)), "only the followed arena leaves one"
 
 
 def test_between_two_ticks_bodies_are_between_their_places(lander: World) -> None:
@@ -126,7 +133,7 @@ def test_between_two_ticks_bodies_are_between_their_places(lander: World) -> Non
     for _ in range(2):
         lander.tick()
         reader.follow(0)
-    now, half, before = (reader.stage(0, blend=b).roles[0].position[1] for b in (1.0, 0.5, 0.0))
+    now, half, before = (reader.stage(0, blend=b).things[0].position[0, 1] for b in (1.0, 0.5, 0.0))
     assert half == pytest.approx((now + before) / 2)
     assert now != before
 
@@ -142,9 +149,9 @@ def test_the_cart_has_a_rail_and_the_pole_draws_its_tip() -> None:
     assert stage.ground.rails == (((-5.0, 0.0), (5.0, 0.0)),)
     assert stage.forces[0].kind == "push"
     assert stage.forces[0].force == (10.0, 0.0)
-    assert not len(stage.roles[0].trail)
-    pole = stage.roles[1]
-    assert math.dist(pole.trail[-1], pole.position) == pytest.approx(0.5)
+    assert not trail_of(stage)
+    pole = stage.things[1]
+    assert math.dist(pole.trails[0][-1], pole.position[0]) == pytest.approx(0.5)
     (x0, y0), (x1, y1) = stage.bounds
     assert (x0, x1, y0, y1) == pytest.approx((-x1, x1, y0, y1))
     assert y0 < -1.0

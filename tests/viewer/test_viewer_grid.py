@@ -13,7 +13,8 @@ from viewer_views import a_grid
 from ecs_rl.components import Clock
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.viewer.context import DrawContext
-from ecs_rl.viewer.grid import BRIGHTEST, LEAST, Grid, GridWatch, _ends, _grown, _placed, draw_legend
+from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend
+from ecs_rl.viewer.grid_watch import BRIGHTEST, GridWatch
 from ecs_rl.world import World
 
 FRAME = 1 / 60
@@ -48,15 +49,15 @@ def test_the_more_episodes_end_the_calmer_they_flash(world: World) -> None:
 
 def test_the_line_is_full_where_the_scene_is_solved(world: World) -> None:
     watch = GridWatch(world)
-    watch._reader.terms.total[:] = 0.0
+    watch.reader.terms.total[:] = 0.0
     assert watch.view(FRAME).scale == (0.0, 200.0)
-    watch._reader.terms.total[0, 3] = -90.0
+    watch.reader.terms.total[0, 3] = -90.0
     assert watch.view(FRAME).scale == (-200.0, 200.0)
 
 
 def test_small_bodies_are_drawn_larger_on_the_same_spot() -> None:
     view = a_grid(16)
-    before = _placed(view)
+    before = [_placed(things, np.zeros((len(view.bars), 2))) for things in view.things]
     after = _grown(before, view, zoom=6.0, height=60)
     low, high = _ends(before)
     lower, higher = _ends(after)
@@ -68,7 +69,7 @@ def test_small_bodies_are_drawn_larger_on_the_same_spot() -> None:
 
 def test_bodies_that_are_large_enough_and_those_on_rails_keep_their_size() -> None:
     view = a_grid(4)
-    placed = _placed(view)
+    placed = [_placed(things, np.zeros((len(view.bars), 2))) for things in view.things]
     assert _grown(placed, view, zoom=LEAST * 60, height=60) is placed
     assert _grown(placed, replace(view, rails=(((0.0, 0.0), (1.0, 0.0)),)), zoom=1.0, height=60) is placed
 
@@ -88,4 +89,5 @@ def test_the_legend_is_drawn_as_far_as_there_is_room() -> None:
 def test_a_grid_whose_bodies_are_lost_is_drawn() -> None:
     view = a_grid(4)
     surface = pygame.Surface((300, 200))
-    Grid().draw(surface, surface.get_rect(), replace(view, position=np.full((3, 4, 2), np.nan)), DrawContext())
+    lost = tuple(replace(things, position=np.full((4, 1, 2), np.nan)) for things in view.things)
+    Grid().draw(surface, surface.get_rect(), replace(view, things=lost), DrawContext())

@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 import pygame
 import pytest
-from viewer_views import BOUNDS, HULL, LINE, SHAPE, a_grid, a_view
+from viewer_views import BOUNDS, HULL, LINE, SHAPE, a_grid, a_view, body
 
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.camera import FARTHEST, NEAREST, Camera
@@ -28,7 +28,6 @@ from ecs_rl.viewer.view import (
     ProfileRow,
     ProfileView,
     RayView,
-    RoleView,
     Seen,
     Series,
     StageView,
@@ -60,10 +59,14 @@ def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
 def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
     points = np.array(((bad, 1.0), (0.0, bad)))
     stage = StageView(
-        roles=(
-            RoleView("lost", (bad, 0.0), 0.0, (HULL,), (Disc(1.0),)),
-            RoleView("turned", (0.0, 0.0), bad, (HULL,), velocity=(bad, bad), trail=points),
-            RoleView("odd", (0.0, 0.0), 0.0, (points,), velocity=(1.0, bad)),
+        things=(
+            body("lost", (bad, 0.0), 0.0, outlines=(HULL,), discs=(Disc(1.0),)),
+            body("turned", (0.0, 0.0), bad, outlines=(HULL,), velocity=(bad, bad), trail=points),
+            body("odd", (0.0, 0.0), 0.0, outlines=(points,), velocity=(1.0, bad)),
+            body("mark", (0.0, bad), bad, outlines=(HULL,), lines=(points,), discs=(Disc(1.0),), mark=True),
+            body("odd mark", (0.0, 0.0), 0.0, lines=(points,), mark=True),
+            body("many", (0.0, bad), 0.0, outlines=(HULL,), discs=(Disc(1.0),), many=True),
+            body("odd many", (0.0, 0.0), 0.0, outlines=(points,), many=True),
         ),
         ground=GroundView(
             ((((bad, 0.0)), (1.0, bad)),), (points, np.full_like(LINE, bad)), (((bad, 0.0), (1.0, 0.0)),), (bad,)
@@ -97,13 +100,13 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
 
 def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
     grid = a_grid(9)
-    grid.position[0, 3] = NAN
-    grid.angle[0, 4] = NAN
+    grid.things[0].position[3] = NAN
+    grid.things[0].angle[4] = NAN
     grid.bars[5] = NAN
     draw(replace(a_view(), grid=grid))
     draw(replace(a_view(), grid=replace(grid, ground=np.zeros((9, 0, 2, 2)), selected=99)))
-    none, nowhere = np.zeros(0), np.zeros((0, 0, 2))
-    empty = GridView((), nowhere, np.zeros((0, 0)), nowhere[..., None], none, (0.0, 1.0), none, BOUNDS, SHAPE)
+    none = np.zeros(0)
+    empty = GridView((), np.zeros((0, 0, 2, 2)), none, (0.0, 1.0), none, BOUNDS, SHAPE)
     draw(replace(a_view(), grid=empty))
 
 

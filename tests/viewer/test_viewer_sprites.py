@@ -10,16 +10,15 @@ from time import perf_counter
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HULL
+from viewer_views import HULL, body
 
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.viewer import sprites
+from ecs_rl.viewer.bodies import draw_things
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.stage import draw_role
-from ecs_rl.viewer.view import RoleView, SpriteView
+from ecs_rl.viewer.things import SpriteView, Things
 from ecs_rl.world import World
 
 RED, BLUE = (220, 30, 30), (30, 60, 230)
@@ -43,9 +42,9 @@ def ship(tmp_path: Path) -> Path:
     return tmp_path / "ship.png"
 
 
-def drawn(role: RoleView, *, chosen: bool = False, camera: Camera = CAMERA) -> pygame.Surface:
+def drawn(ship: Things, *, chosen: bool = False, camera: Camera = CAMERA) -> pygame.Surface:
     surface = pygame.Surface((200, 200))
-    draw_role(surface, replace(role, colour=(200, 200, 200)), camera, DrawContext(), chosen=chosen)
+    draw_things(surface, ship, camera, 1.0, 0 if chosen else None)
     return surface
 
 
@@ -53,8 +52,9 @@ def at(surface: pygame.Surface, x: float, y: float) -> tuple[int, ...]:
     return tuple(surface.get_at(tuple(round(p) for p in CAMERA.pixel((x, y)))))[:3]
 
 
-def a_ship(path: Path, angle: float = 0.0) -> RoleView:
-    return RoleView("ship", (0.2, 0.0), angle, (HULL,), sprite=SpriteView(str(path), 2.4, (0.2, 0.0)))
+def a_ship(path: Path | None, angle: float = 0.0, at: tuple[float, float] = (0.2, 0.0)) -> Things:
+    sprite = None if path is None else SpriteView(str(path), 2.4, (0.2, 0.0))
+    return body("ship", at, angle, outlines=(HULL,), colour=(200, 200, 200), sprite=sprite)
 
 
 def test_a_sprite_lies_where_its_body_is_and_turns_with_it(ship: Path) -> None:
@@ -75,12 +75,12 @@ def test_its_rim_has_no_dark_edge_on_a_light_ground(tmp_path: Path) -> None:
     pygame.image.save(picture, tmp_path / "red.png")
     surface = pygame.Surface((200, 200))
     surface.fill((255, 255, 255))
-    draw_role(surface, a_ship(tmp_path / "red.png", 0.4), CAMERA, DrawContext(), chosen=False)
+    draw_things(surface, a_ship(tmp_path / "red.png", 0.4), CAMERA, 1.0, None)
     assert pygame.surfarray.array3d(surface)[:, :, 0].min() >= 215, "only red, white, and what is between them"
 
 
 def test_shapes_are_not_drawn_but_for_a_selected_body(ship: Path) -> None:
-    bare = drawn(replace(a_ship(ship), sprite=None))
+    bare = drawn(a_ship(None))
     assert at(bare, 0.2, 0.51) != (0, 0, 0), "the upper edge of the hull"
     assert at(drawn(a_ship(ship)), 0.2, 0.51) == (0, 0, 0)
     red, green, blue = at(drawn(a_ship(ship), chosen=True), 0.2, 0.51)
@@ -106,7 +106,7 @@ def test_zooming_in_as_far_as_it_goes_stays_cheap(ship: Path) -> None:
 
 def test_a_lost_or_far_body_is_left_out(ship: Path) -> None:
     for position in ((math.nan, 0.0), (1e12, 0.0), (50.0, 0.0)):
-        assert not pygame.surfarray.array3d(drawn(replace(a_ship(ship), position=position))).any()
+        assert not pygame.surfarray.array3d(drawn(a_ship(ship, at=position))).any()
 
 
 def made(folder: Path) -> World:
@@ -117,10 +117,10 @@ def made(folder: Path) -> World:
 
 def test_a_scene_s_sprite_is_as_wide_as_its_shapes(ship: Path) -> None:
     world = made(ship.parent)
-    (role,) = Reader(world).stage(0).roles
+    (things,) = Reader(world).stage(0).things
     world.close()
-    assert role.sprite == SpriteView(str(ship), 2.0, (0.25, 0.0))
-    assert len(role.outlines) == 1, "the grid shows its shapes"
+    assert things.look.sprite == SpriteView(str(ship), 2.0, (0.25, 0.0))
+    assert len(things.look.outlines) == 1, "the grid shows its shapes"
 
 
 def test_a_file_that_is_no_picture_is_refused_by_name(tmp_path: Path) -> None:

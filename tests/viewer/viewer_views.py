@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 import numpy as np
 import pygame
 
+from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.palette import role_colour
+from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import (
     ContactView,
     ForceView,
@@ -27,7 +30,6 @@ from ecs_rl.viewer.view import (
     ProfileRow,
     ProfileView,
     RayView,
-    RoleView,
     Seen,
     Series,
     StageView,
@@ -52,14 +54,36 @@ BOUNDS = ((-9.6, -1.5), (9.6, 7.5))
 SHAPE = 19.2 / 9.0
 
 
+def body(
+    name: str,
+    at: tuple[float, float],
+    angle: float,
+    *,
+    trail: F64 | None = None,
+    velocity: tuple[float, float] = (0, 0),
+    **look: Any,
+) -> Things:
+    """Return a single body where it is."""
+    one = np.array
+    trails = () if trail is None else (trail,)
+    return Things(
+        LookView(name, **look),
+        one((at,), float),
+        one((angle,), float),
+        np.ones(1, bool),
+        one((velocity,), float),
+        trails,
+    )
+
+
 def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
     trail = np.stack((np.linspace(-3, x, 80), 3 + 1.5 * np.sin(np.linspace(1, 3, 80))), axis=1)
     return StageView(
-        roles=(
-            RoleView("hull", (x, 3.1), 0.2, (HULL,), velocity=(1.5, -2.0), trail=trail),
-            RoleView("left leg", (x - 0.6, 2.75), -0.2, (LEG,), leads=False, colour=(236, 166, 42)),
-            RoleView("right leg", (x + 0.55, 2.95), 0.6, (LEG,), leads=False, colour=(236, 166, 42)),
-            RoleView("ball", (4.0, 0.5), 0.7, discs=(Disc(0.5),), colour=role_colour(3), leads=False),
+        things=(
+            body("hull", (x, 3.1), 0.2, outlines=(HULL,), velocity=(1.5, -2.0), trail=trail),
+            body("left leg", (x - 0.6, 2.75), -0.2, outlines=(LEG,), leads=False, colour=(236, 166, 42)),
+            body("right leg", (x + 0.55, 2.95), 0.6, outlines=(LEG,), leads=False, colour=(236, 166, 42)),
+            body("ball", (4.0, 0.5), 0.7, discs=(Disc(0.5),), colour=role_colour(3), leads=False),
         ),
         ground=GROUND,
         springs=(((2.0, 4.0), (4.0, 0.5)),),
@@ -80,6 +104,28 @@ def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
     )
 
 
+ROCK = np.array(((0.7, 0.0), (0.2, 0.6), (-0.5, 0.5), (-0.6, -0.3), (0.1, -0.7)))
+
+
+COIN = LookView("coin", discs=(Disc(0.15),), colour=(242, 230, 90), leads=False, turns=False, many=True)
+STONE = LookView("rock", (ROCK,), colour=(210, 134, 176), leads=False, many=True)
+MARKS = (
+    body("goal", (-7.5, 4.0), 0.0, outlines=(3 * LEG,), colour=(34, 176, 132), mark=True),
+    body("ring", (6.5, 5.0), 0.0, discs=(Disc(0.8),), colour=(228, 110, 46), mark=True),
+    body("line", (0.0, 0.0), 0.0, lines=(np.array(((0.0, -1.5), (0.0, 7.5))),), colour=(158, 172, 192), mark=True),
+)
+"""The same objects in every frame, as they do not move."""
+
+
+def a_field(tick: int = 0, coins: int = 43) -> tuple[Things, ...]:
+    """Return marks, coins of which some are not here, and rocks that turn."""
+    random = np.random.default_rng(3)
+    at, drift = random.uniform((-9, 0), (9, 7), (coins, 2)), random.normal(0, 1.0, (coins, 2))
+    lying = Things(COIN, at + drift * tick / 50, np.zeros(coins), np.arange(coins) % 4 > 0)
+    spots, spin = random.uniform((-9, 1), (9, 7), (12, 2)), random.normal(0, 2.0, 12)
+    return *MARKS, lying, Things(STONE, spots, spin * tick / 50, np.arange(12) > 2)
+
+
 def a_grid(arenas: int = 128) -> GridView:
     random = np.random.default_rng(1)
     position = random.uniform((-8, 1), (8, 7), (arenas, 2))
@@ -87,9 +133,9 @@ def a_grid(arenas: int = 128) -> GridView:
     lines = np.repeat(LINE[None], arenas, axis=0)
     lines[:, :, 1] += random.uniform(-0.3, 0.3, (arenas, len(LINE)))
     looks = (
-        RoleView("hull", (0.0, 0.0), 0.0, (HULL,), (), (92, 184, 236)),
-        RoleView("left leg", (0.0, 0.0), 0.0, (LEG,), (), (236, 166, 42)),
-        RoleView("right leg", (0.0, 0.0), 0.0, (LEG,), (), (236, 166, 42)),
+        LookView("hull", (HULL,), colour=(92, 184, 236)),
+        LookView("left leg", (LEG,), colour=(236, 166, 42), leads=False),
+        LookView("right leg", (LEG,), colour=(236, 166, 42), leads=False),
     )
     positions = np.stack((position, position - (0.6, 0.3), position - (-0.6, 0.3)))
     angles = np.stack((angle, angle - 0.3, angle + 0.3))
@@ -98,7 +144,11 @@ def a_grid(arenas: int = 128) -> GridView:
     ended[1] = 0.8
     bars = random.normal(50, 90, arenas)
     scale = (min(0.0, float(bars.min())), max(0.0, float(bars.max())))
-    return GridView(looks, positions, angles, ground, bars, scale, ended, BOUNDS, SHAPE, selected=2)
+    things = tuple(
+        Things(look, positions[i][:, None], angles[i][:, None], np.ones((arenas, 1), bool))
+        for i, look in enumerate(looks)
+    )
+    return GridView(things, ground, bars, scale, ended, BOUNDS, SHAPE, selected=2)
 
 
 def a_mind(tick: int = 0) -> MindView:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pygame
 
-from ecs_rl.viewer.grid import GridWatch
+from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.view import HelpGroup
 

@@ -17,7 +17,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.films.recorder import Recorder
 from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.frame import Layout, Painter
-from ecs_rl.viewer.grid import GridWatch
+from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.inspector import inspect, pick
 from ecs_rl.viewer.live.background import BackgroundTraining
@@ -26,6 +26,7 @@ from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.profiler import Profiler
+from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import LearningView, Modes, Point, StatusView, Toast, Tone, View
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Window:
         self.panels = {"mind", "learning"} if history is not None else {"mind"}
         self.grid: GridWatch | None = None
         self.camera: Camera | None = None
-        self.selected: str | None = None
+        self.selected: Chosen | None = None
         self.turbo = self.closing = False
         self.messages: list[Message] = []
         self.held = 0
@@ -185,13 +186,14 @@ class Window:
     def metres(self, pixel: Pixel, number: int) -> Point:
         """Return the point of an arena that a pixel shows."""
         x, y = self._area(number).topleft
-        return self._camera().metres((pixel[0] - x, pixel[1] - y))
+        stage = self.seen.panes[number].stage if self.seen.panes else self.seen.stage
+        return self._camera().onto(stage.focus if stage else (0.0, 0.0)).metres((pixel[0] - x, pixel[1] - y))
 
     def _camera(self) -> Camera:
         camera = self.camera or self.painter.home(self.seen, self.layout)
         return camera or Camera((0.0, 0.0), 50.0, (0.0, 0.0))
 
-    def body_at(self, pixel: Pixel) -> tuple[int, str | None]:
+    def body_at(self, pixel: Pixel) -> tuple[int, Chosen | None]:
         """Return the show and the body under a pixel."""
         number = self.show_at(pixel)
         if number is None:
@@ -268,6 +270,10 @@ class Window:
             surface.get_size(), mind="mind" in self.panels, learning="learning" in self.panels and bool(self.history)
         )
         self.seen = view(self, seconds)
+        readers = [show.reader for show in self.shows] + ([self.grid.reader] if self.grid is not None else [])
+        for reader in readers:
+            while reader.places.problems:
+                self.say(reader.places.problems.pop(0), "warn")
         if self.camera is not None and layout != self.layout:
             home = self.painter.home(self.seen, layout)
             self.camera = replace(self.camera, middle=home.middle) if home is not None else None

@@ -1,0 +1,196 @@
+"""Bodies and marks: single ones are drawn as they are, many of a kind from pictures that are kept."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import pygame
+
+from ecs_rl.arrays import F64
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.draw import MOST, Tile
+from ecs_rl.viewer.palette import DUSK, PANEL, YELLOW, Colour, mix
+from ecs_rl.viewer.sprites import draw_sprite, steps_of
+from ecs_rl.viewer.things import LookView, Things
+from ecs_rl.viewer.view import Point
+
+Style = tuple[float, float, float]
+"""Pixels per metre, the scale of the screen, and the share of a body's colour in its inside."""
+WHITE: Colour = (255, 255, 255)
+PARTS = 4
+"""Into how many parts a pixel is cut each way by the places of kept pictures."""
+LARGEST = 192
+"""Pixels of a side up to which pictures are kept; larger ones are drawn anew each time, as there are few in sight."""
+KEPT = 3000
+"""Kept pictures, most of which are of some kilobytes."""
+BRIGHT = 0.5
+"""Share of a body's colour in its inside."""
+MARK_FILL = 46
+"""Opacity of the inside of a mark, of 255."""
+
+
+def turned(points: F64, position: Point, angle: float) -> F64:
+    """Return (points, 2) of a body's own axes where they are in the arena."""
+    cos, sin = math.cos(angle), math.sin(angle)
+    return np.asarray(points @ np.array(((cos, sin), (-sin, cos))) + position)
+
+
+def draw_things(surface: pygame.Surface, things: Things, camera: Camera, scale: float, chosen: int | None) -> None:
+    """Draw all that is here of one look; `chosen` is the number of the one that stands out."""
+    look = things.look
+    if look.mark:
+        for _, at, angle in things.seen():
+            draw_mark(surface, look, (at, angle), camera, scale)
+        return
+    if not look.many:
+        for number, at, angle in things.seen():
+            draw_body(surface, look, (at, angle), camera, scale, chosen=number == chosen)
+        return
+    _draw_many(surface, things, camera, scale)
+    if chosen is not None:
+        for number, at, angle in things.seen():
+            if number == chosen:
+                draw_body(surface, look, (at, angle), camera, scale, chosen=True)
+
+
+def draw_body(
+    surface: pygame.Surface,
+    look: LookView,
+    pose: tuple[Point, float],
+    camera: Camera,
+    scale: float,
+    *,
+    chosen: bool = False,
+    bright: float = BRIGHT,
+) -> None:
+    """Draw a body's sprite, or its shapes filled with an edge; `pose` is its position and its angle."""
+    at, angle = pose
+    edge = YELLOW if chosen else mix(look.colour, WHITE, 0.12)
+    fill: Colour | None = mix(PANEL, look.colour, bright)
+    if draw_sprite(surface, look, at, angle, camera):
+        if not chosen:
+            return
+        fill = None
+    width = _edge(camera, scale) * (1.5 if chosen else 1.0)
+    for outline in look.outlines:
+        points: list[Point] = [tuple(p) for p in camera.pixels(turned(outline, at, angle)).tolist()]
+        tile = Tile(points, width + 1, edge, surface.get_clip())
+        if fill is not None:
+            tile.polygon(points, fill)
+        tile.stroke(points, edge, width, closed=True)
+        tile.put(surface)
+    for disc in look.discs:
+        middle, rim = turned(np.array((disc.at, (disc.at[0] + disc.radius, disc.at[1]))), at, angle)
+        spoke = camera.pixel((rim[0], rim[1])) if look.turns else None
+        _draw_disc(surface, disc.radius * camera.zoom, camera.pixel((middle[0], middle[1])), spoke, (fill, edge, width))
+
+
+def _edge(camera: Camera, scale: float) -> float:
+    """Return how many pixels an edge is wide."""
+    return min(max(1.6 * scale, camera.zoom * 0.022), 4.0 * scale)
+
+
+def _draw_disc(
+    surface: pygame.Surface,
+    radius: float,
+    centre: Point,
+    spoke: Point | None,
+    look: tuple[Colour | None, Colour, float],
+) -> None:
+    fill, edge, width = look
+    corners = ((centre[0] - radius, centre[1] - radius), (centre[0] + radius, centre[1] + radius))
+    tile = Tile(corners, width + 1, edge, surface.get_clip())
+    if fill is None:
+        tile.stroke(_rim(centre, radius), edge, width, closed=True)
+    else:
+        tile.disc(centre, radius + width / 2, edge)
+        tile.disc(centre, max(0.0, radius - width / 2), fill)
+        if spoke is not None:
+            tile.stroke((centre, spoke), edge, width * 0.8)
+    tile.put(surface)
+
+
+def _rim(centre: Point, radius: float) -> list[Point]:
+    turns = np.linspace(0, 2 * np.pi, 33)[:-1]
+    return [(x, y) for x, y in (np.stack((np.cos(turns), np.sin(turns)), axis=1) * radius + centre).tolist()]
+
+
+def draw_mark(surface: pygame.Surface, look: LookView, pose: tuple[Point, float], camera: Camera, scale: float) -> None:
+    """Draw a mark: calmer than a body, its inside seen through."""
+    at, angle = pose
+    if draw_sprite(surface, look, at, angle, camera):
+        return
+    edge, width = mix(DUSK, look.colour, 0.7), min(max(1.4 * scale, camera.zoom * 0.05), 3.0 * scale)
+    for points, closed in [*((o, True) for o in look.outlines), *((line, False) for line in look.lines)]:
+        corners: list[Point] = [tuple(p) for p in camera.pixels(turned(points, at, angle)).tolist()]
+        if closed:
+            tile = Tile(corners, 1, look.colour, surface.get_clip())
+            tile.polygon(corners, look.colour, MARK_FILL)
+            tile.put(surface)
+        for start, end in zip(corners, corners[1:] + corners[:closed], strict=closed):
+            tile = Tile((start, end), width, edge, surface.get_clip())
+            tile.stroke((start, end), edge, width)
+            tile.put(surface)
+    for disc in look.discs:
+        (middle,) = turned(np.array((disc.at,)), at, angle)
+        centre, radius = camera.pixel((middle[0], middle[1])), disc.radius * camera.zoom
+        rim = _rim(centre, radius) if radius < LARGEST / 8 else _fine_rim(centre, radius)
+        tile = Tile(rim, width + 1, look.colour, surface.get_clip())
+        tile.disc(centre, radius, look.colour, MARK_FILL)
+        tile.stroke(rim, edge, width, closed=True)
+        tile.put(surface)
+
+
+def _fine_rim(centre: Point, radius: float) -> list[Point]:
+    turns = np.linspace(0, 2 * np.pi, 129)[:-1]
+    return [(x, y) for x, y in (np.stack((np.cos(turns), np.sin(turns)), axis=1) * radius + centre).tolist()]
+
+
+# --- many of a kind ---------------------------------------------------------------------------------------------------
+
+
+def _draw_many(surface: pygame.Surface, things: Things, camera: Camera, scale: float) -> None:
+    """Draw the members of a kind, each from the picture of its turn and of its part of a pixel."""
+    look, reach = things.look, reach_of(things.look, camera.zoom, scale)
+    here = things.here & np.isfinite(things.position).all(axis=1) & np.isfinite(things.angle)
+    at, angle = camera.pixels(things.position[here]), things.angle[here]
+    left, top, width, height = surface.get_clip()
+    seen = ((at > (left - reach, top - reach)) & (at < (left + width + reach, top + height + reach))).all(axis=1)
+    at, angle = at[seen], angle[seen]
+    if 2 * reach > LARGEST:
+        for position, turn in zip(things.position[here][seen].tolist(), angle.tolist(), strict=True):
+            draw_body(surface, look, ((position[0], position[1]), turn), camera, scale)
+        return
+    surface.fblits(stamped(look, at, angle, (camera.zoom, scale, BRIGHT)))
+
+
+def reach_of(look: LookView, zoom: float, scale: float) -> int:
+    """Return how many pixels a thing of this look reaches from its middle."""
+    picture = 0.0 if look.sprite is None else look.sprite.width + math.hypot(*look.sprite.at)
+    return math.ceil(min(max(look.size, picture) * zoom + 4 * scale + 2, MOST))
+
+
+def stamped(look: LookView, at: F64, angle: F64, style: Style) -> list[tuple[pygame.Surface, Point]]:
+    """Return a kept picture and its corner for each of (things, 2) pixels, turned by (things,) radians."""
+    reach = reach_of(look, style[0], style[1])
+    steps = steps_of((reach, reach)) if look.turns or look.outlines or look.sprite else 1
+    turns = np.rint(angle / math.tau * steps).astype(int) % steps
+    fine = np.floor(at * PARTS).astype(int)
+    whole, part = fine // PARTS, fine % PARTS
+    rows = np.column_stack((whole - reach, turns, part)).tolist()
+    return [(_stamp(look, style, turn / steps, (x, y)), (left, top)) for left, top, turn, x, y in rows]
+
+
+@lru_cache(maxsize=KEPT)
+def _stamp(look: LookView, style: Style, turn: float, part: tuple[int, int]) -> pygame.Surface:
+    """Return a thing turned by a share of a whole turn, its middle in one part of the middle pixel."""
+    zoom, scale, bright = style
+    reach = reach_of(look, zoom, scale)
+    picture = pygame.Surface((2 * reach + 1, 2 * reach + 1), pygame.SRCALPHA)
+    picture.fill((*mix(look.colour, WHITE, 0.12), 0))
+    middle = reach + (part[0] + 0.5) / PARTS, reach + (part[1] + 0.5) / PARTS
+    camera = Camera((0.0, 0.0), zoom, middle)
+    draw_body(picture, look, ((0.0, 0.0), turn * math.tau), camera, scale, bright=bright)
+    return picture

@@ -1,0 +1,176 @@
+"""Where all things of an arena are at a moment: the bodies of its roles, then its marks, as arrays.
+
+The arrays of one arena are (things, ...), those of several have an axis of arenas before that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_rl.arrays import F64, I64, Bool
+from ecs_rl.commands.pipes import tell
+from ecs_rl.errors import SceneError
+from ecs_rl.scene.checks import Point
+from ecs_rl.scene.joints import Pivot
+from ecs_rl.scene.loader import blaming
+from ecs_rl.viewer.shapes import mark_looks, role_looks
+from ecs_rl.viewer.things import LookView, Things
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.marks import Mark
+    from ecs_rl.world import World
+
+FASTER = 1.25
+"""How much further than its velocity says a body may come in a tick without having been placed there."""
+SLACK = 0.25
+"""And how much further than that, as a share of its size."""
+STRAYS = 50
+"""Of so many arenas the farthest one is left out: it would make all the others small."""
+
+
+@dataclass
+class Moment:
+    """Where all things are."""
+
+    position: F64
+    """(things, 2) metres"""
+    angle: F64
+    """(things,) radians"""
+    velocity: F64
+    """(things, 2) Of a mark zero."""
+    here: Bool
+    """(things,)"""
+    size: F64
+    """(things,) How far each reaches from its origin, metres."""
+    moved: F64 = field(init=False)
+    """(things, 2) Since the moment before."""
+    flows: Bool = field(init=False)
+    """(things,) It moved here from where it was in the moment before, and was not placed."""
+
+    def __post_init__(self) -> None:
+        self.moved, self.flows = np.zeros_like(self.position), self.here
+
+    @cached_property
+    def poses(self) -> list[tuple[Point, float]]:
+        """Position and angle of each thing of one arena."""
+        places, turns = self.position.tolist(), self.angle.tolist()
+        return [((x, y), angle) for (x, y), angle in zip(places, turns, strict=True)]
+
+    def came_from(self, before: Moment, seconds: float) -> None:
+        """Tell what has moved from what was placed: its velocity, or its last step, explains how far it came."""
+        self.moved = self.position - before.position
+        far, last, slack = _length(self.moved), before.moved, SLACK * self.size
+        speed = np.maximum(_length(self.velocity), _length(before.velocity))
+        steady = _length(self.moved - last) <= 0.5 * _length(last) + slack
+        self.flows = self.here & before.here & ((far <= FASTER * seconds * speed + slack) | steady)
+
+    def blended(self, before: Moment, share: float) -> Moment:
+        """Return the moment `share` of the way since the one before; what was placed is where it was placed."""
+        position = np.where(
+            self.flows[:, None], before.position + (self.position - before.position) * share, self.position
+        )
+        angle = np.where(self.flows, before.angle + (self.angle - before.angle) * share, self.angle)
+        return Moment(position, angle, self.velocity, self.here, self.size)
+
+    def points(self, things: I64, at: F64) -> F64:
+        """Return (things, 2) where points of their own axes are."""
+        cos, sin, (x, y) = np.cos(self.angle[things]), np.sin(self.angle[things]), at.T
+        return np.asarray(self.position[things] + np.stack((cos * x - sin * y, sin * x + cos * y), axis=-1))
+
+
+def _length(vectors: F64) -> F64:
+    return np.asarray(np.hypot(vectors[..., 0], vectors[..., 1]))
+
+
+class Places:
+    """Reads where all things of a world's arenas are."""
+
+    def __init__(self, world: World) -> None:
+        self.world, arena = world, world.arena
+        self.parents = {j.b.name: j for j in arena.joints if isinstance(j, Pivot) and j.a.body is not None}
+        self.roles, self.marks = arena.roles, arena.marks
+        self.looks = (*role_looks(arena, frozenset(self.parents)), *mark_looks(arena))
+        counts = [role.members for role in self.roles] + [1] * len(self.marks)
+        self.slices = tuple(slice(*ends) for ends in pairwise(accumulate(counts, initial=0)))
+        """Which of the things each look has."""
+        self._rows = np.concatenate([np.arange(role.rows.start, role.rows.stop) for role in self.roles])
+        """Of each body in the blocks of all bodies, which stand in another order."""
+        self.order = sorted(range(len(self.looks)), key=lambda i: self.looks[i].order)
+        """In which the looks are drawn."""
+        self.size = np.repeat([look.size for look in self.looks], counts)
+        moving = [i for i, mark in enumerate(self.marks, len(self.roles)) if not mark.stands]
+        self.outline = Outline(self.looks, self.slices, [*range(len(self.roles)), *moving])
+        self.problems: list[str] = []
+        """What was wrong with marks that are not drawn, each told once; a window shows it too, and clears it."""
+        self._silent: set[str] = set()
+
+    def at(self, arena: int | slice) -> Moment:
+        """Return where all things of an arena are, or of several."""
+        state, here = self.world.physics.state[:, self._rows, arena], self.world.physics.here[self._rows, arena]
+        position, angle, velocity = np.moveaxis(state[:2], 0, -1), state[2], np.moveaxis(state[3:5], 0, -1)
+        if self.marks:
+            marks = [tuple(part[arena] for part in self._placed(mark)) for mark in self.marks]
+            at, turn, shown = (np.stack(parts) for parts in zip(*marks, strict=True))
+            position, velocity = np.concatenate((position, at)), np.concatenate((velocity, np.zeros(at.shape)))
+            angle, here = np.concatenate((angle, turn)), np.concatenate((here, shown))
+        if isinstance(arena, slice):  # the arenas come first
+            position, angle, velocity, here = (part.swapaxes(0, 1) for part in (position, angle, velocity, here))
+        return Moment(position, angle, velocity, here, self.size)
+
+    def _placed(self, mark: Mark) -> tuple[F64, F64, Bool]:
+        """Return where a mark is, nowhere if its rules fail now: no training ends for that."""
+        n = self.world.arenas
+        try:
+            with blaming(self.world.scene.file), np.errstate(all="ignore"):
+                return mark.placed(n)
+        except SceneError as error:
+            if mark.name not in self._silent:
+                self._silent.add(mark.name)
+                self.problems.append(f"{error} (the mark '{mark.name}' is not drawn)")
+                tell(self.problems[-1], sys.stderr)
+        return np.zeros((n, 2)), np.zeros(n), np.zeros(n, bool)
+
+    def things(self, moment: Moment) -> dict[int, Things]:
+        """Return the things of each look, by the look's number, in the order in which they are drawn."""
+        return {
+            i: Things(
+                self.looks[i],
+                moment.position[..., self.slices[i], :],
+                moment.angle[..., self.slices[i]],
+                moment.here[..., self.slices[i]],
+                moment.velocity[..., self.slices[i], :],
+            )
+            for i in self.order
+        }
+
+
+class Outline:
+    """All corners and rims of an arena's bodies, so that their reach is worked out at once."""
+
+    def __init__(self, looks: Sequence[LookView], slices: Sequence[slice], chosen: Sequence[int]) -> None:
+        points: list[tuple[int, float, float, float]] = []
+        for look, things in ((looks[i], slices[i]) for i in chosen):
+            at = [(x, y, 0.0) for outline in (*look.outlines, *look.lines) for x, y in outline.tolist()]
+            at += [(*disc.at, disc.radius) for disc in look.discs]
+            points += [(thing, *corner) for thing in range(things.start, things.stop) for corner in at]
+        thing, self._x, self._y, self._radius = np.array(points).T
+        self._thing = thing.astype(int)
+
+    def reach(self, moment: Moment) -> F64:
+        """Return (4,) how far what is here reaches left, down, right and up; of many arenas without the strays."""
+        thing = self._thing
+        cos, sin = np.cos(moment.angle)[..., thing], np.sin(moment.angle)[..., thing]
+        x = moment.position[..., thing, 0] + cos * self._x - sin * self._y
+        y = moment.position[..., thing, 1] + sin * self._x + cos * self._y
+        there = moment.here[..., thing]
+        sides = np.stack([np.where(there, side + self._radius, -np.inf).max(axis=-1) for side in (-x, -y, x, y)])
+        sides = sides.reshape(4, -1)
+        farthest = sides.shape[1] - 1 - sides.shape[1] // STRAYS
+        return np.asarray(np.partition(sides, farthest, axis=1)[:, farthest])
