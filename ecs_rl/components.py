@@ -90,7 +90,7 @@ class Ground:
 
     segments: F64 = column()
     """(arenas, segments, 2, 2) Both ends of each."""
-    stamp: NDArray[np.uint64] = column(is_new=True)
+    stamp: NDArray[np.uint64] = column(lasts=False)
     """(arenas,) A hash of them: what is worked out of them may be kept until it changes."""
 
 

@@ -147,7 +147,7 @@ def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
     fresh = {kind for entry in earlier for kind in entry.writes}
     read = [kind for kind in system.reads or () if kind not in system.writes]
     for kind in read:
-        if kind not in fresh and not all(column.lasts for column in columns_of(kind)):
+        if kind not in fresh and not any(column.lasts for column in columns_of(kind)):
             told = f"'{system.name}' reads {kind.__name__} before this tick's is there, and the last one's is gone"
             raise RuleError(f"{told}: place it after the stage that writes it", system.run)
     return Entry(
