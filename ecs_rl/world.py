@@ -217,9 +217,9 @@ class World(Context):
             self.expose(name, number.handle, tracked=self.debug)
         for i, memory in enumerate(self.arena.memories):
             name = f"@memory/{i}"
-            self.create(name, zeros(memory.kind, self.arenas, *memory.width), starts=memory.starts)
+            members = () if memory.count is None else (memory.count,)
+            self.create(name, zeros(memory.kind, self.arenas, *members), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
-        self.arena.context = self
         for sensor in (each for each in self.arena.used if isinstance(each, Sensor)):
             sensor.bind(touch, ground)
         for touching in self.arena.touchings:
@@ -229,7 +229,7 @@ class World(Context):
             rates = self.physics.motors.rate[first : first + len(motor.pairs)]
             motor.rate = rates[0] if motor.role.count is None else rates.T
             first += len(motor.pairs)
-        self.arena.placing.arenas = self.arenas
+        self.arena.placing.arenas, self.arena.context = self.arenas, self
         for handle in (self.arena.placing.clock, self.arena.placing.chance):
             self.expose("@arena", handle, tracked=False)
 

@@ -318,12 +318,12 @@ class Arena(Bodies):
         check_effects(plan, self.agents, self.roles, self.ground)
         first = next((other for other in self.agents if other.policy == policy), plan)
         check_alike(plan, first)
+        for rule in (*plan.earns.values(), *plan.ends.values()):
+            if isinstance(rule, Remembering) and rule.count is None:
+                rule.count = plan.count
         for item in (*plan.sees, *plan.earns.values(), *plan.ends.values()):
             if isinstance(item, (Sensor, Remembering)):
                 self.use(item)
-        for each in plan.earns.values() if plan.count is not None else ():
-            if isinstance(each, Remembering):
-                each.width = (plan.members,)
         self.agents.append(plan)
         return plan
 

@@ -26,6 +26,9 @@ Rule = Callable[[], Column]
 class Sensor:
     """One named number, scaled; the base of all sensors."""
 
+    column: tuple[Role, str] | None = None
+    """The role and the name of its column, where that is all that is read."""
+
     def __init__(self, name: str, read: Rule, scale: float = 1.0) -> None:
         self.names: tuple[str, ...] = (named("a sensor", name),)
         self.scale = finite(f"the scale of '{name}'", scale)
@@ -43,11 +46,12 @@ class Sensor:
 
     def write(self, out: NDArray[np.float32]) -> None:
         """Fill (arenas, [count], numbers) with the scaled numbers."""
-        value = aligned(self.read(), None if out.ndim == 2 else out.shape[1])
-        column = out[..., 0]
+        value, column = self.read(), out[..., 0]
         try:
             if value is None:  # numpy would make NaN of it
                 raise TypeError
+            if column.ndim == 2:  # for all agents of a kind
+                value = aligned(value, len(column[0]))
             if self.scale == 1.0:
                 column[...] = value
             else:
@@ -79,7 +83,9 @@ def _column(name: str, about: str) -> Callable[..., Sensor]:
     def sensor(role: Role, scale: float = 1.0) -> Sensor:
         if is_role("a sensor looks at", role).body is None:
             raise SceneError("the ground never moves: there is nothing to sense")
-        return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+        made = Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+        made.column = role, name
+        return made
 
     sensor.__name__ = sensor.__qualname__ = name.capitalize()
     sensor.__doc__ = about
@@ -110,10 +116,11 @@ class Several(Sensor):
         """Fill (arenas, [count], numbers) with the scaled numbers."""
         value = self.read()
         try:
-            if value is None or np.ndim(value) < 2 or np.shape(value)[-1] != len(self.names):
+            if value.ndim < 2 or value.shape[-1] != len(self.names):
                 raise TypeError
-            wide = value[:, None] if value.ndim < out.ndim else value
-            np.multiply(wide, self.scale, out=out, casting="unsafe")
+            if value.ndim < out.ndim:  # for all agents of a kind
+                value = value[:, None]
+            np.multiply(value, self.scale, out=out, casting="unsafe")
         except (TypeError, ValueError, AttributeError):
             many = f"{len(self.names)} numbers per arena, ({len(out)}, {len(self.names)})"
             raise RuleError(f"the sensor '{self.names[0]}' must give {many}, not {form(value)}", self) from None
@@ -138,7 +145,7 @@ def here_of(role: Role) -> Bool | None:
 
 def own_axes(role: Role, off: F64) -> F64:
     """Return (..., 2) of ways in the arena's axes as ways along the role's own."""
-    (cos, sin), (x, y) = np.moveaxis(role.heading, -1, 0), np.moveaxis(off, -1, 0)
+    cos, sin, x, y = role.heading[..., 0], role.heading[..., 1], off[..., 0], off[..., 1]
     return np.stack((cos * x + sin * y, cos * y - sin * x), axis=-1)
 
 
