@@ -6,8 +6,10 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import Spread, between, jitter
 from ecs_rl.scene.controls import Choice, Levers
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
+from ecs_rl.scene.grid import Grid
 from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
 from ecs_rl.scene.look import Look
+from ecs_rl.scene.nearest import Nearest
 from ecs_rl.scene.parts import Body, Box, Disc, Polygon, Rod, Start
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Dice, Draw, Number, Role
@@ -19,9 +21,9 @@ from ecs_rl.scene.touching import Touching
 # fmt: off
 __all__ = [
     "Action", "Amount", "Angle", "Arena", "Body", "Box", "Choice", "Closing", "Dice", "Disc", "Draw", "Effect",
-    "Feel", "Feels", "Force", "Groove", "Ground", "Heading", "Here", "Lasting", "Levers", "Look", "Motion", "Motor",
-    "Number", "Pivot", "Polygon", "Pose", "Progress", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin",
-    "Spread", "Spring", "Start", "Thrust", "Touch", "Touching", "Toward", "TurnLimit", "TurnSpring", "Twist", "Vx",
-    "Vy", "X", "Y", "above", "below", "between", "beyond", "column", "component", "jitter",
+    "Feel", "Feels", "Force", "Grid", "Groove", "Ground", "Heading", "Here", "Lasting", "Levers", "Look", "Motion",
+    "Motor", "Nearest", "Number", "Pivot", "Polygon", "Pose", "Progress", "Push", "Rays", "Rod", "Role", "Scene",
+    "Sensor", "Spin", "Spread", "Spring", "Start", "Thrust", "Touch", "Touching", "Toward", "TurnLimit", "TurnSpring",
+    "Twist", "Vx", "Vy", "X", "Y", "above", "below", "between", "beyond", "column", "component", "jitter",
 ]
 # fmt: on

@@ -26,10 +26,9 @@ from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
-from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
 from ecs_rl.scene.rules import Remembering, Shared, remember
-from ecs_rl.scene.sensors import Rule, Sensor
+from ecs_rl.scene.sensors import Rule, Sensor, Several
 from ecs_rl.scene.touching import Touching
 
 C = TypeVar("C")
@@ -341,7 +340,7 @@ class Arena(Bodies):
         if self.memories:
             self.systems.insert(0, remember(self.memories))
         for sensor in self.used:
-            if isinstance(sensor, Rays):
+            if isinstance(sensor, Several):
                 sensor.among(self.roles, self.ground)
 
     def _roll(self) -> None:
