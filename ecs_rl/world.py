@@ -70,6 +70,10 @@ class AgentSlot:
         part, count = array[self.rows], self.spec.count
         return part if count is None else part.reshape(count, -1, *part.shape[1:]).swapaxes(0, 1)
 
+    def by_agent(self, amounts: F64) -> F64:
+        """Return its own (effects, rows) of a kind as (arenas, members, effects)."""
+        return amounts.reshape(len(amounts), self.spec.members, -1).transpose(2, 1, 0)
+
     def by_term(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return its part of (rows of Terms, arenas) as (terms, members, arenas)."""
         return array[self.terms].reshape(len(self.spec.earns), self.spec.members, -1)
@@ -217,14 +221,13 @@ class World(Context):
             members = () if memory.count is None else (memory.count,)
             self.create(name, zeros(memory.kind, self.arenas, *members), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
-        self.arena.context = self
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)
         self.arena.create_forces(self, self.physics.motors.rate, tracked=self.debug)
         for touching in self.arena.touchings:
             touching.bind(touch, ground)
-        self.arena.placing.arenas = self.arenas
+        self.arena.placing.arenas, self.arena.context = self.arenas, self
         for handle in (self.arena.placing.clock, self.arena.placing.chance):
             self.expose("@arena", handle, tracked=False)
 

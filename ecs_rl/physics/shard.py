@@ -41,6 +41,7 @@ class Shard:
         self.origin = spacing * scattered(self.count)
         self.built = [Built(self.space, arena, float(x)) for x in self.origin]
         self._force = np.zeros((self.count * self.bodies + 1, 3))
+        self._pushed = self._force[:-1].reshape(self.count, self.bodies, 3).T
         self._force_in, self._state_out, self._contacts = InBuffer(), OutBuffer(), OutBuffer()
         self._force_in.set_float_buf(self._force)
         self.touched: list[I64] = []
@@ -59,7 +60,7 @@ class Shard:
 
     def push(self, force: F64) -> None:
         """Take the world's (3, bodies, arenas) forces for the coming physics step."""
-        self._force[:-1].reshape(self.count, self.bodies, 3)[...] = force[:, :, self.rows].transpose(2, 1, 0)
+        self._pushed[...] = force[:, :, self.rows]
         batch.set_space_bodies(self.space, _FORCE, self._force_in)
 
     def step(self) -> None:
@@ -83,7 +84,7 @@ class Shard:
         batch.get_space_bodies(self.space, STATE, self._state_out)
         rows = np.frombuffer(self._state_out.float_buf(), dtype=np.float64)[:-6]
         mine = state[:, :, self.rows]
-        mine[...] = rows.reshape(self.count, self.bodies, 6).transpose(2, 1, 0)
+        mine[...] = rows.reshape(self.count, self.bodies, 6).T
         if self.apart:
             mine[0] -= self.origin
 

@@ -67,6 +67,7 @@ class Contacts:
             before=np.zeros((slots, arenas), bool),
             impulse=np.zeros((slots, arenas)),
         )
+        self.overlaps = [(each, each.overlaps) for each in arena.touchings]
         solid = [role.number for role in arena.in_rows if role.solid for _ in range(role.members)]
         self.role_of = np.array([*solid, roles])
         """By the row of a solid body; the ground's, -1, is the last."""
@@ -91,10 +92,10 @@ class Contacts:
             touch.before[...] = touch.members
             touch.members[...] = False
         found = self._contacts(shards)
-        for each in self.arena.touchings:
+        for each, overlaps in self.overlaps:
             if found is not None and each.role.solid:
                 self._fill(each, *found)
-            for other in each.overlaps:
+            for other in overlaps:
                 self._overlap(each, other)
 
     def _contacts(self, shards: Sequence[Shard]) -> tuple[I64, I64] | None:

@@ -25,7 +25,7 @@ class Actuate(Stage):
     def __init__(self, world: World) -> None:
         self.slots = [(world.of(batch.entity, Action), slot) for batch in world.batches for slot in batch.slots]
         self.may_be_out = [
-            (slot.spec.of.here, slot.shaped(acting.value), slot.shaped(action.value), slot.shaped(slot.amount.T))
+            (slot.spec.of.here, slot.shaped(acting.value), slot.shaped(action.value), slot.by_agent(slot.amount))
             for batch, (action, acting) in zip(world.batches, world.each(Action, Acting), strict=True)
             for slot in batch.slots
             if slot.spec.of is not None and slot.spec.of.comes_and_goes

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
 import numpy as np
 
 from ecs_rl.arrays import F32, finite
 from ecs_rl.components import NextObservation
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
+from ecs_rl.scene.sensors import Sensor
 from ecs_rl.world import PolicyBatch, World
+
+COLUMNS = ("x", "y", "angle", "vx", "vy", "spin")
+"""What the physics' block of states holds, in its order."""
 
 
 class Sense(Stage):
@@ -28,13 +35,16 @@ class Sight:
 
     def __init__(self, world: World, batch: PolicyBatch, out: F32) -> None:
         self.world, self.batch, self.out, self.sound = world, batch, out, finite(out)
-        self.parts = []
+        self.parts: list[tuple[Callable[[F32], None], F32]] = []
         for slot in batch.slots:
-            first = 0
-            for sensor in slot.spec.sees:
-                last = first + len(sensor.names)
-                self.parts.append((sensor.write, slot.shaped(out)[..., first:last]))
-                first = last
+            first, single = 0, slot.spec.count is None
+            for plain, listed in groupby(slot.spec.sees, _plain):
+                sensors = list(listed)
+                for group in [sensors] if plain and single else [[sensor] for sensor in sensors]:
+                    last = first + sum(len(sensor.names) for sensor in group)
+                    write = Plain(world, group).write if plain and single else group[0].write
+                    self.parts.append((write, slot.shaped(out)[..., first:last]))
+                    first = last
 
     def look(self, *, begins: bool = False) -> None:
         """Let every sensor write its numbers, and refuse what is not finite; `begins`: the episodes have just begun."""
@@ -55,3 +65,23 @@ class Sight:
             when = f"{self.world.when(arena, judged=begins)}{member}"
             told = f"a number that is not finite: {self.out[row, number]:g} {when}"
             raise RuleError(f"the sensor '{name}' gave {told}", sensor)
+
+
+def _plain(sensor: Sensor) -> bool:
+    """Tell whether all that a sensor gives is a column of a single role."""
+    return type(sensor) is Sensor and sensor.column is not None and sensor.column[0].count is None
+
+
+class Plain:
+    """Sensors that each give a role's column, one after the other: written by one gather, to the same bits."""
+
+    def __init__(self, world: World, sensors: Sequence[Sensor]) -> None:
+        columns = [sensor.column for sensor in sensors if sensor.column is not None]
+        bodies = world.physics.state.shape[1]
+        self.state = world.physics.state.reshape(-1, world.arenas)
+        self.rows = np.array([COLUMNS.index(name) * bodies + role.rows.start for role, name in columns])
+        self.scales = np.array([[sensor.scale] for sensor in sensors])
+
+    def write(self, out: F32) -> None:
+        """Fill (arenas, sensors)."""
+        np.multiply(self.state.take(self.rows, axis=0), self.scales, out=out.T, casting="unsafe")

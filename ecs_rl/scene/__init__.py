@@ -8,10 +8,12 @@ from ecs_rl.scene.chance import Spread, between, jitter
 from ecs_rl.scene.controls import Choice, Controls, Levers, Trigger
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.forces import Jump, Pull
+from ecs_rl.scene.grid import Grid
 from ecs_rl.scene.ground import Draws, Earth, Line
 from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
 from ecs_rl.scene.look import Look
 from ecs_rl.scene.marks import Mark
+from ecs_rl.scene.nearest import Nearest
 from ecs_rl.scene.parts import Body, Box, Disc, Polygon, Rod, Start
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Dice, Draw, Number, Role
@@ -23,10 +25,10 @@ from ecs_rl.scene.touching import Touching
 # fmt: off
 __all__ = [
     "Action", "Amount", "Angle", "Arena", "Body", "Box", "Choice", "Closing", "Controls", "Dice", "Disc", "Draw",
-    "Draws", "Earth", "Effect", "Feel", "Feels", "Follow", "Force", "Groove", "Ground", "Heading", "Here", "Jump",
-    "Lasting", "Levers", "Line", "Look", "Mark", "Motion", "Motor", "Number", "Pivot", "Polygon", "Pose", "Progress",
-    "Pull", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin", "Spread", "Spring", "Start", "Thrust", "Touch",
-    "Touching", "Toward", "Trigger", "TurnLimit", "TurnSpring", "Twist", "View", "Vx", "Vy", "X", "Y", "above",
-    "below", "between", "beyond", "column", "component", "jitter",
+    "Draws", "Earth", "Effect", "Feel", "Feels", "Follow", "Force", "Grid", "Groove", "Ground", "Heading", "Here",
+    "Jump", "Lasting", "Levers", "Line", "Look", "Mark", "Motion", "Motor", "Nearest", "Number", "Pivot", "Polygon",
+    "Pose", "Progress", "Pull", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin", "Spread", "Spring", "Start",
+    "Thrust", "Touch", "Touching", "Toward", "Trigger", "TurnLimit", "TurnSpring", "Twist", "View", "Vx", "Vy", "X",
+    "Y", "above", "below", "between", "beyond", "column", "component", "jitter",
 ]
 # fmt: on

@@ -26,11 +26,10 @@ from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.marks import Mark, Marks
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
-from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
 from ecs_rl.scene.rules import Remembering, Shared, remember
 from ecs_rl.scene.scores import Scores
-from ecs_rl.scene.sensors import Rule, Sensor
+from ecs_rl.scene.sensors import Rule, Sensor, Several
 from ecs_rl.scene.touching import Touching
 
 C = TypeVar("C")
@@ -283,7 +282,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         check_effects(f"'{name}'", plan.does.effects, [*self.effects], self.roles, self.ground, count=plan.count)
         first = next((other for other in self.agents if other.policy == policy), plan)
         check_alike(plan, first)
-        for rule in plan.earns.values():  # an end of one truth per arena ends the episode for all
+        for rule in (*plan.earns.values(), *plan.ends.values()):
             if isinstance(rule, Remembering) and rule.count is None:
                 rule.count = plan.count
         self._use_all((*plan.sees, *plan.does.effects, *plan.earns.values(), *plan.ends.values()))
@@ -306,7 +305,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         if self.memories:
             self.systems.insert(0, remember(self.memories))
         for sensor in self.used:
-            if isinstance(sensor, Rays):
+            if isinstance(sensor, Several):
                 sensor.among(self.roles, self.ground)
 
     def _roll(self) -> None:

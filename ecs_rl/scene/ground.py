@@ -279,7 +279,7 @@ class Laps(Remembering):
         self.line, self.starts, self.count = line, {"Lapped/along": self._along}, role.count
 
     def _along(self) -> F64:
-        return self.worked_out("f", "metres")
+        return self.worked_out("f", "metres", self.handle.along)
 
     def remember(self) -> None:
         """Add the way of this tick, the short one where a closed line begins again."""

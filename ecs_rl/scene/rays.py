@@ -10,12 +10,12 @@ from ecs_rl.arrays import F32
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError
 from ecs_rl.physics.rays import Fan, NearGround
-from ecs_rl.scene.checks import Point, finite, named, point, positive, shown
+from ecs_rl.scene.checks import Point, finite, point, positive, shown
 from ecs_rl.scene.parts import Disc
 from ecs_rl.scene.roles import Role, is_role
-from ecs_rl.scene.sensors import Several, here_of, members_of
+from ecs_rl.scene.sensors import Roles, Several, here_of, known, members_of, told_apart
 
-Hits = Role | Sequence[Role] | Mapping[str, Role | Sequence[Role]] | None
+Hits = Roles | Mapping[str, Roles]
 
 
 class Rays(Several):
@@ -27,7 +27,7 @@ class Rays(Several):
     """
 
     def __init__(
-        self, role: Role, angles: Sequence[float], reach: float, *, at: Point = (0.0, 0.0), hits: Hits = None
+        self, role: Role, angles: Sequence[float], reach: float, *, at: Point = (0.0, 0.0), hits: Hits | None = None
     ) -> None:
         is_role("Rays look from", role)
         if np.ndim(angles) != 1:
@@ -36,8 +36,8 @@ class Rays(Several):
             raise SceneError("rays need at least one angle")
         self.role, self.reach, self.at = role, positive("a ray's reach", reach), point("where rays begin", at)
         self.angles = np.array([finite("a ray's angle", angle) for angle in angles])
-        self.hits = _apart(role, hits)
-        """The roles that are told apart, by the name of what they are; None until it is known what there is."""
+        self.hits = None if hits is None else told_apart(role, hits, "what rays hit")
+        """The roles by the name under which they are told apart, ''; None until it is known what there is."""
         self.names = self.named_from(0)
         super().__init__(self.names, self._nearness)
         self._fan, self._near = Fan(self.angles, self.reach, self.at), NearGround(self.reach)
@@ -48,8 +48,7 @@ class Rays(Several):
         if self.hits is None:
             others = [role for role in roles if role is not self.role or role.count is not None]
             self.hits = {"": (*others, ground)}
-        if any(role not in (*roles, ground) for each in self.hits.values() for role in each):
-            raise SceneError(f"'{self.names[0]}' hits a role of another arena")
+        known(self, [self.role, *(role for each in self.hits.values() for role in each)], (*roles, ground))
 
     def bind(self, touch: Touch, ground: Ground) -> None:
         """Take the world's ground."""
@@ -111,25 +110,3 @@ def _size(role: Role) -> float:
     """Return how far from its origin a role reaches."""
     discs = [float(np.hypot(*s.at)) + s.radius for s in role.shapes if isinstance(s, Disc)]
     return max(discs + [float(np.hypot(*at)) for s in role.shapes if not isinstance(s, Disc) for at in s.points])
-
-
-def _apart(role: Role, hits: Hits) -> Mapping[str, tuple[Role, ...]] | None:
-    """Return what rays hit by name, '' where nothing is told apart."""
-    if hits is None:
-        return None
-    given = hits if isinstance(hits, Mapping) else {"": hits}
-    if not given:
-        raise SceneError("rays that hit something by name need at least one name, as in hits={'wall': arena.ground}")
-    apart = {}
-    for name, listed in given.items():
-        what = f"what a ray hits as {shown(name)}" if isinstance(hits, Mapping) else "what rays hit"
-        if isinstance(hits, Mapping):
-            named("what a ray hits", name)
-        roles = tuple(listed) if isinstance(listed, (tuple, list)) else (listed,)
-        if not roles:
-            raise SceneError(f"{what} must be at least one role, or arena.ground")
-        for each in roles:
-            if is_role(f"{what} is", each) is role and role.count is None:
-                raise SceneError(f"the rays of '{role.name}' cannot hit '{role.name}' itself")
-        apart[name] = roles
-    return apart

@@ -47,12 +47,17 @@ class _Short:
 
     def __get__(self, role: Role, kind: type | None = None) -> F64:
         try:
-            found: F64 = getattr(role[self.kind], self.field)
-        except SceneError:
-            if self.kind not in role.handles:
-                raise
-            raise not_yet(role.name) from None
+            found: F64 = role.handles[self.kind].__dict__[self.field]
+        except KeyError:  # it has none, or nobody has numbers yet, or a debug run notes who asks
+            found = self._asked(role)
         return found if self.index is ... else found[self.index]
+
+    def _asked(self, role: Role) -> F64:
+        handle: Any = role[self.kind]
+        try:
+            return getattr(handle, self.field)  # type: ignore[no-any-return]
+        except SceneError:
+            raise not_yet(role.name) from None
 
     def __set__(self, role: Role, value: Any) -> None:
         self.__get__(role)[...] = value
@@ -106,7 +111,7 @@ class Role:
         kinds = (Pose, Motion, Force, *([Here] if self.comes_and_goes else ()), *map(type, self.parts))
         self.handles: dict[type, Any] = {kind: new_handle(kind) for kind in kinds}
         """The role's components as a scene may hold them, by their class."""
-        self._stamp, self._heading = b"", np.zeros((2, 0))
+        self._stamp, self._heading = b"", np.zeros((0, 2))
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'{self.__dict__.get('name')}' has no attribute '{name}'", name=name, obj=self)
@@ -179,9 +184,12 @@ class Role:
         stamp = self.angle.tobytes()
         if stamp != self._stamp:
             self._stamp = stamp
-            self._heading = np.stack((np.cos(self.angle), np.sin(self.angle)))
-            self._heading.flags.writeable = False
-        return np.moveaxis(self._heading, 0, -1)
+            angle = self.angle
+            turned = np.empty((2, *angle.shape))
+            np.cos(angle, out=turned[0]), np.sin(angle, out=turned[1])
+            turned.flags.writeable = False
+            self._heading = turned.transpose(*range(1, turned.ndim), 0)
+        return self._heading
 
     def point(self, at: Point) -> F64:
         """Return where a point of the body's own axes is in each arena, (arenas, 2)."""

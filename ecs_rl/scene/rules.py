@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, I64, Bool
-from ecs_rl.ecs.component import column, component, new_handle, views_of
+from ecs_rl.ecs.component import column, component, new_handle
 from ecs_rl.ecs.context import Context
 from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene.checks import aligned, as_array, finite, form, ruling
-from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Column, Rule
 
 PAST: dict[str, Callable[[Any, float], Any]] = {
@@ -94,14 +93,13 @@ class Remembering:
     asked = 0
     """How often any of them was asked: what is made of their values is not to be kept."""
 
-    def __init__(self, rule: Rule, of: Role | None = None) -> None:
+    def __init__(self, rule: Rule) -> None:
         self.rule = ruling(f"what {type(self).__name__} looks at", rule)
-        inner = rule.count if isinstance(rule, Remembering) else None
-        self.count: int | None = inner if of is None else is_role(f"{type(self).__name__} is of", of).count
-        """For how many of a kind it remembers; None for one number per arena. An agent of a kind sets it too."""
         self.handle: Any = new_handle(self.kind)
         self.known = False
         """Whether the arena knows of it; otherwise nothing is ever remembered."""
+        self.count: int | None = getattr(rule, "count", None) if isinstance(rule, Remembering) else None
+        """For how many of a kind it remembers; None for one number per arena. An agent of a kind sets it."""
         self.starts: dict[str, Any] = {}
         """How its columns start, where their declaration does not say it, by `Component/field`."""
 
@@ -112,16 +110,17 @@ class Remembering:
         Remembering.asked += 1
         return getattr(self.handle, self.gives)
 
-    def worked_out(self, kinds: str, wanted: str) -> NDArray[Any]:
-        """Return what the rule gives in every arena, or refuse what is not one number or truth for each."""
-        value = as_array(self.rule(), self.rule)
-        shape = next(iter(views_of(self.handle).values())).shape
-        if value.shape not in ((), shape, shape[:1], (*shape[:1], 1) if self.count else ()):
-            cure = ": of a kind, say of=..." if value.ndim == 2 and len(shape) == 1 else ""
-            raise RuleError(f"{type(self).__name__} needs one number per arena, not {value.shape}{cure}", self)
+    def worked_out(self, kinds: str, wanted: str, like: NDArray[Any]) -> NDArray[Any]:
+        """Return what the rule gives, shaped as the column or less, or refuse what is not one number for each row."""
+        value: NDArray[Any] = self.rule()
+        if not isinstance(value, np.ndarray) or value.shape != like.shape:
+            value = as_array(value, self.rule)
+            if value.shape not in ((), like.shape[:1], (*like.shape[:1], 1) if self.count else ()):
+                raise RuleError(f"{type(self).__name__} needs one number per arena, not {value.shape}", self)
+            value = np.asarray(aligned(value, self.count))
         if value.dtype.kind not in kinds:
             raise RuleError(f"{type(self).__name__} needs a rule that gives {wanted}, not {value.dtype}", self)
-        return np.asarray(aligned(value, self.count))
+        return value
 
     def remember(self) -> None:
         """Work the rule out and renew the columns."""
@@ -133,17 +132,17 @@ class Progress(Remembering):
 
     kind, gives = Grown, "by"
 
-    def __init__(self, rule: Rule, of: Role | None = None) -> None:
-        super().__init__(rule, of)
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
         self.starts = {"Grown/last": self._number}
 
-    def _number(self) -> F64:
-        return self.worked_out("iufb", "numbers").astype(np.float64)
+    def _number(self) -> NDArray[Any]:
+        return self.worked_out("iufb", "numbers", self.handle.last)
 
     def remember(self) -> None:
         """Compare with the last tick."""
         value, last = self._number(), self.handle.last
-        np.subtract(value, last, out=self.handle.by)
+        np.subtract(value, last, out=self.handle.by, dtype=np.float64)
         last[...] = value
 
 
@@ -152,8 +151,8 @@ class Lasting(Remembering):
 
     kind, gives = Held, "long"
 
-    def __init__(self, rule: Rule, ticks: int, of: Role | None = None) -> None:
-        super().__init__(rule, of)
+    def __init__(self, rule: Rule, ticks: int) -> None:
+        super().__init__(rule)
         if finite("the ticks of Lasting", ticks) < 1:
             raise SceneError(f"Lasting needs at least one tick, not {ticks}")
         self.ticks = ticks
@@ -162,7 +161,7 @@ class Lasting(Remembering):
         """Count on where the rule holds, from zero where it does not."""
         ticks = self.handle.ticks
         ticks += 1
-        ticks *= self.worked_out("b", "true or false")
+        ticks *= self.worked_out("b", "true or false", ticks)
         np.greater_equal(ticks, self.ticks, out=self.handle.long)
 
 

@@ -5,7 +5,7 @@ A sensor is also a rule: calling it gives its column, so `beyond(Angle(pole), 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +17,8 @@ from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene.checks import aligned, finite, form, named, ruling, shown
 from ecs_rl.scene.roles import Role, is_role
 
+Roles = Role | Sequence[Role]
+"""One or several, of which any may be a kind, and one the ground."""
 S = TypeVar("S", bound=np.generic)
 Column = Any
 """(arenas,) numbers or truths, or one for all: whatever numpy takes for that."""
@@ -25,6 +27,9 @@ Rule = Callable[[], Column]
 
 class Sensor:
     """One named number, scaled; the base of all sensors."""
+
+    column: tuple[Role, str] | None = None
+    """The role and the name of its column, where that is all that is read."""
 
     def __init__(self, name: str, read: Rule, scale: float = 1.0) -> None:
         self.names: tuple[str, ...] = (named("a sensor", name),)
@@ -43,11 +48,12 @@ class Sensor:
 
     def write(self, out: NDArray[np.float32]) -> None:
         """Fill (arenas, [count], numbers) with the scaled numbers."""
-        value = aligned(self.read(), None if out.ndim == 2 else out.shape[1])
-        column = out[..., 0]
+        value, column = self.read(), out[..., 0]
         try:
             if value is None:  # numpy would make NaN of it
                 raise TypeError
+            if column.ndim == 2:  # for all agents of a kind
+                value = aligned(value, len(column[0]))
             if self.scale == 1.0:
                 column[...] = value
             else:
@@ -79,7 +85,9 @@ def _column(name: str, about: str) -> Callable[..., Sensor]:
     def sensor(role: Role, scale: float = 1.0) -> Sensor:
         if is_role("a sensor looks at", role).body is None:
             raise SceneError("the ground never moves: there is nothing to sense")
-        return Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+        made = Sensor(f"{role.name} {name}", lambda: getattr(role, name), scale)
+        made.column = role, name
+        return made
 
     sensor.__name__ = sensor.__qualname__ = name.capitalize()
     sensor.__doc__ = about
@@ -106,14 +114,18 @@ class Several(Sensor):
         super().__init__(names[0], read, scale)
         self.names = names
 
+    def among(self, roles: Sequence[Role], ground: Role) -> None:
+        """Take note of all there is, when the arena is complete; most need none of it."""
+
     def write(self, out: NDArray[np.float32]) -> None:
         """Fill (arenas, [count], numbers) with the scaled numbers."""
         value = self.read()
         try:
-            if value is None or np.ndim(value) < 2 or np.shape(value)[-1] != len(self.names):
+            if value.ndim < 2 or value.shape[-1] != len(self.names):
                 raise TypeError
-            wide = value[:, None] if value.ndim < out.ndim else value
-            np.multiply(wide, self.scale, out=out, casting="unsafe")
+            if value.ndim < out.ndim:  # for all agents of a kind
+                value = value[:, None]
+            np.multiply(value, self.scale, out=out, casting="unsafe")
         except (TypeError, ValueError, AttributeError):
             many = f"{len(self.names)} numbers per arena, ({len(out)}, {len(self.names)})"
             raise RuleError(f"the sensor '{self.names[0]}' must give {many}, not {form(value)}", self) from None
@@ -126,6 +138,30 @@ def Feels(names: Sequence[str], rule: Rule, scale: float = 1.0) -> Sensor:
     return Several(tuple(named("each number of Feels", name) for name in names), rule, scale)
 
 
+def told_apart(role: Role, given: Roles | Mapping[str, Roles], what: str) -> Mapping[str, tuple[Role, ...]]:
+    """Return the roles that are looked at by name, '' where nothing is told apart; refuse what is none."""
+    apart = {}
+    for name, listed in (given if isinstance(given, Mapping) else {"": given}).items():
+        told = f"{what} as {shown(named(what, name))}" if isinstance(given, Mapping) else what
+        roles = tuple(listed) if isinstance(listed, (tuple, list)) else (listed,)
+        if not roles:
+            raise SceneError(f"{told} must be at least one role, or arena.ground")
+        for each in roles:
+            if is_role(f"{told} is", each) is role and role.count is None:
+                raise SceneError(f"{told} cannot be '{role.name}', which looks")
+        apart[name] = roles
+    if not apart:
+        raise SceneError(f"{what} needs at least one name, as in {{'wall': arena.ground}}")
+    return apart
+
+
+def known(sensor: Sensor, roles: Sequence[Role], there: Sequence[Role]) -> None:
+    """Refuse a sensor of roles that are not all there."""
+    stranger = next((role for role in roles if role not in there), None)
+    if stranger is not None:
+        raise SceneError(f"'{sensor.names[0]}' looks at '{stranger.name}', a role of another arena")
+
+
 def members_of(role: Role, value: NDArray[S]) -> NDArray[S]:
     """Return a role's column with an axis of members, (arenas, members, ...): a single role is its own only one."""
     return value[:, None] if role.count is None else value
@@ -136,9 +172,9 @@ def here_of(role: Role) -> Bool | None:
     return members_of(role, role.here) if role.comes_and_goes else None
 
 
-def own_axes(role: Role, off: F64) -> F64:
-    """Return (..., 2) of ways in the arena's axes as ways along the role's own."""
-    (cos, sin), (x, y) = np.moveaxis(role.heading, -1, 0), np.moveaxis(off, -1, 0)
+def own_axes(heading: F64, off: F64) -> F64:
+    """Return (..., 2) of ways in the arena's axes as ways along those that the headings, (..., 2), give."""
+    cos, sin, x, y = heading[..., 0], heading[..., 1], off[..., 0], off[..., 1]
     return np.stack((cos * x + sin * y, cos * y - sin * x), axis=-1)
 
 
@@ -169,6 +205,6 @@ def _between(role: Role, other: Role, scale: float, *, kind: str, name: str, col
 
     def read() -> F64:
         mine, theirs = getattr(role, column), getattr(other, column)
-        return own_axes(role, (theirs if role.count is None else theirs[:, None]) - mine)
+        return own_axes(role.heading, (theirs if role.count is None else theirs[:, None]) - mine)
 
     return Several((f"{told} ahead", f"{told} aside"), read, scale)

@@ -3,6 +3,7 @@
 Nine rays in each of 256 arenas, among 96 walls within reach, then with 400 far ones. Both ways are timed as the stage
 `sense` of a world whose viewers drive about, in turns: each tick moves the viewers, and episodes end now and then.
 What the formula costs depends on its memory: it takes so much that the system may have to find it anew in every tick.
+Then, in 1,024 arenas, the nearest three of 40 coins, and grids of 11 x 11 cells that show the coins, or eleven walls.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import NextObservation
-from ecs_rl.scene import Arena, Body, Disc, Feels, Levers, Push, Rays, Scene, Start, jitter
+from ecs_rl.scene import Arena, Body, Disc, Feels, Grid, Levers, Nearest, Push, Rays, Scene, Start, jitter
 from ecs_rl.world import World
 
 ARENAS, NEAR, FAR, REACH = 256, 96, 400, 5.0
+MANY = 1024
 ANGLES = np.linspace(-1.5, 1.5, 9)
 
 
@@ -90,6 +92,30 @@ def milliseconds(world: World, ticks: int) -> float:
     return sense.seconds / ticks * 1e3
 
 
+def forage(arena: Arena, *, walls_too: bool, grid: bool) -> None:
+    """Describe a forager among coins and, with some walls, on a ground of eleven pieces."""
+    anywhere = Start(x=jitter(6.0), y=jitter(6.0), angle=jitter(3.0), vx=jitter(2.0), vy=jitter(2.0))
+    player = arena.spawn("player", Body(solid=False), Disc(0.2), anywhere)
+    coins = arena.spawn("coin", Body(solid=False), Disc(0.1), anywhere, count=40)
+    for (ax, ay), (bx, by) in walls(11, 0.5, 6.0).tolist():
+        arena.wall((ax, ay), (bx, by))
+    layers = {"wall": arena.ground} if walls_too else {"coin": coins}
+    sees = Grid(player, layers=layers) if grid else Nearest(player, coins, 3)
+    arena.agent(sees=[sees], does=Levers(push=Push(player, 1.0)), earns={"alive": 1.0})
+
+
+def others(rounds: int) -> None:
+    """Print what the other sensors of many things cost."""
+    still = np.zeros((MANY, 1), np.float32)
+    for told, grid, walls_too in (("nearest", False, False), ("grid of coins", True, False), ("of walls", True, True)):
+        made = partial(forage, grid=grid, walls_too=walls_too)
+        scene = Scene("A bench.", 50, gravity=(0.0, 0.0), name="bench", build=made)
+        world = World(scene, arenas=MANY, policies={"policy": lambda seen, state: still})
+        cost = np.median([milliseconds(world, 50) for _ in range(rounds)])
+        print(f"  {told:20} {cost:8.2f} ms a tick, {MANY} arenas")
+        world.close()
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -107,6 +133,7 @@ def main() -> None:
         print(f"  {told:20} {slow:8.2f} {fast:7.2f}   {slow / fast:.1f} times faster")
     print(f"  the sensor with far walls against without: {costs[3] / costs[1]:.2f}")
     print(f"  largest difference: {max(np.abs(seen[0] - seen[1]).max(), np.abs(seen[2] - seen[3]).max()):.1e}")
+    others(asked.rounds)
 
 
 if __name__ == "__main__":

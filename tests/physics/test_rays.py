@@ -358,5 +358,5 @@ def test_rays_cannot_hit_a_role_of_another_arena() -> None:
         eye = arena.spawn("eye", Body(), Disc(0.1))
         arena.agent(sees=[Rays(eye, (0.0,), 4.0, hits=stranger)], does=Levers(p=Push(eye)), earns={"x": 1.0})
 
-    with pytest.raises(SceneError, match="'eye ray 0' hits a role of another arena"):
+    with pytest.raises(SceneError, match="'eye ray 0' looks at 'stranger', a role of another arena"):
         scene_of(build).describe()

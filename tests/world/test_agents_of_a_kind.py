@@ -163,27 +163,26 @@ def test_an_agent_of_a_kind_that_cannot_be_is_refused_in_words(change: Any, mess
         random_world(scene_of(build), N).tick()
 
 
-def remembering(*, of: bool) -> Scene:
+def remembering() -> Scene:
     """Return a scene of four runners that earn by their own progress, and are out once they are far for long."""
 
     def build(arena: Arena) -> None:
         start = Start(x=(1.0, 2.0, 3.0, 4.0), vx=(0.0, 1.0, 2.0, 3.0))
         runners = arena.spawn("runner", Body(solid=False), Disc(0.2), start, count=M)
         ball = arena.spawn("ball", Body(solid=False), Disc(0.2), Start(y=1.0, vy=5.0))
-        far = Lasting(lambda: runners.x > 4.5, 3, of=runners if of else None)
         arena.agent(
             of=runners,
             sees=[X(runners)],
             does=Levers(up=Push(runners)),
             earns={"own": Progress(lambda: runners.x), "team": Progress(lambda: ball.y)},
-            ends={"far": far},
+            ends={"far": Lasting(lambda: runners.x > 4.5, 3)},
         )
 
     return scene_of(build, gravity=(0.0, 0.0), max_ticks=100)
 
 
 def test_what_remembers_does_so_for_each_member() -> None:
-    world = random_world(remembering(of=True), N, debug=True)
+    world = random_world(remembering(), N, debug=True)
     runners, dt = role_of(world, "runner"), world.scene.dt
     world.tick()
     earned = by_member(parts(world, Reward).value)
@@ -192,8 +191,3 @@ def test_what_remembers_does_so_for_each_member() -> None:
         world.tick()
     assert (runners.here == [True, True, True, False]).all(), "it is out as it was far for three ticks"
     assert runners.x[0, 3] == pytest.approx(4.5 + 3 * 3.0 * dt, abs=3.0 * dt)
-
-
-def test_what_remembers_of_a_kind_says_so_where_it_is_no_reward() -> None:
-    with pytest.raises(SceneError, match=r"Lasting needs one number per arena, not \(3, 4\): of a kind, say of="):
-        random_world(remembering(of=False), N).tick()
