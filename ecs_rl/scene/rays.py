@@ -48,7 +48,9 @@ class Rays(Several):
         if self.hits is None:
             others = [role for role in roles if role is not self.role or role.count is not None]
             self.hits = {"": (*others, ground)}
-        known(self, [self.role, *(role for each in self.hits.values() for role in each)], (*roles, ground))
+        every = [role for each in self.hits.values() for role in each]
+        known(self, [self.role, *every], (*roles, ground))
+        self._sizes = {role: _size(role) for role in every if role.body is not None}
 
     def bind(self, touch: Touch, ground: Ground) -> None:
         """Take the world's ground."""
@@ -84,7 +86,7 @@ class Rays(Several):
         places, here = members_of(other, other.position), here_of(other)
         start = self._fan.start.reshape(2, arenas, -1, 1)
         away = (places[:, None, :, 0] - start[0]) ** 2 + (places[:, None, :, 1] - start[1]) ** 2
-        near = away <= (self.reach + _size(other)) ** 2
+        near = away <= (self.reach + self._sizes[other]) ** 2
         if here is not None:
             near &= here[:, None]
         if other is self.role:
