@@ -114,7 +114,7 @@ class Context:
         """
         rules = []
         for each in self.stored:
-            if each.start is None:
+            if each.start is None or not each.array.size:
                 continue
             if not callable(each.start):
                 _rows(each, rows, each.start, self.arenas)

@@ -157,6 +157,8 @@ class Physics:
 
     def park(self) -> None:
         """Tell the Spaces who is here, where that changed; what has left stands still."""
+        if not self.arena.comes_and_goes:
+            return
         here = self.here[: self.solid]
         for row, arena in np.argwhere(here == self._parked).tolist():
             self._built[arena].park(row, here=bool(here[row, arena]))

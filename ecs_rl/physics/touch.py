@@ -67,10 +67,16 @@ class Contacts:
             before=np.zeros((slots, arenas), bool),
             impulse=np.zeros((slots, arenas)),
         )
-        self.overlaps = [(each, each.overlaps) for each in arena.touchings]
         solid = [role.number for role in arena.in_rows if role.solid for _ in range(role.members)]
         self.role_of = np.array([*solid, roles])
         """By the row of a solid body; the ground's, -1, is the last."""
+        self.single = solid == list(range(roles))
+        """Whether the rows of bodies are the numbers of roles."""
+        plain = [each for each in arena.touchings if each.by_role and each.other is not None and not each.weighed]
+        numbers = [(each.slot, each.role.number, each.other.number) for each in plain if each.other is not None]
+        self.plain = np.array(numbers, int).reshape(-1, 3).T
+        """(3, touchings) The slot and the two roles of those that are known by role."""
+        self.others = [(each, each.overlaps) for each in arena.touchings if each not in plain]
 
     def know(self, ids: Sequence[int]) -> None:
         """Take the ids of all solid bodies, arena by arena, as the Spaces are made anew."""
@@ -91,8 +97,13 @@ class Contacts:
         if len(touch.members):
             touch.before[...] = touch.members
             touch.members[...] = False
+        if self.arena.wants_impulses:
+            touch.impulse[...] = 0.0
         found = self._contacts(shards)
-        for each, overlaps in self.overlaps:
+        if len(self.plain[0]):
+            slot, mine, theirs = self.plain
+            touch.members[slot] = touch.pairs[:, mine, theirs].T
+        for each, overlaps in self.others:
             if found is not None and each.role.solid:
                 self._fill(each, *found)
             for other in overlaps:
@@ -100,7 +111,6 @@ class Contacts:
 
     def _contacts(self, shards: Sequence[Shard]) -> tuple[I64, I64] | None:
         """Note in `pairs` which roles touch; return the rows of each contact's bodies (contacts, 2), and its arena."""
-        self.touch.impulse[...] = 0.0
         parts = [ids for shard in shards for ids in shard.touched]
         if not parts:
             return None
@@ -109,8 +119,9 @@ class Contacts:
             return None
         body, solid = self.number_of(ids), self.arena.solid
         arena = (body // solid).max(axis=1)  # the ground's -1 is in arena -1
-        rows = np.where(body < 0, -1, body % solid)
-        role = self.role_of[rows]
+        rows = body % solid
+        rows[body < 0] = -1
+        role = rows if self.single else self.role_of[rows]  # the ground's, -1, is the last of pairs too
         self.touch.pairs[arena, role[:, 0], role[:, 1]] = True
         self.touch.pairs[arena, role[:, 1], role[:, 0]] = True
         if self.arena.wants_impulses:

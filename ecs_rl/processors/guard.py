@@ -36,7 +36,7 @@ class Guard(Stage):
             self.explosion.any.fill(False)
         state = self.state
         # False for NaN as well.
-        if state.max(initial=0.0) < self.quick_limit and state.min(initial=0.0) > -self.quick_limit:
+        if not state.size or (state.max() < self.quick_limit and state.min() > -self.quick_limit):
             return
         fine = (np.abs(state) < self.limit).all(axis=0)
         left = ~fine & self.leaves & np.isfinite(state).all(axis=0)

@@ -104,9 +104,11 @@ class Judge(Stage):
 
     def _scored(self, well: NDArray[np.int64]) -> F64:
         """Return (scores, episodes): what each score is worth where an episode ends; nobody asks before that."""
-        if len(well):
+        if len(well) and self.scoring:
             ask(self.scoring)
         scores = self.scores[:, well]
+        if not scores.size:
+            return scores
         for which, episode in np.argwhere(~np.isfinite(scores)).tolist():
             _, name, rule, _ = self.scoring[which]
             where, value = self.world.when(int(well[episode]), judged=True), scores[which, episode]

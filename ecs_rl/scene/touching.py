@@ -36,15 +36,18 @@ class Touching(Sensor):
         self.slot = 0
         self._touch: Touch | None = None
         self._by_role = False
-        """Whether what the physics tells of roles is all there is to know."""
         if role.arena is not None:
             role.arena.touchings.append(self)
 
     def bind(self, touch: Touch, ground: Ground) -> None:
         """Take the world's contacts."""
-        self._touch = touch
+        self._touch, self._by_role = touch, self.by_role
+
+    @property
+    def by_role(self) -> bool:
+        """Whether what the physics tells of roles is all there is to know."""
         single = self.role.count is None and (self.other is None or self.other.count is None)
-        self._by_role = single and self.role.solid and not self.overlaps
+        return single and self.role.solid and not self.overlaps
 
     @property
     def slots(self) -> int:
