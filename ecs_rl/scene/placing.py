@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.arrays import F64, I64
+from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Chance, Clock, Here, Motion, Pose
 from ecs_rl.ecs.component import columns_of, new_handle, views_of
 from ecs_rl.errors import RuleError, SceneError, nearest
@@ -127,7 +127,7 @@ class Placing:
         if where.dtype != bool or where.shape not in ((), (self.arenas,), (*shape[:1], 1)[: len(shape)], shape):
             wanted = "(arenas,)" if role.count is None else f"(arenas, {role.count})"
             raise SceneError(f"'{role.name}' is placed or leaves where {wanted} truths say, not where {form(where)}")
-        return np.nonzero(np.broadcast_to(aligned(where, role.count), shape))
+        return _true(np.broadcast_to(aligned(where, role.count), shape))
 
     def _targets(self, role: Role) -> dict[str, F64]:
         """Return the columns of a body by their names."""
@@ -138,6 +138,8 @@ class Placing:
 
     def _value(self, role: Role, what: str, value: Any, members: Members, number: int) -> Any:
         """Return what a start value, a rule or an array gives for these members."""
+        if isinstance(value, float):
+            return value
         if isinstance(value, Spread):
             member = members[1] if role.count is not None else np.zeros(1, np.int64)
             return value(self._fresh(members[0], number * role.members + member, 1 + role.number))
@@ -178,6 +180,15 @@ class Placing:
                 wide = isinstance(start, tuple) and (role.count is None or np.ndim(each.start) > 0)
                 views[each.name][members] = start if wide else self._value(role, "", start, members, number)
                 number += 1
+
+
+def _true(mask: Bool) -> Members:
+    """Return where a mask is true, as `nonzero` does, but in a fraction of its time for one of two axes in a row."""
+    if mask.ndim == 2 and mask.flags.c_contiguous:
+        return np.divmod(np.flatnonzero(mask), mask.shape[1])
+    if mask.ndim == 2 and mask.T.flags.c_contiguous:
+        return _true(mask.T)[::-1]
+    return mask.nonzero()
 
 
 def check_start(name: str, start: Start, count: int | None) -> None:
