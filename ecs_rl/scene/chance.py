@@ -70,9 +70,13 @@ def uniforms(key: U64, episode: I64, draws: int) -> F64:
     return np.asarray((words >> np.uint64(11)) * 2.0**-53)
 
 
-def fresh(key: U64, episode: I64, tick: I64, number: I64) -> F64:
-    """Return numbers in [0, 1) that belong to a tick of an episode, each by its own number; all of one shape."""
+def tick_words(key: U64, episode: I64, tick: I64) -> U64:
+    """Return a word for each arena, of its key, that belongs to this tick of this episode; all of one shape."""
     word = _mixed(key + (episode.astype(np.uint64) + np.uint64(1)) * _STEP) ^ np.uint64(0x5851F42D4C957F2D)
-    word = _mixed(word + (tick.astype(np.uint64) + np.uint64(1)) * _STEP)
-    word = _mixed(word + (np.asarray(number).astype(np.uint64) + np.uint64(1)) * _STEP)
+    return _mixed(word + (tick.astype(np.uint64) + np.uint64(1)) * _STEP)
+
+
+def drawn(words: U64, number: I64) -> F64:
+    """Return numbers in [0, 1), each by a word and its own number there."""
+    word = _mixed(words + (np.asarray(number).astype(np.uint64) + np.uint64(1)) * _STEP)
     return np.asarray((word >> np.uint64(11)) * 2.0**-53)

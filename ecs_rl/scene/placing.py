@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Chance, Clock, Here, Motion, Pose
 from ecs_rl.ecs.component import columns_of, new_handle, views_of
 from ecs_rl.errors import RuleError, SceneError, nearest
-from ecs_rl.scene.chance import Spread, fresh
+from ecs_rl.scene.chance import U64, Spread, drawn, tick_words
 from ecs_rl.scene.checks import aligned, form, shown
 from ecs_rl.scene.parts import Start
 from ecs_rl.scene.starts import FIELDS, Starter
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 
 Members = tuple[NDArray[np.intp], ...]
 """Some members, as indices of a column: (arenas,) and, of a kind, (members,)."""
+
+
+class Chosen(NamedTuple):
+    """Some members, and their words of `tick_words`, which are worked out when something is drawn."""
+
+    at: Members
+    words: Callable[[], U64]
 
 
 class Placing:
@@ -52,10 +60,10 @@ class Placing:
         members = self._members(role, where)
         if not len(members[0]):
             return
-        targets = self._targets(role)
+        targets, chosen = self._targets(role), self._chosen(members)
         for number, (name, value) in enumerate({**vars(start), **columns}.items()):
-            targets[name][members] = self._value(role, f"{name}=", value, members, number)
-        self._begin(role, members, here=True)
+            targets[name][members] = self._value(role, f"{name}=", value, chosen, number)
+        self._begin(role, chosen, here=True)
 
     def leave(self, role: Role, where: Any) -> None:
         """Take members away: they stand still where they are, and nothing touches or sees them."""
@@ -88,8 +96,8 @@ class Placing:
         if not len(rows):
             return
         self._starter = self._starter or Starter(self.arena)
-        drawn = self._fresh(rows[:, None], np.arange(self.arena.draw_count)[None], 0)
-        state = self._starter(drawn, rows)
+        words = self._words(rows)
+        state = self._starter(drawn(words[:, None], np.arange(self.arena.draw_count)), rows)
         for role in roles:
             mine = state[:, role.rows if role.count is not None else role.rows.start]
             for number, column in enumerate(self._targets(role).values()):
@@ -98,7 +106,7 @@ class Placing:
             members = (
                 (rows,) if role.count is None else tuple(i.ravel() for i in np.meshgrid(rows, everyone.nonzero()[0]))
             )
-            self._begin(role, members, here=role.here_at_start)
+            self._begin(role, self._chosen(members), here=role.here_at_start)
 
     # --- details ----------------------------------------------------------------------------------------------------
 
@@ -136,13 +144,14 @@ class Placing:
         parts = (position[..., 0], position[..., 1], pose["angle"], velocity[..., 0], velocity[..., 1], motion["spin"])
         return dict(zip(FIELDS, parts, strict=True))
 
-    def _value(self, role: Role, what: str, value: Any, members: Members, number: int) -> Any:
+    def _value(self, role: Role, what: str, value: Any, chosen: Chosen, number: int) -> Any:
         """Return what a start value, a rule or an array gives for these members."""
         if isinstance(value, float):
             return value
+        members = chosen.at
         if isinstance(value, Spread):
             member = members[1] if role.count is not None else np.zeros(1, np.int64)
-            return value(self._fresh(members[0], number * role.members + member, 1 + role.number))
+            return value(drawn(chosen.words(), number * role.members + member + (1 + role.number << 32)))
         if isinstance(value, tuple):
             return np.asarray(value)[members[1]]
         if callable(value):
@@ -154,19 +163,22 @@ class Placing:
         except ValueError:
             raise SceneError(f"'{role.name}' cannot be placed at {what}{form(value)}: it takes {shape}") from None
 
-    def _fresh(self, arenas: I64, number: I64, stream: int) -> F64:
-        """Return numbers in [0, 1) that belong to this tick, by arena and number."""
-        clock = self.clock
-        return fresh(self.chance.key[arenas], clock.episode[arenas], clock.tick[arenas], number + (stream << 32))
+    def _chosen(self, members: Members) -> Chosen:
+        return Chosen(members, cache(lambda: self._words(members[0])))
+
+    def _words(self, arenas: I64) -> U64:
+        """Return a word for each of these arenas that belongs to this tick."""
+        return tick_words(self.chance.key[arenas], self.clock.episode[arenas], self.clock.tick[arenas])
 
     def rolled(self, stream: int, count: int | None) -> F64:
         """Return this tick's (arenas,) or (arenas, count) numbers in [0, 1) of one die."""
-        arenas, number = np.arange(self.arenas), np.arange(count or 1)
-        drawn = self._fresh(arenas[:, None], number[None], (1 << 20) + stream)
-        return drawn if count is not None else drawn[:, 0]
+        words = self._words(np.arange(self.arenas))
+        number = np.arange(count or 1) + ((1 << 20) + stream << 32)
+        return drawn(words[:, None], number) if count is not None else drawn(words, number[:1])
 
-    def _begin(self, role: Role, members: Members, *, here: Any) -> None:
+    def _begin(self, role: Role, chosen: Chosen, *, here: Any) -> None:
         """Let members be here, or not, and start their components as an episode does."""
+        members = chosen.at
         if role.comes_and_goes:
             now = np.asarray(here)
             views_of(role.handles[Here])["now"][members] = now[members[1]] if now.ndim else now
@@ -178,7 +190,7 @@ class Placing:
                 if start is None:
                     continue
                 wide = isinstance(start, tuple) and (role.count is None or np.ndim(each.start) > 0)
-                views[each.name][members] = start if wide else self._value(role, "", start, members, number)
+                views[each.name][members] = start if wide else self._value(role, "", start, chosen, number)
                 number += 1
 
 
