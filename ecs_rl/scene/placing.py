@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,7 +63,7 @@ class Placing:
             return
         targets, chosen = self._targets(role), self._chosen(members)
         for number, (name, value) in enumerate({**vars(start), **columns}.items()):
-            targets[name][members] = self._value(role, f"{name}=", value, chosen, number)
+            targets[name][members] = self._value(role, value, chosen, targets[name], number)
         self._begin(role, chosen, here=True)
 
     def leave(self, role: Role, where: Any) -> None:
@@ -144,24 +145,28 @@ class Placing:
         parts = (position[..., 0], position[..., 1], pose["angle"], velocity[..., 0], velocity[..., 1], motion["spin"])
         return dict(zip(FIELDS, parts, strict=True))
 
-    def _value(self, role: Role, what: str, value: Any, chosen: Chosen, number: int) -> Any:
-        """Return what a start value, a rule or an array gives for these members."""
+    def _value(self, role: Role, value: Any, chosen: Chosen, column: NDArray[Any], number: int) -> Any:
+        """Return what a start value, a rule or an array gives for these members of a column; draws from `number` on."""
         if isinstance(value, float):
             return value
         members = chosen.at
+        width = column.shape[len(members) :]
         if isinstance(value, Spread):
-            member = members[1] if role.count is not None else np.zeros(1, np.int64)
-            return value(drawn(chosen.words(), number * role.members + member + (1 + role.number << 32)))
-        if isinstance(value, tuple):
-            return np.asarray(value)[members[1]]
-        if callable(value):
-            value = value()
-        value = aligned(np.asarray(value), role.count)
-        shape = (self.arenas,) if role.count is None else (self.arenas, role.count)
+            member = members[1][:, None] if role.count is not None else 0
+            numbers = (number + np.arange(math.prod(width))) * role.members + member + (1 + role.number << 32)
+            return value(drawn(chosen.words()[:, None], numbers)).reshape(-1, *width)
+        if isinstance(value, tuple):  # one number for each member, or what all of them get
+            value = np.asarray(value) if width else np.asarray(value)[None]
+        else:  # the arenas first, then the members
+            value = np.asarray(value() if callable(value) else value)
+            value = value.reshape(value.shape + (1,) * (column.ndim - value.ndim if value.ndim else 0))
         try:
-            return np.broadcast_to(value, shape)[members]
+            return np.broadcast_to(value, column.shape)[members]
         except ValueError:
-            raise SceneError(f"'{role.name}' cannot be placed at {what}{form(value)}: it takes {shape}") from None
+            what = f"{FIELDS[number]}=" if number < len(FIELDS) else ""
+            raise SceneError(
+                f"'{role.name}' cannot be placed at {what}{form(value)}: it takes {column.shape}"
+            ) from None
 
     def _chosen(self, members: Members) -> Chosen:
         return Chosen(members, cache(lambda: self._words(members[0])))
@@ -186,12 +191,11 @@ class Placing:
         for part in role.parts:
             views = views_of(role.handles[type(part)])
             for each in columns_of(type(part)):
-                start = part.__dict__[each.name]
+                start, column = part.__dict__[each.name], views[each.name]
                 if start is None:
                     continue
-                wide = isinstance(start, tuple) and (role.count is None or np.ndim(each.start) > 0)
-                views[each.name][members] = start if wide else self._value(role, "", start, chosen, number)
-                number += 1
+                column[members] = self._value(role, start, chosen, column, number)
+                number += math.prod(column.shape[len(members) :])
 
 
 def _true(mask: Bool) -> Members:

@@ -389,6 +389,10 @@ REFUSED: list[tuple[Callable[[Arena], Any], str]] = [
         placed_by(lambda arena, rocks: rocks.place(EVERYONE, x=np.zeros(9)), writes=(Pose, Health)),
         "cannot be placed at x=",
     ),
+    (
+        placed_by(lambda arena, rocks: rocks.place(EVERYONE, x=(1.0, 2.0)), writes=(Pose, Health)),
+        "cannot be placed at x=",
+    ),
     (placed_by(lambda arena, rocks: rocks.place(EVERYONE, x=np.nan), writes=(Pose, Health)), "nan in arena 0"),
     (placed_by(lambda arena, rocks: arena.roles[0].leave(EVERYONE[:, 0])), "'ship' is always here"),
     (

@@ -1,0 +1,61 @@
+"""What is placed or started anew within an episode begins as it does with an episode; so does what remembers."""
+
+# mypy: disable-error-code="misc, comparison-overlap, call-arg, arg-type, index, attr-defined"
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from world_helpers import always, role_of, scene_of
+
+from ecs_rl.scene import Arena, Body, Disc, Levers, Pose, Push, Start, X, column, component, jitter
+from ecs_rl.world import World
+
+N = 5
+
+
+@component
+class Health:
+    points: float = 2.0
+    place: float = column((0.0, 0.0))
+
+
+def world_of(add: Callable[[Arena], Any], **more: Any) -> World:
+    """Return a world of a ship that does nothing, and of what is added; that may return what the agent earns."""
+
+    def build(arena: Arena) -> None:
+        ship = arena.spawn("ship", Body(), Disc(0.5), Start(y=20.0))
+        earns = add(arena) or {"x": 0.0}
+        arena.agent(sees=[X(ship)], does=Levers(push=Push(ship, x=1.0)), earns=earns)
+
+    scene = scene_of(build, **{"gravity": (0.0, 0.0), "max_ticks": 1000, **more})
+    return World(scene, arenas=N, policies=always(np.zeros((N, 1), np.float32)), debug=True)
+
+
+def test_components_of_several_numbers_start_anew_as_they_do_with_an_episode() -> None:
+    def add(arena: Arena) -> None:
+        one, many = Start(y=9.0), Start(x=(1.0, 2.0, 3.0))
+        drawn = [
+            arena.spawn("one", Body(solid=False), Disc(0.3), one, Health(place=jitter(1.0))),
+            arena.spawn("many", Body(solid=False), Disc(0.3), many, Health(place=jitter(1.0)), count=3),
+        ]
+        ruled = arena.spawn("ruled", Body(solid=False), Disc(0.3), Health(place=lambda: np.ones((N, 2, 2))), count=2)
+
+        @arena.system(writes=(Pose, Health))
+        def scatter() -> None:
+            ruled[Health].place[...] = 0.0
+            for role in (*drawn, ruled):
+                role.place(arena.placing.clock.tick == 0)
+            arena.restart(arena.placing.clock.tick == 1, *drawn, ruled)
+
+    world = world_of(add)
+    told = []
+    for _ in range(2):
+        world.tick()
+        told.append([role_of(world, name)[Health].place.copy() for name in ("one", "many")])
+        assert (role_of(world, "ruled")[Health].place == 1.0).all()
+    for one, many in told:
+        assert len(np.unique(one)) == N * 2
+        assert len(np.unique(many)) == N * 3 * 2
+    assert (told[0][0] != told[1][0]).all()
