@@ -152,6 +152,7 @@ class Physics:
         yield
         moved = (solid != before).any(axis=0)
         if moved.any():  # which most often it is not
+            solid[3:, moved & ~self.here[: self.solid]] = 0.0
             self._put(*np.nonzero(moved))
         self.park()
 
@@ -160,14 +161,15 @@ class Physics:
         if not self.arena.comes_and_goes:
             return
         here = self.here[: self.solid]
-        for row, arena in np.argwhere(here == self._parked).tolist():
-            self._built[arena].park(row, here=bool(here[row, arena]))
-        left = ~here & ~self._parked
-        if left.any():
-            rows, arenas = np.nonzero(left)
-            self.state[3:, rows, arenas] = 0.0
-            self._put(rows, arenas)
-        np.logical_not(here, out=self._parked)
+        changed = here == self._parked
+        if changed.any():
+            rows, arenas = changed.nonzero()
+            there = here[rows, arenas]
+            for row, arena, comes in zip(rows.tolist(), arenas.tolist(), there.tolist(), strict=True):
+                self._built[arena].park(row, here=comes)
+            self.state[3:, rows[~there], arenas[~there]] = 0.0
+            self._put(rows, arenas)  # who comes back too: a Space lets drift what is not here
+            np.logical_not(here, out=self._parked)
 
     def place(self, rows: I64, drawn: F64) -> None:
         """Put these arenas at their start, for (rows, draws) numbers in [0, 1)."""
@@ -175,7 +177,7 @@ class Physics:
             self._move_terrain(rows, self._lines(drawn))
         self.state[:, :, rows] = self.start(drawn, rows).transpose(2, 1, 0)
         if self.arena.comes_and_goes:
-            self.state[3:, :, rows] *= self.here[:, rows]
+            self.state[3:, :, rows] = np.where(self.here[:, rows], self.state[3:, :, rows], 0.0)
         if not self.shards:
             return
         if self.arena.collides:
