@@ -72,7 +72,8 @@ class AgentSlot:
 
     def by_agent(self, amounts: F64) -> F64:
         """Return its own (effects, rows) of a kind as (arenas, members, effects)."""
-        return amounts.reshape(len(amounts), self.spec.members, -1).transpose(2, 1, 0)
+        arenas = amounts.shape[1] // self.spec.members
+        return amounts.reshape(len(amounts), self.spec.members, arenas).transpose(2, 1, 0)
 
     def by_term(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return its part of (rows of Terms, arenas) as (terms, members, arenas)."""

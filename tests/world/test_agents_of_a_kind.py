@@ -11,7 +11,24 @@ from world_helpers import random_world, role_of, scene_of
 from ecs_rl.components import Acting, Action, Done, Finished, NextObservation, Observation, Reward
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
-from ecs_rl.scene import Arena, Body, Choice, Disc, Feel, Lasting, Levers, Pose, Progress, Push, Scene, Start, X, Y
+from ecs_rl.scene import (
+    Arena,
+    Body,
+    Choice,
+    Controls,
+    Disc,
+    Feel,
+    Lasting,
+    Levers,
+    Pose,
+    Progress,
+    Push,
+    Scene,
+    Start,
+    Trigger,
+    X,
+    Y,
+)
 from ecs_rl.world import World
 
 N, M = 3, 4
@@ -137,6 +154,18 @@ def test_a_member_that_is_placed_again_acts_and_counts_again() -> None:
     for _ in range(30):
         world.tick()
     assert not len(world.one(Finished).arena)  # the first is still in
+
+
+@pytest.mark.parametrize("does", [lambda: Choice(stay=None, wait=None), lambda: Controls(fire=Trigger())])
+def test_a_kind_may_decide_what_only_systems_read(does: Any) -> None:
+    def build(arena: Arena) -> None:
+        guns = arena.spawn("gun", Body(), Disc(0.2), Start(x=(1.0, 2.0, 3.0)), count=3)
+        arena.agent(of=guns, sees=[X(guns)], does=does(), earns={"x": 1.0})
+
+    world = World(scene_of(build), arenas=N, policies={"policy": lambda seen, state: action}, debug=True)
+    action = np.ones_like(parts(world, Action).value)
+    world.tick()
+    assert parts(world, Acting).value.all()
 
 
 REFUSED: list[tuple[Any, str]] = [
