@@ -46,6 +46,7 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
 from ecs_rl.scene.checks import tried
 from ecs_rl.scene.loader import blaming
+from ecs_rl.scene.rules import Restarted
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
 
@@ -222,6 +223,9 @@ class World(Context):
             members = () if memory.count is None else (memory.count,)
             self.create(name, zeros(memory.kind, self.arenas, *members), starts=memory.starts)
             self.expose(name, memory.handle, tracked=False)
+        if self.arena.memories:
+            self.create("@restarts", zeros(Restarted, self.arenas))
+            self.expose("@restarts", self.arena.placing.restarted, tracked=False)
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)

@@ -27,7 +27,7 @@ from ecs_rl.scene.marks import Mark, Marks
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
 from ecs_rl.scene.placing import Placing, check_start
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
-from ecs_rl.scene.rules import Remembering, Shared, remember
+from ecs_rl.scene.rules import Remembering, Restarted, Shared, remember
 from ecs_rl.scene.scores import Scores
 from ecs_rl.scene.sensors import Rule, Sensor, Several
 from ecs_rl.scene.touching import Touching
@@ -133,7 +133,8 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
     def restart(self, where: Any, *roles: Role) -> None:
         """Start these roles anew where `where`, (arenas,), is true, while the episode goes on: a kick-off.
 
-        For systems that write Pose, and the components of these roles.
+        For systems that write Pose, and the components of these roles. What Progress, Lasting and laps remember begins
+        again in these arenas: the way to where things start anew is no progress.
         """
         for role in roles:
             if is_role("what is started anew is", role) not in self.roles:
@@ -214,7 +215,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         if run is None:
             return partial(self.system, after=after, before=before, reads=reads, writes=writes, name=name)
         if isinstance(writes, (tuple, list, set)) and (Pose in writes or Here in writes):
-            writes = tuple(dict.fromkeys((*writes, Pose, Motion, Here)))  # all that `place` and `leave` change
+            writes = tuple(dict.fromkeys((*writes, Pose, Motion, Here, Restarted)))  # all that placing changes
         self.systems.append(declare(run, reads=reads, writes=writes, after=after, before=before, name=name))
         return run
 
@@ -303,7 +304,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         self.number_segments()
         self.gather_pulls()
         if self.memories:
-            self.systems.insert(0, remember(self.memories))
+            self.systems.insert(0, remember(self.memories, self.placing.restarted))
         for sensor in self.used:
             if isinstance(sensor, Several):
                 sensor.among(self.roles, self.ground)
@@ -327,6 +328,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
     def kinds(self) -> list[type]:
         """Return the components that the scene brings along, each once, those behind its numbers and rules included."""
         behind = [each.kind for each in self.numbers] + [each.kind for each in self.memories]
+        behind += [Restarted for _ in self.memories]
         lines = [each.kind for each in self.paths] + [Jumped for _ in self.jumps]
         return list(dict.fromkeys([*map(type, self.own_parts), *behind, *lines]))
 

@@ -195,7 +195,8 @@ class Line:
     def laps(self, role: Role) -> Laps:
         """Return a rule: how often the role has gone along the whole line in this episode, backwards below zero.
 
-        It goes on where a closed line begins again, so that `Progress(line.laps(car))` never jumps. Ask for it while
+        It goes on where a closed line begins again, so that `Progress(line.laps(car))` never jumps, and begins again at
+        `arena.restart`. Ask for it while
         the arena is built, and call it inside rules.
         """
         found = Laps(self, is_role("a lap is driven by", role))

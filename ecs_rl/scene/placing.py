@@ -17,6 +17,7 @@ from ecs_rl.errors import RuleError, SceneError, nearest
 from ecs_rl.scene.chance import U64, Spread, drawn, tick_words
 from ecs_rl.scene.checks import aligned, form, shown
 from ecs_rl.scene.parts import Start
+from ecs_rl.scene.rules import Restarted
 from ecs_rl.scene.starts import FIELDS, Starter
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Placing:
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
         self.clock, self.chance = new_handle(Clock), new_handle(Chance)
+        self.restarted = new_handle(Restarted)
         self.arenas = 0
         """Set by the world."""
         self._starter: Starter | None = None
@@ -97,6 +99,8 @@ class Placing:
         if not len(rows):
             return
         self._starter = self._starter or Starter(self.arena)
+        if self.arena.memories:
+            self.restarted.now[rows] = True
         words = self._words(rows)
         state = self._starter(drawn(words[:, None], np.arange(self.arena.draw_count)), rows)
         for role in roles:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, I64, Bool
-from ecs_rl.ecs.component import column, component, new_handle
+from ecs_rl.ecs.component import column, columns_of, component, new_handle
 from ecs_rl.ecs.context import Context
 from ecs_rl.ecs.system import System, declare
 from ecs_rl.errors import RuleError, SceneError
@@ -82,6 +82,14 @@ class Held:
     """(arenas,) Whether that is long enough."""
 
 
+@component
+class Restarted:
+    """Where roles were started anew since rules remembered. Written by systems that write Pose, and by `remember`."""
+
+    now: Bool = column(False, dtype=np.bool_, is_new=True)
+    """(arenas,)"""
+
+
 class Remembering:
     """A rule with columns of its own, which the system `remember` renews once a tick, before anything is judged."""
 
@@ -126,6 +134,13 @@ class Remembering:
         """Work the rule out and renew the columns."""
         raise NotImplementedError
 
+    def begin(self, where: Bool) -> None:
+        """Start the columns of these arenas as an episode does."""
+        for each in columns_of(self.kind):
+            start = self.starts.get(f"{self.kind.__name__}/{each.name}", each.start)
+            mine: NDArray[Any] = getattr(self.handle, each.name)
+            mine[where] = np.broadcast_to(start() if callable(start) else start, mine.shape)[where]
+
 
 class Progress(Remembering):
     """Earns by how much a number has grown since the last tick: shaping that cannot be farmed by going in circles."""
@@ -165,15 +180,19 @@ class Lasting(Remembering):
         np.greater_equal(ticks, self.ticks, out=self.handle.long)
 
 
-def remember(memories: Sequence[Remembering]) -> System:
+def remember(memories: Sequence[Remembering], restarted: Restarted) -> System:
     """Return the system that renews what rules remember; it changes nothing else that a rule can see."""
 
     def run() -> None:
         """Renew what Progress and Lasting know."""
         for memory in memories:
             memory.remember()
+        if restarted.now.any():  # a kick-off is no progress
+            for memory in memories:
+                memory.begin(restarted.now)
+            restarted.now.fill(False)
 
-    kinds = {memory.kind for memory in memories}
+    kinds = {Restarted, *(memory.kind for memory in memories)}
     return declare(run, after="sense", writes=kinds, name="remember", checked=False, asks=True)
 
 

@@ -7,9 +7,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from world_helpers import always, role_of, scene_of
 
-from ecs_rl.scene import Arena, Body, Disc, Levers, Pose, Push, Start, X, column, component, jitter
+from ecs_rl.components import Terms
+from ecs_rl.scene import (
+    Arena,
+    Body,
+    Disc,
+    Lasting,
+    Levers,
+    Pose,
+    Progress,
+    Push,
+    Start,
+    X,
+    above,
+    column,
+    component,
+    jitter,
+)
 from ecs_rl.world import World
 
 N = 5
@@ -59,3 +76,40 @@ def test_components_of_several_numbers_start_anew_as_they_do_with_an_episode() -
         assert len(np.unique(one)) == N * 2
         assert len(np.unique(many)) == N * 3 * 2
     assert (told[0][0] != told[1][0]).all()
+
+
+@pytest.mark.parametrize("after", ["guard", "sense", "judge"])
+def test_a_kick_off_is_no_progress_and_what_lasted_begins_again(after: str) -> None:
+    def add(arena: Arena) -> dict[str, Any]:
+        ball = arena.spawn("ball", Body(solid=False), Disc(0.2), Start(x=1.0, vx=1.0))
+        pair = arena.spawn("pair", Body(solid=False), Disc(0.2), Start(x=(1.0, 2.0), vx=1.0), count=2)
+        number = arena.number("number")
+
+        @arena.system(after=after, writes=(Pose, number))
+        def kick_off() -> None:
+            number.value += 1.0
+            arena.restart((number.value == 6) & (np.arange(N) < 2), ball, pair)
+
+        both = Progress(lambda: pair.x)
+        arena.use(both)
+        both.count = 2
+        return {
+            "way": Progress(X(ball)),
+            "of a kind": lambda: both().sum(axis=1),
+            "long": Lasting(above(X(ball), 0.5), ticks=4),
+        }
+
+    world = world_of(add)
+    dt, terms, told = world.scene.dt, world.one(Terms), []
+    for _ in range(12):
+        world.tick()
+        told.append(terms.now.copy())
+    way, of_a_kind, long = np.array(told).transpose(1, 0, 2)
+    jumps = 5 if after == "guard" else 6  # rules remember after `sense`, before what else stands there
+    assert np.allclose(np.delete(way, jumps, axis=0), dt)
+    assert np.allclose(way[jumps], [0.0, 0.0, dt, dt, dt])
+    assert np.allclose(of_a_kind, 2 * way)
+    assert long[:, 0].tolist() == [0.0] * 3 + [1.0] * (jumps - 3) + [0.0] * 4 + [1.0] * (12 - jumps - 4)
+    assert long[:, -1].tolist() == [0.0] * 3 + [1.0] * 9
+    state = world.save_columns()
+    assert not state["@restarts/Restarted/now"].any()
