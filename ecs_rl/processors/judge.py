@@ -162,6 +162,8 @@ class Outs:
             kind.find()
         if self.world.all_out:
             self.fired[-1] = ~np.logical_or.reduce([kind.stays.any(axis=1) for kind in self.kinds])
+            for kind in self.kinds:
+                kind.tell_why(self.fired[-1])
 
     def tell(self) -> None:
         """Say in Done whose own episode ended with this tick, and whose row counts at all."""
@@ -181,6 +183,8 @@ class OfKind:
         self.here = world.physics.here[self.role.rows].T
         self.stays = np.ones(self.here.shape, bool)
         """Who is here and goes on."""
+        self.caught: list[tuple[Bool, Bool]] = []
+        """The row of EndRules of each end that lets members leave, and for whom it holds."""
         self.now = slot.by_term(world.one(Terms).now)
         self.acting = slot.shaped(world.of(batch.entity, Acting).value)
         done = world.of(batch.entity, Done)
@@ -188,15 +192,26 @@ class OfKind:
         self.terminated, self.truncated, self.valid = map(slot.shaped, parts)
 
     def find(self) -> None:
-        """Ask the rules: one truth per arena ends its episode, one per member takes that out (see respawn)."""
+        """Ask the rules: one truth per arena ends its episode, one per member takes that out (see respawn).
+
+        Who was placed in this tick has not acted, and is not judged yet.
+        """
         self.stays[...] = self.here
+        self.caught.clear()
         for (name, rule), fired in zip(self.ends.items(), self.fired, strict=True):
             value = np.asarray(rule())
             fired[...] = value if value.ndim < 2 else False
             if value.ndim == 2:
                 if self.joined:
                     raise RuleError(f"'{self.role.name}' is joined to others: the end '{name}' is one per arena", rule)
-                self.stays &= ~value
+                ends = value & self.acting
+                self.caught.append((fired, ends & self.here))
+                self.stays &= ~ends
+
+    def tell_why(self, over: Bool) -> None:
+        """Name the ends by which the last members went, where the episode is over."""
+        for fired, ends in self.caught:
+            np.logical_and(over, ends.any(axis=1), out=fired)
 
 
 def ask(rules: Sequence[Told]) -> None:

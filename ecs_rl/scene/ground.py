@@ -196,8 +196,7 @@ class Line:
         """Return a rule: how often the role has gone along the whole line in this episode, backwards below zero.
 
         It goes on where a closed line begins again, so that `Progress(line.laps(car))` never jumps, and begins again at
-        `arena.restart`. Ask for it while
-        the arena is built, and call it inside rules.
+        `arena.restart`. Ask for it while the arena is built, and call it inside rules.
         """
         found = Laps(self, is_role("a lap is driven by", role))
         self._use(found)

@@ -117,7 +117,7 @@ def test_an_episode_ends_when_the_last_is_out_and_each_has_a_return_of_its_own()
     assert finished.arena.tolist() == [0, 1, 2]
     assert finished.terminated.all()
     record = records_of(world, finished)[1]
-    assert record.extras["end/all out"] == 1.0
+    assert [name for name in record.extras if name.startswith("end/")] == ["end/caught", "end/all out"]
     assert [record.extras[f"return/runner {i}"] for i in range(M)] == pytest.approx(list(sums[1]), rel=1e-5)
     assert record.extras["return/runner"] == record.total_reward == pytest.approx(sums[1].mean(), rel=1e-5)
     assert record.extras["x"] + record.extras["all"] == pytest.approx(record.total_reward)
@@ -166,6 +166,24 @@ def test_a_kind_may_decide_what_only_systems_read(does: Any) -> None:
     action = np.ones_like(parts(world, Action).value)
     world.tick()
     assert parts(world, Acting).value.all()
+
+
+def test_who_is_placed_where_an_end_holds_acts_once_before_it_is_judged() -> None:
+    def build(arena: Arena) -> None:
+        runners = arena.spawn("runner", Body(solid=False), Disc(0.2), Start(x=9.0), count=1, here=False)
+        arena.system(lambda: runners.place(~runners.here), writes=(Pose,), name="put")
+        ends = {"far": lambda: runners.x > 5.0, "near": lambda: runners.x < 0.0}
+        arena.agent(of=runners, sees=[X(runners)], does=Levers(a=Push(runners)), earns={"x": 1.0}, ends=ends)
+
+    world = random_world(scene_of(build), N, debug=True)
+    world.tick()
+    assert not len(world.one(Finished).arena)
+    assert not parts(world, Done).valid.any()
+    world.tick()
+    assert parts(world, Done).valid.all()
+    assert parts(world, Done).terminated.all()
+    extras = records_of(world, world.one(Finished))[0].extras
+    assert [name for name in extras if name.startswith("end/")] == ["end/far", "end/all out"]
 
 
 REFUSED: list[tuple[Any, str]] = [
