@@ -113,6 +113,8 @@ class Sum:
 
     def _sum(self, part: F64) -> F64:
         amounts = self.amounts
+        if len(amounts) == 1:  # as it is for a kind, of which a product of matrices would make a copy first
+            return np.asarray(part[0] * amounts[0])
         if amounts.ndim == 2:
             return np.asarray(part @ amounts)
         return np.asarray(part @ amounts.reshape(len(amounts), -1)).reshape(amounts.shape[1:])
