@@ -19,7 +19,7 @@ class Respawn(Stage):
         self.world, self.physics, self.finished = world, world.physics, world.one(Finished)
         self.clock, self.chance = world.one(Clock), world.one(Chance)
         self.kinds = [
-            (world.physics.here[slot.spec.of.rows].T, slot.shaped(world.of(batch.entity, Done).terminated))
+            (slot.spec.of, slot.shaped(world.of(batch.entity, Done).terminated).T)
             for batch in world.batches
             for slot in batch.slots
             if slot.spec.of is not None
@@ -33,15 +33,19 @@ class Respawn(Stage):
 
     def run(self) -> None:
         """Go on with what was seen, and look again where something started anew."""
-        for here, terminated in self.kinds:
-            np.logical_and(here, ~terminated, out=here)
+        rows = self.finished.rows
+        for role, terminated in self.kinds:
+            if terminated.any():
+                out = terminated.copy()
+                out[:, rows] = False  # there all start again
+                self.physics.here[role.rows][out] = False
+                self.physics.state[3:, role.rows][:, out] = 0.0
         if self.kinds:
             self.physics.park()
         for before, after, state, sight in self.batches:
             before[...] = after
             if state.shape[1]:
                 state[~self.world.of(sight.batch.entity, Acting).value] = 0.0  # who is out remembers nothing
-        rows = self.finished.rows
         if len(rows):
             self.clock.episode[rows] += 1
             self.begin(rows)
