@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import Point, finite, not_negative, point
 from ecs_rl.scene.roles import Role, is_role
@@ -21,7 +23,7 @@ class Joint:
         for role in (self.a, self.b):
             if not is_role(f"a {kind} joins", role).solid and role.body is not None:
                 raise SceneError(f"a {kind} cannot hold '{role.name}', which is not solid: only the physics has joints")
-            if role.here_at_start is not None and role.count is None:
+            if role.here_at_start is not None and (role.count is None or not np.all(role.here_at_start)):
                 raise SceneError(f"'{role.name}' comes and goes, and so cannot be held by a {kind}")
         if self.a.count not in (None, self.b.count):
             told = f"'{self.a.name}' has {self.a.count} members, '{self.b.name}' {self.b.count or 'is one'}"

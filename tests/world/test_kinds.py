@@ -369,6 +369,10 @@ REFUSED: list[tuple[Callable[[Arena], Any], str]] = [
     (lambda arena: arena.join(Pivot(arena.ground, arena.spawn("a", Body(solid=False), Disc(1.0)))), "not solid"),
     (lambda arena: arena.join(Pivot(arena.ground, arena.spawn("a", Disc(1.0), here=False))), "comes and goes"),
     (
+        lambda arena: arena.join(Pivot(arena.ground, arena.spawn("a", Disc(1.0), count=2, here=(True, False)))),
+        "comes and goes",
+    ),
+    (
         lambda arena: arena.join(Pivot(arena.spawn("a", Disc(1.0), count=2), arena.spawn("b", Disc(1.0), count=3))),
         "'a' has 2 members, 'b' 3",
     ),
