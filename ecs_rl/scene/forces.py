@@ -76,6 +76,8 @@ class Pull(Effect):
         off = self.role.position + self._lead * self.role.velocity - place
         speed = self.role.velocity - velocity + self._falls
         amount = np.maximum(self._scale, 0.0)
+        if isinstance(self.to, Role) and self.to.comes_and_goes:  # nothing pulls to what is not there
+            amount *= aligned(self.to.here, self.role.count)
         # Several springs on one body share what it can yield, or together they would push it past its rest.
         amount /= 1.0 + amount * sum(pull.eased(dt) for pull in self.beside or (self,))
         force = self.role.force.force

@@ -186,12 +186,12 @@ def Heading(role: Role) -> Sensor:
 
 
 def Toward(role: Role, other: Role, scale: float = 1.0) -> Sensor:
-    """See the way from the role to another, along the role's own axes, metres."""
+    """See the way from the role to another, along the role's own axes, metres; 0 while that is not here."""
     return _between(role, other, scale, kind="Toward", name="{0} to {1}", column="position")
 
 
 def Closing(role: Role, other: Role, scale: float = 1.0) -> Sensor:
-    """See how fast another role moves against this one, along this one's own axes, metres per second."""
+    """See how fast another role moves against this one, along its own axes, m/s; 0 while that is not here."""
     return _between(role, other, scale, kind="Closing", name="{1} against {0}", column="velocity")
 
 
@@ -205,6 +205,9 @@ def _between(role: Role, other: Role, scale: float, *, kind: str, name: str, col
 
     def read() -> F64:
         mine, theirs = getattr(role, column), getattr(other, column)
-        return own_axes(role.heading, (theirs if role.count is None else theirs[:, None]) - mine)
+        way = own_axes(role.heading, (theirs if role.count is None else theirs[:, None]) - mine)
+        if other.comes_and_goes:
+            way *= aligned(other.here, role.count)[..., None]
+        return way
 
     return Several((f"{told} ahead", f"{told} aside"), read, scale)

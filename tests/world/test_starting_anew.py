@@ -14,13 +14,16 @@ from ecs_rl.components import Terms
 from ecs_rl.scene import (
     Arena,
     Body,
+    Closing,
     Disc,
     Lasting,
     Levers,
     Pose,
     Progress,
+    Pull,
     Push,
     Start,
+    Toward,
     X,
     above,
     column,
@@ -113,3 +116,36 @@ def test_a_kick_off_is_no_progress_and_what_lasted_begins_again(after: str) -> N
     assert long[:, -1].tolist() == [0.0] * 3 + [1.0] * 9
     state = world.save_columns()
     assert not state["@restarts/Restarted/now"].any()
+
+
+def test_what_has_left_pulls_at_nothing_and_is_not_seen() -> None:
+    told: dict[str, Any] = {}
+
+    def add(arena: Arena) -> None:
+        lamp = arena.spawn("lamp", Body(solid=False), Disc(0.1), Start(x=3.0, vy=0.5), here=False)
+        moths = arena.spawn("moth", Body(solid=False), Disc(0.1), Start(y=(1.0, 2.0)), count=2)
+        one = arena.spawn("one", Body(solid=False), Disc(0.1))
+        arena.always(Pull(moths, to=lamp, stiffness=5.0), Pull(one, to=lamp, stiffness=5.0))
+        told.update({"moths": Toward(moths, lamp), "one": Toward(one, lamp), "speed": Closing(one, lamp)})
+        arena.system(lambda: lamp.place(arena.placing.clock.tick == 3), writes=(Pose,), name="light")
+
+    world = world_of(add)
+    for tick in range(8):
+        world.tick()
+        shines = tick >= 3
+        assert all((each() != 0.0).any() == shines for each in told.values())
+        assert (role_of(world, "moth").vx > 0.0).all() == (role_of(world, "one").vx > 0.0).all() == (tick > 3)
+
+
+def test_members_that_an_end_takes_out_stand_still() -> None:
+    def build(arena: Arena) -> None:
+        balls = arena.spawn("ball", Body(solid=False), Disc(0.1), Start(vx=(1.0, -2.0)), count=2)
+        ends = {"out": lambda: balls.x < -0.05}
+        arena.agent(of=balls, sees=[X(balls)], does=Levers(push=Push(balls)), earns={"x": 1.0}, ends=ends)
+
+    world = World(scene_of(build), arenas=N, policies=always(np.zeros((2 * N, 1), np.float32)), debug=True)
+    for _ in range(10):
+        world.tick()
+    balls = role_of(world, "ball")
+    assert (balls.here == (True, False)).all()
+    assert (balls.vx == (1.0, 0.0)).all()
