@@ -46,7 +46,7 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
 from ecs_rl.scene.checks import tried
 from ecs_rl.scene.loader import blaming
-from ecs_rl.scene.rules import Restarted
+from ecs_rl.scene.rules import Remembering, Restarted
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
 
@@ -270,6 +270,9 @@ class World(Context):
             for each, amount in zip(agent.does.effects, mine, strict=True):
                 each.bind(agent.amount_for(each, amount, n), note)
             agent.does.bind(slots[-1].shaped(action.value), note)
+            for rule in (*agent.earns.values(), *agent.ends.values()):
+                if isinstance(rule, Remembering) and agent.count is not None and rule.count == agent.count:
+                    rule.acting = slots[-1].shaped(acting.value)
             row, effect, self._first_term = row + agent.members * n, end, terms.stop
         return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 

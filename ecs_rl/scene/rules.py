@@ -108,6 +108,8 @@ class Remembering:
         """Whether the arena knows of it; otherwise nothing is ever remembered."""
         self.count: int | None = getattr(rule, "count", None) if isinstance(rule, Remembering) else None
         """For how many of a kind it remembers; None for one number per arena. An agent of a kind sets it."""
+        self.acting: Bool | None = None
+        """(arenas, count) Who of the agents of a kind is not out: nothing is remembered of the others."""
         self.starts: dict[str, Any] = {}
         """How its columns start, where their declaration does not say it, by `Component/field`."""
 
@@ -187,6 +189,8 @@ def remember(memories: Sequence[Remembering], restarted: Restarted) -> System:
         """Renew what Progress and Lasting know."""
         for memory in memories:
             memory.remember()
+            if memory.acting is not None and not memory.acting.all():
+                memory.begin(~memory.acting)
         if restarted.now.any():  # a kick-off is no progress
             for memory in memories:
                 memory.begin(restarted.now)

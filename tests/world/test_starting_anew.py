@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from world_helpers import always, role_of, scene_of
 
-from ecs_rl.components import Terms
+from ecs_rl.components import Done, Terms
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -149,3 +149,20 @@ def test_members_that_an_end_takes_out_stand_still() -> None:
     balls = role_of(world, "ball")
     assert (balls.here == (True, False)).all()
     assert (balls.vx == (1.0, 0.0)).all()
+
+
+def test_what_is_remembered_of_a_member_begins_again_when_it_comes_back() -> None:
+    def build(arena: Arena) -> None:
+        balls = arena.spawn("ball", Body(solid=False), Disc(0.1), Start(x=(1.0, 2.0), vx=(0.0, 1.0)), count=2)
+        arena.system(lambda: balls.place(~balls.here), writes=(Pose,), name="put")
+        stuck = Lasting(lambda: np.abs(balls.vx) < 0.1, ticks=4)
+        arena.agent(of=balls, sees=[X(balls)], does=Levers(a=Push(balls)), earns={"x": 1.0}, ends={"stuck": stuck})
+
+    world = World(scene_of(build), arenas=N, policies=always(np.zeros((2 * N, 1), np.float32)), debug=True)
+    done, ended = world.of(world.batches[0].entity, Done), []
+    for tick in range(14):
+        world.tick()
+        if done.terminated.any():
+            assert (done.terminated == (np.arange(2 * N) < N)).all()
+            ended.append(tick)
+    assert ended == [3, 8, 13]  # four ticks each time, and one in which it is put back
