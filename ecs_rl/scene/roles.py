@@ -206,7 +206,10 @@ class Role:
         self._world("place").place(self, where, start or self.start, columns)
 
     def leave(self, where: Any) -> None:
-        """Take it away where `where`, (arenas, [count]), is true; for systems that write Pose."""
+        """Take it away where `where`, (arenas, [count]), is true; for systems that write Pose.
+
+        The tick is the last of a member that is an agent, if the system stands before judge, as it does unless told.
+        """
         self._world("leave").leave(self, where)
 
     def _world(self, what: str) -> Placing:
