@@ -7,6 +7,7 @@ axis its array holds the arenas. Allocation, reset, save, copy, the debug run an
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
@@ -79,6 +80,10 @@ def column(
 @dataclass_transform(eq_default=False, field_specifiers=(column,))
 def component(kind: type[C]) -> type[C]:
     """Make a class a component; an instance holds start values until a world gives it arrays (see `live`)."""
+    for name in inspect.get_annotations(kind):
+        if getattr(kind.__dict__.get(name), "__hash__", True) is None:  # a list, or an array: of one object for all
+            start = type(kind.__dict__[name]).__name__
+            raise SceneError(f"{kind.__name__}.{name} starts as a number or a tuple of them, not as a {start}")
     made: Any = dataclass(eq=False)(kind)
     hints = get_type_hints(kind)
     made.__columns__ = tuple(_declared(made, field, hints[field.name]) for field in dataclasses.fields(made))

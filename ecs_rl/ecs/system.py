@@ -90,7 +90,9 @@ def _kinds(listed: Iterable[Any], name: str, word: str) -> tuple[type, ...]:
     kinds = [getattr(each, "kind", each) for each in listed]
     for kind in kinds:
         if not isinstance(kind, type) or not is_component(kind):
-            raise SceneError(f"'{name}' {word} components such as Pose or one of the scene's own, not {kind!r}")
+            given = getattr(kind, "name", None)  # a role's, whose repr says nothing
+            told = f"{type(kind).__name__} '{given}'" if isinstance(given, str) else repr(kind)
+            raise SceneError(f"'{name}' {word} components such as Pose or one of the scene's own, not {told}")
     return tuple(kinds)
 
 

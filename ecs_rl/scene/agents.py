@@ -11,7 +11,7 @@ from typing import Any
 
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import finite, named, ruling, shown
+from ecs_rl.scene.checks import by_value, finite, named, ruling, shown
 from ecs_rl.scene.controls import Choice, Controls, Does, Levers, Trigger
 from ecs_rl.scene.effects import Effect
 from ecs_rl.scene.rays import Rays
@@ -66,7 +66,7 @@ def plan_of(
         raise SceneError(f"an agent cannot be named '{name}': that is what the {name}s of episodes are told by")
     if not isinstance(does, (Choice, Levers, Controls)):
         cure = ": name it, as in Controls(fire=Trigger())" if isinstance(does, Trigger) else ""
-        wanted = "a Choice(...) or Levers(...), or Controls(...), of effects"
+        wanted = "a Choice(...), Levers(...) or Controls(...) of effects"
         raise SceneError(f"does must be {wanted}, not {shown(does)}{cure}")
     seen = _sensors(sees)
     earned = _rules("earns", "reward", earns, _reward)
@@ -113,7 +113,7 @@ def _reward(what: str, value: Rule | float) -> Rule:
     try:
         number = finite(what, value)
     except SceneError:
-        raise SceneError(f"{what} must be a number or a rule, not {shown(value)}") from None
+        raise SceneError(f"{what} must be a number or a rule, not {shown(value)}{by_value(value)}") from None
     return lambda: number
 
 

@@ -24,7 +24,7 @@ from ecs_rl.scene.joints import Joint, Pivot
 from ecs_rl.scene.lines import Lines, Terrain, Wall
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.marks import Mark, Marks
-from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of
+from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of, no_part
 from ecs_rl.scene.placing import Placing, check_start
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
 from ecs_rl.scene.rules import Remembering, Restarted, Shared, remember
@@ -91,9 +91,8 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         own = tuple(part for part in parts if is_component(part) and not isinstance(part, type))
         for part in parts:
             if not isinstance(part, (Body, Disc, Polygon, Start, Look)) and part not in own:
-                raise SceneError(
-                    f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {shown(part)}"
-                )
+                told = f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {shown(part)}"
+                raise SceneError(told + no_part(part))
         self._check_parts(f"'{name}'", own, count)
         there = here if here is not None or count is None else True
         if there not in (None, True, False) and (not isinstance(there, tuple) or len(there) != count):
@@ -136,6 +135,8 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         For systems that write Pose, and the components of these roles. What Progress, Lasting and laps remember begins
         again in these arenas: the way to where things start anew is no progress.
         """
+        if not roles:
+            raise SceneError("arena.restart takes the roles that start anew, as in arena.restart(scored, ball, player)")
         for role in roles:
             if is_role("what is started anew is", role) not in self.roles:
                 raise SceneError(f"'{role.name}' cannot be started anew")

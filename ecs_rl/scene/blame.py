@@ -36,6 +36,11 @@ PLAINLY: tuple[tuple[str, str], ...] = (
         "position and velocity are two numbers per arena, everything else is one: take them apart, as in cart.x",
     ),
     (
+        "could not be broadcast together",
+        "a column is (arenas,), of a kind (arenas, members): cart.x[:, None] stands beside a kind's, .any(axis=1), "
+        ".sum(axis=1) and the like make one number of all members",
+    ),
+    (
         r"'(numpy\.)?ndarray' object is not callable",
         "a column is no function: leave the brackets away, as in cart.x",
     ),
@@ -51,6 +56,11 @@ NO_NUMBERS = {
     "function": "a function is not a number: call it, as in `distance()`",
     "method": "a method is not a number: call it, with brackets",
     "Draw": "a draw's number is its value, as in `wind.value`",
+    "Number": "its column is its value, as in `coins.value`",
+    "Dice": "dice are a rule: call them inside a rule or a system, as in `luck() < 0.01`",
+    "Spread": "a spread is no number yet: say both bounds, as in between(-6, 8)",
+    "Trigger": "what the agent decided is its `on`, as in `fire.on`",
+    "Choice": "what the agent decided is its `picked`, as in `steer.picked == 0`",
     "Role": "a role's numbers are its x, y, angle, vx, vy and spin, as in `cart.x`",
 }
 """Types that are calculated with by mistake."""
@@ -99,6 +109,10 @@ def _name_meant(error: NameError, message: str) -> str:
     found = re.search(r"'(\w+)'", message)
     word = error.name or (found[1] if found else "")
     if isinstance(error, UnboundLocalError) or "free variable" in message:
+        frame = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1:]
+        if frame and "<locals>" in frame[0].f_code.co_qualname and word in _names_around(frame[0]):
+            made = f"in here `{word} = ...` and `{word} += ...` make a new '{word}'"
+            return f"{made}: write into the column, as `n.value += 1`"
         return f"'{word}' is used before the line that makes it"
     if word == "np":
         return "add `import numpy as np`"
@@ -110,11 +124,15 @@ def _name_meant(error: NameError, message: str) -> str:
 
 def _names_at(frame: FrameType) -> set[str]:
     """Return all names that could be used in a frame, those of the function around it included."""
+    names = {*frame.f_locals, *frame.f_globals, *_names_around(frame)}
+    return {name for name in names if not name.startswith("_")}
+
+
+def _names_around(frame: FrameType) -> set[str]:
+    """Return the names of the function around a frame's."""
     outer = frame.f_globals.get(frame.f_code.co_qualname.split(".")[0])
     code = getattr(outer, "__code__", None)
-    around = {*code.co_varnames, *code.co_cellvars} if code is not None else set()
-    names = {*frame.f_locals, *frame.f_globals, *around}
-    return {name for name in names if not name.startswith("_")}
+    return {*code.co_varnames, *code.co_cellvars} if code is not None else set()
 
 
 def _attribute_meant(error: AttributeError, message: str) -> str:
@@ -195,7 +213,8 @@ def _line_of(file: str, rule: object, depth: int = 8) -> int | None:
         return int(code.co_firstlineno)
     inner = [*_enclosed(rule), *(getattr(rule, name, None) for name in ("rule", "read", "write", "apply"))]
     found = (_line_of(file, part, depth - 1) for part in inner if callable(part) and depth)
-    return next((line for line in found if line is not None), None)
+    written = getattr(rule, "written", ("", None))  # of a sensor of ours, which has no line but that
+    return next((line for line in found if line is not None), written[1] if written[0] == file else None)
 
 
 def _enclosed(rule: object) -> list[object]:

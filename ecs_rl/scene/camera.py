@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.checks import Point, named, not_negative, point, positive, whole
+from ecs_rl.scene.checks import Point, caller, named, not_negative, point, positive, whole
 
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
@@ -33,7 +32,7 @@ class Follow:
         not_negative("how far a camera looks ahead", self.ahead)
         if self.member is not None:
             whole("the member that a camera follows", self.member, 0)
-        object.__setattr__(self, "line", sys._getframe(2).f_lineno)
+        object.__setattr__(self, "line", caller()[1])
 
     def check(self, arena: Arena, file: str) -> None:
         """Refuse a role or a member that the arena has not."""

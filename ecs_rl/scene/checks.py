@@ -9,7 +9,9 @@ import dataclasses
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -87,10 +89,23 @@ def fits(function: Callable[..., Any], *arguments: object) -> str:
 def ruling(what: str, rule: Callable[[], Any], such_as: str = "`lambda: cart.x`") -> Callable[[], Any]:
     """Return the rule, or refuse what cannot be called, or not without arguments."""
     if not callable(rule) or isinstance(rule, type):
-        raise SceneError(f"{what} must be a rule such as {such_as}, not {shown(rule)}")
+        raise SceneError(f"{what} must be a rule such as {such_as}, not {shown(rule)}{by_value(rule)}")
     if unfit := fits(rule):
         raise SceneError(f"{what} must be a rule without arguments such as {such_as}: {unfit}")
     return rule
+
+
+def caller() -> tuple[str, int]:
+    """Return the file and the line that called into what a scene imports."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("ecs_rl.scene."):
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+
+
+def by_value(number: object) -> str:
+    """Return how to make a rule of a number of the arena, '' for anything else."""
+    return ": take `lambda: coins.value`" if isinstance(getattr(type(number), "value", None), property) else ""
 
 
 def as_array(value: object, rule: object) -> NDArray[Any]:

@@ -27,8 +27,10 @@ def _listed(effects: Effects) -> tuple[Effect, ...]:
     listed = effects if isinstance(effects, tuple) else () if effects is None else (effects,)
     for effect in listed:
         if not isinstance(effect, Effect):
-            several = ": several go into a tuple, (one, other)" if isinstance(effect, list) else ""
-            raise SceneError(f"an action is made of effects such as Push or Thrust, not of {shown(effect)}{several}")
+            cure = ": several go into a tuple, (one, other)" if isinstance(effect, list) else ""
+            if isinstance(effect, (_Decided, _Named)):
+                cure = ": Controls(...) mixes choices, triggers and levers"
+            raise SceneError(f"an action is made of effects such as Push or Thrust, not of {shown(effect)}{cure}")
         sound(effect)
     return listed
 
@@ -49,7 +51,12 @@ class _Decided:
 
     def _look(self, what: str) -> NDArray[Any]:
         if self._column is None:
-            raise not_yet(f"{self.name or 'a control'}.{what}")
+            if not self.name:
+                told = f"a {type(self).__name__} whose .{what} is read is no control of any agent so far"
+                raise SceneError(
+                    f"{told}: name it, as in does=Controls(fire=fire), and read it inside a rule or a system"
+                )
+            raise not_yet(f"{self.name}.{what}")
         if self._shared:
             told = f"'{self.name}.{what}' is" if self.name else f"a control whose .{what} is read is"
             raise SceneError(f"{told} that of several agents or worlds: make it inside build, a new one for each agent")

@@ -57,7 +57,9 @@ def rgb(colour: str) -> Colour:
     if isinstance(colour, str) and colour in COLOURS:
         return COLOURS[colour]
     if not isinstance(colour, str) or not re.fullmatch("#[0-9a-fA-F]{6}", colour):
-        raise SceneError(f"a colour must be a name or '#rrggbb', not {shown(colour)}: {nearest(str(colour), COLOURS)}")
+        meant = nearest(str(colour), COLOURS)  # an everyday name such as red may be near, and none of them
+        meant += "" if meant.startswith("there is") else f" there is: {', '.join(sorted(COLOURS))}"
+        raise SceneError(f"a colour must be a name or '#rrggbb', not {shown(colour)}: {meant}")
     red, green, blue = bytes.fromhex(colour[1:])
     return red, green, blue
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import Spread
 from ecs_rl.scene.checks import Point, finite, not_negative, point, positive, ruling, shown
@@ -132,7 +134,7 @@ Shape = Disc | Polygon
 class Start:
     """Where an episode begins; for a role that hangs on another by a Pivot, all of it is relative to that one.
 
-    Each is a number, a tuple of one for each member of a kind, a spread that each member draws from, or a rule.
+    Each is a number, one for each member of a kind, a spread that each member draws from, or a rule.
     """
 
     x: Chosen = 0.0
@@ -144,11 +146,25 @@ class Start:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
+            if isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim == 1):
+                object.__setattr__(self, name, tuple(value))
+        for name, value in vars(self).items():
             if callable(value) and not isinstance(value, Spread):
                 ruling(f"a start's {name}", value)
             elif not isinstance(value, Spread):
                 for number in value if isinstance(value, tuple) else (value,):
                     finite(f"a start's {name}", number)
+
+
+def no_part(part: object) -> str:
+    """Return what somebody should have written who gives a role something that it is not made of; '' where unclear."""
+    if isinstance(part, str):
+        return ": a colour or a picture is a Look, as in Look('green')"
+    if isinstance(part, tuple):
+        return ": a place is a Start, as in Start(x=1.0, y=2.0)"
+    if isinstance(part, type):
+        return f": make one, as in {part.__name__}(...)"
+    return "" if type(part).__module__ == "builtins" else ": is `@component` missing in the line above its class?"
 
 
 def moment_of(body: Body, shapes: tuple[Shape, ...]) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Chance, Clock, Here, Motion, Pose
 from ecs_rl.ecs.component import columns_of, new_handle, views_of
-from ecs_rl.errors import RuleError, SceneError, nearest
+from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import U64, Spread, drawn, tick_words
 from ecs_rl.scene.checks import aligned, form, shown
 from ecs_rl.scene.parts import Start
@@ -94,7 +94,7 @@ class Placing:
                     raise SceneError(f"'{role.name}' is joined to '{other.name}': restart both")
         where = np.asarray(where)
         if where.shape != (self.arenas,) or where.dtype != bool:
-            raise RuleError(f"arenas are started anew by (arenas,) truths, not {form(where)}", self.arena.restart)
+            raise SceneError(f"arenas are started anew where (arenas,) truths say, not where {form(where)}")
         rows = np.flatnonzero(where)
         if not len(rows):
             return
@@ -124,7 +124,13 @@ class Placing:
         """Refuse to change a role, and these of its components, while its columns are read-only."""
         kinds = [Pose, Motion, *([Here] if role.comes_and_goes else ()), *map(type, parts)]
         for kind in kinds:
-            for view in views_of(role.handles[kind]).values():
+            views = views_of(role.handles[kind])
+            if not views:
+                raise SceneError(
+                    f"'{role.name}' is placed, started anew or taken away by a system, while the world runs: "
+                    "where it begins, and whether it is here, is said in spawn(..., Start(x=2.0), here=False)"
+                )
+            for view in views.values():
                 if not view.flags.writeable:
                     told = "Pose" if kind in (Pose, Motion, Here) else kind.__name__
                     what = f"its {told}" if told != "Pose" else "it"
@@ -159,18 +165,20 @@ class Placing:
             member = members[1][:, None] if role.count is not None else 0
             numbers = (number + np.arange(math.prod(width))) * role.members + member + (1 + role.number << 32)
             return value(drawn(chosen.words()[:, None], numbers)).reshape(-1, *width)
+        given = value = value() if callable(value) else value
         if isinstance(value, tuple):  # one number for each member, or what all of them get
             value = np.asarray(value) if width else np.asarray(value)[None]
         else:  # the arenas first, then the members
-            value = np.asarray(value() if callable(value) else value)
+            value = np.asarray(value)
             value = value.reshape(value.shape + (1,) * (column.ndim - value.ndim if value.ndim else 0))
+        what = f"{FIELDS[number]}=" if number < len(FIELDS) else ""
+        if value.dtype.kind not in "biuf":
+            raise SceneError(f"'{role.name}' cannot be placed at {what}{form(given)}: it takes numbers")
         try:
             return np.broadcast_to(value, column.shape)[members]
         except ValueError:
-            what = f"{FIELDS[number]}=" if number < len(FIELDS) else ""
-            raise SceneError(
-                f"'{role.name}' cannot be placed at {what}{form(value)}: it takes {column.shape}"
-            ) from None
+            told = f"{what}{form(value)}: it takes {column.shape}"
+            raise SceneError(f"'{role.name}' cannot be placed at {told}") from None
 
     def _chosen(self, members: Members) -> Chosen:
         return Chosen(members, cache(lambda: self._words(members[0])))

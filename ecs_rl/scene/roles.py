@@ -118,6 +118,11 @@ class Role:
 
     def __getitem__(self, kind: type[C]) -> C:
         """Return the role's component of this class."""
+        if not isinstance(kind, type):
+            raise SceneError(
+                f"'{self.name}' is not taken apart, its columns are, as in coins.x[:, 0]: brackets take a component, "
+                "as in car[Tank]"
+            )
         if kind is Here and kind not in self.handles:
             raise SceneError(f"'{self.name}' is always here: spawn it with here=True to let it come and go")
         if kind not in self.handles:

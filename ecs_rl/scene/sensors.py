@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.checks import aligned, finite, form, named, ruling, shown
+from ecs_rl.scene.checks import aligned, caller, finite, form, named, ruling, shown
 from ecs_rl.scene.roles import Role, is_role
 
 Roles = Role | Sequence[Role]
@@ -35,6 +35,8 @@ class Sensor:
         self.names: tuple[str, ...] = (named("a sensor", name),)
         self.scale = finite(f"the scale of '{name}'", scale)
         self.read = ruling(f"what '{name}' reads", read)
+        self.written = caller()
+        """The file and the line of the scene that made it."""
 
     def __call__(self) -> Column:
         """Return the unscaled number, (arenas,), or (arenas, numbers) for a sensor of several."""

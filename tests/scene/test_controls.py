@@ -197,7 +197,11 @@ def test_controls_that_make_no_sense_are_refused_with_file_and_line(
 
 READ_AMISS = [
     ("before the world runs", "print(fire.on)", "'fire.on' has no numbers before the world runs"),
-    ("of no agent", "print(Trigger().on)", "no numbers before the world runs"),
+    (
+        "of no agent",
+        "print(Trigger().on)",
+        "is no control of any agent so far: name it, as in does=Controls(",
+    ),
 ]
 
 

@@ -18,6 +18,19 @@ TRUTH = "use np.where(condition, a, b) for `if`; `&`, `|`, `~` and brackets"
 CALL = "a function is not a number: call it"
 A_RULE = "a sensor is a rule, not a number: call it inside a rule"
 
+KIND = "arena.spawn('o', Disc(0.1), Start(x=20.0), count=4)"
+PLAIN = "arena.spawn('o', Disc(1.0), type('Gun', (), {})())"
+
+
+def component(field: str) -> str:
+    hint, _, start = field.partition(" = ")
+    return f"component(type('Gun', (), {{'__annotations__': {{'s': {hint}}}, 's': {start}}}))"
+
+
+def system(body: str) -> str:
+    return f"o = {KIND}; arena.system(lambda: {body}, name='s', writes=(Pose,))"
+
+
 MISTAKES = [
     ("a misspelt role", SEES, "sees=[X(dics)],", "did you mean 'disc'?"),
     ("a misspelt role in a rule", EARNS, "earns={'x': lambda: othr.x},", "did you mean 'other'?"),
@@ -175,6 +188,63 @@ MISTAKES = [
         "arena.use(lambda: 1.0)",
         "arena.use takes a sensor, Progress or Lasting; a lambda needs",
     ),
+    ("a colour that there is not", OTHER, "Look('red')", "blue, green, orange, purple, sky, vermilion, yellow"),
+    ("a colour for a look", OTHER, "arena.spawn('o', Disc(1), 'green')", "not of 'green': a colour or a picture is"),
+    ("a place for a start", OTHER, "arena.spawn('o', Disc(1), (1, 2))", "a place is a Start, as in Start(x=1.0"),
+    ("a class for a shape", OTHER, "arena.spawn('o', Disc)", "not of the class Disc: make one, as in Disc(...)"),
+    (
+        "a component that is a list",
+        OTHER,
+        component("list = []"),
+        "Gun.s starts as a number or a tuple of them",
+    ),
+    ("a component that is an array", OTHER, component("float = np.ones(2)"), "starts as a number or a tuple of them"),
+    ("a class without @component", OTHER, PLAIN, "not of Gun(...): is `@component` missing in the line above"),
+    ("a trigger among levers", DOES, "does=Levers(fire=Trigger()),", "Controls(...) mixes choices, triggers and lev"),
+    (
+        "a trigger of nobody",
+        EARNS,
+        "earns={'x': (lambda fire: lambda: fire.on)(Trigger())},",
+        "a Trigger whose .on is r",
+    ),
+    ("a trigger for its truth", EARNS, "earns={'x': 2 * Trigger()},", "what the agent decided is its `on`, as in"),
+    ("a choice for its number", EARNS, "earns={'x': 2 * Choice(a=None, b=None)},", "is its `picked`, as in"),
+    ("dice for their number", EARNS, "earns={'x': 2 * arena.dice()},", "dice are a rule: call them inside a rule or"),
+    ("a spread that is moved", OTHER, "Start(x=jitter(7.0) + 1)", "say both bounds, as in between(-6, 8)"),
+    (
+        "a number for its column",
+        EARNS,
+        "earns={'x': 2 * arena.number('n')},",
+        "its column is its value, as in `coins.v",
+    ),
+    ("a number for a rule", EARNS, "earns={'x': arena.number('n')},", "take `lambda: coins.value`"),
+    ("progress of a number", EARNS, "earns={'x': Progress(arena.number('n'))},", "take `lambda: coins.value`"),
+    ("a member in brackets", OTHER, "arena.spawn('o', Disc(1), count=3)[0]", "its columns are, as in coins.x[:, 0]"),
+    (
+        "members taken apart",
+        OTHER,
+        "a, b = arena.spawn('o', Disc(1), count=2)",
+        "'o' is not taken apart, its columns are",
+    ),
+    ("a sensor of a kind", SEES, f"sees=[X({KIND})],", "the sensor 'o x' must give one number per arena, not (3, 4)"),
+    (
+        "a touch of a kind as an end",
+        ENDS,
+        f"ends={{'hit': Touching(disc, {KIND})}},",
+        "one number per arena, not (3, 4)",
+    ),
+    (
+        "a kind against an arena",
+        EARNS,
+        f"earns={{'x': (lambda o: lambda: disc.x - o.x)({KIND})}},",
+        "cart.x[:, None] st",
+    ),
+    ("a kind placed in build", OTHER, f"{KIND}.place(True)", "'o' is placed, started anew or taken away by a system"),
+    ("a kind that leaves in build", OTHER, f"{KIND}.leave(True)", "is said in spawn(..., Start(x=2.0), here=False)"),
+    ("placed at a text", OTHER, system("o.place(True, x='left')"), "'o' cannot be placed at x=str 'left': it takes nu"),
+    ("nobody to restart", OTHER, system("arena.restart(disc.x > 9)"), "arena.restart takes the roles that start anew"),
+    ("a restart by members", OTHER, system("arena.restart(o.here, o)"), "where (arenas,) truths say, not where (3, 4)"),
+    ("a role as what is written", OTHER, "arena.system(lambda: None, name='s', writes=(disc,))", "not Role 'disc'"),
 ]
 
 
@@ -259,6 +329,27 @@ def test_agents_that_share_a_policy_and_see_alike_are_taken(save: Save) -> None:
 def test_numbers_of_numpy_are_numbers(save: Save) -> None:
     text = GOOD.replace("Body(), Disc(0.1)", "Body(mass=np.float32(2.0), spins=np.True_), Disc(np.int64(1))")
     assert run(load_scene(str(save(text)))).ticks == 20
+
+
+@pytest.mark.parametrize("places", ["[20, 21, 22, 23]", "np.linspace(20, 23, 4)", "(20, 21, 22, 23)"])
+def test_a_list_or_an_array_of_numbers_is_a_start_for_each_member(save: Save, places: str) -> None:
+    kind = f'other = arena.spawn("other", Body(), Disc(0.1), Start(x={places}), count=4)'
+    world = run(load_scene(str(save(with_line(OTHER, kind)))), ticks=1)
+    np.testing.assert_allclose(world.arena.roles[1].x, np.tile([20.0, 21.0, 22.0, 23.0], (3, 1)))
+
+
+COUNTING = """
+    n = arena.number("n")
+
+    @arena.system(writes=(n,))
+    def count():
+        n += 1
+"""
+
+
+def test_a_number_that_is_counted_up_without_its_value_is_told_how(save: Save) -> None:
+    with pytest.raises(SceneError, match=r"line 21: .* make a new 'n': write into the column, as `n.value \+= 1`"):
+        run(load_scene(str(save(GOOD + COUNTING))))
 
 
 def test_points_in_a_list_make_a_polygon(save: Save) -> None:

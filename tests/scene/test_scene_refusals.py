@@ -118,7 +118,7 @@ BUILD = [
     ("a misspelt part of an agent", SEES, "sees=[X(disc)], end={},", "did you mean 'ends'?"),
     ("a sensor without its role", SEES, "sees=[X, Vx(disc)],", "sees must be made of sensors such as X(cart), not"),
     ("a sensor alone", SEES, "sees=X(disc),", "sees must be a list of sensors"),
-    ("an effect alone", DOES, "does=Thrust(disc),", "does must be a Choice(...) or Levers(...)"),
+    ("an effect alone", DOES, "does=Thrust(disc),", "does must be a Choice(...), Levers(...) or Controls(...)"),
     ("rewards in a list", EARNS, "earns=[X(disc)],", "earns must be a dict of names and rules"),
     ("ends in a list", ENDS, "ends=[beyond(X(disc), 2.0)],", "ends must be a dict of names and rules"),
     ("an end that is always so", ENDS, "ends={'lost': True},", "the end 'lost' must be a rule such as"),
