@@ -240,14 +240,16 @@ def report(facts: dict[str, Any]) -> list[str]:
     for stage in facts["tick"]:
         name = f"{stage['stage']}{' *' if stage['own'] else ''}"
         lines.append(f"  {name:24} {', '.join(stage['reads']) or '-'} -> {', '.join(stage['writes'])}")
+    tables = ("observations", "does", "reward_per_tick", "scores", "ends")
+    wide = max(24, *(len(name) for table in tables for name in facts[table]))
     lines += ["sees (lowest to highest):"]
-    lines += [f"  {name:24} {low:10.3f} {high:10.3f}" for name, (low, high) in facts["observations"].items()]
-    lines += ["does:", *(f"  {name:24} {what}" for name, what in facts["does"].items())]
+    lines += [f"  {name:{wide}} {low:10.3f} {high:10.3f}" for name, (low, high) in facts["observations"].items()]
+    lines += ["does:", *(f"  {name:{wide}} {what}" for name, what in facts["does"].items())]
     lines += ["earns (mean per tick):"]
-    lines += [f"  {name:24} {mean:10.4f}" for name, mean in facts["reward_per_tick"].items()]
+    lines += [f"  {name:{wide}} {mean:10.4f}" for name, mean in facts["reward_per_tick"].items()]
     if facts["scores"]:
         lines += ["scores as episodes end (lowest, mean, highest):"]
-        lines += [f"  {name:24} {' '.join(f'{x:10.3f}' for x in each)}" for name, each in facts["scores"].items()]
+        lines += [f"  {name:{wide}} {' '.join(f'{x:10.3f}' for x in each)}" for name, each in facts["scores"].items()]
     lines += ["episodes ended by:"]
-    lines += [f"  {name:24} {times:10}" for name, times in facts["ends"].items()]
+    lines += [f"  {name:{wide}} {times:10}" for name, times in facts["ends"].items()]
     return lines

@@ -134,7 +134,9 @@ class Report:
         who = f"{self._found[number].label}, " if len(self._found) > 1 else ""
         terms = "  ".join(f"{name} {value:.1f}" for name, value in record.extras.items() if not name.startswith("end/"))
         ends = [name.removeprefix("end/") for name in record.extras if name.startswith("end/")]
-        how = f"{record.total_reward:8.1f} in {record.length} ticks ({', '.join(ends) or 'time is up'})  {terms}"
+        score = self._found[number].player.scene.score
+        lead = f"{'score ' if score else ''}{record.result(score):8.1f}"
+        how = f"{lead} in {record.length} ticks ({', '.join(ends) or 'time is up'})  {terms}"
         self._say(f"{who}seed {self._settings.seed + episode}: {how}")
 
     def add_watched(self, number: int, ended: Ended) -> None:

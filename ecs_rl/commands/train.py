@@ -16,7 +16,7 @@ from ecs_rl.commands.called import typed
 from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
-from ecs_rl.commands.progress import Progress, ProgressSnapshot
+from ecs_rl.commands.progress import Progress, ProgressSnapshot, number
 from ecs_rl.commands.resume import earlier_settings, resume
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
@@ -272,7 +272,7 @@ def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSett
     """Print the last words: a sentence for people, and with `--json` one line for programs."""
     told = summary(training, record, settings)
     score = "score" if training.world.scene.score else "evaluation"
-    best = "no evaluation yet" if told["best_eval"] is None else f"best {score} {told['best_eval']:.1f}"
+    best = "no evaluation yet" if told["best_eval"] is None else f"best {score} {number(told['best_eval'])}"
     solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
     tell(f"{told['status']} at step {told['steps']:,}: {best}{solved}", stream)
     tell(how_to_play(record), stream)

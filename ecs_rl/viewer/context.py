@@ -144,3 +144,11 @@ class DrawContext:
     def cut(self, text: str, width: int, size: float = NORMAL, face: Face = "words") -> str:
         """Return the string, or as much of its beginning as fits with an ellipsis, or nothing."""
         return _cut(_clean(text), width, self._pixels(size), face)
+
+    def squeeze(self, text: str, width: int, size: float = NORMAL) -> str:
+        """Return the string, or a beginning and an end that fit, as names of one kind differ at their ends."""
+        text = _clean(text)
+        if self.width(text, size) <= width:
+            return text
+        shorter = (f"{text[: n // 3].rstrip()}…{text[n // 3 - n :].lstrip()}" for n in range(len(text) - 1, 2, -1))
+        return next((each for each in shorter if self.width(each, size) <= width), "")

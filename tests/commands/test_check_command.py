@@ -192,3 +192,12 @@ def test_scores_are_told_as_episodes_end(tmp_path: Path, capsys: pytest.CaptureF
     ]
     assert main([scene, *FEW]) == 2
     assert f"  {'ticks':24} {low:10.3f} {mean:10.3f} {high:10.3f}" in capsys.readouterr().out
+
+
+def test_the_numbers_of_long_names_stand_below_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    long = "how far the cart is from the middle"
+    scene = changed(tmp_path / "long.py", "sees=[", f'sees=[Feel("{long}", lambda: cart.x), ')
+    assert main([scene, *FEW]) == 0
+    seen = capsys.readouterr().out.partition("sees (lowest to highest):\n")[2].partition("does:")[0].splitlines()
+    assert seen[0].startswith(f"  {long} ")
+    assert len({len(line) for line in seen}) == 1

@@ -60,7 +60,10 @@ def test_play_tells_scores_beside_returns_and_reproduces_the_best(hover: Path, t
     assert found["scores"] == evaluations(told.run)[found["step"]]
     assert found["mean_return"] == pytest.approx(fmean(found["returns"]))
     assert found["mean_return"] < 0
-    assert "mean score " in play(told.run, "--headless", "--episodes", 3).out
+    out = play(told.run, "--headless", "--episodes", 3).out
+    assert "mean score " in out
+    for line, score in zip(out.splitlines(), found["scores"], strict=False):
+        assert f": score {score:8.1f} in " in line
     assert not {"mean_score", "scores"} & play("--headless", "--json", *scoreless(tmp_path)).json.keys()
 
 
@@ -84,5 +87,8 @@ def test_a_resumed_run_goes_on_with_its_scores_to_the_last_bit(hover: Path, tmp_
 
 def test_a_score_that_is_always_zero_trains_and_is_the_best_there_is(hover: Path, tmp_path: Path) -> None:
     hover.write_text(HOVER.replace("lambda: on_target.value", "lambda: np.zeros(len(disc.x))"))
-    found = train(hover, *TINY, "--runs", tmp_path / "runs", "--json").json
+    told = train(hover, *TINY, "--runs", tmp_path / "runs", "--json")
+    found = told.json
+    assert "eval score 0 (best 0 at" in told.err
+    assert "best score 0\n" in told.err, "the last words tell it as the progress does"
     assert (found["best_eval"], found["best_step"], found["solved_step"]) == (0.0, 1000, None)

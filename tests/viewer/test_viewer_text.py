@@ -45,6 +45,19 @@ def test_a_long_name_is_cut_with_an_ellipsis(width: int) -> None:
     assert cut == "" or (cut.endswith("…") and "left leg touches the ground".startswith(cut[:-1]))
 
 
+@pytest.mark.parametrize("width", [0, 20, 60, 100])
+def test_names_that_differ_at_their_ends_are_told_apart_when_they_are_squeezed(width: int) -> None:
+    text = DrawContext()
+    told = [text.squeeze(f"raider to gem {i} moves {axis}", width) for i in (0, 1) for axis in ("x", "y")]
+    assert all(text.width(each) <= width for each in told)
+    assert width < 100 or len(set(told)) == 4
+    assert all(each == "" or (each[0] in "r…" and each[-1] in "xy") for each in told)
+
+
+def test_a_short_name_is_not_squeezed() -> None:
+    assert DrawContext().squeeze("cart x", 200) == "cart x"
+
+
 def test_a_short_name_is_not_cut() -> None:
     assert DrawContext().cut("cart x", 200) == "cart x"
 

@@ -136,7 +136,8 @@ class _Sheet:
     def _rows(self, top: int, names: list[str], tall: int) -> None:
         for i, name in enumerate(names):
             middle = top + i * self.sizes.row + self.sizes.row // 2
-            self._text(name, (self.left, middle), DIM, width=self.name_width if tall else self.term_width)
+            told = self.kit.squeeze(name, self.name_width if tall else self.term_width, NORMAL - 0.5)
+            self._text(told, (self.left, middle), DIM)
             if tall:
                 rect = self.rail(top, i, tall)
                 rounded(self.surface, rect, RAISED, radius=self.kit.px(2))
