@@ -401,7 +401,7 @@ REFUSED: list[tuple[Callable[[Arena], Any], str]] = [
     (placed_by(lambda arena, rocks: arena.roles[0].leave(EVERYONE[:, 0])), "'ship' is always here"),
     (
         placed_by(lambda arena, rocks: arena.restart(EVERYONE, rocks), writes=(Pose, Health)),
-        r"started anew by \(arenas,\) truths",
+        r"started anew where \(arenas,\) truths",
     ),
     (placed_by(lambda arena, rocks: arena.roles[0].here), "'ship' is always here: spawn it with here=True"),
 ]
