@@ -299,7 +299,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         first = 0
         for each in self.touchings:
             each.slot, first = first, first + each.slots
-        dice = {each.kind for each in self.numbers if isinstance(each, Dice)}
+        dice = [each.kind for each in self.numbers if isinstance(each, Dice)]
         if dice:
             self.systems.insert(0, declare(self._roll, after="guard", writes=dice, name="roll", checked=False))
         self.number_segments()

@@ -196,7 +196,7 @@ def remember(memories: Sequence[Remembering], restarted: Restarted) -> System:
                 memory.begin(restarted.now)
             restarted.now.fill(False)
 
-    kinds = {Restarted, *(memory.kind for memory in memories)}
+    kinds = dict.fromkeys([*(memory.kind for memory in memories), Restarted])
     return declare(run, after="sense", writes=kinds, name="remember", checked=False, asks=True)
 
 

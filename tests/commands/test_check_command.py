@@ -89,7 +89,7 @@ def test_the_whole_tick_of_a_scene_with_systems_of_its_own_is_listed_with_what_e
     assert told == {
         "drip": ([], ["Tank"]),
         "fly": (["Amount", "Pose"], ["Tank", "beacon", "reached"]),
-        "remember": (["Pose", "beacon", "reached"], ["Restarted", "Grown"]),
+        "remember": (["Pose", "beacon", "reached"], ["Grown", "Restarted"]),
     }
     declared = {entry.name: ([*entry.reads, *entry.keeps], entry.writes) for entry in SCHEDULE}
     for stage in tick:
