@@ -104,7 +104,7 @@ class Play:
         world, half = self.world, self.ticks // 2
         batches, finished = world.each(NextObservation, Reward), world.one(Finished)
         whole, after, busy = hashlib.sha256(), hashlib.sha256(), 0.0
-        ranges, terms = [Range(seen.value) for seen, _ in batches], Range(world.one(Terms).now.T)
+        ranges, terms = [Range(seen.value) for seen, _ in batches], Range(np.zeros((world.arenas, len(world.terms))))
         scores, came = Range(np.zeros((world.arenas, len(world.arena.scores)))), list[list[float]]()
         earned, ends = np.zeros(len(world.terms)), np.zeros(len(world.reasons), int)
         began = world.ticks
@@ -117,13 +117,14 @@ class Play:
             busy += perf_counter() - began_tick
             for column, name in enumerate(world.arena.scores):
                 scores.array[:, column] = world.results.score(name)
+            terms.array[...] = world.results.by_name(world.one(Terms).now).T
             for each in (*ranges, terms, scores):
                 each.look()
             told = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)
             whole.update(told + finished.scores.tobytes())
             if world.ticks > half:
                 after.update(told)
-            earned += world.one(Terms).now.sum(axis=1)
+            earned += terms.array.sum(axis=0)
             ends += finished.reasons.sum(axis=1) if len(finished.arena) else 0
             came += finished.scores.T.tolist()
         after.update(repr(sorted((name, kind.__name__, d) for (name, kind), d in world.digests().items())).encode())
