@@ -10,6 +10,7 @@ from pathlib import Path
 import pygame
 import pytest
 from game_scene import GAME
+from games import GAMES, game
 from live_commands import Said, train
 from live_windows import PPO, Script, Scripted, down, in_order, keys, moved, post, up, wait
 from mixed_controls import MIXED
@@ -27,8 +28,13 @@ DQN = (
     *("balance", "--arenas", "8", "--steps", "3k", *EVALUATED, "--agent", "dqn", "--dqn.warm-up", "64"),
     *("--dqn.learn-every", "32", "--dqn.batch", "32", "--dqn.hidden", "16"),
 )
-GAMES = ("game", "--arenas", "8", "--steps", "12k", *EVALUATED, *PPO)
-SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN, "game": GAMES}
+GAME_OF_KINDS = ("game", "--arenas", "8", "--steps", "12k", *EVALUATED, *PPO)
+SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN, "game": GAME_OF_KINDS}
+SCENES |= {name: (game(name), *LANDER[1:]) for name in GAMES}
+OTHERS = [
+    *("lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons", "mixed", "game", "shooter", "tag"),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in ("shooter", "tag")),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -107,14 +113,11 @@ def test_whatever_is_done_in_the_window_the_training_of_balance_is_the_same(
     assert_same(told, headless("balance"))
 
 
-@pytest.mark.parametrize(
-    ("scene", "slices"),
-    [("lander", 11), pytest.param("dqn", 7, marks=pytest.mark.slow), ("beacons", 11), ("mixed", 11), ("game", 5)],
-)
+@pytest.mark.parametrize("scene", OTHERS)
 def test_everything_done_in_one_window_leaves_other_scenes_and_agents_the_same_too(
-    scene: str, slices: int, headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: str, headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driver = Scripted(monkeypatch, ALL, slices)
+    driver = Scripted(monkeypatch, ALL, {"dqn": 7, "game": 5}.get(scene, 11))
     told = watched(scene, tmp_path)
     assert told.code == 0, told.err
     assert driver.is_done, "the training was over before the script"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from games import GAMES, TEXTS
 from mixed_controls import MIXED
 from racing_scene import RACING
 from readme_scenes import BEACONS
@@ -76,6 +77,8 @@ class Case:
     """The scene's file, where it is not one that comes with the project."""
     everywhere: bool = False
     """Whether no stop point of it is left to the slow tests."""
+    slow: bool = False
+    """Whether all of them are."""
 
 
 CASES = (
@@ -91,6 +94,7 @@ CASES = (
     Case("dqn own systems", "beacons", SMALL_DQN, BEACONS),
     Case("ppo mixed controls", "mixed", SMALL_PPO, MIXED),
     Case("ppo forces and lines", "racing", SMALL_PPO, RACING),
+    *(Case(f"ppo {name}", name, SMALL_PPO, TEXTS[name], slow=name not in ("shooter", "tag")) for name in GAMES),
 )
 
 

@@ -37,7 +37,10 @@ def points(fast: int) -> list[Any]:
     """Return all stop points of all cases, all but one of nearly each case slow."""
     return [
         pytest.param(
-            case, tick, id=f"{case.name} at {tick}", marks=() if tick == fast or case.everywhere else pytest.mark.slow
+            case,
+            tick,
+            id=f"{case.name} at {tick}",
+            marks=() if case.everywhere or (tick == fast and not case.slow) else pytest.mark.slow,
         )
         for case in CASES
         for tick in TICKS
@@ -102,7 +105,10 @@ def test_a_training_stopped_by_steps_goes_on_as_if_it_never_stopped(
     assert_same_end(resumed.run, wanted.run)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=pytest.mark.slow if case.slow else ()) for case in CASES],
+)
 def test_several_stops_in_a_row_change_nothing(case: Case, whole: Callable[[Case], Whole]) -> None:
     trained, wanted, seen = whole(case)
     command = trained.args("several", "--steps", STEPS)

@@ -20,6 +20,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
+from games import TEXTS
 from readme_scenes import BEACONS
 from survival_runs import (
     SMALL_DQN,
@@ -42,7 +43,10 @@ KINDS = {
     "wide": (*SHARED, "--arenas", 16, "--keep", 1, *SMALL_PPO),
     "dqn": (*SHARED, "--arenas", 8, "--keep", 2, *SMALL_DQN),
     "beacons": (*SHARED, "--arenas", 8, *SMALL_PPO),
+    "shooter": (*SHARED, "--arenas", 8, *SMALL_PPO),
 }
+OWN = {"beacons": BEACONS, "shooter": TEXTS["shooter"]}
+"""The scenes that do not come with the project."""
 NO_CHECKPOINT = 3
 """The exit code where there is nothing yet to go on from."""
 
@@ -78,12 +82,12 @@ class Run:
 
     @property
     def scene(self) -> str:
-        """The scene of the README that brings systems along, or one that comes with the project."""
-        if self.kind != "beacons":
+        """A scene that brings systems along, or one that comes with the project."""
+        if self.kind not in OWN:
             return "balance"
-        path = self.folder.parent / "beacons.py"  # the same file for the run that nobody kills
+        path = self.folder.parent / f"{self.kind}.py"  # the same file for the run that nobody kills
         if not path.exists():
-            path.write_text(BEACONS)
+            path.write_text(OWN[self.kind])
         return str(path)
 
     def args(self, *more: object) -> tuple[str, ...]:
@@ -201,7 +205,15 @@ def test_how_a_life_ended_is_told_while_another_thread_starts_one(
         assert another.result().end().code == 2
 
 
-@pytest.mark.parametrize(("kind", "number", "steps"), [("ppo", 1, 12_000), ("dqn", 2, 12_000), ("beacons", 3, 12_000)])
+@pytest.mark.parametrize(
+    ("kind", "number", "steps"),
+    [
+        ("ppo", 1, 12_000),
+        ("dqn", 2, 12_000),
+        ("beacons", 3, 12_000),
+        pytest.param("shooter", 4, 12_000, marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_that_is_killed_three_times_ends_as_if_it_never_was(
     kind: str, number: int, steps: int, tmp_path: Path, undisturbed: Callable[[Run], Told]
 ) -> None:
@@ -214,7 +226,7 @@ def test_a_run_that_is_killed_three_times_ends_as_if_it_never_was(
 def test_300_kills_lose_nothing(tmp_path: Path, undisturbed: Callable[[Run], Told]) -> None:
     runs = [Run(kind, number, tmp_path, 90_000) for number in range(3) for kind in KINDS]
     with ThreadPoolExecutor(2) as pool:
-        tallies = list(pool.map(lambda run: kill_again_and_again(run, kills=25), runs))
+        tallies = list(pool.map(lambda run: kill_again_and_again(run, kills=20), runs))
     whole = Tally(*(sum(getattr(each, name) for each in tallies) for name in Tally.__dataclass_fields__))
     print(f"\n{whole}")
     assert whole.kills == 300
