@@ -1,0 +1,61 @@
+"""Games are learned: clearly better than playing at random, in the same episodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from games import GAMES, game
+
+from ecs_rl.commands.check import random_chooser
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.training.evaluate import SEED, play_episodes
+from ecs_rl.world import policy_specs
+
+EPISODES = 20
+QUICK = {"tag": ("100k", 60.0), "forager": ("150k", 4.0)}
+"""Steps of a small training, and by how much its score must beat random play; both reached more than twice that."""
+WHOLE = {"shooter": 1.0, "forager": 6.0, "soccer": 0.3, "flappy": 4.0, "walker": 2.0, "tag": 100.0}
+"""The same of a whole training by the game's own recipe, for the mean of five seeds."""
+
+
+def at_random(name: str) -> float:
+    """Return the mean score of random play in the episodes of an evaluation."""
+    scene = load_scene(game(name))
+    tick = iter(range(10_000))
+    specs = policy_specs(scene.describe())
+    choosers = {policy: random_chooser(spec, i, tick.__next__) for i, (policy, spec) in enumerate(specs.items())}
+    played = play_episodes(scene, choosers, range(SEED, SEED + EPISODES))
+    return float(np.mean([episode.extras[f"score/{scene.score}"] for episode in played]))
+
+
+def learned(name: str, seed: int, *more: str) -> float:
+    """Train with the game's own recipe; return the mean score of its best evaluation."""
+    settings = parse_train([game(name), "--seed", str(seed), "--eval-episodes", str(EPISODES), *more], recipes_of)
+    training = prepared(settings)
+    while not training.done:
+        training.tick()
+    training.close()
+    assert training.session.best_eval is not None
+    return training.session.best_eval
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_game_is_learned_in_small(name: str, tmp_path: Path) -> None:
+    steps, margin = QUICK[name]
+    scores = [learned(name, seed, "--steps", steps, "--runs", str(tmp_path)) for seed in (0, 1)]
+    assert min(scores) > at_random(name) + margin, scores
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GAMES)
+def test_a_game_is_learned_by_its_recipe(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = np.array([learned(name, seed, "--runs", str(tmp_path)) for seed in range(5)])
+    chance = at_random(name)
+    with capsys.disabled():
+        print(f"\n{name}: {scores.mean():.2f} +- {scores.std():.2f} {scores.round(2).tolist()}, at random {chance:.2f}")
+    assert scores.mean() > chance + WHOLE[name]
+    assert scores.min() > chance
