@@ -160,7 +160,7 @@ def main() -> None:
     told = {name: 256 / each for name, each in took.items()}
     ratio = told["shooter"] / told["forced"]
     print(
-        f"shooter, 256 arenas: {told['shooter']:,.0f} steps/s of training, forced {told['forced']:,.0f}: {ratio:.1f} times"
+        f"shooter, 256 arenas: {told['shooter']:,.0f} steps/s trained, forced {told['forced']:,.0f}: {ratio:.1f} times"
     )
     world = worlds["shooter"]
     print("  " + "  ".join(f"{name} {1e6 * s / world.ticks:.0f}" for name, s in world.seconds_in.items()))
