@@ -20,7 +20,9 @@ from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
 from ecs_rl.ecs import Entry, Stage
 from ecs_rl.ecs.system import SystemStage
+from ecs_rl.scene.rules import Remembering, Shared
 from ecs_rl.scene.scene import Scene
+from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
 from ecs_rl.world import World, policy_specs
@@ -78,7 +80,7 @@ class Play:
 
     After `run`, `whole` is a digest over every observation and reward, `after` over those of the second half and all
     columns at the end, `saved` what the world was in the middle, and `alike` names the terms and observations that
-    change, and are the same number in all arenas at every tick.
+    change, and are made of one number for all arenas. (A door that opens by the clock is a column that is alike.)
     """
 
     def __init__(self, scene: Scene, settings: TrainSettings, saved: Sections | None = None) -> None:
@@ -132,7 +134,8 @@ class Play:
         low, high = (np.concatenate([getattr(each, side) for each in ranges]).tolist() for side in ("low", "high"))
         alike = np.concatenate([each.alike() for each in (*ranges, terms, scores)])
         watched = (*names, *world.terms, *world.arena.scores)
-        self.alike = [name for name, same in zip(watched, alike, strict=True) if same]
+        found = zip(watched, _rules(world), alike, strict=True)
+        self.alike = [name for name, rule, same in found if same and _is_one(rule)]
         self.whole, self.after = whole.hexdigest(), after.hexdigest()
         explosions = int(world.one(Explosion).count)
         world.close()
@@ -220,6 +223,21 @@ def _deciding(scene: Scene, seed: int, tick: Callable[[], int]) -> dict[str, Any
 def _observation_names(world: World) -> list[str]:
     several = len(world.specs) > 1
     return [f"{p}/{name}" if several else name for p, spec in world.specs.items() for name in spec.observations]
+
+
+def _rules(world: World) -> list[Rule]:
+    """Return what each observation, term and score is worked out by, in the order of their names."""
+    agents = [spec for policy in world.specs for spec in world.arena.agents if spec.policy == policy]
+    first = {spec.policy: spec for spec in reversed(agents)}
+    seen = [sensor for policy in world.specs for sensor in first[policy].sees for _ in sensor.names]
+    return [*seen, *(rule for spec in agents for rule in spec.earns.values()), *world.arena.scores.values()]
+
+
+def _is_one(rule: Rule) -> bool:
+    """Tell whether a rule gives one number for all arenas; a sensor that writes its numbers itself may."""
+    while isinstance(rule, (Remembering, Shared)):
+        rule = rule.rule
+    return (isinstance(rule, Sensor) and not hasattr(rule, "read")) or np.ndim(rule()) == 0
 
 
 def _does(world: World) -> dict[str, str]:

@@ -201,3 +201,26 @@ def test_the_numbers_of_long_names_stand_below_each_other(tmp_path: Path, capsys
     seen = capsys.readouterr().out.partition("sees (lowest to highest):\n")[2].partition("does:")[0].splitlines()
     assert seen[0].startswith(f"  {long} ")
     assert len({len(line) for line in seen}) == 1
+
+
+GATE = """\
+from ecs_rl.scene import *
+
+SCENE = Scene(about="A gate that opens by the clock.", max_ticks=50, gravity=(0.0, 0.0))
+
+
+def build(arena):
+    ball = arena.spawn("ball", Body(), Disc(0.1), Start(x=jitter(1.0)))
+    gate = arena.spawn("gate", Body(moves="scripted"), Box(0.1, 1.0), Start(x=5.0, vy=0.5))
+    arena.agent(sees=[X(ball), Y(gate)], does=Levers(push=Push(ball, y=1.0)), earns={"gate": lambda: -gate.y})
+"""
+
+
+def test_what_goes_by_the_clock_is_the_same_in_all_arenas_and_no_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "gate.py"
+    path.write_text(GATE)
+    assert main([str(path), *FEW, "--json"]) == 0
+    low, high = facts(capsys)["observations"]["gate y"]
+    assert low < high
