@@ -8,6 +8,7 @@ from pathlib import Path
 
 import make_pictures
 import pytest
+from readme_scenes import example
 
 from ecs_rl.commands.check import check_scene
 from ecs_rl.commands.parse import parse_train
@@ -99,6 +100,28 @@ def test_every_flag_that_is_named_exists() -> None:
 def test_every_file_that_is_named_exists() -> None:
     for name in re.findall(r"(?:ecs_rl|tests|scenes)/[\w/]+(?:\.py)?", README):
         assert (ROOT / name).exists(), name
+
+
+@pytest.fixture
+def coins(tmp_path: Path) -> Path:
+    text = example("kinds")
+    assert 30 <= text.count("\n") <= 45
+    path = tmp_path / "coins.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_example_with_many_of_a_kind_is_sound(coins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(coins), "--check", "--arenas", "8"]) == 0
+    told = capsys.readouterr().out
+    assert "brought back exactly: yes" in told
+    assert re.search(r"come_and_go \* +Touch, dice 0 -> Pose, score, Motion, Here", told)
+
+
+def test_the_example_with_many_of_a_kind_learns_within_a_minute(coins: Path, tmp_path: Path) -> None:
+    assert main([str(coins), "--until-solved", "--runs", str(tmp_path / "runs")]) == 0
+    (run,) = (tmp_path / "runs" / "coins" / "v1").iterdir()
+    assert '"status": "solved"' in (run / "metadata.json").read_text(encoding="utf-8")
 
 
 @pytest.fixture
