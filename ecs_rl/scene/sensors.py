@@ -105,7 +105,7 @@ Spin = _column("spin", "See how fast the role turns, radians per second.")
 
 
 def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:
-    """See a number of your own making: a rule that gives (arenas,)."""
+    """See a number of your own making, times `scale`: a rule that gives (arenas,)."""
     return Sensor(name, rule, scale)
 
 
