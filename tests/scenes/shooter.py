@@ -9,7 +9,7 @@ SCENE = Scene(
     about="Turn, fly and shoot rocks that drift about.",
     max_ticks=500,
     score="broken",
-    solved_at=6,
+    solved_at=5,
     gravity=(0.0, 0.0),
     recipes={"ppo": {"steps": "600k", "lr": 1e-3, "rollout": 64, "minibatch": 512}},
 )

@@ -13,7 +13,7 @@ SCENE = Scene(
     score="goals",
     solved_at=3,
     gravity=(0.0, 0.0),
-    recipes={"ppo": {"steps": "600k", "lr": 1e-3, "rollout": 64, "minibatch": 512, "epochs": 6, "against": "random"}},
+    recipes={"ppo": {"steps": "300k", "lr": 1e-3, "rollout": 32, "minibatch": 512, "gamma": 0.98, "against": "random"}},
 )
 
 
@@ -22,7 +22,8 @@ def build(arena: Arena) -> None:
         arena.wall((0.0, y * WIDE), (x * LONG, y * GOAL), elasticity=0.9)
         arena.wall((x * LONG, y * GOAL), (x * (LONG + 1), y * GOAL))
         arena.wall((x * (LONG + 1), y * GOAL), (x * (LONG + 1), 0.0))
-    ball = arena.spawn("ball", Body(mass=0.3, elasticity=0.9, drag=0.4), Disc(0.3), Start(x=jitter(2.0), y=jitter(1.0)))
+    slow = Start(vx=jitter(0.5), vy=jitter(0.5))
+    ball = arena.spawn("ball", Body(mass=0.3, elasticity=0.9, drag=0.4), Disc(0.3), slow)
     goals, scored = arena.number("goals"), arena.number("scored")
     stuck = arena.use(Lasting(lambda: np.hypot(ball.vx, ball.vy) < 0.3, ticks=20))
 
@@ -32,16 +33,15 @@ def build(arena: Arena) -> None:
         return arena.spawn(name, Body(drag=3.0, spins=False), Disc(0.45), start, Look(name), count=2)
 
     def play(team: Role, sign: int) -> None:
-        sees = [X(team), Y(team), Vx(team), Vy(team), Toward(team, ball), Closing(team, ball), Nearest(team, team)]
         arena.agent(
             of=team,
             policy=team.name,
-            sees=sees,
+            sees=[X(team), Y(team), Vx(team), Vy(team), Toward(team, ball), Closing(team, ball), Nearest(team, team)],
             does=Levers(right=Push(team, x=12.0), up=Push(team, y=12.0)),
             earns={
-                "goal": lambda: 10.0 * sign * scored.value,
-                "ball": lambda: 0.5 * sign * ball.vx,
-                "near": lambda: -0.05 * np.hypot(team.x + 0.7 * sign - ball.x[:, None], team.y - ball.y[:, None]),
+                "goal": lambda: 20.0 * sign * scored.value,
+                "ball": lambda: 0.3 * sign * ball.vx,
+                "behind": lambda: -0.05 * np.hypot(team.x + 0.7 * sign - ball.x[:, None], team.y - ball.y[:, None]),
             },
         )
 
@@ -56,4 +56,4 @@ def build(arena: Arena) -> None:
         scored.value = np.sign(ball.x) * (np.abs(ball.x) > LONG + 0.1)
         goals.value += scored.value
         arena.restart(scored.value != 0, ball, orange, blue)
-        ball.place(stuck())
+        ball.place(stuck(), y=jitter(1.5))
