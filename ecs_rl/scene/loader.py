@@ -13,8 +13,8 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
 from ecs_rl.scene.checks import fits
 from ecs_rl.scene.scene import Scene
-from ecs_rl.scene.sources import Sources, read_sources
 from ecs_rl.shipped import SCENES, scene_names
+from ecs_rl.sources import Sources, read_sources
 
 
 def scene_path(scene: str) -> Path:
@@ -70,7 +70,7 @@ def load_scene(scene: str) -> Scene:
 
 def scene_of(sources: Sources) -> Scene:
     """Return the scene that these files make; they are run as they were read."""
-    path = sources.scene.file
+    path = sources.main.file
     with blaming(str(path)):
         module = sources.run(blaming)
         found, build = getattr(module, "SCENE", None), getattr(module, "build", None)

@@ -12,8 +12,8 @@ from ecs_rl.runs import Manifest, read_metadata
 from ecs_rl.runs.layout import CHECKPOINTS
 from ecs_rl.scene.loader import load_scene, scene_of
 from ecs_rl.scene.scene import Scene
-from ecs_rl.scene.sources import Sources, read_sources
 from ecs_rl.shipped import scene_names
+from ecs_rl.sources import Sources, read_sources
 
 LARGEST = 16_000_000
 """Bytes of the largest file that is looked at because a checkpoint names it."""

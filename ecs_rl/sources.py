@@ -1,4 +1,4 @@
-"""A scene file and the modules that it imports from its own folder: read once, hashed, and run from those very bytes.
+"""A user's file and the modules that it imports from its own folder: read once, hashed, run from those very bytes.
 
 What is imported is found by reading the import statements, before any line runs: so the hash can be compared first.
 """
@@ -22,8 +22,8 @@ from typing import Any
 
 Blame = Callable[[str], AbstractContextManager[None]]
 """Given a file, returns the context in which its lines run."""
-_SCENE = "__scene__"
-"""The name of the scene's own module in the package that stands for its folder."""
+_MAIN = "__scene__"
+"""The name of the file's own module in the package that stands for its folder."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Module:
 
 @dataclass(frozen=True)
 class Sources:
-    """A scene file, and every module of its folder that it imports, directly or through another, by dotted name."""
+    """A file, and every module of its folder that it imports, directly or through another, by dotted name."""
 
-    scene: Module
+    main: Module
     helpers: Mapping[str, Module]
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the scene file; with helpers, of the list of all digests, helpers in the order of their names."""
-        own = hashlib.sha256(self.scene.text).hexdigest()
+        """SHA-256 of the file; with helpers, of the list of all digests, helpers in the order of their names."""
+        own = hashlib.sha256(self.main.text).hexdigest()
         if not self.helpers:
             return own
         lines = [own, *(f"{hashlib.sha256(m.text).hexdigest()} {name}" for name, m in sorted(self.helpers.items()))]
@@ -54,36 +54,36 @@ class Sources:
     @property
     def files(self) -> list[Path]:
         """Every file that would be run."""
-        return [self.scene.file, *(module.file for module in self.helpers.values())]
+        return [self.main.file, *(module.file for module in self.helpers.values())]
 
     def run(self, blame: Blame) -> ModuleType:
-        """Return the scene's module after its first run, `blame` around each helper's own.
+        """Return the file's module after its first run, `blame` around each helper's own.
 
-        All of it is in a package that stands for the scene's folder, under a name that no other folder has: two scenes
+        All of it is in a package that stands for the file's folder, under a name that no other file has: two folders
         may each have a `helper.py`. The names at hand stay those of the import statements, at any time.
         """
-        package = f"ecs_rl_scene_{hashlib.sha256(os.fsencode(self.scene.file)).hexdigest()[:16]}"
+        package = f"ecs_rl_scene_{hashlib.sha256(os.fsencode(self.main.file)).hexdigest()[:16]}"
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
             del sys.modules[name]  # read anew
         folder = ModuleType(package)
         folder.__path__ = []
         sys.modules[package] = folder
         _FINDER.loaders[package] = loader = _Loader(self, package, blame)
-        module = ModuleType(f"{package}.{_SCENE}")
-        module.__file__, module.__package__ = str(self.scene.file), package
+        module = ModuleType(f"{package}.{_MAIN}")
+        module.__file__, module.__package__ = str(self.main.file), package
         sys.modules[module.__name__] = module  # dataclasses in the file look their module up
-        loader.execute(self.scene, module)
+        loader.execute(self.main, module)
         return module
 
 
 class _Loader(Loader):
-    """Runs the modules of one scene."""
+    """Runs the modules of one file."""
 
     def __init__(self, sources: Sources, package: str, blame: Blame) -> None:
         self.sources, self.package, self.blame = sources, package, blame
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run a helper; a failed import stays what it is, for a scene may have an answer to it."""
+        """Run a helper; a failed import stays what it is, for the file may have an answer to it."""
         helper = self.sources.helpers[module.__name__.removeprefix(f"{self.package}.")]
         module.__file__ = str(helper.file)
         try:
@@ -107,7 +107,7 @@ class _Loader(Loader):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        """Import as Python does, but what the scene has in its folder from there."""
+        """Import as Python does, but what the file has in its folder from there."""
         top = name.partition(".")[0]
         if level or top not in self.sources.helpers:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
@@ -116,7 +116,7 @@ class _Loader(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds the helpers of all scenes that were loaded, by the package that stands for a scene's folder."""
+    """Finds the helpers of all files that were loaded, by the package that stands for a file's folder."""
 
     def __init__(self) -> None:
         self.loaders: dict[str, _Loader] = {}
@@ -136,10 +136,10 @@ sys.meta_path.append(_FINDER)
 
 
 def read_sources(path: Path) -> Sources:
-    """Return a scene file and what it imports from its folder; OSError or SyntaxError if that cannot be read."""
-    scene = Module(path, path.read_bytes(), is_package=True)
+    """Return a file and what it imports from its folder; OSError or SyntaxError if that cannot be read."""
+    main = Module(path, path.read_bytes(), is_package=True)
     helpers: dict[str, Module] = {}
-    waiting = [("", scene)]
+    waiting = [("", main)]
     while waiting:
         importer, module = waiting.pop()
         for name in _imported(importer, module):
@@ -153,11 +153,11 @@ def read_sources(path: Path) -> Sources:
                     waiting.append((part, helper))
                 if not helpers[part].is_package:
                     break
-    return Sources(scene, helpers)
+    return Sources(main, helpers)
 
 
 def _imported(importer: str, module: Module) -> Iterator[str]:
-    """Yield the names that a module's import statements may mean, seen from the scene's folder."""
+    """Yield the names that a module's import statements may mean, seen from the file's folder."""
     package = importer.split(".") if importer else []
     if not module.is_package:
         package.pop()

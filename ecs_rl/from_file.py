@@ -1,0 +1,149 @@
+"""`FILE.py:NAME`: something of a user's own, such as an algorithm, taken from a Python file that they name.
+
+The file is run as scene files are: from the bytes that were hashed, with the modules beside it; what goes wrong in it
+is told by file and line. Nothing else of this project is imported here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ecs_rl.errors import CommandError, EcsRlError, nearest
+from ecs_rl.sources import Sources, read_sources
+
+LONGEST = 300
+"""Characters of an error of Python's own that are repeated."""
+_FORM = re.compile(r"(?P<file>.*\.py):(?P<name>[^:/\\]*)", re.DOTALL)
+"""The last colon divides: what stands behind the one of `C:\\cem.py` is no name."""
+
+
+@dataclass(frozen=True)
+class FromFile:
+    """Something that a file holds under a name."""
+
+    value: Any
+    file: Path
+    name: str
+    sha256: str
+    """Of the file, and of what that imports from its folder."""
+
+    @property
+    def reference(self) -> str:
+        """How to name it again, from any folder."""
+        return f"{self.file}:{self.name}"
+
+
+def is_reference(text: str) -> bool:
+    """Tell whether a text is meant as `FILE.py:NAME`."""
+    return _FORM.fullmatch(text) is not None
+
+
+def parted(flag: str, text: str) -> tuple[Path, str]:
+    """Return the file and the name of `FILE.py:NAME`, or refuse what is written otherwise; nothing is read."""
+    found = _FORM.fullmatch(text)
+    if found is None or not found["name"].isidentifier():
+        raise CommandError(f"{flag} {text}: write a file and a name in it, as in FILE.py:NAME")
+    return Path(found["file"]), found["name"]
+
+
+def load_object(flag: str, text: str) -> FromFile:
+    """Return what `FILE.py:NAME` names; a CommandError begins with the flag that named it.
+
+    A path counts from the current folder. The file is run anew with every call.
+    """
+    file, name = parted(flag, text)
+    if not file.is_file():
+        raise CommandError(f"{flag} {text}: there is no file {file}: check the path")
+    file = file.resolve()
+    with blaming(flag, file):
+        try:
+            sources = read_sources(file)
+        except OSError as error:
+            raise CommandError(f"{flag} {text}: {error.filename} cannot be read: {error.strerror}") from error
+        except (ValueError, RecursionError, MemoryError) as error:  # zeros in it, or a nest too deep for the parser
+            raise CommandError(f"{flag} {text}: {file} cannot be read as a Python file: {error}") from error
+    return object_in(flag, sources, name)
+
+
+def object_in(flag: str, sources: Sources, name: str) -> FromFile:
+    """Return what these files hold under a name, or tell which names there are; they are run as they were read."""
+    file = sources.main.file
+    with blaming(flag, file):
+        module = sources.run(lambda helper: blaming(flag, Path(helper)))
+    if not hasattr(module, name):
+        there = _own_names(module)
+        known = nearest(name, there) if there else "it makes no class and no function"
+        raise CommandError(f"{flag} {file}:{name}: there is no '{name}' in that file; {known}")
+    return FromFile(getattr(module, name), file, name, sources.sha256)
+
+
+def _own_names(module: ModuleType) -> list[str]:
+    """Return the classes and functions that a module makes itself."""
+    made = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    return [name for name, value in made.items() if getattr(value, "__module__", None) == module.__name__]
+
+
+# --- what goes wrong in it --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def blaming(flag: str, file: Path) -> Iterator[None]:
+    """Turn whatever goes wrong in a file's own lines into a CommandError that names the line.
+
+    What this project refuses keeps its kind, and an error that never was in the file stays what it is.
+    """
+    try:
+        yield
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.lineno else ""  # a file that is no text has none
+        raise CommandError(f"{flag}: {error.filename or file}{line}: {error.msg}") from error
+    except EcsRlError:
+        raise
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+        if not lines:
+            raise
+        caller = f" (called in line {lines[-2]})" if len(set(lines)) > 1 else ""
+        raise CommandError(f"{flag}: {file}, line {lines[-1]}: {_told(error)}{caller}") from error
+
+
+def _told(error: BaseException) -> str:
+    """Return one line that says what is wrong, and which name was meant where one is near."""
+    if isinstance(error, SystemExit):
+        return "this ends the whole program: take it out"
+    message = re.sub(r"\. Did you mean:? '\w+'\?$", "", " ".join(str(error).split()))  # Python 3.13 has its own guess
+    hint = _name_meant(error)
+    return f"{type(error).__name__}: {_cut(message)}" + (f": {hint}" if hint else "")
+
+
+def _cut(message: str) -> str:
+    """Return a message, cut where it is long."""
+    return message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
+
+
+def _name_meant(error: BaseException) -> str:
+    """Return `did you mean 'x'?`, '' where no name is near."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    word, names = "", list[str]()
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
+        if error.name == "np":
+            return "add `import numpy as np`"
+        names = [*frames[-1].f_locals, *frames[-1].f_globals, *vars(builtins)]
+        word = error.name or ""
+    elif isinstance(error, AttributeError):
+        word, names = error.name or "", dir(error.obj)
+    elif isinstance(error, ImportError) and (found := re.match("cannot import name '(\\w+)'", str(error))):
+        word, names = found[1], dir(sys.modules.get(error.name or ""))
+    close = difflib.get_close_matches(word, [n for n in names if not n.startswith("_")], n=1)
+    return f"did you mean '{close[0]}'?" if close else ""
