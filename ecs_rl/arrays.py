@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,32 @@ FEW = 8192
 """Numbers; for more than about this, BLAS starts threads, which then wait for each other."""
 
 
-def finite(array: NDArray[Any]) -> Callable[[], bool]:
-    """Return a function that tells whether all numbers of the array are finite; of huge ones it may say no."""
-    flat = array.ravel("K")
-    if not np.shares_memory(flat, array):
-        return lambda: bool(np.isfinite(array).all())
-    if flat.size > FEW:
-        return lambda: math.isfinite(np.add.reduce(flat))
-    return lambda: math.isfinite(flat.dot(flat))  # a fifth of the time of looking at each
+def finite(*arrays: NDArray[Any]) -> Callable[[], bool]:
+    """Return a function that tells whether all numbers of these arrays are finite; of huge ones it may say no."""
+    looks = [_look(run) for run in runs(arrays)]
+    return looks[0] if len(looks) == 1 else lambda: all(look() for look in looks)
+
+
+def _look(run: NDArray[Any]) -> Callable[[], bool]:
+    """Return the quickest way to tell whether (numbers,) are finite: no warnings, no threads, nothing in between."""
+    if run.size > FEW:
+        return lambda: math.isfinite(np.einsum("i->", run))  # half of the time of `add.reduce`
+    return lambda: math.isfinite(run.dot(run))  # a fifth of the time of looking at each
+
+
+def runs(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return the memory of arrays as views (numbers,): as few as there can be, whatever shapes share a block."""
+    blocks: dict[int, tuple[NDArray[Any], Bool]] = {}
+    for array in arrays:
+        block = array
+        while isinstance(block.base, np.ndarray):
+            block = block.base
+        flat, taken = blocks.setdefault(id(block), (block.ravel("K"), np.zeros(block.size, bool)))
+        begin = (array.ctypes.data - flat.ctypes.data) // flat.itemsize
+        steps = [step // flat.itemsize for step in array.strides]
+        np.lib.stride_tricks.as_strided(taken[begin:], array.shape, steps)[...] = True
+    found = []
+    for flat, taken in blocks.values():
+        edges = np.flatnonzero(np.diff(taken, prepend=False, append=False))
+        found += [flat[first:last] for first, last in edges.reshape(-1, 2).tolist()]
+    return found

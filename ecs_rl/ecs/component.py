@@ -231,7 +231,7 @@ def bind_handle(handle: object, arrays: Mapping[str, Array], note: Callable[[typ
     return views
 
 
-def views_of(handle: object) -> dict[str, Array]:
+def views_of(handle: object) -> Mapping[str, Array]:
     """Return the views of a bound twin by field."""
     tracked = handle.__dict__.get("__tracked__")
-    return dict(handle.__dict__ if tracked is None else tracked[0])
+    return handle.__dict__ if tracked is None else tracked[0]

@@ -21,7 +21,6 @@ from ecs_rl.ecs.schedule import Entry, Stage
 from ecs_rl.errors import RuleError, SceneError, nearest
 
 if TYPE_CHECKING:
-    from ecs_rl.ecs.component import Array
     from ecs_rl.ecs.context import Context
 
 Moving = Callable[[], AbstractContextManager[None]]
@@ -173,10 +172,11 @@ class SystemStage(Stage):
         self.calls = self._calls()
         self.open = [view for _, kind, views in context.exposed if kind in system.writes for view in views]
         self.checked = [
-            (each.key, each.array, finite(each.array))
+            (each.key, each.array)
             for each in context.stored
             if system.checked and each.array.dtype.kind == "f" and each.kind in system.writes
         ]
+        self.sound = finite(*(array for _, array in self.checked))
         self.looked: set[type] = set()
         """Components at which the system has looked in a debug run."""
 
@@ -206,17 +206,18 @@ class SystemStage(Stage):
         finally:
             for view in self.open:
                 view.setflags(write=False)
-        for key, array, sound in self.checked:
-            if not sound():
-                self._refuse(key, array)
+        if not self.sound():
+            self._refuse()
 
-    def _refuse(self, key: str, array: Array) -> None:
-        bad = np.argwhere(~np.isfinite(array))
-        if len(bad):  # a sum of squares can overflow
-            arena, told = int(bad[0][0]), array[tuple(bad[0])]
-            raise RuleError(
-                f"the system '{self.system.name}' made {key} {told} {self.context.when(arena)}", self.system.run
-            )
+    def _refuse(self) -> None:
+        """Name the first number that is not finite."""
+        for key, array in self.checked:
+            bad = np.argwhere(~np.isfinite(array))
+            if len(bad):  # a sum of squares can overflow
+                arena, told = int(bad[0][0]), array[tuple(bad[0])]
+                raise RuleError(
+                    f"the system '{self.system.name}' made {key} {told} {self.context.when(arena)}", self.system.run
+                )
 
     def check_reads(self) -> None:
         """Refuse a look at a column that was not declared; for debug runs, in which looks are noted."""

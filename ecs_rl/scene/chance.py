@@ -17,7 +17,10 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, not_negative
 
 U64 = NDArray[np.uint64]
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+_ONE, _STEP, _TICK = np.uint64(1), np.uint64(0x9E3779B97F4A7C15), np.uint64(0x5851F42D4C957F2D)
+_SHIFTS = tuple(np.uint64(shift) for shift in (30, 27, 31))
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_LOWER = np.uint64(11)
 
 
 @dataclass(frozen=True)
@@ -51,32 +54,36 @@ def between(low: float, high: float) -> Spread:
 
 def _mixed(x: U64) -> U64:
     """Return each word with its bits stirred (SplitMix64's finaliser, by Sebastiano Vigna)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    x = (x ^ (x >> _SHIFTS[0])) * _FACTORS[0]
+    x = (x ^ (x >> _SHIFTS[1])) * _FACTORS[1]
+    return x ^ (x >> _SHIFTS[2])
+
+
+def _nth(number: I64) -> U64:
+    """Return how far the words of these numbers, counted from 0, stand from their key."""
+    return (number.astype(np.uint64) + _ONE) * _STEP
+
+
+def _fraction(words: U64) -> F64:
+    """Return words as numbers in [0, 1), by the upper 53 bits, which are what a double holds."""
+    return np.asarray((words >> _LOWER) * 2.0**-53)
 
 
 def episode_keys(seed: I64, arena: I64) -> U64:
     """Return one word for each arena from the seed that names it and its number in that seed, each (arenas,)."""
-    key = _mixed(seed.astype(np.uint64) + _STEP)
-    return _mixed(key + (arena.astype(np.uint64) + np.uint64(1)) * _STEP)
+    return _mixed(_mixed(seed.astype(np.uint64) + _STEP) + _nth(arena))
 
 
 def uniforms(key: U64, episode: I64, draws: int) -> F64:
     """Return (rows, draws) numbers in [0, 1) for rows named by an arena's key and its episode, each (rows,)."""
-    key = _mixed(key + (episode.astype(np.uint64) + np.uint64(1)) * _STEP)
-    words = _mixed(key[:, None] + np.arange(1, draws + 1, dtype=np.uint64) * _STEP)
-    # The upper 53 bits are what a double holds.
-    return np.asarray((words >> np.uint64(11)) * 2.0**-53)
+    return drawn(_mixed(key + _nth(episode))[:, None], np.arange(draws))
 
 
 def tick_words(key: U64, episode: I64, tick: I64) -> U64:
     """Return a word for each arena, of its key, that belongs to this tick of this episode; all of one shape."""
-    word = _mixed(key + (episode.astype(np.uint64) + np.uint64(1)) * _STEP) ^ np.uint64(0x5851F42D4C957F2D)
-    return _mixed(word + (tick.astype(np.uint64) + np.uint64(1)) * _STEP)
+    return _mixed((_mixed(key + _nth(episode)) ^ _TICK) + _nth(tick))
 
 
 def drawn(words: U64, number: I64) -> F64:
     """Return numbers in [0, 1), each by a word and its own number there."""
-    word = _mixed(words + (np.asarray(number).astype(np.uint64) + np.uint64(1)) * _STEP)
-    return np.asarray((word >> np.uint64(11)) * 2.0**-53)
+    return _fraction(_mixed(words + _nth(number)))

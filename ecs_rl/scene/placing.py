@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +27,6 @@ Members = tuple[NDArray[np.intp], ...]
 """Some members, as indices of a column: (arenas,) and, of a kind, (members,)."""
 
 
-class Chosen(NamedTuple):
-    """Some members, and their words of `tick_words`, which are worked out when something is drawn."""
-
-    at: Members
-    words: Callable[[], U64]
-
-
 class Placing:
     """Does what `Role.place`, `Role.leave` and `Arena.restart` say; what is drawn is a hash of episode and tick."""
 
@@ -45,6 +37,7 @@ class Placing:
         self.arenas = 0
         """Set by the world."""
         self._starter: Starter | None = None
+        self._words, self._words_of = np.zeros(0, np.uint64), (b"", b"", b"")
 
     # --- one role ---------------------------------------------------------------------------------------------------
 
@@ -63,10 +56,10 @@ class Placing:
         members = self._members(role, where)
         if not len(members[0]):
             return
-        targets, chosen = self._targets(role), self._chosen(members)
+        targets = self._targets(role)
         for number, (name, value) in enumerate({**vars(start), **columns}.items()):
-            targets[name][members] = self._value(role, value, chosen, targets[name], number)
-        self._begin(role, chosen, here=True)
+            targets[name][members] = self._value(role, value, members, targets[name], number)
+        self._begin(role, members, here=True)
 
     def leave(self, role: Role, where: Any) -> None:
         """Take members away: they stand still where they are, and nothing touches or sees them."""
@@ -101,8 +94,7 @@ class Placing:
         self._starter = self._starter or Starter(self.arena)
         if self.arena.memories:
             self.restarted.now[rows] = True
-        words = self._words(rows)
-        state = self._starter(drawn(words[:, None], np.arange(self.arena.draw_count)), rows)
+        state = self._starter(drawn(self.words(rows)[:, None], np.arange(self.arena.draw_count)), rows)
         for role in roles:
             mine = state[:, role.rows if role.count is not None else role.rows.start]
             for number, column in enumerate(self._targets(role).values()):
@@ -111,7 +103,7 @@ class Placing:
             members = (
                 (rows,) if role.count is None else tuple(i.ravel() for i in np.meshgrid(rows, everyone.nonzero()[0]))
             )
-            self._begin(role, self._chosen(members), here=role.here_at_start)
+            self._begin(role, members, here=role.here_at_start)
 
     # --- details ----------------------------------------------------------------------------------------------------
 
@@ -146,7 +138,7 @@ class Placing:
         if where.dtype != bool or where.shape not in ((), (self.arenas,), (*shape[:1], 1)[: len(shape)], shape):
             wanted = "(arenas,)" if role.count is None else f"(arenas, {role.count})"
             raise SceneError(f"'{role.name}' is placed or leaves where {wanted} truths say, not where {form(where)}")
-        return _true(np.broadcast_to(aligned(where, role.count), shape))
+        return _true(where if where.shape == shape else np.broadcast_to(aligned(where, role.count), shape))
 
     def _targets(self, role: Role) -> dict[str, F64]:
         """Return the columns of a body by their names."""
@@ -155,16 +147,15 @@ class Placing:
         parts = (position[..., 0], position[..., 1], pose["angle"], velocity[..., 0], velocity[..., 1], motion["spin"])
         return dict(zip(FIELDS, parts, strict=True))
 
-    def _value(self, role: Role, value: Any, chosen: Chosen, column: NDArray[Any], number: int) -> Any:
+    def _value(self, role: Role, value: Any, members: Members, column: NDArray[Any], number: int) -> Any:
         """Return what a start value, a rule or an array gives for these members of a column; draws from `number` on."""
         if isinstance(value, float):
             return value
-        members = chosen.at
         width = column.shape[len(members) :]
         if isinstance(value, Spread):
             member = members[1][:, None] if role.count is not None else 0
             numbers = (number + np.arange(math.prod(width))) * role.members + member + (1 + role.number << 32)
-            return value(drawn(chosen.words()[:, None], numbers)).reshape(-1, *width)
+            return value(drawn(self.words(members[0])[:, None], numbers)).reshape(-1, *width)
         given = value = value() if callable(value) else value
         if isinstance(value, tuple):  # one number for each member, or what all of them get
             value = np.asarray(value) if width else np.asarray(value)[None]
@@ -180,22 +171,22 @@ class Placing:
             told = f"{what}{form(value)}: it takes {column.shape}"
             raise SceneError(f"'{role.name}' cannot be placed at {told}") from None
 
-    def _chosen(self, members: Members) -> Chosen:
-        return Chosen(members, cache(lambda: self._words(members[0])))
-
-    def _words(self, arenas: I64) -> U64:
-        """Return a word for each of these arenas that belongs to this tick."""
-        return tick_words(self.chance.key[arenas], self.clock.episode[arenas], self.clock.tick[arenas])
+    def words(self, arenas: I64 | slice) -> U64:
+        """Return a word for each of these arenas that belongs to this tick; all who draw in it share them."""
+        key, clock = self.chance.key, self.clock
+        of = key.tobytes(), clock.episode.tobytes(), clock.tick.tobytes()
+        if of != self._words_of:
+            self._words, self._words_of = tick_words(key, clock.episode, clock.tick), of
+        return self._words[arenas]
 
     def rolled(self, stream: int, count: int | None) -> F64:
         """Return this tick's (arenas,) or (arenas, count) numbers in [0, 1) of one die."""
-        words = self._words(np.arange(self.arenas))
+        words = self.words(slice(None))
         number = np.arange(count or 1) + ((1 << 20) + stream << 32)
         return drawn(words[:, None], number) if count is not None else drawn(words, number[:1])
 
-    def _begin(self, role: Role, chosen: Chosen, *, here: Any) -> None:
+    def _begin(self, role: Role, members: Members, *, here: Any) -> None:
         """Let members be here, or not, and start their components as an episode does."""
-        members = chosen.at
         if role.comes_and_goes:
             now = np.asarray(here)
             views_of(role.handles[Here])["now"][members] = now[members[1]] if now.ndim else now
@@ -206,7 +197,7 @@ class Placing:
                 start, column = part.__dict__[each.name], views[each.name]
                 if start is None:
                     continue
-                column[members] = self._value(role, start, chosen, column, number)
+                column[members] = self._value(role, start, members, column, number)
                 number += math.prod(column.shape[len(members) :])
 
 

@@ -308,6 +308,30 @@ def test_dice_are_thrown_anew_in_every_tick_and_are_alike_for_systems_rules_and_
     assert all(((each >= 5.0) & (each < 6.0)).all() for _, each in seen)
 
 
+def test_what_is_drawn_in_a_tick_follows_from_that_tick_also_after_a_return_to_another() -> None:
+    def add(arena: Arena) -> Any:
+        coins = arena.spawn("coin", Body(solid=False), Disc(0.2), Start(x=jitter(5.0)), count=3)
+        luck, twice = arena.dice(of=coins), arena.dice()
+
+        @arena.system(writes=(Pose,))
+        def scatter() -> None:
+            coins.place(luck() < 0.5, y=jitter(2.0))
+            coins.place(twice() < 0.3)
+
+        return coins
+
+    def places(world: World) -> Any:
+        world.tick()
+        return role_of(world, "coin").position.copy()
+
+    world = world_of(add)
+    world.tick()
+    first, seen = world.save_columns(), [places(world) for _ in range(4)]
+    world.load_columns(first)
+    assert all((places(world) == before).all() for before in seen)
+    assert len(np.unique(seen)) > 4 * N, "each tick draws anew"
+
+
 def test_a_kick_off_starts_some_roles_anew_joined_ones_together_and_the_episode_goes_on() -> None:
     def add(arena: Arena) -> None:
         hub = arena.spawn("hub", Body(), Disc(0.2), Start(x=jitter(3.0), vx=1.0), Health(points=4.0))
