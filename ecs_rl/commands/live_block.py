@@ -22,7 +22,7 @@ class LiveBlock:
 
     def __init__(self, stream: TextIO, scene: str, run: str) -> None:
         self._title = f"{scene}  {run}"
-        self._console = _PatientConsole(file=stream, force_terminal=True, highlight=False, emoji=False, markup=False)
+        self._console = PatientConsole(file=stream, force_terminal=True, highlight=False, emoji=False, markup=False)
         # What others print meanwhile appears above the block, but only where it would have gone to a terminal anyway:
         # a stdout that is piped into a file must get its lines itself.
         self._live = Live(
@@ -62,7 +62,7 @@ class LiveBlock:
         return Group(head, _bar(shown), *(_line(row) for row in rows if row))
 
 
-class _PatientConsole(Console):
+class PatientConsole(Console):
     """A console that reports a broken pipe to its caller; rich's own would end the process."""
 
     def on_broken_pipe(self) -> None:

@@ -34,6 +34,7 @@ Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 _HELP = frozenset({"-h", "--help"})
 _OF_THE_CALL = frozenset(
     {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
+    | {"seeds"}
 )
 """Settings of one call of the command: neither a scene nor an earlier run decides them."""
 
@@ -57,7 +58,20 @@ def parse_train(
     settings = _settings_of(TrainSettings, _below(line, recipes, earlier) | line)
     if settings.resume is not None and settings.init_from is not None:
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
+    _refuse_for_seeds(settings)
     return _finished(settings)
+
+
+def _refuse_for_seeds(settings: TrainSettings) -> None:
+    """Refuse what makes no sense for several runs at once."""
+    if not settings.seeds:
+        return
+    if settings.watch:
+        raise CommandError("--watch shows one training: leave out --seeds, or --watch, and see them later with play.py")
+    if settings.check:
+        raise CommandError("--check trains nothing: leave out --seeds")
+    if settings.seed + settings.seeds > LARGEST:
+        raise CommandError(f"--seed and --seeds together must be at most {LARGEST}: every run has the next seed")
 
 
 def parse_play(argv: Sequence[str]) -> PlaySettings:
@@ -115,12 +129,12 @@ def _require_scene(settings: TrainSettings) -> None:
 
 def _finished(settings: TrainSettings) -> TrainSettings:
     """Fill in what follows from the other settings and from this machine."""
-    threads = settings.threads or min(2, _cores())
+    threads = settings.threads or max(1, min(2, cores() // (settings.seeds or 1)))
     schedule = settings.schedule_steps or settings.steps
     return replace(settings, threads=threads, schedule_steps=schedule, name=settings.name or _name_of(settings.scene))
 
 
-def _cores() -> int:
+def cores() -> int:
     """Return how many cores this process may use; only Linux can tell that apart from how many there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

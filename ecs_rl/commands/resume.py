@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
 from ecs_rl.agents.make import AGENTS
+from ecs_rl.commands.called import typed
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError, quoted
@@ -63,12 +64,32 @@ def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
     from ecs_rl.runs import settings_of
     from ecs_rl.scene.loader import load_scene
 
+    if settings.seeds:
+        refuse_several(settings)
+
     run = run_meant(settings, load_scene(settings.scene)).path
     found = settings_of(run)
     agent = found.get("agent", "")
     if agent not in ("", *AGENTS):
         raise CheckpointError(f"{run}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
     return found
+
+
+def refuse_several(settings: TrainSettings) -> NoReturn:
+    """Refuse `--seeds` with `--resume`, and name the command for each of the runs that could go on."""
+    from ecs_rl.runs import list_runs
+
+    place = (settings.name, settings.version)
+    stopped = [
+        entry.path
+        for entry in list_runs(settings.runs)
+        if entry.metadata is not None
+        and (entry.metadata.name, entry.metadata.version) == place
+        and entry.metadata.status in ("interrupted", "killed")
+    ]
+    runs = [str(path) for path in reversed(stopped[: settings.seeds])] or ["RUN"]
+    told = "; ".join(f"{typed('train')} {settings.scene} --resume {run}" for run in runs)
+    raise CommandError(f"--seeds begins new runs: go on with each run by itself: {told}")
 
 
 def newest_checkpoint(run: Path) -> tuple[Manifest, State]:

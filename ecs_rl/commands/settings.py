@@ -19,7 +19,7 @@ from ecs_rl.values import Count, Natural, Positive
 AGENTS_TO_COME = ("sac",)
 """Algorithms that a recipe may speak of, and that nothing can train yet."""
 TRAIN_TO_COME = (
-    *("--seeds", "--self-play", "--minutes", "--until", "--pace", "--workers", "--ray", "--sweep", "--trials"),
+    *("--self-play", "--minutes", "--until", "--pace", "--workers", "--ray", "--sweep", "--trials"),
     *("--population", "--network", "--imitate"),
 )
 PLAY_TO_COME = ("--human", "--save-demo", "--export")
@@ -73,6 +73,8 @@ class TrainSettings:
     """Steps in total, also after --resume; a step is one decision of one arena."""
     seed: Natural = 0
     """The same seed and settings on the same machine give the same run."""
+    seeds: Annotated[int, Meta(ge=0, le=1000), arg(metavar="K", help_behavior_hint="")] = 0
+    """Train K runs, with --seed and the K - 1 seeds after it, and say what they come to together."""
     agent: Annotated[Literal["", "ppo", "dqn"], arg(metavar="{ppo,dqn}", help_behavior_hint=_agent_hint)] = ""
     """Which algorithm learns."""
     arenas: AtOnce = 64

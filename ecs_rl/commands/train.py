@@ -40,7 +40,12 @@ def main(argv: Sequence[str]) -> int:
 
     def command(answer: Answer) -> int:
         refuse_what_is_no_text(argv)
-        return run(parse_train(argv, recipes_of, earlier_settings), answer)
+        settings = parse_train(argv, recipes_of, earlier_settings)
+        if settings.seeds:
+            from ecs_rl.commands.seeds import run_seeds
+
+            return run_seeds(argv, settings, answer)
+        return run(settings, answer)
 
     return carry_out("train", NOTHING_SAVED, command)
 
@@ -70,20 +75,7 @@ def run(settings: TrainSettings, answer: Answer) -> int:
         from ecs_rl.commands.check import check_scene
 
         return check_scene(load_scene(settings.scene), settings)
-    from ecs_rl.runs.board import require_tensorboard
-
-    if settings.tb:
-        require_tensorboard()
-    if settings.record_every:
-        from ecs_rl.viewer.films.encoder import require_encoder
-
-        require_encoder("--record-every")
-    from ecs_rl.commands.playing import opponent_meant
-
-    opponent = opponent_meant(load_scene(settings.scene), settings.against, settings.runs)
-    if opponent is not None:
-        settings = replace(settings, against=opponent.reference)  # the run tells the file, not what was newest then
-    training = prepared(settings, opponent)
+    settings, training = ready(settings)
     window = opened(training) if settings.watch else None
     answer.first = partial(stop, training)
     try:
@@ -93,10 +85,32 @@ def run(settings: TrainSettings, answer: Answer) -> int:
             window.close()
 
 
+def ready(settings: TrainSettings) -> tuple[TrainSettings, Training]:
+    """Return the settings with all that they name looked up, and their training, which writes nothing yet."""
+    from ecs_rl.commands.playing import opponent_meant
+    from ecs_rl.runs.board import require_tensorboard
+    from ecs_rl.scene.loader import load_scene
+
+    if settings.tb:
+        require_tensorboard()
+    if settings.record_every:
+        from ecs_rl.viewer.films.encoder import require_encoder
+
+        require_encoder("--record-every")
+    opponent = opponent_meant(load_scene(settings.scene), settings.against, settings.runs)
+    if opponent is not None:
+        settings = replace(settings, against=opponent.reference)  # the run tells the file, not what was newest then
+    return settings, prepared(settings, opponent)
+
+
+SAVING = "saving after this tick; again to end at once"
+"""What is said at the first signal."""
+
+
 def stop(training: Training, number: signal.Signals) -> None:
     """Stop a training as soon as it can be saved."""
     training.stop = number.name
-    say_now(f"train.py: {number.name}: saving after this tick; again to end at once")
+    say_now(f"train.py: {number.name}: {SAVING}")
 
 
 def opened(training: Training) -> WatchWindow:

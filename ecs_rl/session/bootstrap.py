@@ -1,7 +1,7 @@
 """What several seeds come to: the interquartile mean and its bootstrap interval, as rliable defines them.
 
-See Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (2021). A seed's result is one
-number and all are of one task, so the bootstrap's only stratum is that task.
+See Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (2021). A seed's result is
+one number and all are of one task, so the bootstrap's only stratum is that task.
 """
 
 from __future__ import annotations

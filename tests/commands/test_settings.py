@@ -13,6 +13,7 @@ import pytest
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.commands.flags import flags_of
 from ecs_rl.commands.parse import Recipes, parse_play, parse_train
+from ecs_rl.commands.seeds import at_once
 from ecs_rl.commands.settings import TRAIN_TO_COME, PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.loader import load_scene
@@ -138,6 +139,16 @@ def test_threads_are_resolved_to_at_most_two_of_the_cores_there_are(monkeypatch:
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     assert parse_train(["a"], recipes).threads == 1
     assert parse_train(["a", "--threads", "5"], recipes).threads == 5
+
+
+@pytest.mark.parametrize(("cores", "seeds", "threads", "together"), [(1, 3, 1, 1), (8, 3, 2, 3), (8, 10, 1, 8)])
+def test_several_seeds_share_the_cores(
+    cores: int, seeds: int, threads: int, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    settings = parse_train(["a", "--seeds", str(seeds)], recipes)
+    assert (settings.threads, at_once(settings)) == (threads, together)
+    assert at_once(parse_train(["a", "--seeds", str(seeds), "--threads", "9"], recipes)) == 1
 
 
 def test_play_reads_every_flag() -> None:

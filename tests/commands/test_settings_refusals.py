@@ -41,7 +41,7 @@ def play_refusal(line: str) -> str:
         ("a --lr 1", ".lr'?"),
         ("a --clipp 1", "unknown flag '--clipp': did you mean '--ppo.clip'?"),
         ("a --human", "unknown flag '--human' (train.py"),
-        ("a --seeds 3", "--seeds is not there yet (train.py --help lists all flags)"),
+        ("a --workers 3", "--workers is not there yet (train.py --help lists all flags)"),
         ("a --self_play", "--self_play is not there yet"),
         ("a --until=plateau", "--until is not there yet"),
         ("a --agent sac", "--agent sac is not there yet: use ppo"),

@@ -90,7 +90,7 @@ def _paint_returns(
     y_most = max(2, area.h // kit.px(30))
     draw_axes(surface, kit, axes, x_most=max(2, area.w // kit.px(80)), y_most=y_most, x_unit=" steps")
     if goal is not None:
-        _solved(surface, axes, goal, kit)
+        draw_goal(surface, axes, goal, kit)
     draw_band(surface, axes, returns, MAIN_LINE)
     draw_whiskers(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.45), kit.px(1))
     draw_line(surface, axes, returns, MAIN_LINE, kit.px(2))
@@ -102,7 +102,8 @@ def _paint_returns(
             _star(surface, (float(at[0]), float(at[1])), 6.5 * kit.scale)
 
 
-def _solved(surface: pygame.Surface, axes: Axes, value: float, kit: DrawContext) -> None:
+def draw_goal(surface: pygame.Surface, axes: Axes, value: float, kit: DrawContext) -> None:
+    """Draw the dashed line at which the scene counts as solved."""
     y = round(axes.at(np.array(0.0), np.array(value))[1])
     dash = kit.px(5)
     for left in range(axes.area.left, axes.area.right, 2 * dash):

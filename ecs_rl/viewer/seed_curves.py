@@ -1,0 +1,101 @@
+"""The picture of several seeds: each one's evaluations, their interquartile mean and its bootstrap band.
+
+It is drawn on a surface of its own and needs no display.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pygame
+
+from ecs_rl.arrays import F64
+from ecs_rl.runs.files import Folder
+from ecs_rl.session.bootstrap import interval, iqm
+from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
+from ecs_rl.viewer.history import History
+from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, SECOND_LINE, mix
+from ecs_rl.viewer.panels.learning import draw_goal
+from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, reach
+from ecs_rl.viewer.view import Series
+
+SIZE, SCALE = (1280, 720), 1.5
+REPETITIONS = 2_000
+"""Resampled sets of runs for each point of the band: it is drawn, not read off."""
+NO_EVALUATION = "no evaluation yet"
+
+
+def draw_seeds(
+    runs: Mapping[int, Path], path: Path, *, title: str, solved_at: float | None = None, score: str = ""
+) -> None:
+    """Draw the evaluations of runs, by their seed, into a PNG; StorageError if it cannot be written."""
+    found = {seed: evaluations(run, score) for seed, run in runs.items()}
+    surface = pygame.Surface(SIZE)
+    paint_seeds(surface, {seed: each for seed, each in found.items() if len(each.x)}, title, solved_at, score)
+    picture = io.BytesIO()
+    pygame.image.save(surface, picture, "picture.png")
+    Folder(path.parent).write(path.name, picture.getvalue(), sync=False)
+
+
+def evaluations(run: Path, score: str) -> Series:
+    """Return the mean of each evaluation of a run over the steps, as far as it was a number."""
+    history = History(run, score=score)
+    while history.behind:
+        history.read()
+    found = history.refresh().evaluations
+    good = np.isfinite(found.x) & np.isfinite(found.y)
+    return Series(found.name, found.x[good], found.y[good])
+
+
+def together(found: Mapping[int, Series]) -> tuple[Series, F64]:
+    """Return the interquartile mean over all steps that any run was evaluated at with its band, and (steps, runs).
+
+    A run that has ended stays at its last evaluation: it was solved, or its policy is what it is.
+    """
+    x = np.unique(np.concatenate([each.x for each in found.values()]))
+    y = np.stack([np.interp(x, each.x, each.y) for each in found.values()], axis=1)
+    low, high = interval(y, REPETITIONS)
+    return Series("IQM", x, iqm(y), None), np.stack((low, high), axis=1)
+
+
+def paint_seeds(
+    surface: pygame.Surface, found: Mapping[int, Series], title: str, solved_at: float | None, score: str
+) -> None:
+    """Paint the whole picture."""
+    kit, (w, h) = DrawContext(SCALE), surface.get_size()
+    surface.fill(PANEL)
+    edge, head = kit.px(20), kit.px(22)
+    kit.write(surface, title, (edge, head), size=LARGE)
+    area = pygame.Rect(edge + kit.px(40), kit.px(66), w - 2 * edge - kit.px(40), h - kit.px(66 + 40))
+    if not found:
+        kit.write(surface, NO_EVALUATION, area.center, colour=DIM, anchor="middle")
+        return
+    middle, band = together(found)
+    ended = len({float(each.x[-1]) for each in found.values()}) > 1
+    told = [
+        ("interquartile mean", MAIN_LINE),
+        ("95 % bootstrap interval", mix(PANEL, MAIN_LINE, 0.6)),
+        (f"{len(found)} {'seed' if len(found) == 1 else 'seeds'}", mix(PANEL, SECOND_LINE, 0.8)),
+        *([("a run that has ended stays where it was", DIM)] if ended else []),
+    ]
+    x = edge
+    for text, colour in told:
+        x += kit.write(surface, text, (x, head + kit.px(22)), size=SMALL, colour=colour).w + kit.px(16)
+    what = f"evaluation, {score}" if score else "evaluation, mean return"
+    kit.write(surface, what, (w - edge, head), size=SMALL, colour=DIM, anchor="right")
+
+    goal = [np.array([solved_at])] if solved_at is not None and math.isfinite(solved_at) else []
+    last = max(float(each.x[-1]) for each in found.values())
+    axes = Axes(area, (0.0, max(1.0, last)), reach([*(each.y for each in found.values()), *goal]))
+    draw_axes(surface, kit, axes, x_most=10, y_most=8, x_unit=" steps")
+    low, high = band.T
+    draw_band(surface, axes, Series("band", middle.x, (low + high) / 2, (high - low) / 2), MAIN_LINE)
+    if goal:
+        draw_goal(surface, axes, float(goal[0][0]), kit)
+    for each in found.values():
+        draw_line(surface, axes, each, mix(PANEL, SECOND_LINE, 0.55), 1)
+    draw_line(surface, axes, middle, MAIN_LINE, kit.px(2))
