@@ -81,22 +81,36 @@ class PPOConfig:
 
 @dataclass(frozen=True)
 class DQNConfig:
-    """Double deep Q-learning: an off-policy learner for discrete actions."""
+    """Double deep Q-learning: an off-policy learner for one choice or several, triggers included."""
 
     lr: Positive = 5e-4
-    """Adam's learning rate."""
+    """Adam's learning rate at the start."""
+    lr_schedule: Schedule = "linear"
+    """`linear` lets the learning rate fall to `lr_end` of it over `--schedule-steps`."""
+    lr_end: Share = 0.1
+    """Share of the learning rate that is left at the end of a linear schedule, and after it."""
     gamma: Share = 0.99
     """Discount per tick."""
+    n_step: Annotated[int, Meta(ge=1, le=1000)] = 1
+    """Ticks whose rewards are counted before the target network says what the rest is worth."""
+    dueling: bool = False
+    """Learn the state's value and each option's advantage apart from each other."""
     memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 50_000
     """Transitions that the replay memory keeps."""
     batch: Rows = 128
     """Transitions in one gradient step."""
+    priority: Share = 0.0
+    """How strongly transitions with large errors are preferred: 0 draws all alike, 1 in proportion to the error."""
+    priority_correction: Share = 0.4
+    """Exponent of the importance weights at the start; it rises to 1 over `--schedule-steps`."""
     warm_up: Natural = 1_000
     """Transitions gathered before learning starts."""
     learn_every: Count = 8
     """Transitions between two gradient steps."""
     target_every: Count = 100
-    """Gradient steps between two copies into the target network."""
+    """Gradient steps after which the target network follows the online one."""
+    target_rate: Share = 1.0
+    """How far it follows: 1 copies it, a small share at each step lets it follow slowly."""
     epsilon_start: Share = 1.0
     """Share of random actions at the start."""
     epsilon_end: Share = 0.05

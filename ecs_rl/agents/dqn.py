@@ -2,6 +2,8 @@
 
 Read from top to bottom: `act` explores less and less, `observe` fills the memory, `learn` takes the gradient steps
 that have come due. Each step pays off its own share of what is due, so an update that is dropped halfway goes on later.
+The settings turn it into most of what deep Q-learning has become since: returns over n ticks, dueling and branching
+values, prioritised replay, targets that follow slowly.
 """
 
 from __future__ import annotations
@@ -11,21 +13,22 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
+from ecs_rl.agents.action_values import ActionValues
+from ecs_rl.agents.base import ActMode, Composed, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
+from ecs_rl.agents.nstep import NStep
 from ecs_rl.agents.replay import Replay
 from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
-from ecs_rl.errors import DivergedError
+from ecs_rl.errors import CheckpointError, DivergedError
 
 ADAM_EPSILON = 1e-8
-METRICS = ("loss/q", "q_mean", "epsilon", "lr")
+METRICS = ("loss/q", "q_mean", "lr", "epsilon")
 
 
 class DQN(Learner):
-    """An off-policy learner for discrete actions."""
+    """An off-policy learner for one choice, or for several at once."""
 
     name = "dqn"
 
@@ -33,23 +36,29 @@ class DQN(Learner):
         super().__init__(spec, self.shapes(spec, config), seed=seed, rows=rows, discount=config.gamma)
         torch.set_num_threads(1)  # however many there are: a replayed batch is too small to share out
         self.config = config
-        inputs, self._choices = len(spec.observations), len(spec.actions.names)
+        self._values = ActionValues(spec.actions, dueling=config.dueling)
         self._target_parameters = Parameters(self.shapes(spec, config))
         self._q = MLP(self._parameters, "q", len(config.hidden) + 1, config.activation)
         self._target_q = MLP(self._target_parameters, "q", len(config.hidden) + 1, config.activation)
         self._q.initialise(self._first, head_gain=1.0)
         self._target_parameters.flat.copy_(self._parameters.flat)
         self._adam = Adam(self._parameters, ADAM_EPSILON)
-        self._memory = Replay(config.memory, inputs)
-        self._seen = 0  # transitions stored so far
+        inputs, columns = len(spec.observations), spec.actions.columns
+        self._actions = slice(2 * inputs, 2 * inputs + columns)  # the actions in a row of the memory
+        self._waiting = NStep(config.n_step, rows, inputs, columns, config.gamma)
+        self._memory = Replay(config.memory, inputs, columns, config.priority)
+        self._seen = 0  # valid transitions so far
         self._due = 0  # transitions since the warm-up that no gradient step has answered yet
         self._steps = 0  # gradient steps so far
-        self._newest = torch.zeros(2, dtype=torch.float64)  # loss and mean Q of the newest step
+        self._newest = torch.zeros(3, dtype=torch.float64)  # loss, mean Q and learning rate of the newest step
+        self._at = np.arange(config.batch)[:, None]
+        self._grad = torch.zeros(config.batch, self._values.options)
 
     @staticmethod
     def shapes(spec: PolicySpec, config: DQNConfig) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
-        return MLP.shapes("q", (len(spec.observations), *config.hidden, len(spec.actions.names)))
+        outputs = len(spec.actions.names) + config.dueling
+        return MLP.shapes("q", (len(spec.observations), *config.hidden, outputs))
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -60,75 +69,88 @@ class DQN(Learner):
 
     @torch.inference_mode()
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
-        """Decide for each row: the best action, but while exploring or sampling a random one now and then."""
+        """Decide for each row: the best options, but while exploring or sampling random ones now and then."""
         self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
-        best = self._q(torch.tensor(observation, dtype=torch.float32)).argmax(1)
-        if mode is ActMode.GREEDY:
-            return Decision(best.numpy())
-        generator = self._random if mode is ActMode.EXPLORE else self._sample_random
-        explores = torch.rand(len(best), generator=generator) < self.epsilon
-        anything = torch.randint(self._choices, (len(best),), generator=generator)
-        return Decision(torch.where(explores, anything, best).numpy())
+        chosen = self._values.best(self._values.of(self._q(torch.tensor(observation, dtype=torch.float32))))
+        if mode is not ActMode.GREEDY:
+            generator = self._random if mode is ActMode.EXPLORE else self._sample_random
+            explores = torch.rand(chosen.shape, generator=generator).numpy() < self.epsilon
+            chosen = np.where(explores, self._values.random(len(chosen), generator), chosen)
+        several = isinstance(self.spec.actions, Composed)
+        return Decision(chosen.astype(np.float32) if several else chosen[:, 0])
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
     def observe(self, experience: Experience) -> None:
         """Store the valid transitions, and count the gradient steps that they bring due."""
-        self._check_observation(experience.next_observation, None)
-        added = self._memory.add(experience)
-        before, self._seen = self._seen, self._seen + added
+        self._check_observation(experience.next_observation, self.rows)
+        self._memory.add(self._waiting.add(experience))
+        valid = experience.valid
+        before, self._seen = self._seen, self._seen + (self.rows if valid is None else int(np.count_nonzero(valid)))
         self._due += max(0, self._seen - max(before, self.config.warm_up))
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
     def learn(self, progress: float) -> Iterator[None]:
         """Take the gradient steps that are due, yielding between them."""
-        while self._due >= self.config.learn_every:
-            self._descend()
-            self._due -= self.config.learn_every
-            if self._due >= self.config.learn_every:
+        c, done = self.config, min(max(progress, 0.0), 1.0)
+        lr = c.lr * (1.0 - (1.0 - c.lr_end) * done) if c.lr_schedule == "linear" else c.lr
+        correction = c.priority_correction + (1.0 - c.priority_correction) * done
+        while self._due >= c.learn_every and self._memory.size:
+            self._descend(lr, correction)
+            self._due -= c.learn_every
+            if self._due >= c.learn_every:
                 yield
 
     @torch.inference_mode()
-    def _descend(self) -> None:
+    def _descend(self, lr: float, correction: float) -> None:
         """Take one step down the gradient of the Huber loss between Q and its double-Q target."""
-        c = self.config
-        x, following, action, reward, terminated = self._memory.draw(c.batch, self._random)
-        target = double_q_target(self._q(following), self._target_q(following), reward, terminated, c.gamma)
-        column = action.unsqueeze(1)
-        q_all = self._q.forward(x)
-        q = q_all.gather(1, column)
-        loss, grad = huber(q.squeeze(1) - target)
+        c, values, at = self.config, self._values, self._at
+        batch = self._memory.draw(c.batch, self._random, correction)
+        following = batch.next_observation
+        online, slow = values.of(self._q(following)), values.of(self._target_q(following))
+        q_all = values.of(self._q.forward(batch.observation))
+        taken = values.columns(batch.action.numpy().astype(np.int64))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told below
+            value = slow[at, values.columns(values.best(online))]
+            target = q_target(value, batch.reward.numpy(), batch.discount.numpy())
+            q = q_all[at, taken]
+            error = q - target[:, None]
+            loss, grad = huber(error, batch.weight)
 
-        self._q.backward(torch.zeros_like(q_all).scatter_(1, column, grad.unsqueeze(1)))
-        norm, loss_now, mean = self._parameters.clip_gradient(c.max_grad_norm), float(loss), float(q.mean())
-        if not (math.isfinite(norm) and math.isfinite(loss_now)):
+        self._grad.zero_().numpy()[at, taken] = grad
+        self._q.backward(values.backward(self._grad))
+        norm = self._parameters.clip_gradient(c.max_grad_norm)
+        if not (math.isfinite(norm) and math.isfinite(loss)):
             # A step that ruins the network leaves it finite, and only the next one shows it.
             self._parameters.flat.copy_(self._target_parameters.flat)
             raise DivergedError(
-                f"DQN diverged at gradient step {self._steps}: loss {loss_now:g}, gradient {norm:g}; the target "
+                f"DQN diverged at gradient step {self._steps}: loss {loss:g}, gradient {norm:g}; the target "
                 "network's parameters were kept. Try a lower dqn.lr, or look for huge rewards and observations"
             )
-        self._adam.step(c.lr)
+        if self._steps and self._steps % c.target_every == 0:  # now that these parameters are known to be sound
+            self._target_parameters.flat.lerp_(self._parameters.flat, c.target_rate)
+        self._adam.step(lr)
         self._steps += 1
-        if self._steps % c.target_every == 0:
-            self._target_parameters.flat.copy_(self._parameters.flat)
-        self._newest[0], self._newest[1] = loss_now, mean
+        if batch.weight is not None:
+            self._memory.learned(batch.rows, np.abs(error).mean(axis=1))
+        self._newest[0], self._newest[1], self._newest[2] = loss, float(q.mean()), lr
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
     @torch.inference_mode()
     def introspect(self, observation: Floats) -> PolicyOutput:
-        """Return each choice's value; a row's is that of its best one."""
+        """Return each option's value; a row's is that of its best one, of several choices the mean of those."""
         self._check_observation(observation, None)
-        values = self._q(torch.tensor(observation, dtype=torch.float32)).numpy()
-        return PolicyOutput("values", values, None, values.max(axis=1).astype(np.float64))
+        values = self._values.of(self._q(torch.tensor(observation, dtype=torch.float32)))
+        best = np.take_along_axis(values, self._values.columns(self._values.best(values)), axis=1)
+        return PolicyOutput("values", values, None, best.mean(axis=1, dtype=np.float64))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""
         if not self._steps:
             return {}
-        return dict(zip(METRICS, (*self._newest.tolist(), self.epsilon, self.config.lr), strict=True))
+        return dict(zip(METRICS, (*self._newest.tolist(), self.epsilon), strict=True))
 
     # --- its state --------------------------------------------------------------------------------------------------
 
@@ -139,6 +161,7 @@ class DQN(Learner):
         return {
             **prefixed("target", self._target_parameters.value),
             **prefixed("adam", self._adam.moments),
+            **prefixed("waiting", self._waiting.parts),
             **prefixed("memory", self._memory.parts),
             "count/seen": Attribute(self, "_seen"),
             "count/due": Attribute(self, "_due"),
@@ -150,7 +173,21 @@ class DQN(Learner):
         check_count(state, "count/seen")
         check_count(state, "count/due", int(state["count/seen"]))
         check_count(state, "count/steps", int(state["count/seen"]))
-        self._memory.check(under("memory", state), self._choices)
+        self._waiting.check(under("waiting", state))
+        self._memory.check(under("memory", state))
+        waiting = state["waiting/table"][state["waiting/open"]]
+        if not all(self._values.are_options(rows[:, self._actions]) for rows in (state["memory/rows"], waiting)):
+            raise CheckpointError(f"the saved agent remembers actions that are none of {self.spec.actions.about}")
+
+    def load_state(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+        if "memory/table" in state:
+            raise CheckpointError(
+                "this checkpoint is of an older version, whose replay memory this one cannot go on with: play it, or "
+                "start a new run from its policy with --init-from"
+            )
+        super().load_state(state)
+        self._memory.refresh()
 
     def load_policy_state(self, state: State) -> None:
         """Take over a policy saved by `policy_state`, as the target too."""
@@ -164,16 +201,20 @@ def linear_epsilon(seen: int, config: DQNConfig) -> float:
     return config.epsilon_start + done * (config.epsilon_end - config.epsilon_start)
 
 
-def double_q_target(online: Tensor, target: Tensor, reward: Tensor, terminated: Tensor, gamma: float) -> Tensor:
-    """Return the targets: the online network picks the next action, the target network says its value.
+def q_target(value: Floats, reward: Floats, discount: Floats) -> Floats:
+    """Return (rows,) what Q should be: the rewards, and what came next at its discount, which is 0 after termination.
 
-    A cut episode (truncated) still counts its next observation's value; one that terminated does not.
+    `value` is (rows, choices), for each choice the target network's value of the option that the online network likes
+    best there; all choices share the mean.
     """
-    value = target.gather(1, online.argmax(1, keepdim=True)).squeeze(1)
-    return torch.addcmul(reward, 1.0 - terminated, value, value=gamma)
+    return reward + discount * (value[:, 0] if value.shape[1] == 1 else value.mean(axis=1))
 
 
-def huber(error: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mean Huber loss (quadratic up to 1, straight beyond) and its gradient by each error."""
-    inner = error.clamp(-1.0, 1.0)
-    return (inner * (error - 0.5 * inner)).mean(), inner / len(error)
+def huber(error: Floats, weight: Floats | None = None) -> tuple[float, Floats]:
+    """Return the mean Huber loss (quadratic up to 1, straight beyond) of (rows, choices) errors and its gradient.
+
+    `weight` is (rows,) what each row counts for.
+    """
+    inner = np.minimum(np.maximum(error, np.float32(-1)), np.float32(1))
+    grad = inner if weight is None else inner * weight[:, None]
+    return float((grad * (error - 0.5 * inner)).mean()), grad / np.float32(error.size)

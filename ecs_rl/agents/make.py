@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ecs_rl.agents.base import Agent, Continuous, Discrete, PolicySpec, State
+from ecs_rl.agents.base import Agent, Continuous, PolicySpec, State
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.errors import CommandError, nearest
 
@@ -23,10 +23,10 @@ def make_agent(name: str, spec: PolicySpec, config: AgentConfig, *, seed: int, r
         raise CommandError(f"--seed {seed}: a seed must not be negative")
     if rows < 1 or threads < 1:
         raise CommandError(f"an agent needs at least one row and one thread, not {rows} and {threads}")
-    if isinstance(config, DQNConfig) and not isinstance(spec.actions, Discrete):
-        how = "continuous" if isinstance(spec.actions, Continuous) else "set all at once"
-        told = f"{', '.join(spec.actions.about)} are {how}"
-        raise CommandError(f"--agent dqn can only choose between actions, but {told}: use ppo")
+    levers = [name for part in spec.actions.parts if isinstance(part, Continuous) for name in part.names]
+    if isinstance(config, DQNConfig) and levers:
+        told = f"{', '.join(levers)} {'is a lever' if len(levers) == 1 else 'are levers'}"
+        raise CommandError(f"--agent dqn can only choose between options, but {told}: use sac or ppo")
     try:
         return _class_of(config)(spec, config, seed=seed, rows=rows, threads=threads)  # type: ignore[no-any-return]
     except (MemoryError, RuntimeError) as error:

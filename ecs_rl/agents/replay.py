@@ -2,66 +2,122 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import Experience, State
+from ecs_rl.agents.base import Floats, State
 from ecs_rl.agents.state import Attribute, Filled, Part
+from ecs_rl.agents.sum_tree import SumTree
 from ecs_rl.errors import CheckpointError
+
+SMALLEST_ERROR = 1e-3
+"""Added to every error, so that a transition that is known by heart is still replayed now and then."""
+
+
+class Batch(NamedTuple):
+    """Drawn transitions; all but `rows` and `weight` are views into memory that the next draw overwrites."""
+
+    observation: Tensor
+    """(count, numbers)"""
+    next_observation: Tensor
+    """(count, numbers) What was seen last of it, one or more ticks later."""
+    action: Tensor
+    """(count, columns) float32, which holds the number of a choice exactly."""
+    reward: Tensor
+    """(count,) The discounted rewards of its ticks."""
+    discount: Tensor
+    """(count,) What the next observation's value counts for: 0 where the episode terminated."""
+    rows: NDArray[np.int64]
+    """(count,) Where they lie in the ring."""
+    weight: Floats | None
+    """(count,) What each one's loss counts for, at most 1; None where all were equally probable."""
 
 
 class Replay:
-    """A ring of transitions with discrete actions: observation, next observation, action, reward, terminated in a row.
+    """A ring of transitions in a row each: observation | next observation | action | reward | discount.
 
-    One table instead of five arrays, since a minibatch is then gathered in one call; float32 holds an action exactly.
+    One table instead of five arrays, since a minibatch is then gathered in one call. With a `priority` above 0
+    transitions are drawn in proportion to their last error to that power (Schaul et al. 2016), new ones at the largest
+    error so far; with 0 all alike.
     """
 
-    def __init__(self, capacity: int, observation: int) -> None:
+    def __init__(self, capacity: int, observation: int, columns: int, priority: float = 0.0) -> None:
         self.capacity = capacity
         self.size = 0
         self.next = 0
-        self._n = observation
-        self._table = torch.zeros(capacity, 2 * observation + 3)
+        self._n, self._priority = observation, priority
+        self._table = torch.zeros(capacity, 2 * observation + columns + 2)
         self._array = self._table.numpy()
+        self._drawn = torch.zeros(0, self._table.shape[1])
+        self._tree = SumTree(capacity) if priority else None
+        self._largest = torch.ones(1, dtype=torch.float64)  # weight of a new transition
 
-    def add(self, e: Experience) -> int:
-        """Store the valid transitions, the newest over the oldest; return how many they were."""
-        n = self._n
-        rows = np.empty((len(e.reward), 2 * n + 3), np.float32)
-        rows[:, :n], rows[:, n : 2 * n] = e.observation, e.next_observation
-        rows[:, -3], rows[:, -2], rows[:, -1] = e.action, e.reward, e.terminated
-        if e.valid is not None:
-            rows = rows[e.valid]
-        added = len(rows)
+    def add(self, rows: Floats) -> None:
+        """Store (any, width) transitions, the newest over the oldest."""
         rows = rows[-self.capacity :]
         first = min(len(rows), self.capacity - self.next)
         self._array[self.next : self.next + first] = rows[:first]
         self._array[: len(rows) - first] = rows[first:]
+        if self._tree is not None and len(rows):
+            self._tree.set((self.next + np.arange(len(rows))) % self.capacity, float(self._largest))
         self.next = (self.next + len(rows)) % self.capacity
         self.size = min(self.size + len(rows), self.capacity)
-        return added
 
-    def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Return observation, next observation, action, reward and terminated (0 or 1) of random transitions."""
-        rows = self._table.index_select(0, torch.randint(self.size, (count,), generator=generator))
-        n = self._n
-        return rows[:, :n], rows[:, n : 2 * n], rows[:, -3].long(), rows[:, -2], rows[:, -1]
+    def draw(self, count: int, generator: torch.Generator, correction: float = 1.0) -> Batch:
+        """Return random transitions; `correction` is the exponent of the importance weights, 0 for none."""
+        weight = None
+        if self._tree is None:
+            rows = torch.randint(self.size, (count,), generator=generator).numpy()
+        else:
+            rows = self._tree.draw(torch.rand(count, generator=generator, dtype=torch.float64).numpy())
+            weight = importance(self._tree.weights[rows], correction)
+        if len(self._drawn) != count:
+            self._drawn = torch.zeros(count, self._table.shape[1])
+        np.take(self._array, rows, axis=0, out=self._drawn.numpy(), mode="clip")
+        n, drawn = self._n, self._drawn
+        return Batch(drawn[:, :n], drawn[:, n : 2 * n], drawn[:, 2 * n : -2], drawn[:, -2], drawn[:, -1], rows, weight)
+
+    def learned(self, rows: NDArray[np.int64], error: Floats) -> None:
+        """Note how wrong the learner was about these transitions: (count,) errors, not negative and finite."""
+        if self._tree is not None:
+            weights = (error.astype(np.float64) + SMALLEST_ERROR) ** self._priority
+            self._tree.set(rows, weights)
+            self._largest.clamp_(min=float(weights.max()))
 
     @property
     def parts(self) -> dict[str, Part]:
         """The rows filled so far and where the next one goes, as parts of an agent's state."""
-        return {"table": Filled(self, self._table), "next": Attribute(self, "next")}
+        parts: dict[str, Part] = {"rows": Filled(self, self._table), "next": Attribute(self, "next")}
+        if self._tree is not None:
+            weights = Filled(self, torch.from_numpy(self._tree.weights))
+            parts |= {"weights": weights, "largest": self._largest}
+        return parts
 
-    def check(self, state: State, choices: int) -> None:
-        """Refuse parts that no memory of this capacity can have, and actions that none of the choices is."""
-        table, following = state["table"], int(state["next"])
-        full = len(table) == self.capacity
-        if len(table) > self.capacity or not 0 <= following < self.capacity or not (full or following == len(table)):
+    def refresh(self) -> None:
+        """Make the sums anew, once the parts have been loaded."""
+        if self._tree is not None:
+            rows = np.arange(self.capacity)
+            self._tree.set(rows, np.where(rows < self.size, self._tree.weights, 0.0))
+
+    def check(self, state: State) -> None:
+        """Refuse parts that no memory of this capacity can have."""
+        rows, following = len(state["rows"]), int(state["next"])
+        if rows > self.capacity or not 0 <= following < self.capacity or rows not in (self.capacity, following):
             raise CheckpointError(
-                f"the saved replay memory holds {len(table)} transitions and goes on at {following}; "
+                f"the saved replay memory holds {rows} transitions and goes on at {following}; "
                 f"this agent's holds up to {self.capacity}"
             )
-        action = table[:, -3]
-        if not bool(((action >= 0) & (action < choices)).all()):
-            raise CheckpointError(f"the saved replay memory holds actions that none of the {choices} choices is")
+        weights = state.get("weights", torch.ones(rows))
+        fine = bool((torch.isfinite(weights) & (weights > 0)).all()) and 0 < float(state.get("largest", 1)) < np.inf
+        if len(weights) != rows or not fine:
+            raise CheckpointError(f"the saved replay memory has priorities that its {rows} transitions cannot have")
+
+
+def importance(weights: NDArray[np.float64], correction: float) -> Floats:
+    """Return what makes up for being drawn in proportion to `weights`: their inverse to a power, at most 1."""
+    share: NDArray[np.float64] = weights.min() / weights
+    return (share**correction).astype(np.float32)

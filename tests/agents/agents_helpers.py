@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,17 +30,27 @@ MIXED = PolicySpec(
     ("x", "y", "z"),
     Composed((Discrete(("left", "stay", "right"), "steer"), Continuous(("gas",)), Discrete(TRIGGER, "fire"))),
 )
+SEVERAL = PolicySpec(
+    ("x", "y", "z"), Composed((Discrete(("left", "stay", "right"), "steer"), Discrete(TRIGGER, "fire")))
+)
 SMALL_PPO = PPOConfig(rollout=5, epochs=2, minibatch=8, hidden=(8, 8))
 SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_every=3, hidden=(8,), epsilon_steps=50)
-KINDS = ("ppo", "ppo continuous", "ppo mixed", "dqn")
-SPECS = {"ppo continuous": MOTORS, "ppo mixed": MIXED}
+FULL_DQN = replace(SMALL_DQN, n_step=3, dueling=True, priority=0.6, target_every=1, target_rate=0.2)
+KINDS = ("ppo", "ppo continuous", "ppo mixed", "dqn", "dqn several", "dqn full")
+SPECS = {"ppo continuous": MOTORS, "ppo mixed": MIXED, "dqn several": SEVERAL, "dqn full": SEVERAL}
+CONFIGS = {"ppo": SMALL_PPO, "dqn": SMALL_DQN, "dqn full": FULL_DQN}
+
+
+def config_of(kind: str) -> Any:
+    """Return the settings of one of the `KINDS`."""
+    return CONFIGS.get(kind, CONFIGS[kind.split(maxsplit=1)[0]])
 
 
 def small_agent(kind: str = "ppo", *, seed: int = 0, rows: int = ROWS, config: Any = None) -> Agent:
     """Return a small agent of one of the `KINDS`."""
     spec = SPECS.get(kind, CHOICES)
     name = kind.split(maxsplit=1)[0]
-    return make_agent(name, spec, config or (SMALL_PPO if name == "ppo" else SMALL_DQN), seed=seed, rows=rows)
+    return make_agent(name, spec, config or config_of(kind), seed=seed, rows=rows)
 
 
 def some_observation(random: np.random.Generator, rows: int = ROWS) -> NDArray[np.float32]:

@@ -55,13 +55,13 @@ def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
         make_agent("pppo", SPEC, PPOConfig(), seed=0, rows=1)
 
 
-def test_dqn_refuses_continuous_actions_and_says_what_to_use() -> None:
-    with pytest.raises(CommandError, match="turn, push are continuous: use ppo"):
+def test_dqn_refuses_levers_and_says_what_to_use() -> None:
+    with pytest.raises(CommandError, match="but turn, push are levers: use sac or ppo"):
         make_agent("dqn", PolicySpec(("x",), Continuous(("turn", "push"))), DQNConfig(), seed=0, rows=1)
 
 
-def test_dqn_refuses_a_mixture_and_names_its_parts() -> None:
-    with pytest.raises(CommandError, match="but steer, gas, fire are set all at once: use ppo"):
+def test_dqn_refuses_a_mixture_and_names_its_levers() -> None:
+    with pytest.raises(CommandError, match="can only choose between options, but gas is a lever: use sac or ppo"):
         make_agent("dqn", MIXED, DQNConfig(), seed=0, rows=1)
 
 

@@ -1,35 +1,54 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from agents_helpers import CHOICES, ROWS, SMALL_DQN, play, some_experience, some_observation
+from agents_helpers import CHOICES, ROWS, SEVERAL, SMALL_DQN, play, some_experience, some_observation
 
-from ecs_rl.agents import ActMode, DQNConfig, Experience
-from ecs_rl.agents.dqn import DQN, double_q_target, huber, linear_epsilon
-from ecs_rl.agents.replay import Replay
-from ecs_rl.agents.state import copies
+from ecs_rl.agents import ActMode, DQNConfig, PolicySpec
+from ecs_rl.agents.action_values import ActionValues
+from ecs_rl.agents.config import Schedule
+from ecs_rl.agents.dqn import DQN, huber, linear_epsilon, q_target
+from ecs_rl.errors import CheckpointError
 
 
 def test_the_huber_loss_and_its_gradient_equal_a_plain_loop() -> None:
-    error = torch.tensor([-3.0, -1.0, -0.4, 0.0, 0.3, 1.0, 2.5])
-    loss, grad = huber(error)
-    expected = [0.5 * e * e if abs(e) <= 1 else abs(e) - 0.5 for e in error.tolist()]
-    assert float(loss) == pytest.approx(sum(expected) / 7)
-    np.testing.assert_allclose(grad, [min(max(e, -1), 1) / 7 for e in error.tolist()], rtol=1e-6)
+    errors = [-3.0, -1.0, -0.4, 0.0, 0.3, 1.0, 2.5]
+    loss, grad = huber(np.array(errors, np.float32)[:, None])
+    expected = [0.5 * e * e if abs(e) <= 1 else abs(e) - 0.5 for e in errors]
+    assert loss == pytest.approx(sum(expected) / 7)
+    np.testing.assert_allclose(grad[:, 0], [min(max(e, -1), 1) / 7 for e in errors], rtol=1e-6)
 
 
-def test_double_q_targets_equal_a_plain_loop_and_only_termination_ends_the_future() -> None:
-    random = torch.Generator().manual_seed(0)
-    online, target = torch.randn(20, 3, generator=random), torch.randn(20, 3, generator=random)
-    reward, terminated = torch.randn(20, generator=random), (torch.rand(20, generator=random) < 0.3).float()
-    got = double_q_target(online, target, reward, terminated, 0.9)
+@pytest.mark.parametrize("choices", [1, 3])
+def test_the_huber_loss_with_weights_and_several_choices_equals_autograd(choices: int) -> None:
+    random = np.random.default_rng(0)
+    told = random.normal(size=(40, choices), scale=2.0).astype(np.float32)
+    weight = random.random(40).astype(np.float32)
+    error = torch.tensor(told, requires_grad=True)
+    each = torch.nn.functional.smooth_l1_loss(error, torch.zeros_like(error), reduction="none")
+    expected = (each * torch.from_numpy(weight)[:, None]).mean()
+    expected.backward()  # type: ignore[no-untyped-call]
+    loss, grad = huber(told, weight)
+    assert loss == pytest.approx(float(expected.detach()), rel=1e-5)
+    assert error.grad is not None
+    np.testing.assert_allclose(grad, error.grad.numpy(), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("choices", [1, 2])
+def test_targets_equal_a_plain_loop_and_only_termination_ends_the_future(choices: int) -> None:
+    random = np.random.default_rng(0)
+    value = random.normal(size=(20, choices)).astype(np.float32)
+    reward = random.normal(size=20).astype(np.float32)
+    discount = np.where(random.random(20) < 0.3, 0.0, 0.9).astype(np.float32)
+    got = q_target(value, reward, discount)
     for i in range(20):
-        best = max(range(3), key=lambda a, i=i: float(online[i, a]))  # type: ignore[misc]
-        future = 0.0 if terminated[i] else 0.9 * float(target[i, best])
-        assert float(got[i]) == pytest.approx(float(reward[i]) + future, abs=1e-5)
+        future = sum(float(value[i, k]) for k in range(choices)) / choices
+        assert float(got[i]) == pytest.approx(float(reward[i]) + float(discount[i]) * future, abs=1e-5)
 
 
 def test_epsilon_falls_in_a_straight_line_and_then_stays() -> None:
@@ -39,73 +58,93 @@ def test_epsilon_falls_in_a_straight_line_and_then_stays() -> None:
         assert linear_epsilon(seen, config) == pytest.approx(expected)
 
 
-def transitions(first: int, count: int, valid: list[bool] | None = None) -> Experience:
-    numbers = np.arange(first, first + count, dtype=np.float32)
-    return Experience(
-        observation=np.stack([numbers, numbers + 0.25], 1),
-        action=np.arange(count) % 3,
-        reward=numbers * 10,
-        next_observation=np.stack([numbers + 0.5, numbers + 0.75], 1),
-        terminated=numbers % 2 == 0,
-        truncated=numbers % 2 == 1,
-        valid=None if valid is None else np.array(valid),
-    )
+def network(p: dict[str, torch.Tensor], h: torch.Tensor, act: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    layers = len(p) // 2
+    for i in range(layers):
+        h = h @ p[f"q/{i}.weight"].T + p[f"q/{i}.bias"]
+        h = act(h) if i < layers - 1 else h
+    return h
 
 
-@pytest.mark.parametrize("batch", [1, 3, 7, 10, 23])
-def test_the_ring_keeps_the_newest_transitions_whatever_the_batch(batch: int) -> None:
-    memory, first = Replay(10, 2), 0
-    for _ in range(9):
-        assert memory.add(transitions(first, batch)) == batch
-        first += batch
-        stored = sorted(copies(memory.parts)["table"][:, 0].tolist())
-        assert stored == list(range(max(0, first - 10), first))
+def dueling_values(output: torch.Tensor, sizes: list[int]) -> torch.Tensor:
+    """Return the values of every option, the obvious way."""
+    advantages = torch.split(output[:, 1:], sizes, 1)
+    return torch.cat([output[:, :1] + a - a.mean(1, keepdim=True) for a in advantages], 1)
 
 
-def test_what_is_drawn_is_what_was_stored_row_by_row() -> None:
-    memory = Replay(10, 2)
-    memory.add(transitions(0, 4, [True, False, True, True]))
-    memory.add(transitions(4, 9, None))
-    x, following, action, reward, terminated = memory.draw(500, torch.Generator().manual_seed(0))
-    number = x[:, 0]
-    assert set(number.tolist()) == {2.0, 3.0, *map(float, range(4, 13))} - {2.0}
-    assert torch.equal(x[:, 1], number + 0.25)
-    assert torch.equal(following, torch.stack([number + 0.5, number + 0.75], 1))
-    assert torch.equal(action, torch.where(number < 4, number, number - 4).long() % 3)
-    assert torch.equal(reward, number * 10)
-    assert torch.equal(terminated, (number % 2 == 0).float())
-
-
-def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss() -> None:
-    config = replace(SMALL_DQN, hidden=(8, 8), activation="tanh", max_grad_norm=0.5)
-    agent = DQN(CHOICES, config, seed=0, rows=ROWS)
-    play(agent, 6, np.random.default_rng(0), learn=False)
-    agent._target_parameters.flat.add_(0.03)
+@pytest.mark.parametrize("dueling", [False, True], ids=["plain", "dueling"])
+@pytest.mark.parametrize("spec", [CHOICES, SEVERAL], ids=["one choice", "several"])
+@pytest.mark.parametrize("more", [{}, {"n_step": 3}, {"priority": 0.7}], ids=["plain", "n-step", "prioritised"])
+def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
+    dueling: bool, spec: PolicySpec, more: dict[str, Any]
+) -> None:
+    config = replace(SMALL_DQN, hidden=(8, 8), activation="tanh", max_grad_norm=0.5, dueling=dueling, **more)
+    agent = DQN(spec, config, seed=0, rows=ROWS)
+    data = np.random.default_rng(0)
+    play(agent, 6, data, learn=False)
+    agent._memory.learned(np.arange(agent._memory.size), np.arange(1, agent._memory.size + 1, dtype=np.float32))
+    agent._target_parameters.flat.add_(torch.from_numpy(data.normal(size=len(agent._target_parameters.flat)) * 0.1))
     random = torch.Generator().set_state(agent._random.get_state())
-    x, following, action, reward, terminated = agent._memory.draw(config.batch, random)
+    b = agent._memory.draw(config.batch, random, 0.4 + 0.6 * 0.25)
+    b = b._replace(**{name: getattr(b, name).clone() for name in b._fields[:5]})
     leaves = {name: value.clone().requires_grad_() for name, value in agent._parameters.value.items()}
-    targets = agent._target_parameters.value
+    sizes = [len(part.names) for part in spec.actions.parts]
 
-    def net(p: dict[str, torch.Tensor], h: torch.Tensor) -> torch.Tensor:
-        for i in range(3):
-            h = h @ p[f"q/{i}.weight"].T + p[f"q/{i}.bias"]
-            h = torch.tanh(h) if i < 2 else h
-        return h
+    def values(p: dict[str, torch.Tensor], x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        output = network(p, x, torch.tanh)
+        return tuple(torch.split(dueling_values(output, sizes) if dueling else output, sizes, 1))
 
-    best = net(leaves, following).argmax(1)
-    value = net(targets, following)[torch.arange(config.batch), best]
-    goal = (reward + config.gamma * (1 - terminated) * value).detach()
-    q = net(leaves, x)[torch.arange(config.batch), action]
-    loss = torch.nn.functional.smooth_l1_loss(q, goal)
+    at = torch.arange(config.batch)
+    online, slow = values(leaves, b.next_observation), values(agent._target_parameters.value, b.next_observation)
+    future = torch.stack([s[at, o.argmax(1)] for o, s in zip(online, slow, strict=True)]).mean(0)
+    goal = (b.reward + b.discount * future).detach()
+    q = torch.stack([v[at, b.action[:, k].long()] for k, v in enumerate(values(leaves, b.observation))], 1)
+    each = torch.nn.functional.smooth_l1_loss(q, goal[:, None].expand_as(q), reduction="none")
+    weight = torch.ones(config.batch) if b.weight is None else torch.from_numpy(b.weight)
+    loss = (each * weight[:, None]).mean()
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(leaves.values(), 0.5)
-    torch.optim.Adam(leaves.values(), lr=config.lr).step()
+    lr = config.lr * (1 - 0.9 * 0.25)
+    torch.optim.Adam(leaves.values(), lr=lr).step()
 
-    next(agent.learn(0.0))
+    next(agent.learn(0.25))
     for name, leaf in leaves.items():
         torch.testing.assert_close(agent._parameters.value[name], leaf.detach(), rtol=1e-4, atol=2e-6, msg=name)
     assert agent.metrics()["loss/q"] == pytest.approx(float(loss.detach()), rel=1e-4)
     assert agent.metrics()["q_mean"] == pytest.approx(float(q.detach().mean()), rel=1e-4, abs=1e-6)
+    assert agent.metrics()["lr"] == pytest.approx(lr)
+    if more.get("priority"):
+        error = (q.detach() - goal[:, None]).abs().mean(1).numpy()
+        noted = dict(zip(b.rows.tolist(), ((error + 1e-3) ** 0.7).tolist(), strict=True))
+        assert agent._memory._tree is not None
+        for row, weight_now in noted.items():
+            assert agent._memory._tree.weights[row] == pytest.approx(weight_now, rel=1e-4)
+
+
+@pytest.mark.parametrize("dueling", [False, True])
+def test_the_value_of_an_option_does_not_depend_on_the_other_choices_and_the_best_of_each_is_taken(
+    dueling: bool,
+) -> None:
+    values = ActionValues(SEVERAL.actions, dueling=dueling)
+    output = torch.randn(30, values.outputs, generator=torch.Generator().manual_seed(0))
+    of = values.of(output)
+    expected = dueling_values(output, [3, 2]) if dueling else output
+    np.testing.assert_allclose(of, expected, atol=1e-6)
+    best = values.best(of)
+    for row in range(30):
+        assert best[row].tolist() == [int(of[row, :3].argmax()), int(of[row, 3:].argmax())]
+    assert values.columns(best)[:, 1].min() >= 3
+
+
+@pytest.mark.parametrize(("schedule", "falls"), [("linear", 0.8), ("constant", 0.0)])
+def test_the_learning_rate_falls_in_a_straight_line_or_stays(schedule: Schedule, falls: float) -> None:
+    agent = DQN(CHOICES, replace(SMALL_DQN, lr=1e-3, lr_end=0.2, lr_schedule=schedule), seed=0, rows=ROWS)
+    data = np.random.default_rng(0)
+    play(agent, 3, data)
+    for progress, done in ((0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (1.7, 1.0)):
+        play(agent, 1, data, learn=False, invalid=0)
+        list(agent.learn(progress))
+        assert agent.metrics()["lr"] == pytest.approx(1e-3 * (1 - falls * done))
 
 
 def test_gradient_steps_come_due_with_the_transitions_after_the_warm_up() -> None:
@@ -120,17 +159,19 @@ def test_gradient_steps_come_due_with_the_transitions_after_the_warm_up() -> Non
     assert steps > 20
 
 
-def test_the_target_network_is_copied_every_so_many_steps_only() -> None:
-    agent = DQN(CHOICES, replace(SMALL_DQN, warm_up=6, learn_every=ROWS, target_every=3), seed=0, rows=ROWS)
+@pytest.mark.parametrize("rate", [1.0, 0.25])
+def test_the_target_network_follows_every_so_many_steps_only_by_its_rate(rate: float) -> None:
+    config = replace(SMALL_DQN, warm_up=6, learn_every=ROWS, target_every=3, target_rate=rate)
+    agent = DQN(CHOICES, config, seed=0, rows=ROWS)
     data, changed_at = np.random.default_rng(0), []
     play(agent, 1, data, invalid=0.0)
-    for step in range(1, 10):
-        before = agent._target_parameters.flat.clone()
+    for step in range(1, 12):
+        target, online = agent._target_parameters.flat.clone(), agent._parameters.flat.clone()
         play(agent, 1, data, invalid=0.0)
-        if not torch.equal(agent._target_parameters.flat, before):
+        if not torch.equal(agent._target_parameters.flat, target):
             changed_at.append(step)
-            assert torch.equal(agent._target_parameters.flat, agent._parameters.flat)
-    assert changed_at == [3, 6, 9]
+            torch.testing.assert_close(agent._target_parameters.flat, target + rate * (online - target))
+    assert changed_at == [4, 7, 10], "with the parameters of three steps, once the fourth has shown that they are sound"
 
 
 def test_exploring_is_random_at_first_and_nearly_greedy_at_last() -> None:
@@ -145,3 +186,40 @@ def test_exploring_is_random_at_first_and_nearly_greedy_at_last() -> None:
     assert agent.epsilon == 0.0
     greedy = agent.act(observation, ActMode.GREEDY).action
     assert (agent.act(observation, ActMode.EXPLORE).action == greedy).all()
+
+
+def test_several_choices_are_explored_apart_from_each_other() -> None:
+    agent = DQN(SEVERAL, replace(SMALL_DQN, epsilon_start=0.5, epsilon_end=0.5), seed=0, rows=4000)
+    observation = np.tile(some_observation(np.random.default_rng(0), 1), (4000, 1))
+    greedy = agent.act(observation, ActMode.GREEDY).action
+    differs = agent.act(observation, ActMode.EXPLORE).action != greedy
+    np.testing.assert_allclose(differs.mean(axis=0), [0.5 * 2 / 3, 0.5 / 2], atol=0.03)
+    assert differs.all(axis=1).mean() == pytest.approx(differs[:, 0].mean() * differs[:, 1].mean(), abs=0.02)
+
+
+def test_a_checkpoint_from_before_returns_over_several_ticks_is_refused_in_a_sentence() -> None:
+    agent = DQN(CHOICES, SMALL_DQN, seed=0, rows=ROWS)
+    state = {name: tensor for name, tensor in agent.state().items() if not name.startswith("waiting/")}
+    state["memory/table"] = state.pop("memory/rows")
+    with pytest.raises(CheckpointError, match=r"older version.*play it, or start a new run.* with --init-from"):
+        agent.load_state(state)
+
+
+@pytest.mark.parametrize("spec", [CHOICES, SEVERAL], ids=["one choice", "several"])
+@pytest.mark.parametrize("where", ["memory/rows", "waiting/table"])
+def test_remembered_actions_that_are_no_options_are_refused(spec: PolicySpec, where: str) -> None:
+    agent = DQN(spec, replace(SMALL_DQN, n_step=3), seed=0, rows=ROWS)
+    play(agent, 8, np.random.default_rng(0), invalid=0.0)
+    for bad in (-1.0, 3.0, 0.5, float("nan")):
+        state = agent.state()
+        state[where][..., 6] = bad
+        with pytest.raises(CheckpointError, match="remembers actions that are none of"):
+            agent.load_state(state)
+
+
+def test_the_rows_of_an_experience_are_those_of_the_agent() -> None:
+    agent = DQN(CHOICES, replace(SMALL_DQN, n_step=2), seed=0, rows=4)
+    data = np.random.default_rng(0)
+    observation = some_observation(data, 5)
+    with pytest.raises(ValueError, match=r"shape \(5, 3\), this agent takes \(4, 3\)"):
+        agent.observe(some_experience(data, observation, agent.act(observation, ActMode.GREEDY)))

@@ -42,8 +42,8 @@ def same_bits(a: State, b: State) -> bool:
 def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
     agent, observation = played(kind), some_observation(np.random.default_rng(1), rows)
     seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY).action
-    kinds = {"ppo": "probabilities", "ppo continuous": "levers", "ppo mixed": "mixture", "dqn": "values"}
-    assert seen.kind == kinds[kind]
+    kinds = {"ppo": "probabilities", "ppo continuous": "levers", "ppo mixed": "mixture"}
+    assert seen.kind == kinds.get(kind, "values")
     assert seen.does.shape == (rows, len(agent.spec.actions.names))
     assert seen.value.shape == (rows,)
     assert [seen.does.dtype, seen.value.dtype] == [np.dtype(np.float32), np.dtype(np.float64)]
@@ -54,6 +54,10 @@ def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
         assert (np.stack((steer, seen.does[:, 3], fire), axis=1) == greedy).all()
         assert seen.spread is not None
         assert np.isfinite(seen.spread).tolist() == [False, False, False, True, False, False]
+    elif greedy.ndim == 2:
+        steer, fire = seen.does[:, :3].argmax(axis=1), seen.does[:, 3:].argmax(axis=1)
+        assert (np.stack((steer, fire), axis=1) == greedy).all()
+        assert seen.spread is None
     else:
         assert (seen.does.argmax(axis=1) == greedy).all()
         assert seen.spread is None
@@ -92,6 +96,13 @@ def test_probabilities_and_spreads_of_a_mixture_are_those_of_what_is_sampled() -
 def test_a_row_is_worth_its_best_choice_to_dqn() -> None:
     seen = look(played("dqn"), some_observation(np.random.default_rng(1), 9))
     assert (seen.value == seen.does.max(axis=1)).all()
+
+
+@pytest.mark.parametrize("kind", ["dqn several", "dqn full"])
+def test_a_row_is_worth_the_mean_of_the_best_of_each_of_several_choices(kind: str) -> None:
+    seen = look(played(kind), some_observation(np.random.default_rng(1), 9))
+    best = seen.does[:, :3].max(axis=1).astype(float), seen.does[:, 3:].max(axis=1).astype(float)
+    np.testing.assert_allclose(seen.value, (best[0] + best[1]) / 2, rtol=1e-6)
 
 
 def network(state: State, name: str, x: NDArray[np.float64], squash: str) -> NDArray[np.float64]:

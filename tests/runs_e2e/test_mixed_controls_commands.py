@@ -46,7 +46,7 @@ def test_dqn_refuses_mixed_controls_in_one_sentence(scene: Path, tmp_path: Path)
     refused = train(scene, "--agent", "dqn", "--runs", tmp_path / "runs")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == (
-        "train.py: --agent dqn can only choose between actions, but steer, gas, fire are set all at once: use ppo\n"
+        "train.py: --agent dqn can only choose between options, but gas is a lever: use sac or ppo\n"
     )
 
 
