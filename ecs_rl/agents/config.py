@@ -117,6 +117,8 @@ class DQNConfig:
     """Share of random actions once exploring has come down."""
     epsilon_steps: Count = 10_000
     """Transitions over which the share comes down in a straight line."""
+    huber: Positive = 1.0
+    """Error, in units of the return, up to which the loss is quadratic; it is straight beyond."""
     max_grad_norm: Positive = 10.0
     """The gradient's norm is cut to this."""
     hidden: Widths = (64, 64)

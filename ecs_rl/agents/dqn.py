@@ -52,7 +52,7 @@ class DQN(Learner):
         self._steps = 0  # gradient steps so far
         self._newest = torch.zeros(3, dtype=torch.float64)  # loss, mean Q and learning rate of the newest step
         self._at = np.arange(config.batch)[:, None]
-        self._grad = torch.zeros(config.batch, self._values.options)
+        self._grad = np.zeros((config.batch, self._values.options), np.float32)
 
     @staticmethod
     def shapes(spec: PolicySpec, config: DQNConfig) -> Shapes:
@@ -116,10 +116,11 @@ class DQN(Learner):
             target = q_target(value, batch.reward.numpy(), batch.discount.numpy())
             q = q_all[at, taken]
             error = q - target[:, None]
-            loss, grad = huber(error, batch.weight)
+            loss, grad = huber(error, batch.weight, c.huber)
 
-        self._grad.zero_().numpy()[at, taken] = grad
-        self._q.backward(values.backward(self._grad))
+        self._grad.fill(0.0)
+        self._grad[at, taken] = grad
+        self._q.backward(values.backward(torch.from_numpy(self._grad)))
         norm = self._parameters.clip_gradient(c.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(loss)):
             # A step that ruins the network leaves it finite, and only the next one shows it.
@@ -134,7 +135,7 @@ class DQN(Learner):
         self._steps += 1
         if batch.weight is not None:
             self._memory.learned(batch.rows, np.abs(error).mean(axis=1))
-        self._newest[0], self._newest[1], self._newest[2] = loss, float(q.mean()), lr
+        self._newest.numpy()[:] = loss, np.add.reduce(q, axis=None) / q.size, lr
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
@@ -210,11 +211,13 @@ def q_target(value: Floats, reward: Floats, discount: Floats) -> Floats:
     return reward + discount * (value[:, 0] if value.shape[1] == 1 else value.mean(axis=1))
 
 
-def huber(error: Floats, weight: Floats | None = None) -> tuple[float, Floats]:
-    """Return the mean Huber loss (quadratic up to 1, straight beyond) of (rows, choices) errors and its gradient.
+def huber(error: Floats, weight: Floats | None = None, threshold: float = 1.0) -> tuple[float, Floats]:
+    """Return the mean Huber loss of (rows, choices) errors and its gradient; `weight` is (rows,) what each counts for.
 
-    `weight` is (rows,) what each row counts for.
+    It is quadratic up to the threshold, and straight beyond.
     """
-    inner = np.minimum(np.maximum(error, np.float32(-1)), np.float32(1))
-    grad = inner if weight is None else inner * weight[:, None]
-    return float((grad * (error - 0.5 * inner)).mean()), grad / np.float32(error.size)
+    inner = np.minimum(np.maximum(error, np.float32(-threshold)), np.float32(threshold))
+    grad: Floats = np.divide(inner, error.size, dtype=np.float32)
+    if weight is not None:
+        grad *= weight[:, None]
+    return float(np.add.reduce(grad * (error - 0.5 * inner), axis=None)), grad

@@ -13,7 +13,6 @@ from itertools import pairwise
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim.adam import adam
 
 from ecs_rl.agents.config import Activation
 
@@ -40,7 +39,7 @@ class Parameters:
 
 
 class Adam:
-    """torch's fused Adam over one flat vector; its functional form, since the moments must be saved exactly anyway."""
+    """torch's fused Adam over one flat vector, without its optimiser: the moments must be saved exactly anyway."""
 
     def __init__(self, parameters: Parameters, eps: float) -> None:
         self._flat, self._grad, self._eps = parameters.flat, parameters.flat_grad, eps
@@ -53,14 +52,14 @@ class Adam:
     def step(self, lr: float) -> None:
         """Move the parameters once along their gradient."""
         step, first, second = self.moments.values()
-        adam(
+        step.add_(1.0)
+        torch._fused_adam_(  # what the functional form comes to, at half of its time
             [self._flat],
             [self._grad],
             [first],
             [second],
             [],
             [step],
-            fused=True,
             amsgrad=False,
             beta1=0.9,
             beta2=0.999,

@@ -52,7 +52,8 @@ class Replay:
         self._n, self._priority = observation, priority
         self._table = torch.zeros(capacity, 2 * observation + columns + 2)
         self._array = self._table.numpy()
-        self._drawn = torch.zeros(0, self._table.shape[1])
+        self._drawn = np.zeros((0, self._table.shape[1]), np.float32)
+        self._views: tuple[Tensor, ...] = ()  # of the parts of a drawn row
         self._tree = SumTree(capacity) if priority else None
         self._largest = torch.ones(1, dtype=torch.float64)  # weight of a new transition
 
@@ -76,10 +77,15 @@ class Replay:
             rows = self._tree.draw(torch.rand(count, generator=generator, dtype=torch.float64).numpy())
             weight = importance(self._tree.weights[rows], correction)
         if len(self._drawn) != count:
-            self._drawn = torch.zeros(count, self._table.shape[1])
-        np.take(self._array, rows, axis=0, out=self._drawn.numpy(), mode="clip")
-        n, drawn = self._n, self._drawn
-        return Batch(drawn[:, :n], drawn[:, n : 2 * n], drawn[:, 2 * n : -2], drawn[:, -2], drawn[:, -1], rows, weight)
+            self._allot(count)
+        self._array.take(rows, axis=0, out=self._drawn, mode="clip")
+        observation, following, action, reward, discount = self._views
+        return Batch(observation, following, action, reward, discount, rows, weight)
+
+    def _allot(self, count: int) -> None:
+        n, drawn = self._n, torch.zeros(count, self._table.shape[1])
+        self._drawn = drawn.numpy()
+        self._views = (drawn[:, :n], drawn[:, n : 2 * n], drawn[:, 2 * n : -2], drawn[:, -2], drawn[:, -1])
 
     def learned(self, rows: NDArray[np.int64], error: Floats) -> None:
         """Note how wrong the learner was about these transitions: (count,) errors, not negative and finite."""

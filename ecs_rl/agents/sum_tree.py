@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +23,8 @@ class SumTree:
         padded = [-(-size // FAN) * FAN for size in sizes[:-1]] + [1]
         self._levels = [np.zeros(size) for size in padded]
         self._families = [level.reshape(-1, FAN) for level in self._levels[:-1]]
+        # For each child what lies before it, and at last the sum of all.
+        self._before = [np.zeros((len(family), FAN + 1)) for family in self._families]
         self.weights: NDArray[np.float64] = self._levels[0][:capacity]
         """(capacity,) Read only: `set` changes them."""
 
@@ -36,9 +36,11 @@ class SumTree:
     def set(self, rows: NDArray[np.int64], weights: NDArray[np.float64] | float) -> None:
         """Give rows new weights, finite and not negative; of a row that is named twice the last one counts."""
         self._levels[0][rows] = weights
-        for family, (_, above) in zip(self._families, pairwise(self._levels), strict=True):
+        for family, before, above in zip(self._families, self._before, self._levels[1:], strict=True):
             rows = rows // FAN
-            above[rows] = family[rows].cumsum(axis=1)[:, -1]
+            sums = family.take(rows, axis=0).cumsum(axis=1)
+            before[rows, 1:] = sums
+            above[rows] = sums[:, -1]
 
     def find(self, points: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the row in which each point from 0 up to the total lies, when the weights lie side by side.
@@ -48,13 +50,12 @@ class SumTree:
         if not self.total > 0.0:
             raise ValueError("a sum tree without any weight has no row to draw")
         rows, left = np.zeros(len(points), np.int64), points.copy()
-        at = np.arange(len(points))
-        for family in reversed(self._families):
-            sums = family[rows].cumsum(axis=1)
-            # Below the sum, so that the first child whose sum lies above the point has a weight of its own.
-            np.minimum(left, np.nextafter(sums[:, -1], 0.0), out=left)
-            child = np.add.reduce(sums <= left[:, None], axis=1)
-            left -= np.where(child > 0, sums[at, child - 1], 0.0)
+        for each in reversed(self._before):
+            before = each.take(rows, axis=0)
+            # Below the sum, so that the last child that begins at or before the point has a weight of its own.
+            np.minimum(left, np.nextafter(before[:, -1], 0.0), out=left)
+            child = (before <= left[:, None]).argmin(axis=1) - 1
+            left -= each.take(rows * (FAN + 1) + child)
             rows = rows * FAN + child
         return rows
 

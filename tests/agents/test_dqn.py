@@ -25,15 +25,16 @@ def test_the_huber_loss_and_its_gradient_equal_a_plain_loop() -> None:
 
 
 @pytest.mark.parametrize("choices", [1, 3])
-def test_the_huber_loss_with_weights_and_several_choices_equals_autograd(choices: int) -> None:
+@pytest.mark.parametrize("threshold", [0.3, 1.0, 4.0])
+def test_the_huber_loss_with_weights_and_several_choices_equals_autograd(choices: int, threshold: float) -> None:
     random = np.random.default_rng(0)
     told = random.normal(size=(40, choices), scale=2.0).astype(np.float32)
     weight = random.random(40).astype(np.float32)
     error = torch.tensor(told, requires_grad=True)
-    each = torch.nn.functional.smooth_l1_loss(error, torch.zeros_like(error), reduction="none")
+    each = torch.nn.functional.huber_loss(error, torch.zeros_like(error), reduction="none", delta=threshold)
     expected = (each * torch.from_numpy(weight)[:, None]).mean()
     expected.backward()  # type: ignore[no-untyped-call]
-    loss, grad = huber(told, weight)
+    loss, grad = huber(told, weight, threshold)
     assert loss == pytest.approx(float(expected.detach()), rel=1e-5)
     assert error.grad is not None
     np.testing.assert_allclose(grad, error.grad.numpy(), rtol=1e-5, atol=1e-8)
