@@ -213,6 +213,8 @@ class PolicyState:
 
     value: F32 = column(axis=Axis.ROWS)
     """(rows, numbers)"""
+    before: F32 = column(axis=Axis.ROWS, lasts=False)
+    """(rows, numbers) The same as the present tick's decision was made, for those who ask what led to it."""
 
 
 @component

@@ -102,7 +102,8 @@ def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
     """Return what each policy of a scene sees and does."""
     specs: dict[str, PolicySpec] = {}
     for spec in arena.agents:
-        specs.setdefault(spec.policy, PolicySpec(spec.observation_names, spec.does.space, spec.policy))
+        seen, does = spec.observation_names, spec.does.space
+        specs.setdefault(spec.policy, PolicySpec(seen, does, spec.policy, layout=spec.layout))
     return specs
 
 
@@ -256,7 +257,7 @@ class World(Context):
             amounts,
             zeros(Observation, rows, len(spec.observations)),
             zeros(NextObservation, rows, len(spec.observations)),
-            zeros(PolicyState, rows, spec.state),
+            zeros(PolicyState, rows, state_of(self.policies[spec.name])),
             zeros(Reward, rows),
             acting,
             done,
@@ -358,8 +359,12 @@ class World(Context):
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def drive(self, policy: str, decide: DecideAction) -> None:
-        """Let a function decide for a policy from now on."""
+        """Let a function decide for a policy from now on; it remembers nothing of what another one did."""
         self.policies[policy] = decide
+        batch = next(batch for batch in self.batches if batch.name == policy)
+        state, numbers = self.of(batch.entity, PolicyState), state_of(decide)
+        if state.value.shape[1] != numbers:
+            self.resize(f"@policy/{policy}", state, zeros(PolicyState, batch.rows, numbers))
 
     def when(self, arena: int, *, judged: bool = False) -> str:
         """Return in which arena, and at which tick of its episode, something went wrong; `judge` counts the tick."""
@@ -384,6 +389,11 @@ def _starts(parts: Sequence[object]) -> dict[str, Any]:
         for part in parts
         for each in columns_of(type(part))
     }
+
+
+def state_of(decide: DecideAction) -> int:
+    """Return how many numbers a policy remembers for each row: its attribute `state`, 0 without one."""
+    return int(getattr(decide, "state", 0))
 
 
 def _nobody(observation: Any, state: Any) -> Any:

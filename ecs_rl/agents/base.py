@@ -196,6 +196,42 @@ def spans(space: ActionSpace) -> Iterator[tuple[Part, slice, slice]]:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """Numbers of an observation that form a picture: layer by layer, each row by row from the lowest up."""
+
+    first: int
+    """Where in the observation it begins."""
+    layers: int
+    up: int
+    across: int
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return self.layers * self.up * self.across
+
+
+@dataclass(frozen=True)
+class Members:
+    """Numbers of an observation that tell of a set, member by member; the first of each is 1, or 0 for none there."""
+
+    first: int
+    """Where in the observation it begins."""
+    most: int
+    """Members that are told of at most."""
+    numbers: int
+    """Numbers of each, the first included."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return self.most * self.numbers
+
+
+Layout = tuple[Picture | Members, ...]
+
+
+@dataclass(frozen=True)
 class PolicySpec:
     """What a policy sees and does, in all the rows of a batch."""
 
@@ -205,6 +241,8 @@ class PolicySpec:
     name: str = "policy"
     state: int = 0
     """Numbers that a recurrent policy remembers for each row; zero where an episode begins."""
+    layout: Layout = ()
+    """Which of the observations form a picture or tell of a set, in order; all others are plain numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,10 +344,16 @@ class Introspectable(Protocol):
     def discount(self) -> float:
         """What a reward one tick later counts for."""
 
-    def introspect(self, observation: Floats) -> PolicyOutput:
-        """Return what the agent thinks of each row, any number of them; nothing in the agent changes."""
+    def introspect(self, observation: Floats, state: Floats | None = None) -> PolicyOutput:
+        """Return what the agent thinks of each row, any number of them; nothing in the agent changes.
+
+        One that remembers is told (rows, state) of what it remembered as it saw that.
+        """
 
 
-def output_of(agent: Agent, observation: Floats) -> PolicyOutput | None:
-    """Return what an agent thinks of each row, None if it lets nobody look."""
-    return agent.introspect(observation) if isinstance(agent, Introspectable) else None
+def output_of(agent: Agent, observation: Floats, state: Floats | None = None) -> PolicyOutput | None:
+    """Return what an agent thinks of each row, None if it lets nobody look; `state` is for one that remembers."""
+    if not isinstance(agent, Introspectable):
+        return None
+    remembers = state is not None and state.shape[1]
+    return agent.introspect(observation, state) if remembers else agent.introspect(observation)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
+from tyro.conf import arg
 
 from ecs_rl.values import Count, Natural, Positive, Share, Weight, fitted, hints_of
 
 Activation = Literal["tanh", "relu"]
 Schedule = Literal["constant", "linear"]
+NETWORKS = ("mlp", "gru", "conv", "attention")
+"""The networks that come with the project."""
 
 MOST_WEIGHTS = 32_000_000
 """Between hidden layers. Learning takes some ten copies of 4 bytes each: the largest network takes 1.3 GB."""
@@ -29,6 +33,34 @@ Widths = Annotated[
         description="a list of at most 16 whole numbers from 1 to 8,192, with at most 32,000,000 weights between them",
         extra={"allows": _weights_fit},
     ),
+]
+
+
+class OwnNetwork(str):
+    """The name of a network of a user's own, such as `FILE.py:NAME`, and the function that makes it."""
+
+    __slots__ = ("make", "sha256")
+    make: Callable[..., Any]
+    """Takes the numbers of inputs and outputs and the policy's spec, and returns a `torch.nn.Module`."""
+    sha256: str
+    """Of the file that it is from, '' if unknown."""
+
+    def __new__(cls, name: str, make: Callable[..., Any], sha256: str = "") -> OwnNetwork:
+        """Return the name with what it stands for."""
+        own = super().__new__(cls, name)
+        own.make, own.sha256 = make, sha256
+        return own
+
+    def __reduce__(self) -> Any:
+        return OwnNetwork, (str(self), self.make, self.sha256)
+
+
+def _is_network(name: str) -> bool:
+    return name in NETWORKS or ":" in name
+
+
+NetworkName = Annotated[
+    str, Meta(description="mlp, gru, conv, attention or FILE.py:NAME", extra={"allows": _is_network})
 ]
 
 
@@ -68,6 +100,14 @@ class PPOConfig:
     """Scale rewards by the running deviation of the discounted return."""
     normalise_advantages: bool = True
     """Shift and scale advantages in each minibatch."""
+    network: Annotated[NetworkName, arg(metavar="NAME|FILE.py:NAME")] = "mlp"
+    """What learns: mlp, gru (remembers), conv (for a Grid), attention (for Nearest), or a module of your own."""
+    memory: Annotated[int, Meta(ge=1, le=4096)] = 64
+    """Numbers that a gru remembers for each row."""
+    shared: bool = False
+    """One network with two heads for policy and value, instead of one for each."""
+    value_clip: Weight = 0.0
+    """How far a value may move from what it was when the rollout was played; 0 leaves it free."""
     hidden: Widths = (64, 64)
     """Width of each hidden layer, of the policy and of the value network alike."""
     activation: Activation = "tanh"
@@ -136,4 +176,8 @@ AgentConfig = PPOConfig | DQNConfig
 def _fit(name: str, config: Any) -> None:
     """Refuse settings that no algorithm can work with, by the name that a command line gives them."""
     for setting, hint in hints_of(config.__class__).items():
+        if callable(value := getattr(config, setting)):
+            object.__setattr__(config, setting, OwnNetwork(getattr(value, "__name__", "network"), value))
+        if isinstance(getattr(config, setting), OwnNetwork):
+            continue
         object.__setattr__(config, setting, fitted(f"{name}.{setting}", getattr(config, setting), hint))

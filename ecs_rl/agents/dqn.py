@@ -140,7 +140,7 @@ class DQN(Learner):
     # --- what others ask --------------------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def introspect(self, observation: Floats) -> PolicyOutput:
+    def introspect(self, observation: Floats, state: Floats | None = None) -> PolicyOutput:
         """Return each option's value; a row's is that of its best one, of several choices the mean of those."""
         self._check_observation(observation, None)
         values = self._values.of(self._q(torch.tensor(observation, dtype=torch.float32)))

@@ -1,4 +1,7 @@
-"""Multi-layer perceptrons over one flat parameter vector, with their backward pass written out.
+"""What a network is to an algorithm, and the perceptron: written out over one flat parameter vector.
+
+`Network` is the protocol, `Recurrent` that of one with a memory; both have their parameters and gradients in a
+`Parameters`. `MLP` is the fast path behind it, `modules.py` lets any `torch.nn.Module` in, `gru.py` remembers.
 
 Why by hand: every parameter and every gradient is a view into one flat tensor, so clipping, the finite check and Adam
 are one call each; and `numpy.tanh` in place is thirteen times as fast as torch's (20 against 258 us on 2,048 x 64).
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -25,6 +29,8 @@ class Parameters:
     def __init__(self, shapes: Shapes) -> None:
         sizes = [math.prod(shape) for shape in shapes.values()]
         self.flat, self.flat_grad = torch.zeros(sum(sizes)), torch.zeros(sum(sizes))
+        self.buffers: dict[str, Tensor] = {}
+        """What networks hold by name besides and never change: saved with a policy, and not learned."""
         self.value, self.grad = (
             {name: part.view(shapes[name]) for name, part in zip(shapes, torch.split(flat, sizes), strict=True)}
             for flat in (self.flat, self.flat_grad)
@@ -70,6 +76,46 @@ class Adam:
         )
 
 
+class Network(Protocol):
+    """A function of a batch whose parameters lie in a `Parameters`; `forward` remembers what `backward` needs."""
+
+    def initialise(self, generator: torch.Generator, head_gain: float | Tensor) -> None:
+        """Draw the parameters from this generator alone; the gain of the last layer is one, or one for each output."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return (rows, outputs) for (rows, inputs) and remember nothing; a row's result needs no other row."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the same, and remember what `backward` needs."""
+
+    def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
+        """Write the loss's gradient by every parameter, given the one by the outputs of the last `forward`.
+
+        Returns the (rows, inputs) gradient by the inputs where that is asked for.
+        """
+
+
+class Recurrent(Protocol):
+    """A network that remembers `state` numbers for each row from tick to tick: zeros where an episode begins."""
+
+    state: int
+
+    def initialise(self, generator: torch.Generator, head_gain: float | Tensor) -> None:
+        """Draw the parameters from this generator alone; the gain of the last layer is one, or one for each output."""
+
+    def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (rows, outputs), and what is remembered from here on, for (rows, inputs) and (rows, state)."""
+
+    def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:
+        """Return (ticks, rows, outputs) of sequences, (ticks, rows, inputs), and remember what `backward` needs.
+
+        They set out from (rows, state), and from zeros wherever the (ticks, rows) truths `begins` say so.
+        """
+
+    def backward(self, grad: Tensor) -> None:
+        """Write the gradient by every parameter, through all ticks, given (ticks, rows, outputs) of the outputs'."""
+
+
 class MLP:
     """A perceptron whose weights live in a `Parameters`; `forward` remembers what `backward` needs."""
 
@@ -93,11 +139,10 @@ class MLP:
             shapes[f"{name}/{i}.bias"] = (outputs,)
         return shapes
 
-    def initialise(self, generator: torch.Generator, head_gain: float) -> None:
+    def initialise(self, generator: torch.Generator, head_gain: float | Tensor) -> None:
         """Draw orthogonal weights: gain sqrt(2) in the hidden layers, `head_gain` in the last; zero biases."""
-        for i, (weight, bias) in enumerate(zip(self._weight, self._bias, strict=True)):
-            gain = head_gain if i == len(self._weight) - 1 else 2**0.5
-            torch.nn.init.orthogonal_(weight, gain, generator=generator)
+        for weight, bias in zip(self._weight, self._bias, strict=True):
+            orthogonal(weight, head_gain if weight is self._weight[-1] else 2**0.5, generator)
             bias.zero_()
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -116,21 +161,14 @@ class MLP:
             inputs.append(self._activate(torch.addmm(bias, inputs[-1], weight)))
         return [*inputs, torch.addmm(self._bias[-1], inputs[-1], self._transposed[-1])]
 
-    def backward(self, grad: Tensor) -> None:
+    def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
         """Write the gradient of every parameter, given the loss's gradient by the output of the last `forward`."""
         for i in range(len(self._weight) - 1, -1, -1):
-            self._weight_gradient(grad, self._inputs[i], self._weight_grad[i])
+            weight_gradient(grad, self._inputs[i], self._weight_grad[i])
             torch.sum(grad, 0, out=self._bias_grad[i])
             if i > 0:
                 grad = self._through_activation(torch.mm(grad, self._weight[i]), self._inputs[i])
-
-    @staticmethod
-    def _weight_gradient(grad: Tensor, x: Tensor, out: Tensor) -> None:
-        # A product with few columns is five times as slow in MKL as its transpose: 97 against 18 us on 2,048 x 4.
-        if x.shape[1] < grad.shape[1]:
-            out.copy_(torch.mm(x.t(), grad).t())
-        else:
-            torch.mm(grad.t(), x, out=out)
+        return torch.mm(grad, self._weight[0]) if inputs else None
 
     def _activate(self, x: Tensor) -> Tensor:
         if not self._tanh:
@@ -143,3 +181,20 @@ class MLP:
         if self._tanh:
             return torch.ops.aten.tanh_backward(grad, activated)  # type: ignore[no-any-return]
         return torch.ops.aten.threshold_backward(grad, activated, 0)  # type: ignore[no-any-return]
+
+
+def orthogonal(weight: Tensor, gain: float | Tensor, generator: torch.Generator) -> None:
+    """Draw an orthogonal weight, scaled by one gain, or by one for each output."""
+    if isinstance(gain, Tensor):
+        torch.nn.init.orthogonal_(weight, 1.0, generator=generator).mul_(gain.unsqueeze(1))
+    else:
+        torch.nn.init.orthogonal_(weight, gain, generator=generator)
+
+
+def weight_gradient(grad: Tensor, x: Tensor, out: Tensor) -> None:
+    """Write the gradient by a weight: (rows, outputs) of the outputs' times (rows, inputs)."""
+    # A product with few columns is five times as slow in MKL as its transpose: 97 against 18 us on 2,048 x 4.
+    if x.shape[1] < grad.shape[1]:
+        out.copy_(torch.mm(x.t(), grad).t())
+    else:
+        torch.mm(grad.t(), x, out=out)

@@ -1,5 +1,8 @@
 """Proximal policy optimisation (Schulman et al. 2017): sample with the policy, then improve it a bounded step.
 
+A network with a memory learns from whole sequences: they set out from what was remembered as the rollout began, which
+is one update old at most, are played again in every epoch, and begin anew where an episode did.
+
 Read from top to bottom: `act` decides, `observe` takes complete transitions into the rollout,
 `learn` improves both networks once the rollout is full. Where an update stands is kept in the agent and not in the
 generator that `learn` returns: one that is dropped halfway goes on at the next call, also after a save and a load.
@@ -9,15 +12,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ecs_rl.agents.actor_critic import Seen, Sequences, actor_critic, shapes_of_actor_critic
 from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Head, head_of
-from ecs_rl.agents.networks import MLP, Adam, Shapes
+from ecs_rl.agents.networks import Adam, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
@@ -35,7 +41,7 @@ METRICS = ("loss/policy", "loss/value", "entropy", "kl", "clip_fraction", "expla
 
 
 class PPO(Learner):
-    """An on-policy learner for any actions, with a policy and a value network of their own."""
+    """An on-policy learner for any actions, with networks for its policy and its value."""
 
     name = "ppo"
     MAY_BE_UNKNOWN = (UNIT,)
@@ -43,23 +49,23 @@ class PPO(Learner):
     def __init__(self, spec: PolicySpec, config: PPOConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         super().__init__(spec, self.shapes(spec, config), seed=seed, rows=rows, discount=config.gamma)
         self.config = config
-        self._worker = Worker(threads)
         p, none = self._parameters, torch.empty(0)
-        self._policy = MLP(p, "policy", len(config.hidden) + 1, config.activation)
-        self._value = MLP(p, "value", len(config.hidden) + 1, config.activation)
-        self._policy.initialise(self._first, head_gain=0.01)
-        self._value.initialise(self._first, head_gain=1.0)
+        self._networks = actor_critic(p, spec, config, Worker(threads), self._first)
+        self.spec = replace(spec, state=self._networks.state)
         log_std, log_std_grad = p.value.get(SPREAD, none).fill_(config.log_std), p.grad.get(SPREAD, none)
         self._head: Head = head_of(spec.actions, log_std, log_std_grad)
         self._adam = Adam(p, ADAM_EPSILON)
         self._good = p.flat.clone()  # as they were before the present update
 
         inputs = len(spec.observations)
-        self._normaliser = Normaliser(inputs, config.normalise_observations)
+        forms = () if config.network == "mlp" else spec.layout
+        self._normaliser = Normaliser(inputs, config.normalise_observations, forms)
         self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
-        self._rollout = Rollout(config.rollout, inputs, torch.from_numpy(spec.actions.none(rows)))
+        action = torch.from_numpy(spec.actions.none(rows))
+        self._rollout = Rollout(config.rollout, inputs, action, self._networks.state)
         self._step = 0  # minibatches of the present update that are done
-        self._order = torch.empty(0, dtype=torch.int64)  # this epoch's permutation of the rollout's rows
+        self._order = torch.empty(0, dtype=torch.int64)
+        """This epoch's permutation of the rollout's transitions, or of its rows where those are remembered."""
         self._shuffled: dict[str, Tensor] = {}
         self._sums = torch.zeros(6)
         self._newest = torch.empty(0, dtype=torch.float64)  # the METRICS of the newest update
@@ -67,10 +73,8 @@ class PPO(Learner):
     @staticmethod
     def shapes(spec: PolicySpec, config: PPOConfig) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
-        inputs = len(spec.observations)
         log_std: Shapes = {SPREAD: (spec.actions.levers,)} if spec.actions.levers else {}
-        policy = MLP.shapes("policy", (inputs, *config.hidden, len(spec.actions.names)))
-        return policy | MLP.shapes("value", (inputs, *config.hidden, 1)) | log_std
+        return shapes_of_actor_critic(spec, config) | log_std
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -78,21 +82,33 @@ class PPO(Learner):
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Decide for each row; exploring adds the normalised observation, its value and the action's probability."""
         self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
-        x = self._normalised(observation)
+        x, before = self._normalised(observation), self._remembered(state, len(observation))
         if mode is not ActMode.EXPLORE:
-            output = self._policy(x)
-            if mode is ActMode.GREEDY:
-                return Decision(self._head.best(output).numpy())
-            return Decision(self._head.sample(output, self._sample_random)[0].numpy())
-        value = self._worker.start(len(x), self._value, x)
-        action, log_prob = self._head.sample(self._policy(x), self._random)
-        extras = {"observation": x, "log_prob": log_prob, "value": value().squeeze(1)}
-        return Decision(action.numpy(), extras={name: told.numpy() for name, told in extras.items()})
+            output, after = self._networks.policy(x, before)
+            greedy = mode is ActMode.GREEDY
+            action = self._head.best(output) if greedy else self._head.sample(output, self._sample_random)[0]
+            return Decision(action.numpy(), after.numpy() if self.spec.state else None)
+        output, value, after = self._networks.both(x, before)
+        action, log_prob = self._head.sample(output, self._random)
+        extras = {"observation": x, "log_prob": log_prob, "value": value}
+        if self.spec.state:
+            extras |= {"state": before, "state_after": after}
+        told = {name: tensor.numpy() for name, tensor in extras.items()}
+        return Decision(action.numpy(), told.get("state_after"), told)
 
     def _normalised(self, observation: Floats) -> Tensor:
         x = torch.empty(observation.shape)
         self._normaliser.apply(observation, out=x.numpy())
         return x
+
+    def _remembered(self, state: Floats | None, rows: int) -> Tensor:
+        """Return a copy of what is remembered, zeros where it is not told; its owner may write the next over it."""
+        if state is None:
+            return torch.zeros(rows, self.spec.state)
+        if state.shape != (rows, self.spec.state):
+            wanted = (rows, self.spec.state)
+            raise ValueError(f"{self.spec.name}: the state has shape {state.shape}, this agent remembers {wanted}")
+        return torch.tensor(state, dtype=torch.float32)
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
@@ -112,18 +128,24 @@ class PPO(Learner):
 
         self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
         self._rewards.scale(experience.reward, ended, valid, out=rollout.arrays["reward"][t])
-        for name, told in experience.extras.items():
-            rollout.arrays[name][t] = told
+        told = experience.extras
+        for name in ("observation", "log_prob", "value"):
+            rollout.arrays[name][t] = told[name]
+        if self.spec.state and t == 0:
+            rollout.first_state.numpy()[...] = told["state"]
         rollout.arrays["action"][t] = experience.action
         rollout.arrays["ended"][t] = ended
         rollout.arrays["valid"][t] = True if valid is None else valid
         rollout.arrays["final_value"][t] = 0.0
         if cut.any():
             last = self._normalised(experience.next_observation[cut])
-            rollout.arrays["final_value"][t, cut] = self._value(last).squeeze(1).numpy()
+            after = self._remembered(told["state_after"][cut] if self.spec.state else None, len(last))
+            rollout.arrays["final_value"][t, cut] = self._networks.value(last, after).numpy()
         rollout.size += 1
         if rollout.is_full:
             self._normaliser.apply(experience.next_observation, out=rollout.last_observation.numpy())
+            if self.spec.state:
+                rollout.last_state.numpy()[...] = told["state_after"]
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -142,8 +164,9 @@ class PPO(Learner):
         """Take one gradient step; return False once the update is complete and the rollout empty again."""
         if self._step == 0:
             self._begin()
-        n = int(self._rollout.tensors["valid"].sum()) if self._step == 0 else len(self._order)
-        per_epoch = math.ceil(n / self.config.minibatch)
+        n = self._items() if self._step == 0 else len(self._order)
+        size = self.config.minibatch / (self.config.rollout if self.spec.state else 1)
+        per_epoch = min(n, math.ceil(n / size))
         steps = per_epoch * self.config.epochs
         if n > 0:
             k = self._step % per_epoch
@@ -160,12 +183,18 @@ class PPO(Learner):
 
     def _begin(self) -> None:
         c, rollout = self.config, self._rollout
-        rollout.finish(self._value(rollout.last_observation).squeeze(1).numpy(), c.gamma, c.gae_lambda)
+        last_value = self._networks.value(rollout.last_observation, rollout.last_state)
+        rollout.finish(last_value.numpy(), c.gamma, c.gae_lambda)
         self._sums.zero_()
         self._good.copy_(self._parameters.flat)
 
+    def _items(self) -> int:
+        """Return how many transitions there are to learn from, or how many rows that have any."""
+        valid = self._rollout.tensors["valid"]
+        return int((valid.any(0) if self.spec.state else valid).sum())
+
     def _shuffle(self) -> Tensor:
-        valid = self._rollout.flat("valid")
+        valid = self._rollout.tensors["valid"].any(0) if self.spec.state else self._rollout.flat("valid")
         if bool(valid.all()):
             return torch.randperm(len(valid), generator=self._random)
         rows = valid.nonzero().squeeze(1)
@@ -174,22 +203,18 @@ class PPO(Learner):
     def _descend(self, part: slice, lr: float) -> float:
         """Take one step down the gradient of PPO's loss on these rows of the shuffled rollout; return the KL."""
         c = self.config
-        if not self._shuffled:
-            names = ("observation", "action", "log_prob", "advantage", "returns")
-            self._shuffled = {name: self._rollout.flat(name).index_select(0, self._order) for name in names}
-        x, action, old_log_prob, advantage, returns = (tensor[part] for tensor in self._shuffled.values())
-        n = len(x)
+        seen, action, old_log_prob, advantage, returns, old_value = self._batch(part)
+        n = len(seen)
         if c.normalise_advantages:
             std, mean = torch.std_mean(advantage, correction=0)
             advantage = (advantage - mean).div_(std + 1e-8)
 
-        value_loss_of = self._worker.start(n, self._descend_value, x, returns)
-        log_prob, entropy = self._head.forward(self._policy.forward(x), action)
+        value_step = partial(value_objective, returns, old_value, c.value_clip, c.value_weight)
+        log_prob, entropy = self._head.forward(self._networks.forward(seen, value_step), action)
         log_ratio = log_prob - old_log_prob
         ratio = log_ratio.exp()
         policy_loss, log_prob_grad = clipped_objective(ratio, advantage, c.clip)
-        self._policy.backward(self._head.backward(log_prob_grad, -c.entropy))
-        value_loss = value_loss_of()
+        value_loss = self._networks.backward(self._head.backward(log_prob_grad, -c.entropy))
 
         norm = self._parameters.clip_gradient(c.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(float(policy_loss + value_loss))):
@@ -206,19 +231,33 @@ class PPO(Learner):
         self._sums += torch.stack([policy_loss, value_loss, entropy, kl, clipped, torch.ones(())])
         return float(kl) if c.target_kl else 0.0
 
-    def _descend_value(self, x: Tensor, returns: Tensor) -> Tensor:
-        """Write the value network's gradient on these rows; return its loss."""
-        error = self._value.forward(x).squeeze(1) - returns
-        value_loss = torch.dot(error, error) / len(x)
-        self._value.backward(error.mul_(2.0 * self.config.value_weight / len(x)).unsqueeze(1))
-        return value_loss
+    def _batch(self, part: slice) -> tuple[Seen, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Return what is seen, the action, its log-probability, the advantage, the return and the value then."""
+        rollout, names = self._rollout, ("action", "log_prob", "advantage", "returns", "value")
+        if not self.spec.state:
+            if not self._shuffled:
+                flat = {name: rollout.flat(name) for name in ("observation", *names)}
+                self._shuffled = {name: tensor.index_select(0, self._order) for name, tensor in flat.items()}
+            x, *others = (tensor[part] for tensor in self._shuffled.values())
+            seen: Seen = x
+        else:
+            rows = self._order[part]
+            counts = rollout.tensors["valid"].index_select(1, rows).flatten().nonzero().squeeze(1)
+            flat = {name: rollout.tensors[name].index_select(1, rows).flatten(0, 1) for name in names}
+            others = [tensor.index_select(0, counts) for tensor in flat.values()]
+            x, state = rollout.tensors["observation"].index_select(1, rows), rollout.first_state.index_select(0, rows)
+            seen = Sequences(x, state, rollout.begins.index_select(1, rows), counts)
+        action, log_prob, advantage, returns, value = others
+        return seen, action, log_prob, advantage, returns, value
 
     def _end(self, lr: float) -> None:
         """Note the update's mean numbers and make room for the next rollout."""
         *sums, steps = self._sums.tolist()
         if steps:
-            spread = float(self._shuffled["returns"].var(correction=0))
-            unexplained = float(self._shuffled["advantage"].var(correction=0))
+            valid = self._rollout.flat("valid")
+            spread, unexplained = (
+                float(self._rollout.flat(name)[valid].var(correction=0)) for name in ("returns", "advantage")
+            )
             explained = 1.0 - unexplained / spread if spread else 0.0
             self._newest = torch.tensor([*(total / steps for total in sums), explained, lr], dtype=torch.float64)
         self._step, self._order, self._shuffled = 0, self._order[:0], {}
@@ -227,12 +266,11 @@ class PPO(Learner):
     # --- what others ask --------------------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def introspect(self, observation: Floats) -> PolicyOutput:
+    def introspect(self, observation: Floats, state: Floats | None = None) -> PolicyOutput:
         """Return each choice's probability or each lever's mean and spread, and each row's value."""
         self._check_observation(observation, None)
-        x = self._normalised(observation)
-        output = self._policy(x)
-        value = self._value(x).squeeze(1).numpy().astype(np.float64)
+        output, told, _ = self._networks.both(self._normalised(observation), self._remembered(state, len(observation)))
+        value = told.numpy().astype(np.float64)
         value *= self._rewards.unit if 0.0 < self._rewards.unit < math.inf else math.nan
         does, spread = self._head.shown(output)
         return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)
@@ -245,7 +283,12 @@ class PPO(Learner):
 
     def _policy_parts(self) -> Parts:
         normaliser = prefixed("normaliser", self._normaliser.moments.parts)
-        return {**self._parameters.value, **normaliser, UNIT: torch.from_numpy(self._rewards.unit)}
+        return {
+            **self._parameters.value,
+            **self._parameters.buffers,
+            **normaliser,
+            UNIT: torch.from_numpy(self._rewards.unit),
+        }
 
     def _learning_parts(self) -> Parts:
         return {
@@ -260,7 +303,7 @@ class PPO(Learner):
 
     def _check(self, state: State) -> None:
         check_count(state, "update/step")
-        order, rows = state["update/order"], self.config.rollout * self.rows
+        order, rows = state["update/order"], self.rows if self.spec.state else self.config.rollout * self.rows
         if len(order) > rows or (len(order) and not 0 <= int(order.min()) <= int(order.max()) < rows):
             raise CheckpointError(f"the saved agent's update/order names rows that a rollout of {rows} has not")
         self._rollout.check(under("rollout", state))
@@ -295,3 +338,21 @@ def clipped_objective(ratio: Tensor, advantage: Tensor, clip: float) -> tuple[Te
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip).mul_(advantage)
     grad = torch.where(unclipped <= clipped, unclipped, 0.0).mul_(-1.0 / len(ratio))
     return -torch.minimum(unclipped, clipped).mean(), grad
+
+
+def value_objective(
+    returns: Tensor, before: Tensor, clip: float, weight: float, value: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the mean squared error of (rows,) values, and the gradient of `weight` times that by each.
+
+    With a `clip` the worse counts of the value and of one that has moved no further than that from where it was
+    `before`: a value that has gone too far in the right direction gets no gradient.
+    """
+    error = value - returns
+    if not clip:
+        loss = torch.dot(error, error) / len(error)
+    else:
+        held = before + (value - before).clamp_(-clip, clip) - returns
+        loss = torch.maximum(error.square(), held.square()).mean()
+        error = torch.where(held.square() > error.square(), 0.0, error)
+    return loss, error.mul_(2.0 * weight / len(error))

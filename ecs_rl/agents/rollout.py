@@ -17,7 +17,7 @@ from ecs_rl.errors import CheckpointError
 class Rollout:
     """Preallocated (ticks, rows, ...) tensors; torch makes them, since aligned memory gives the same sums every run."""
 
-    def __init__(self, ticks: int, observation: int, action: Tensor) -> None:
+    def __init__(self, ticks: int, observation: int, action: Tensor, state: int = 0) -> None:
         """Make room for (ticks, rows) transitions; `action` is (rows, ...) zeros of the form of an action."""
         self.ticks, self.rows, self.size = ticks, len(action), 0
         rows = self.rows
@@ -35,6 +35,8 @@ class Rollout:
         }
         self.arrays: dict[str, NDArray[Any]] = {name: t.numpy() for name, t in self.tensors.items()}
         self.last_observation = torch.zeros(rows, observation)
+        self.first_state, self.last_state = torch.zeros(rows, state), torch.zeros(rows, state)
+        """(rows, state) What was remembered before the first tick, and after the last."""
 
     @property
     def is_full(self) -> bool:
@@ -49,6 +51,13 @@ class Rollout:
         a["advantage"][:] = advantages(a["reward"], a["value"], following, a["ended"], a["valid"], gamma=gamma, lam=lam)
         torch.add(self.tensors["advantage"], self.tensors["value"], out=self.tensors["returns"])
 
+    @property
+    def begins(self) -> Tensor:
+        """(ticks, rows) Whether an episode begins with a tick that is not the first: nothing was remembered there."""
+        begins = torch.zeros(self.ticks, self.rows, dtype=torch.bool)
+        begins[1:] = (self.tensors["ended"] | ~self.tensors["valid"])[:-1]
+        return begins
+
     def flat(self, name: str) -> Tensor:
         """Return one of the tensors with ticks and rows as one dimension."""
         return self.tensors[name].flatten(0, 1)
@@ -57,7 +66,8 @@ class Rollout:
     def parts(self) -> dict[str, Part]:
         """The ticks filled so far, as parts of an agent's state."""
         filled = {name: Filled(self, tensor) for name, tensor in self.tensors.items()}
-        return {**filled, "last_observation": self.last_observation}
+        states = {"first_state": self.first_state, "last_state": self.last_state} if self.first_state.numel() else {}
+        return {**filled, **states, "last_observation": self.last_observation}
 
     def check(self, state: State) -> None:
         """Refuse parts that are longer than this rollout, or not of one length."""

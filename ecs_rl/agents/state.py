@@ -187,6 +187,8 @@ class Learner(ABC):
         digest = hashlib.sha256()
         for name in sorted(self._parameters.value):
             digest.update(self._parameters.value[name].numpy().astype("<f4").tobytes())
+        for name in sorted(self._parameters.buffers):
+            digest.update(self._parameters.buffers[name].reshape(-1).view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
 
     def policy_state(self) -> State:
@@ -197,7 +199,8 @@ class Learner(ABC):
         """Take over a policy saved by `policy_state`."""
         parts = self._policy_parts()
         check_loadable(parts, state)
-        check_finite({name: tensor for name, tensor in state.items() if name not in self.MAY_BE_UNKNOWN})
+        free = {*self.MAY_BE_UNKNOWN, *self._parameters.buffers}  # a mask may well be infinite
+        check_finite({name: tensor for name, tensor in state.items() if name not in free})
         load(parts, state)
 
     def state(self) -> State:

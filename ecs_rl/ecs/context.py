@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
 from typing import Any, TypeVar
 
@@ -80,6 +80,14 @@ class Context:
         self.exposed.append((name, kind, list(views.values())))
         return views
 
+    def resize(self, entity: str, old: object, new: object) -> None:
+        """Give a component other arrays, of another width; only for what no scene holds and no stage keeps."""
+        arrays = arrays_of(new)
+        vars(old).update(arrays)
+        for i, each in enumerate(self.stored):
+            if each.entity == entity and each.kind is type(old):
+                self.stored[i] = replace(each, array=arrays[each.column.name])
+
     # --- finding ----------------------------------------------------------------------------------------------------
 
     def each(self, *types: type) -> list[tuple[Any, ...]]:
@@ -151,12 +159,16 @@ class Context:
             array[...] = columns[key]
 
     def copy_arena(self, source: Context, one: int, other: int) -> None:
-        """Let an arena of another context of the same scene stand in one of this one's, episode and all."""
+        """Let an arena of another context of the same scene stand in one of this one's, episode and all.
+
+        Where another policy remembers other numbers, it begins to remember anew.
+        """
         self.version += 1
         for mine, theirs in zip(self.lasting(), source.lasting(), strict=True):
             from_part = theirs.column.of_arena(theirs.array, source.arenas, one)
-            if from_part is not None:
-                mine.column.of_arena(mine.array, self.arenas, other)[...] = from_part  # type: ignore[index]
+            part = mine.column.of_arena(mine.array, self.arenas, other)
+            if from_part is not None and part is not None:
+                part[...] = from_part if part.shape == from_part.shape else 0
 
     def digests(self) -> dict[tuple[str, type], str]:
         """Return the SHA-256 of every component by entity and class; what has no columns counts by its fields."""

@@ -24,6 +24,7 @@ class Decide(Stage):
     def run(self) -> None:
         """Let every policy decide, and keep what it decided for actuate, for record and for a replay."""
         for batch, (observation, state, action, extras) in self.batches:
+            state.before = state.value
             decision = self.world.policies[batch.name](observation.value, state.value)
             if not isinstance(decision, Decision):
                 decision = Decision(decision)

@@ -27,7 +27,7 @@ class Respawn(Stage):
         self.draws = self.chance.uniform.shape[1]
         seen = world.each(Observation, NextObservation, PolicyState)
         self.batches = [
-            (before.value, after.value, state.value, Sight(world, batch, np.zeros_like(before.value)))
+            (before.value, after.value, state, Sight(world, batch, np.zeros_like(before.value)))
             for batch, (before, after, state) in zip(world.batches, seen, strict=True)
         ]
 
@@ -44,8 +44,8 @@ class Respawn(Stage):
             self.physics.park()
         for before, after, state, sight in self.batches:
             before[...] = after
-            if state.shape[1]:
-                state[~self.world.of(sight.batch.entity, Acting).value] = 0.0  # who is out remembers nothing
+            if state.value.shape[1]:
+                state.value[~self.world.of(sight.batch.entity, Acting).value] = 0.0  # who is out remembers nothing
         if len(rows):
             self.clock.episode[rows] += 1
             self.begin(rows)
@@ -61,8 +61,8 @@ class Respawn(Stage):
             sight.look(begins=True)
             arenas = (sight.batch.rows // self.world.arenas, self.world.arenas, -1)
             before.reshape(arenas)[:, rows] = sight.out.reshape(arenas)[:, rows]
-            if state.shape[1]:
-                state.reshape(arenas)[:, rows] = 0.0
+            if state.value.shape[1]:
+                state.value.reshape(arenas)[:, rows] = 0.0
 
     def begin_all(self) -> None:
         """Begin the current episode of every arena: how a world starts."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from typing import Any
 
+from ecs_rl.agents.base import Layout
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import by_value, finite, named, ruling, shown
@@ -56,6 +57,13 @@ class AgentSpec:
     def observation_names(self) -> tuple[str, ...]:
         """The name of each number that the agent sees."""
         return tuple(name for sensor in self.sees for name in sensor.names)
+
+    @property
+    def layout(self) -> Layout:
+        """Which of the numbers that the agent sees form a picture or tell of a set."""
+        firsts = accumulate((len(sensor.names) for sensor in self.sees), initial=0)
+        seen = zip(self.sees, firsts, strict=False)
+        return tuple(replace(sensor.layout, first=first) for sensor, first in seen if sensor.layout is not None)
 
 
 def plan_of(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ecs_rl.agents.base import Picture
 from ecs_rl.arrays import F32, I64
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError
@@ -43,6 +44,7 @@ class Grid(Several):
         self.layers = told_apart(role, layers, "a layer of a Grid")
         places = [f"{x},{y}" for y in range(self.up) for x in range(self.across)]
         super().__init__(tuple(f"{role.name} {layer} {at}" for layer in self.layers for at in places), self._seen)
+        self.layout = Picture(0, len(self.layers), self.up, self.across)
         self._fan = Fan(np.zeros(0), self.size)  # it has no rays: what it gives are places in the viewer's axes
         self._near = NearGround(float(np.hypot(self.across, self.up)) / 2 * self.size)
         self._ground: Ground | None = None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ecs_rl.agents.base import Members
 from ecs_rl.arrays import F64, I64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, whole
@@ -43,6 +44,7 @@ class Nearest(Several):
         self.moves = velocity is not None
         each = kind.name if kind is not role else f"other {kind.name}"
         super().__init__(tuple(f"{role.name} to {each} {i} {part}" for i in range(k) for part in told), self._seen)
+        self.layout = Members(0, k, len(told))
 
     def among(self, roles: Sequence[Role], ground: Role) -> None:
         """Refuse what is not in the arena, when that is complete."""

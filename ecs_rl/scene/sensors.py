@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_rl.agents.base import Members, Picture
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import RuleError, SceneError
@@ -30,6 +31,8 @@ class Sensor:
 
     column: tuple[Role, str] | None = None
     """The role and the name of its column, where that is all that is read."""
+    layout: Picture | Members | None = None
+    """What its numbers form, in the order of its names, where they are a picture or tell of a set."""
 
     def __init__(self, name: str, read: Rule, scale: float = 1.0) -> None:
         self.names: tuple[str, ...] = (named("a sensor", name),)
@@ -73,6 +76,8 @@ def sound(sensor: Sensor) -> None:
         raise SceneError(f"{kind} has no names for what it sees: {cure}")
     if isinstance(names, str) or not all(isinstance(name, str) and name.strip() for name in names):
         raise SceneError(f"the names of {kind} must be a tuple of texts, as in ('height',), not {shown(names)}")
+    if sensor.layout is not None and sensor.layout.size != len(names):
+        raise SceneError(f"{kind} has {len(names)} names, but its layout {sensor.layout.size} numbers")
     if getattr(sensor.write, "__func__", None) is not Sensor.write:
         return
     if not hasattr(sensor, "read"):

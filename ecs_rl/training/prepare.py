@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.agents.base import ActMode, Agent
+from ecs_rl.agents.base import ActMode, Agent, Decision, Floats
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
@@ -49,13 +49,27 @@ def make_agents(
     }
 
 
+@dataclass(frozen=True)
+class Deciding:
+    """An agent as a function from observations and states to decisions."""
+
+    agent: Agent
+    mode: ActMode
+
+    @property
+    def state(self) -> int:
+        """How many numbers it remembers for each row."""
+        return self.agent.spec.state
+
+    def __call__(self, observation: Floats, state: Floats) -> Decision:
+        """Return the decision for every row."""
+        return self.agent.act(observation, self.mode, state)
+
+
 def deciding(agents: Mapping[str, Agent], mode: ActMode) -> dict[str, DecideAction]:
     """Return the agents as functions from observations and states to decisions."""
 
-    def decider(agent: Agent) -> DecideAction:
-        return lambda observation, state: agent.act(observation, mode, state)
-
-    return {policy: decider(agent) for policy, agent in agents.items()}
+    return {policy: Deciding(agent, mode) for policy, agent in agents.items()}
 
 
 @dataclass

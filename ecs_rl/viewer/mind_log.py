@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import TRIGGER, Continuous, Part, PolicyOutput, output_of, spans
 from ecs_rl.arrays import F32, F64
-from ecs_rl.components import Action, Clock, EpisodeEnd, Explosion, NextObservation, Observation, Reward, Terms
+from ecs_rl.components import (
+    Action,
+    Clock,
+    EpisodeEnd,
+    Explosion,
+    NextObservation,
+    Observation,
+    PolicyState,
+    Reward,
+    Terms,
+)
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
 
 if TYPE_CHECKING:
@@ -51,6 +61,10 @@ class Moment:
     """(numbers,) The last sight of an episode that time cut."""
     value: float = math.nan
     value_after: float = math.nan
+    state: F32 | None = None
+    """(state,) What it remembered as it decided."""
+    state_after: F32 | None = None
+    """(state,) What it remembered after that."""
 
 
 class MindLog:
@@ -78,6 +92,7 @@ class MindLog:
         world, (batch, self._slot) = self._world, self._slots[self._number]
         self.plan, self._space = self._slot.spec, batch.spec.actions
         self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
+        self._remembers = world.of(batch.entity, PolicyState)
         self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
         self._moments: deque[Moment] = deque(maxlen=WINDOW)
         self._fresh = 0
@@ -114,7 +129,8 @@ class MindLog:
         fate = self._fate(arena)
         after = self._after.value[row].copy() if fate is Fate.TRUNCATED else None
         did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
-        self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after))
+        remembered = {"state": self._remembers.before[row].copy(), "state_after": self._remembers.value[row].copy()}
+        self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after, **remembered))
         now, total = (self._slot.by_term(terms)[:, 0, arena].copy() for terms in (self._terms.now, self._terms.total))
         self._earned = now, total
         self._fresh += 1
@@ -148,12 +164,18 @@ class MindLog:
         self._high = np.maximum(self._high, seen.max(axis=0))
         cut = [moment for moment in fresh if moment.after is not None]
         asked = np.concatenate((seen, *(moment.after[None] for moment in cut if moment.after is not None)))
-        self._thought = None if self._agent is None else output_of(self._agent, asked)
+        states = [moment.state for moment in fresh] + [moment.state_after for moment in cut]
+        self._thought = None if self._agent is None else output_of(self._agent, asked, self._stacked(states))
         values = [math.nan] * len(asked) if self._thought is None else self._thought.value.tolist()
         for moment, value in zip(fresh, values, strict=False):
             moment.value = value
         for moment, value in zip(cut, values[count:], strict=True):
             moment.value_after = value
+
+    def _stacked(self, states: list[F32 | None]) -> F32:
+        """Return (rows, state); zeros where another agent was at work, which remembered other numbers."""
+        nothing = np.zeros(self._remembers.value.shape[1], np.float32)
+        return np.stack([nothing if told is None or told.shape != nothing.shape else told for told in states])
 
     def _told(self) -> MindView:
         names = self.plan.observation_names

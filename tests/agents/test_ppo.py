@@ -155,7 +155,7 @@ def test_the_stored_log_probability_is_that_of_the_action_before_the_world_clips
     assert np.abs(action).max() > 1.0
     agent.observe(some_experience(np.random.default_rng(1), observation, decision))
     stored = agent._rollout.tensors
-    mean = agent._policy(stored["observation"][0])
+    mean = agent._networks.policy(stored["observation"][0], torch.zeros(ROWS, 0))[0]
     expected = torch.distributions.Normal(mean, np.e).log_prob(torch.from_numpy(action)).sum(-1)  # type: ignore[no-untyped-call]
     torch.testing.assert_close(stored["log_prob"][0], expected)
     torch.testing.assert_close(stored["action"][0], torch.from_numpy(action))

@@ -45,7 +45,7 @@ def test_a_rollout_bootstraps_running_rows_from_the_next_act_and_cut_rows_from_t
     def value(observation: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> list[float]:
         x = np.empty_like(observation)
         normaliser.apply(observation, x)
-        return agent._value(torch.from_numpy(x)).flatten().tolist()
+        return agent._networks.value(torch.from_numpy(x), torch.zeros(len(x), 0)).tolist()
 
     observation = some_observation(data)
     for _ in range(c.rollout):

@@ -1,0 +1,74 @@
+"""Builds the network that an algorithm's settings name: one of the project's, or a module of a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from torch import nn
+
+from ecs_rl.agents.base import PolicySpec
+from ecs_rl.agents.config import Activation, OwnNetwork
+from ecs_rl.agents.gru import GRU
+from ecs_rl.agents.layout_modules import Attention, Convolution
+from ecs_rl.agents.modules import ModuleNetwork, RecurrentModule, isolated, made, shapes_of_module, state_of
+from ecs_rl.agents.networks import MLP, Network, Parameters, Recurrent, Shapes
+from ecs_rl.errors import CommandError
+
+
+class NetworkSettings(Protocol):
+    """What networks need to know, of an algorithm's settings."""
+
+    @property
+    def network(self) -> str:
+        """The name of one that comes with the project, or an `OwnNetwork`."""
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The width of each hidden layer."""
+
+    @property
+    def activation(self) -> Activation:
+        """What stands between two layers."""
+
+    @property
+    def memory(self) -> int:
+        """Numbers that a gru remembers for each row."""
+
+
+def shapes_of(name: str, sizes: tuple[int, int], spec: PolicySpec, settings: NetworkSettings) -> Shapes:
+    """Return the shape of each parameter for `sizes`, inputs and outputs; only a module is made to ask it."""
+    inputs, outputs = sizes
+    match str(settings.network):
+        case "mlp":
+            return MLP.shapes(name, (inputs, *settings.hidden, outputs))
+        case "gru":
+            return GRU.shapes(name, (inputs, *settings.hidden), settings.memory, outputs)
+    return shapes_of_module(name, _module(sizes, spec, settings)())
+
+
+def build(
+    parameters: Parameters, name: str, sizes: tuple[int, int], spec: PolicySpec, settings: NetworkSettings
+) -> Network | Recurrent:
+    """Return a network that lives in these parameters, which have its shapes; nothing is drawn yet."""
+    layers = len(settings.hidden) + 1
+    match str(settings.network):
+        case "mlp":
+            return MLP(parameters, name, layers, settings.activation)
+        case "gru":
+            return GRU(parameters, name, layers, settings.activation)
+    make = _module(sizes, spec, settings)
+    kind = RecurrentModule if state_of(make()) else ModuleNetwork
+    return kind(parameters, name, make, sizes[1])
+
+
+def _module(sizes: tuple[int, int], spec: PolicySpec, settings: NetworkSettings) -> Callable[[], nn.Module]:
+    """Return what makes the module; torch's global random numbers are as they were after each."""
+    network = settings.network
+    if isinstance(network, OwnNetwork):
+        return partial(isolated, partial(made, f"the network '{network}'", network.make, *sizes, spec))
+    shipped = {"conv": Convolution, "attention": Attention}.get(network)
+    if shipped is None:
+        raise CommandError(f"the network '{network}' was not loaded: name its file with --network FILE.py:NAME")
+    return partial(isolated, partial(shipped, *sizes, spec, settings.hidden, settings.activation))
