@@ -48,10 +48,10 @@ class GymEnvs:
     def __init__(self, environment: str, seeds: range) -> None:
         import gymnasium
 
-        self.envs = [gymnasium.make(environment, render_mode=None) for _ in seeds]
+        self.envs: list[Any] = [gymnasium.make(environment, render_mode=None) for _ in seeds]
         self.seeds = seeds
         numbers = tuple(str(i) for i in range(self.envs[0].observation_space.shape[0]))
-        space = self.envs[0].action_space
+        space: Any = self.envs[0].action_space
         actions: ActionSpace
         if hasattr(space, "n"):
             actions, self.bounds = Discrete(tuple(f"a{i}" for i in range(space.n))), np.ones(())

@@ -99,7 +99,7 @@ def test_every_flag_that_is_named_exists() -> None:
 
 def test_every_file_that_is_named_exists() -> None:
     for name in re.findall(r"(?:ecs_rl|tests|scenes)/[\w/]+(?:\.py)?", README):
-        assert (ROOT / name).exists(), name
+        assert (ROOT / name).exists() or f"{name}-v0" in README, name  # an environment's name looks like a file's
 
 
 @pytest.fixture
