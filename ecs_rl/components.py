@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F32, F64, I64, Bool
 from ecs_rl.ecs.component import Axis, column, component
 from ecs_rl.ecs.context import Columns
+from ecs_rl.session.trend import Trend
 
 if TYPE_CHECKING:
+    from ecs_rl.agents.base import State
     from ecs_rl.session import TrainingSession
 
 # --- a role's body: views into blocks that the physics owns, so that one call moves all of them in or out -------------
@@ -295,6 +297,12 @@ class Evaluation:
     solved_step: int | None = None
     solved_second: float | None = None
     """Training time, evaluation left out, before the evaluation that first reached `solved_at`."""
+    trend: Trend = field(default_factory=Trend)
+    """How all evaluations so far have gone."""
+    restores: bool = False
+    """Whether the best policy is taken up again once the present one has collapsed."""
+    best_policy: State = field(default_factory=dict)
+    """The policy of the best evaluation, where it may be taken up again."""
 
 
 @dataclass(slots=True)

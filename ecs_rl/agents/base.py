@@ -351,6 +351,14 @@ class Introspectable(Protocol):
         """
 
 
+@runtime_checkable
+class Restartable(Protocol):
+    """An agent that can go on learning from an earlier policy of its own; not every agent can."""
+
+    def restart(self, policy: State) -> None:
+        """Take over a policy saved by `policy_state`, with a new optimiser; what it remembers besides stays."""
+
+
 def output_of(agent: Agent, observation: Floats, state: Floats | None = None) -> PolicyOutput | None:
     """Return what an agent thinks of each row, None if it lets nobody look; `state` is for one that remembers."""
     if not isinstance(agent, Introspectable):

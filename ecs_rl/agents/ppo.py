@@ -313,6 +313,11 @@ class PPO(Learner):
         super().load_policy_state({UNIT: UNKNOWN, **_renamed(state)})
         self._normaliser.refresh()
 
+    def restart(self, policy: State) -> None:
+        """Go on learning from an earlier policy; what another one has gathered for the next update is dropped."""
+        super().restart(policy)
+        self._rollout.size = 0
+
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken; where an older one lacks the value's unit, its rewards have it."""
         state = _renamed(state)

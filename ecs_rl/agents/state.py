@@ -203,6 +203,13 @@ class Learner(ABC):
         check_finite({name: tensor for name, tensor in state.items() if name not in free})
         load(parts, state)
 
+    def restart(self, policy: State) -> None:
+        """Go on learning from an earlier policy, with a new optimiser: the parts whose names begin with `adam`."""
+        self.load_policy_state(policy)
+        for name, part in self._learning_parts().items():
+            if name.startswith("adam") and isinstance(part, Tensor):
+                part.zero_()
+
     def state(self) -> State:
         """Return copies of everything that continuing exactly needs."""
         return copies(self._parts())

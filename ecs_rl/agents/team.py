@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats, State
+from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats, Restartable, State
 from ecs_rl.agents.state import under
 
 
@@ -50,6 +50,12 @@ class Team:
         """Hand every agent its part."""
         for agent in self.agents:
             agent.load_policy_state(under(agent.spec.name, state))
+
+    def restart(self, policy: State) -> None:
+        """Let every agent go on learning from its part of an earlier policy."""
+        for agent in self.agents:
+            assert isinstance(agent, Restartable)
+            agent.restart(under(agent.spec.name, policy))
 
     def state(self) -> State:
         """Return all agents' states, each under its policy's name."""

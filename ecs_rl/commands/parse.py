@@ -38,6 +38,8 @@ _OF_THE_CALL = frozenset(
 )
 """Settings of one call of the command: neither a scene nor an earlier run decides them."""
 
+_UNTIL = ("steps", "solved")
+
 
 def parse_train(
     argv: Sequence[str], recipes: Callable[[str], Recipes], earlier: Earlier | None = None
@@ -188,6 +190,8 @@ def _layer_of(
             layer[name] = fitted(shown, value, hints[name])
         except CommandError as refused:
             raise error(str(refused)) from None
+    if layer.get("until") in _UNTIL:  # `solved` is another word for a switch, and `steps` takes that back
+        layer = {"until_solved": layer["until"] == "solved"} | layer | {"until": "steps"}
     return layer
 
 

@@ -36,6 +36,8 @@ class ProgressSnapshot:
     """Mean score or return of the latest greedy evaluation."""
     best_eval: float | None = None
     best_step: int | None = None
+    most_seconds: float | None = None
+    """Training time after which it ends, None if it has no limit."""
     losses: Mapping[str, float] = field(default_factory=dict)
     state: str = "training"
     """What is going on, in a word: training, evaluating, saving, interrupted, solved."""
@@ -154,7 +156,10 @@ def time_left(shown: ProgressSnapshot) -> str:
     speed = shown.steps_per_second
     if not (math.isfinite(speed) and speed > 0):
         return ""
-    seconds = max(0, math.ceil((shown.total_steps - shown.steps) / speed))
+    left = (shown.total_steps - shown.steps) / speed
+    if shown.most_seconds is not None:
+        left = min(left, shown.most_seconds - shown.seconds)
+    seconds = max(0, math.ceil(left))
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)
     if hours >= 48:

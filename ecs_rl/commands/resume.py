@@ -165,11 +165,27 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(msgspec.to_builtins(facts.logs))
     training.session.return_to_best_of(manifest)
+    if settings.restore_best and not training.evaluation.best_policy:
+        training.evaluation.best_policy = best_policy(record, manifest.step)
     cut_clips(run, manifest.step)
     # A new --steps must still hold when the run is resumed once more.
     own = {name: record.config[name] for name in ("name", "version", "runs", "init_from") if name in record.config}
     record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False)) | own)
     record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)
+
+
+def best_policy(record: TrainingRun, step: int) -> State:
+    """Return the best policy that a run has on disk, if it is not from after this step; empty otherwise.
+
+    Checkpoints have it only if they were written with `--restore-best`.
+    """
+    from ecs_rl.runs import read_checkpoint, section
+
+    path = record.best_checkpoint()
+    if path is None:
+        return {}
+    manifest, tensors = read_checkpoint(path)
+    return section(tensors, "policy") if manifest.step <= step else {}
 
 
 def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:

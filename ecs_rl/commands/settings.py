@@ -14,12 +14,12 @@ from tyro.constructors import PrimitiveConstructorSpec
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.agents.make import AGENTS
 from ecs_rl.errors import CommandError
-from ecs_rl.values import Count, Natural, Positive
+from ecs_rl.values import Count, Natural, Positive, Weight
 
 AGENTS_TO_COME = ("sac",)
 """Algorithms that a recipe may speak of, and that nothing can train yet."""
 TRAIN_TO_COME = (
-    *("--self-play", "--minutes", "--until", "--pace", "--workers", "--ray", "--sweep", "--trials"),
+    *("--self-play", "--pace", "--workers", "--ray", "--sweep", "--trials"),
     *("--population", "--network", "--imitate"),
 )
 PLAY_TO_COME = ("--human", "--save-demo", "--export")
@@ -75,6 +75,16 @@ class TrainSettings:
     """The same seed and settings on the same machine give the same run."""
     seeds: Annotated[int, Meta(ge=0, le=1000), arg(metavar="K", help_behavior_hint="")] = 0
     """Train K runs, with --seed and the K - 1 seeds after it, and say what they come to together."""
+    until: Annotated[
+        str,
+        arg(metavar="steps|solved|'plateau N'"),
+        Meta(pattern=r"^(steps|solved|plateau [1-9][0-9]{0,8})\Z", description="steps, solved or 'plateau N'"),
+    ] = "steps"
+    """What to stop at before --steps are done: `plateau N` is N evaluations without a better one."""
+    minutes: Weight = 0.0
+    """Stop after so many minutes of training, those before a resume included; 0 is no limit."""
+    restore_best: bool = False
+    """Go on from the best policy, with a new optimiser, when the present one has collapsed (see the README)."""
     agent: Annotated[Literal["", "ppo", "dqn"], arg(metavar="{ppo,dqn}", help_behavior_hint=_agent_hint)] = ""
     """Which algorithm learns."""
     arenas: AtOnce = 64
@@ -121,6 +131,11 @@ class TrainSettings:
     """How PPO learns."""
     dqn: DQNConfig = field(default_factory=DQNConfig)
     """How DQN learns."""
+
+    @property
+    def plateau(self) -> int:
+        """The N of `--until 'plateau N'`, 0 without it."""
+        return int(self.until.removeprefix("plateau ")) if self.until.startswith("plateau ") else 0
 
 
 @dataclass(frozen=True)

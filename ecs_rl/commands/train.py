@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _OF_THE_TRAINING = (
     *("arenas", "steps", "schedule_steps", "seed", "threads", "eval_every", "eval_episodes", "checkpoint_every"),
-    *("keep", "until_solved", "record_every"),
+    *("keep", "until_solved", "plateau", "minutes", "restore_best", "record_every"),
 )
 """Settings that `prepare` takes by the same names."""
 
@@ -187,7 +187,12 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
     with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
-        shown = partial(progress.update, partial(snapshot, training, settings))
+        draw, guard = partial(progress.update, partial(snapshot, training, settings)), CollapseMessages(training)
+
+        def shown() -> None:
+            guard.update()
+            draw()
+
         try:
             if window is not None:
                 from ecs_rl.viewer.live.watch import watch_training
@@ -218,6 +223,33 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     return StorageError.exit_code if no_films else 0
 
 
+class CollapseMessages:
+    """Tells when a policy collapses, recovers, or is replaced by the best one."""
+
+    def __init__(self, training: Training) -> None:
+        self._evaluation, self._session = training.evaluation, training.session
+        self._collapsed, self._restored = self._now()
+
+    def _now(self) -> tuple[bool, int]:
+        return self._evaluation.trend.collapsed, self._evaluation.trend.restored
+
+    def update(self) -> None:
+        """Say what has changed since the last call."""
+        (before, times), (collapsed, restored) = (self._collapsed, self._restored), self._now()
+        self._collapsed, self._restored = collapsed, restored
+        best, at = number(self._session.best_eval), f"at step {self._session.total_steps:,}"
+        if restored > times:
+            tell(f"train.py: {at} the policy had collapsed: it goes on from the best one's ({best})", sys.stderr)
+        elif collapsed and not before:
+            tell(
+                f"train.py: {at} the policy has collapsed: its newest evaluations are far below the best ({best}); "
+                "`best` keeps that one, and --restore-best goes back to it",
+                sys.stderr,
+            )
+        elif before and not collapsed:
+            tell(f"train.py: {at} the policy has recovered", sys.stderr)
+
+
 def close_broken(training: Training, problem: BaseException, status: str) -> None:
     """Save the last good policy and end; nobody can go on from the middle of a tick, so earlier checkpoints stay.
 
@@ -240,6 +272,8 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
     stats = session.stats_summary()
     metrics = session.agent.metrics()
     done = "solved" if training.solved else "training"
+    if evaluation.trend.collapsed:
+        done = "collapsed"
     if training.films is not None and training.films.problem:
         done += ", filming was given up"
     return ProgressSnapshot(
@@ -255,6 +289,7 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
         best_eval=session.best_eval,
         best_step=session.best_step,
         losses={name: metrics[name] for name in metrics if "loss" in name or name in ("entropy", "epsilon")},
+        most_seconds=60 * settings.minutes or None,
         state=f"stopping ({training.stop})" if training.stop else done,
     )
 
@@ -288,12 +323,22 @@ def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSett
     score = "score" if training.world.scene.score else "evaluation"
     best = "no evaluation yet" if told["best_eval"] is None else f"best {score} {number(told['best_eval'])}"
     solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
-    tell(f"{told['status']} at step {told['steps']:,}: {best}{solved}", stream)
+    collapsed = ", and the policy has collapsed since" if training.evaluation.trend.collapsed else ""
+    tell(f"{told['status']}{why(training)} at step {told['steps']:,}: {best}{solved}{collapsed}", stream)
     tell(how_to_play(record), stream)
     if told["status"] == "interrupted":
         tell(f"go on: {typed('train')} {settings.scene} --resume {record.path}", stream)
     if settings.json:
         deliver(json.dumps(told))
+
+
+def why(training: Training) -> str:
+    """Return in brackets why a training is over before its steps are done, '' if it is not."""
+    if training.stop or training.session.is_done or not training.complete:
+        return ""
+    if training.on_plateau:
+        return f" (no better evaluation among the newest {training.plateau})"
+    return f" (after {training.minutes:g} minutes of training)"
 
 
 def how_to_play(record: TrainingRun) -> str:

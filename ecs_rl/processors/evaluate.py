@@ -1,10 +1,11 @@
-"""evaluate: Session, Policy -> Evaluation, Session."""
+"""evaluate: Session, Policy -> Evaluation, Session, Policy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
 
+from ecs_rl.agents.base import Restartable
 from ecs_rl.components import Evaluation, MetricsSchedule, Session
 from ecs_rl.ecs import LongStage
 from ecs_rl.session.records import opposed
@@ -24,6 +25,7 @@ class Evaluate(LongStage):
         evaluation = self.evaluation
         if self.session.training.total_steps // evaluation.every > evaluation.taken_at // evaluation.every:
             yield from self.hold()
+            self.restore_best()
 
     def hold(self) -> Iterator[None]:
         """Play the episodes, tell the session, and note whether the scene is solved."""
@@ -46,7 +48,19 @@ class Evaluate(LongStage):
         evaluation.last = training.evaluated()
         assert evaluation.last is not None
         yield  # the disk takes a slice of its own
-        training.maybe_save_best(newest=not evaluation.comparable and opposed(records))
+        newest = not evaluation.comparable and opposed(records)
+        training.maybe_save_best(newest=newest)
+        spread, training_mean = training.evaluated_spread(), training.trained()
+        if evaluation.trend.add(evaluation.last, spread, training_mean, newest=newest) and evaluation.restores:
+            evaluation.best_policy = training.agent.policy_state()
         solved = evaluation.solved_at is not None and evaluation.last >= evaluation.solved_at
         if solved and evaluation.solved_step is None:
             evaluation.solved_step, evaluation.solved_second = steps, trained
+
+    def restore_best(self) -> None:
+        """Where the policy has collapsed and that was asked for, go on learning from the best one."""
+        evaluation, agent = self.evaluation, self.session.training.agent
+        if evaluation.best_policy and evaluation.trend.collapsed:
+            assert isinstance(agent, Restartable)
+            agent.restart(evaluation.best_policy)
+            evaluation.trend.restore()

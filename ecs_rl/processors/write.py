@@ -62,6 +62,10 @@ class Write(Stage):
         row["env/explosions"] = float(self.explosion.count)
         report = training.eval_report() if evaluated else None
         if report is not None:
+            trend = self.evaluation.trend
+            row["eval/collapsed"] = float(trend.collapsed)
+            if self.evaluation.restores:
+                row["eval/restored"] = float(trend.restored)
             row |= {f"eval/{key}": getattr(report, key) for key in ("mean_return", "std_return", "mean_length")}
             row |= {f"eval/{OF_AGENT}{agent}": value for agent, value in report.returns.items()}
             row |= {f"eval/{SCORE}{name}": value for name, value in report.scores.items()}

@@ -77,6 +77,16 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What each statistic's aggregator knows, by the statistic's name."""
 
 
+class TrendFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """How the evaluations have gone so far."""
+
+    start: float | None = None
+    best: float | None = None
+    since_best: Count = 0
+    low: Count = 0
+    restored: Count = 0
+
+
 class EvaluationFacts(msgspec.Struct, frozen=True, kw_only=True):
     """When the last evaluation was, how it went, and when the scene was solved."""
 
@@ -84,6 +94,8 @@ class EvaluationFacts(msgspec.Struct, frozen=True, kw_only=True):
     last: float | None
     solved_step: Count | None
     solved_second: Seconds | None
+    trend: TrendFacts = TrendFacts()
+    """Unknown in a checkpoint from before it was noted: then it begins with the next evaluation."""
 
 
 class LogLengths(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from ecs_rl.agents.base import ActMode, Agent, Experience, Floats
 from ecs_rl.errors import DivergedError
 from ecs_rl.runs import EvalSettings, TrainEpisode
 from ecs_rl.session.checkpointer import Checkpointer, check_positive
-from ecs_rl.session.records import EpisodeRecord, EpisodeStatus, EvalReport, check_status
+from ecs_rl.session.records import SCORE, EpisodeRecord, EpisodeStatus, EvalReport, check_status
 from ecs_rl.session.stats import StatsTracker
 
 if TYPE_CHECKING:
@@ -201,6 +201,16 @@ class TrainingSession(Checkpointer):
         """Return what the pending evaluation, or the last one, goes by: the mean score or return; None before any."""
         report = self.eval_report()
         return None if report is None else report.result(self._score)
+
+    def evaluated_spread(self) -> float:
+        """Return how the episodes of the pending or last evaluation scatter: infinitely where there is only one."""
+        results = [record.result(self._score) for record in self._evaluated]
+        return float(np.std(results, ddof=1)) if len(results) > 1 else math.inf
+
+    def trained(self) -> float:
+        """Return the rolling mean of the training episodes' score or return, NaN before the first."""
+        name = f"{SCORE}{self._score}" if self._score else "mean_return"
+        return self.stats_summary().get(name, math.nan)
 
     def maybe_save_best(self, score: float | None = None, *, policy: State | None = None, newest: bool = False) -> bool:
         """End the pending evaluation; save `best` if it is strictly better than the stored best, and tell whether.

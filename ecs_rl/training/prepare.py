@@ -8,11 +8,12 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Floats
+from ecs_rl.agents.base import ActMode, Agent, Decision, Floats, Restartable
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.components import ActionLog, Evaluation, Films, MetricsSchedule, Session, Snapshots
+from ecs_rl.errors import CommandError
 from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.processors.write import Write
 from ecs_rl.scene.scene import Scene
@@ -83,6 +84,10 @@ class Training:
     metrics_schedule: MetricsSchedule
     evaluator: Evaluator
     until_solved: bool = False
+    plateau: int = 0
+    """So many evaluations without a better one end the training; 0 waits for ever."""
+    minutes: float = 0.0
+    """Minutes of training after which it ends; 0 is no limit."""
     films: Films | None = None
     stop: str = ""
     """Why to stop as soon as it can be saved; empty goes on."""
@@ -130,7 +135,22 @@ class Training:
         """Whether there is nothing more to do."""
         if self.stop or self.left_at:
             return bool(self.stop)
-        return self.session.is_done or (self.until_solved and self.solved)
+        return self.complete or (self.until_solved and self.solved)
+
+    @property
+    def complete(self) -> bool:
+        """Whether there was enough of it: its steps, its minutes, or evaluations that bring nothing better."""
+        return self.session.is_done or self.out_of_time or self.on_plateau
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the minutes that it may take are over."""
+        return 0 < 60 * self.minutes <= self.seconds
+
+    @property
+    def on_plateau(self) -> bool:
+        """Whether none of the newest `plateau` evaluations was better than all before."""
+        return 0 < self.plateau <= self.evaluation.trend.since_best
 
     @property
     def status(self) -> str:
@@ -138,7 +158,7 @@ class Training:
         if self.until_solved and self.solved:
             return "solved"
         whole = not self.left_at and self.evaluation.taken_at == self.session.total_steps
-        return "finished" if whole and self.session.is_done else "interrupted"
+        return "finished" if whole and self.complete else "interrupted"
 
     @property
     def steps_total(self) -> int:
@@ -180,14 +200,14 @@ class Training:
             self.session.close(status or self.status)
 
     def _evaluate_at_the_end(self) -> Iterator[None]:
-        """Hold the evaluation with which a run ends when its steps are done.
+        """Hold the evaluation with which a run ends when there was enough of it.
 
         A longer run does not have it. It comes after the last checkpoint, so that whoever goes on from that takes its
         rows back, and the `best` that it may have brought too.
         """
         write, steps = self.world.stages["write"], self.session.total_steps
         assert isinstance(write, Write)
-        if self.left_at or not self.session.is_done or self.evaluation.taken_at == steps:
+        if self.left_at or not self.complete or self.evaluation.taken_at == steps:
             return
         yield from self.evaluate()
         if self.evaluation.taken_at == steps:
@@ -213,6 +233,13 @@ def stats_of(scene: Scene) -> StatsTracker:
     return stats
 
 
+def require_restartable(agents: Mapping[str, Agent]) -> None:
+    """Refuse `--restore-best` for an agent that cannot go on from an earlier policy."""
+    for agent in agents.values():
+        if not isinstance(agent, Restartable):
+            raise CommandError(f"--restore-best: {agent.name} cannot go on from an earlier policy: leave it out")
+
+
 def prepare(
     scene: Scene,
     agent: str,
@@ -228,6 +255,9 @@ def prepare(
     checkpoint_every: int | None = None,
     keep: int = 3,
     until_solved: bool = False,
+    plateau: int = 0,
+    minutes: float = 0.0,
+    restore_best: bool = False,
     record_every: int = 0,
     opponent: Opponent | None = None,
     run: TrainingRun | None = None,
@@ -238,6 +268,8 @@ def prepare(
     The `opponent` drives its policies in evaluations only; in training all of them learn.
     """
     agents = make_agents(scene, agent, config, arenas=arenas, seed=seed, threads=threads)
+    if restore_best:
+        require_restartable(agents)
     session = TrainingSession(join(list(agents.values()))).with_max_steps(steps).with_stats(stats_of(scene))
     session.with_score(scene.score)
     if schedule_steps is not None:
@@ -247,7 +279,7 @@ def prepare(
     seeds = tuple(range(SEED, SEED + eval_episodes))
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY), opponent)
     comparable = bool(scene.score) or opponent is not None
-    evaluation = Evaluation(eval_every, seeds, scene.solved_at, comparable)
+    evaluation = Evaluation(eval_every, seeds, scene.solved_at, comparable, restores=restore_best)
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = World(
@@ -262,7 +294,8 @@ def prepare(
         hooks={"evaluate": evaluator.play},
         debug=debug,
     )
-    training = Training(world, session, agents, evaluation, metrics_schedule, evaluator, until_solved, films)
+    parts = world, session, agents, evaluation, metrics_schedule, evaluator
+    training = Training(*parts, until_solved, plateau, minutes, films)
     if run is not None:
         training.write_to(run)
     return training

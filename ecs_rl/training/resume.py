@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ecs_rl.agents.state import check_fits
 from ecs_rl.errors import ActionError, CheckpointError
 from ecs_rl.runs import Manifest, section
+from ecs_rl.session.trend import Trend
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from ecs_rl.training.prepare import Training
 
 PARTS = ("now", "snapshot", "actions", "earlier", "earlier_actions")
+BEST_POLICY = "best_policy"
+"""The section of a checkpoint with the policy that may be taken up again."""
 EVALUATION = ("taken_at", "last", "solved_step", "solved_second")
 
 
@@ -32,8 +36,10 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
         for part, arrays in save_world(training.world).items()
     }
     evaluation, metrics_schedule = training.evaluation, training.metrics_schedule
+    if evaluation.best_policy:
+        parts[BEST_POLICY] = evaluation.best_policy
     facts = {
-        "exam": {name: getattr(evaluation, name) for name in EVALUATION},
+        "exam": {**{name: getattr(evaluation, name) for name in EVALUATION}, "trend": asdict(evaluation.trend)},
         "left_at": training.left_at,
         "filmed_at": None if training.films is None else training.films.shot_at,
         "written_at": metrics_schedule.written_at,
@@ -49,7 +55,9 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
     CheckpointError, and nothing of the training has moved but its agents, if the checkpoint does not fit it.
     """
     facts = manifest.facts()
-    saved = _world(training, tensors)
+    saved, best_policy = _world(training, tensors), section(tensors, BEST_POLICY)
+    if best_policy:
+        check_fits(best_policy, training.session.agent.policy_state(), what="best policy")
     training.session.agent.load_state(section(tensors, "agent"))
     training.left_at = facts.left_at
     unfinished = training.world.arenas if training.left_at else 0
@@ -60,6 +68,8 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
         raise CheckpointError(f"the saved actions cannot be taken again: {error}; use another checkpoint") from error
     for name in EVALUATION:
         setattr(training.evaluation, name, getattr(facts.evaluation, name))
+    training.evaluation.trend = Trend(**msgspec.to_builtins(facts.evaluation.trend))
+    training.evaluation.best_policy = best_policy if training.evaluation.restores else {}
     schedule = training.metrics_schedule
     schedule.written_at, schedule.evaluated_at = facts.written_at, training.evaluation.taken_at
     schedule.began = perf_counter() - facts.seconds

@@ -26,8 +26,9 @@ from agents_helpers import (
 )
 
 from ecs_rl.agents import ActMode, Agent, Experience, make_agent
-from ecs_rl.agents.base import State
+from ecs_rl.agents.base import Restartable, State
 from ecs_rl.agents.ppo import UNIT
+from ecs_rl.agents.state import under
 from ecs_rl.errors import CheckpointError, DivergedError
 
 
@@ -273,6 +274,42 @@ def test_a_policy_alone_acts_like_the_agent_it_came_from(kind: str) -> None:
     observation = some_observation(np.random.default_rng(1), 50)
     assert (agent.act(observation, ActMode.GREEDY).action == copy.act(observation, ActMode.GREEDY).action).all()
     assert agent.parameters_sha256() == copy.parameters_sha256()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_agent_that_restarts_from_an_earlier_policy_has_it_and_a_new_optimiser_and_learns_on(kind: str) -> None:
+    agent, other = small_agent(kind), small_agent(kind)
+    assert isinstance(agent, Restartable)
+    assert isinstance(other, Restartable)
+    play(agent, 12, np.random.default_rng(0))
+    earlier = agent.policy_state()
+    play(agent, 8, np.random.default_rng(1))
+    assert not same(agent.policy_state(), earlier)
+    other.load_state(agent.state())
+    for each in (agent, other):
+        each.restart(earlier)
+        assert same(each.policy_state(), earlier)
+        moments = [tensor for name, tensor in each.state().items() if name.startswith("adam")]
+        assert moments
+        assert not any(bool(tensor.any()) for tensor in moments)
+        play(each, 12, np.random.default_rng(2))
+        assert not same(each.policy_state(), earlier)
+    assert same(agent.state(), other.state())
+
+
+def test_what_an_agent_remembers_is_kept_where_any_policy_may_learn_from_it() -> None:
+    ppo, dqn = small_agent("ppo"), small_agent("dqn")
+    for agent in (ppo, dqn):
+        play(agent, 13, np.random.default_rng(0))
+    dropped = "rollout/reward"
+    assert len(ppo.state()[dropped])
+    memory = under("memory", dqn.state())
+    assert memory
+    for agent in (ppo, dqn):
+        assert isinstance(agent, Restartable)
+        agent.restart(agent.policy_state())
+    assert len(ppo.state()[dropped]) == 0, "another policy has gathered it"
+    assert same(under("memory", dqn.state()), memory)
 
 
 @pytest.mark.parametrize("kind", KINDS)

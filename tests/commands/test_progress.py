@@ -130,6 +130,13 @@ def test_time_left_reads_like_a_clock(steps: int, left: str) -> None:
     assert time_left(ProgressSnapshot(steps=0, total_steps=steps, seconds=0.0, steps_per_second=1.0)) == left
 
 
+def test_time_left_knows_of_a_limit_in_minutes() -> None:
+    shown = ProgressSnapshot(steps=0, total_steps=1000, seconds=20.0, steps_per_second=1.0, most_seconds=60.0)
+    assert time_left(shown) == "0:40"
+    assert time_left(replace(shown, total_steps=30)) == "0:30"
+    assert time_left(replace(shown, seconds=70.0)) == "0:00"
+
+
 def test_plain_lines_come_every_three_seconds_and_at_the_end() -> None:
     stream, clock, snapshot = io.StringIO(), Clock(), Counted()
     progress = make(stream, clock)

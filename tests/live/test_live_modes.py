@@ -20,6 +20,7 @@ from ecs_rl.processors import write as write_module
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import step_checkpoints
 from ecs_rl.session import session as session_module
+from ecs_rl.session.trend import IN_A_ROW
 from ecs_rl.training import prepare as training_module
 from ecs_rl.training import resume as resume_module
 from ecs_rl.viewer import history as history_module
@@ -408,3 +409,13 @@ def test_a_resumed_training_shows_its_files_and_then_what_is_new(tmp_path: Path)
 
 def curves(view: LearningView) -> list[Series]:
     return [view.returns, view.evaluations, *(line for lines in view.others for line in lines)]
+
+
+def test_the_status_line_says_that_the_policy_has_collapsed(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        live.draw()
+        assert live.window.seen.status.state == "training"
+        live.trains.evaluation.trend.low = IN_A_ROW
+        live.window.stale = True
+        live.draw()
+        assert (live.window.seen.status.state, live.window.seen.status.tone) == ("collapsed, training", "warn")

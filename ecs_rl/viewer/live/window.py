@@ -380,6 +380,8 @@ def _state(work: BackgroundTraining) -> tuple[str, Tone]:
         return ("solved", "good") if training.solved else (training.status, "plain")
     if work.paused:
         return "training paused", "warn"
+    if training.evaluation.trend.collapsed:
+        return "collapsed, training", "warn"
     return ("solved, training", "good") if training.solved else ("training", "plain")
 
 

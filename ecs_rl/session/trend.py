@@ -1,0 +1,59 @@
+"""How the evaluations of a training have gone: how long ago the best was, and whether the policy has collapsed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+KEPT = 0.2
+"""Share of what the best evaluation had gained; one that kept less of it is low."""
+IN_A_ROW = 10
+"""So many low evaluations, one after the other, are a collapse."""
+
+
+@dataclass
+class Trend:
+    """What one evaluation after the other came to; all numbers are scores, or mean returns where a scene has no score.
+
+    An evaluation is low if it kept less than a fifth of what the best one had gained over the start of the training,
+    and if the best one lies further above it than its episodes scatter (their standard deviation). The policy has
+    collapsed when the newest ten evaluations are low without exception.
+    """
+
+    start: float | None = None
+    """What learning began with: the first evaluation, or the training episodes before it where those were worse."""
+    best: float | None = None
+    since_best: int = 0
+    """Evaluations since the best one."""
+    low: int = 0
+    """How many of the newest evaluations in a row are low."""
+    restored: int = 0
+    """How often the best policy was taken up again."""
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the policy has collapsed."""
+        return self.low >= IN_A_ROW
+
+    def add(self, score: float, spread: float, trained: float, *, newest: bool = False) -> bool:
+        """Take in an evaluation and return whether it is the best so far.
+
+        `spread` is the standard deviation of its episodes, `trained` the mean of the latest training episodes (NaN if
+        unknown). With `newest` it is the best whatever its score: where agents are opponents, scores say nothing.
+        """
+        if not math.isfinite(score):
+            self.since_best += 1
+            return False
+        if self.start is None:
+            self.start = min(score, trained) if math.isfinite(trained) else score
+        if newest or self.best is None or score > self.best:
+            self.best, self.since_best, self.low = score, 0, 0
+            return True
+        self.since_best += 1
+        is_low = score < self.start + KEPT * (self.best - self.start) and score + spread < self.best
+        self.low = self.low + 1 if is_low else 0
+        return False
+
+    def restore(self) -> None:
+        """Note that the best policy was taken up again: what was low before it does not count any more."""
+        self.low, self.restored = 0, self.restored + 1
