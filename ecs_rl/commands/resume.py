@@ -184,7 +184,11 @@ def best_policy(record: TrainingRun, step: int) -> State:
     path = record.best_checkpoint()
     if path is None:
         return {}
-    manifest, tensors = read_checkpoint(path)
+    try:
+        manifest, tensors = read_checkpoint(path)
+    except CheckpointError as error:
+        tell(f"train.py: passed over: {error}", sys.stderr)
+        return {}
     return section(tensors, "policy") if manifest.step <= step else {}
 
 

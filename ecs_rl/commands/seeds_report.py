@@ -92,6 +92,8 @@ class ShownTable(Shown):
         from rich.table import Table
 
         table = Table.grid(padding=(0, 2))
+        for _ in ("seed", "state", "progress"):
+            table.add_column(no_wrap=True, overflow="ellipsis")
         for seed, row in self.rows.items():
             table.add_row(f"seed {seed}", *row)
         with suppress(OSError, ValueError):
@@ -117,7 +119,6 @@ def shown_on(stream: TextIO, settings: TrainSettings, at_once: int) -> Iterator[
         auto_refresh=False,
         redirect_stdout=sys.stdout.isatty(),
         redirect_stderr=sys.stderr.isatty(),
-        vertical_overflow="visible",
     )
     shown = ShownTable(stream, live, dict.fromkeys(seeds, ("waiting", "")))
     with suppress(OSError, ValueError):

@@ -95,7 +95,7 @@ class EvaluationFacts(msgspec.Struct, frozen=True, kw_only=True):
     solved_step: Count | None
     solved_second: Seconds | None
     trend: TrendFacts = TrendFacts()
-    """Unknown in a checkpoint from before it was noted: then it begins with the next evaluation."""
+    """Unknown in a checkpoint from before it was noted: then it begins with the best so far and the next evaluation."""
 
 
 class LogLengths(msgspec.Struct, frozen=True, kw_only=True):

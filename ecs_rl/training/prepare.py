@@ -165,6 +165,11 @@ class Training:
         """Steps after which the training is done."""
         return self.session.max_steps or 0
 
+    def seconds_left(self, steps_per_second: float) -> float:
+        """Return how long it takes at most at this speed, its minutes considered."""
+        steps = max(0, self.steps_total - self.session.total_steps) / steps_per_second
+        return min(steps, max(0.0, 60 * self.minutes - self.seconds)) if self.minutes else steps
+
     def leave_out(self, seconds: float) -> None:
         """Let a pause not count as training."""
         if self.metrics_schedule.began:

@@ -29,6 +29,7 @@ from ecs_rl.agents import ActMode, Agent, Experience, make_agent
 from ecs_rl.agents.base import Restartable, State
 from ecs_rl.agents.ppo import UNIT
 from ecs_rl.agents.state import under
+from ecs_rl.agents.team import Team
 from ecs_rl.errors import CheckpointError, DivergedError
 
 
@@ -295,6 +296,18 @@ def test_an_agent_that_restarts_from_an_earlier_policy_has_it_and_a_new_optimise
         play(each, 12, np.random.default_rng(2))
         assert not same(each.policy_state(), earlier)
     assert same(agent.state(), other.state())
+
+
+def test_a_team_restarts_every_agent_from_its_part() -> None:
+    specs = [replace(CHOICES, name=name) for name in ("cat", "mouse")]
+    agents = [make_agent("ppo", spec, SMALL_PPO, seed=0, rows=ROWS) for spec in specs]
+    team = Team(agents)
+    earlier = team.policy_state()
+    for agent in agents:
+        play(agent, 7, np.random.default_rng(0))
+    team.restart(earlier)
+    assert same(team.policy_state(), earlier)
+    assert not any(bool(tensor.any()) for name, tensor in team.state().items() if "/adam/" in name)
 
 
 def test_what_an_agent_remembers_is_kept_where_any_policy_may_learn_from_it() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from command_runs import PPO, Told, rows, train
 
+from ecs_rl.agents import make_agent
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.ppo import PPO as PPOAgent
+from ecs_rl.runs import read_checkpoint, sealed_pieces
 from ecs_rl.training import prepare
 
 ARGS = ("balance", "--arenas", 8, "--eval-every", 256, "--eval-episodes", 5, "--checkpoint-every", 900, "--json", *PPO)
@@ -91,9 +93,20 @@ def test_an_agent_that_cannot_go_on_from_an_earlier_policy_is_refused(
                 raise AttributeError(name)
             return getattr(self.agent, name)
 
-    made = prepare.make_agent
-    monkeypatch.setattr(prepare, "make_agent", lambda *args, **kwargs: NoRestart(made(*args, **kwargs)))
+    monkeypatch.setattr(prepare, "make_agent", lambda *args, **kwargs: NoRestart(make_agent(*args, **kwargs)))
     told = train(*ARGS, "--restore-best", "--runs", tmp_path / "runs")
     assert told.code == 2
     assert "--restore-best: ppo cannot go on from an earlier policy: leave it out" in told.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_checkpoint_from_before_collapses_were_noted_takes_its_best_along(tmp_path: Path) -> None:
+    first = train(*ARGS, "--steps", 6_500, "--runs", tmp_path)
+    for path in (first.run / "checkpoints").glob("[sl]*.safetensors"):
+        manifest, tensors = read_checkpoint(path)
+        manifest.resume["exam"].pop("trend", None)  # `latest` is another name of the newest step
+        path.write_bytes(b"".join(sealed_pieces(tensors, manifest)))
+    told = train("balance", "--resume", first.run, "--steps", 9_500, "--restore-best", "--json")
+    assert told.code == 0, told.err
+    assert told.json["best_step"] == first.json["best_step"]
+    assert "the policy had collapsed: it goes on from the best one's" in told.err

@@ -183,3 +183,32 @@ def test_runs_whose_command_was_killed_save_and_end(tmp_path: Path) -> None:
     while {metadata(path.parents[1])["status"] for path in latest(tmp_path)} != {"interrupted"}:
         assert time.monotonic() < end, "a run goes on although nobody can see it"
         time.sleep(0.05)
+
+
+def is_there(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks for processes as Linux shows them")
+def test_a_second_signal_ends_the_command_and_its_runs_at_once(tmp_path: Path) -> None:
+    # A tick that never ends: the first signal waits for it, the second does not.
+    hang = "(open(f'{__file__}.{__import__(\"os\").getpid()}', 'w').close(), __import__('time').sleep(600), 1.0)[-1]"
+    scene = changed_balance(tmp_path / "hangs.py", '"upright": 1.0', f'"upright": lambda: CALLS.pop()(lambda: {hang})')
+    scene.write_text(scene.read_text() + "\n\nCALLS = [lambda hang: hang()] + [lambda hang: 1.0] * 50\n")
+    process = start("train.py", scene, *LONG, "--seeds", 1, "--runs", tmp_path / "runs")
+    wait_for(lambda: bool(list(tmp_path.glob("hangs.py.*"))), process)
+    (pid,) = (int(path.suffix[1:]) for path in tmp_path.glob("hangs.py.*"))
+    process.send_signal(signal.SIGINT)
+    time.sleep(1.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    told = finish(process)
+    assert told.code == -signal.SIGINT
+    end = time.monotonic() + PATIENCE
+    while is_there(pid):
+        assert time.monotonic() < end
+        time.sleep(0.05)

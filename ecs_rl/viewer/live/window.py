@@ -363,7 +363,7 @@ def status(window: Window) -> StatusView:
         *_state(work),
         steps=session.total_steps,
         steps_total=total,
-        seconds_left=max(0, total - session.total_steps) / rate if rate else None,
+        seconds_left=work.training.seconds_left(rate) if rate else None,
         steps_per_second=rate,
         speed_asked=show.speed,
         speed_reached=reached,
