@@ -52,7 +52,7 @@ def build(arena: Arena) -> None:
         earns={
             "way": Progress(lambda: 5.0 * hull.x),
             "upright": lambda: -0.02 * np.abs(hull.angle),
-            "fell": lambda: -10.0 * fell(),
+            "fell": lambda: -4.0 * fell(),
         },
         ends={"fell": fell},
     )
