@@ -161,6 +161,8 @@ class DQNConfig:
     """Error, in units of the return, up to which the loss is quadratic; it is straight beyond."""
     max_grad_norm: Positive = 10.0
     """The gradient's norm is cut to this."""
+    normalise_observations: bool = False
+    """Shift and scale observations by their running mean and deviation."""
     hidden: Widths = (64, 64)
     """Width of each hidden layer."""
     activation: Activation = "relu"

@@ -18,6 +18,7 @@ from ecs_rl.agents.action_values import ActionValues
 from ecs_rl.agents.base import ActMode, Composed, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
+from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.agents.nstep import NStep
 from ecs_rl.agents.replay import Replay
 from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
@@ -45,6 +46,7 @@ class DQN(Learner):
         self._adam = Adam(self._parameters, ADAM_EPSILON)
         inputs, columns = len(spec.observations), spec.actions.columns
         self._actions = slice(2 * inputs, 2 * inputs + columns)  # the actions in a row of the memory
+        self._normaliser = Normaliser(inputs, config.normalise_observations)
         self._waiting = NStep(config.n_step, rows, inputs, columns, config.gamma)
         self._memory = Replay(config.memory, inputs, columns, config.priority)
         self._seen = 0  # valid transitions so far
@@ -71,13 +73,19 @@ class DQN(Learner):
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Decide for each row: the best options, but while exploring or sampling random ones now and then."""
         self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
-        chosen = self._values.best(self._values.of(self._q(torch.tensor(observation, dtype=torch.float32))))
+        chosen = self._values.best(self._values_of(observation))
         if mode is not ActMode.GREEDY:
             generator = self._random if mode is ActMode.EXPLORE else self._sample_random
             explores = torch.rand(chosen.shape, generator=generator).numpy() < self.epsilon
             chosen = np.where(explores, self._values.random(len(chosen), generator), chosen)
         several = isinstance(self.spec.actions, Composed)
         return Decision(chosen.astype(np.float32) if several else chosen[:, 0])
+
+    def _values_of(self, observation: Floats) -> Floats:
+        """Return (rows, options) what the online network says."""
+        x = torch.empty(observation.shape)
+        self._normaliser.apply(observation, out=x.numpy())
+        return self._values.of(self._q(x))
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
@@ -86,6 +94,7 @@ class DQN(Learner):
         self._check_observation(experience.next_observation, self.rows)
         self._memory.add(self._waiting.add(experience))
         valid = experience.valid
+        self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
         before, self._seen = self._seen, self._seen + (self.rows if valid is None else int(np.count_nonzero(valid)))
         self._due += max(0, self._seen - max(before, self.config.warm_up))
 
@@ -107,6 +116,8 @@ class DQN(Learner):
         """Take one step down the gradient of the Huber loss between Q and its double-Q target."""
         c, values, at = self.config, self._values, self._at
         batch = self._memory.draw(c.batch, self._random, correction)
+        for seen in (batch.observation, batch.next_observation) if c.normalise_observations else ():
+            self._normaliser.apply(seen.numpy(), out=seen.numpy())
         following = batch.next_observation
         online, slow = values.of(self._q(following)), values.of(self._target_q(following))
         q_all = values.of(self._q.forward(batch.observation))
@@ -143,7 +154,7 @@ class DQN(Learner):
     def introspect(self, observation: Floats, state: Floats | None = None) -> PolicyOutput:
         """Return each option's value; a row's is that of its best one, of several choices the mean of those."""
         self._check_observation(observation, None)
-        values = self._values.of(self._q(torch.tensor(observation, dtype=torch.float32)))
+        values = self._values_of(observation)
         best = np.take_along_axis(values, self._values.columns(self._values.best(values)), axis=1)
         return PolicyOutput("values", values, None, best.mean(axis=1, dtype=np.float64))
 
@@ -156,7 +167,8 @@ class DQN(Learner):
     # --- its state --------------------------------------------------------------------------------------------------
 
     def _policy_parts(self) -> Parts:
-        return self._parameters.value
+        moments = self._normaliser.moments.parts if self.config.normalise_observations else {}
+        return {**self._parameters.value, **prefixed("normaliser", moments)}
 
     def _learning_parts(self) -> Parts:
         return {
@@ -189,10 +201,12 @@ class DQN(Learner):
             )
         super().load_state(state)
         self._memory.refresh()
+        self._normaliser.refresh()
 
     def load_policy_state(self, state: State) -> None:
         """Take over a policy saved by `policy_state`, as the target too."""
         super().load_policy_state(state)
+        self._normaliser.refresh()
         self._target_parameters.flat.copy_(self._parameters.flat)
 
 

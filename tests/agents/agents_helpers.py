@@ -35,7 +35,9 @@ SEVERAL = PolicySpec(
 )
 SMALL_PPO = PPOConfig(rollout=5, epochs=2, minibatch=8, hidden=(8, 8))
 SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_every=3, hidden=(8,), epsilon_steps=50)
-FULL_DQN = replace(SMALL_DQN, n_step=3, dueling=True, priority=0.6, target_every=1, target_rate=0.2)
+FULL_DQN = replace(
+    SMALL_DQN, n_step=3, dueling=True, priority=0.6, target_every=1, target_rate=0.2, normalise_observations=True
+)
 KINDS = ("ppo", "ppo continuous", "ppo mixed", "dqn", "dqn several", "dqn full")
 SPECS = {"ppo continuous": MOTORS, "ppo mixed": MIXED, "dqn several": SEVERAL, "dqn full": SEVERAL}
 CONFIGS = {"ppo": SMALL_PPO, "dqn": SMALL_DQN, "dqn full": FULL_DQN}

@@ -13,6 +13,7 @@ from ecs_rl.agents import ActMode, DQNConfig, PolicySpec
 from ecs_rl.agents.action_values import ActionValues
 from ecs_rl.agents.config import Schedule
 from ecs_rl.agents.dqn import DQN, huber, linear_epsilon, q_target
+from ecs_rl.agents.networks import MLP
 from ecs_rl.errors import CheckpointError
 
 
@@ -224,3 +225,27 @@ def test_the_rows_of_an_experience_are_those_of_the_agent() -> None:
     observation = some_observation(data, 5)
     with pytest.raises(ValueError, match=r"shape \(5, 3\), this agent takes \(4, 3\)"):
         agent.observe(some_experience(data, observation, agent.act(observation, ActMode.GREEDY)))
+
+
+def test_what_is_replayed_is_normalised_by_all_that_was_seen_so_far() -> None:
+    agent = DQN(CHOICES, replace(SMALL_DQN, normalise_observations=True), seed=0, rows=ROWS)
+    plain = DQN(CHOICES, SMALL_DQN, seed=0, rows=ROWS)
+    data, seen = np.random.default_rng(0), []
+    for _ in range(5):
+        observation = some_observation(data)
+        e = some_experience(data, observation, agent.act(observation, ActMode.EXPLORE), invalid=0.3)
+        assert e.valid is not None
+        agent.observe(e)
+        seen.append(observation[e.valid])
+    rows = np.concatenate(seen)
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+    agent.load_policy_state({**agent.policy_state(), **plain.policy_state()})
+    x = some_observation(data, 50)
+    expected = plain.introspect(((x - mean) / deviation).astype(np.float32)).does
+    np.testing.assert_allclose(agent.introspect(x).does, expected, rtol=1e-4, atol=1e-5)
+    drawn: list[torch.Tensor] = []
+    agent._q.forward = lambda x: drawn.append(x.clone()) or MLP.forward(agent._q, x)  # type: ignore[method-assign,func-returns-value]
+    b = agent._memory.draw(agent.config.batch, torch.Generator().set_state(agent._random.get_state()))
+    raw = b.observation.numpy().copy()
+    next(agent.learn(0.0))
+    np.testing.assert_allclose(drawn[0], (raw - mean) / deviation, rtol=1e-3, atol=1e-4)
