@@ -33,7 +33,7 @@ class NetworkSettings(Protocol):
         """What stands between two layers."""
 
     @property
-    def memory(self) -> int:
+    def state(self) -> int:
         """Numbers that a gru remembers for each row."""
 
 
@@ -44,7 +44,7 @@ def shapes_of(name: str, sizes: tuple[int, int], spec: PolicySpec, settings: Net
         case "mlp":
             return MLP.shapes(name, (inputs, *settings.hidden, outputs))
         case "gru":
-            return GRU.shapes(name, (inputs, *settings.hidden), settings.memory, outputs)
+            return GRU.shapes(name, (inputs, *settings.hidden), settings.state, outputs)
     return shapes_of_module(name, _module(sizes, spec, settings)())
 
 

@@ -102,7 +102,7 @@ class PPOConfig:
     """Shift and scale advantages in each minibatch."""
     network: Annotated[NetworkName, arg(metavar="NAME|FILE.py:NAME")] = "mlp"
     """What learns: mlp, gru (remembers), conv (for a Grid), attention (for Nearest), or a module of your own."""
-    memory: Annotated[int, Meta(ge=1, le=4096)] = 64
+    state: Annotated[int, Meta(ge=1, le=4096)] = 64
     """Numbers that a gru remembers for each row."""
     shared: bool = False
     """One network with two heads for policy and value, instead of one for each."""

@@ -20,9 +20,12 @@ class Team:
         self.specs = tuple(agent.spec for agent in self.agents)
         """Those of all policies; `spec` is the first one's."""
 
-    def act(self, observation: Sequence[Floats], mode: ActMode, state: None = None) -> tuple[Decision, ...]:
+    def act(
+        self, observation: Sequence[Floats], mode: ActMode, state: Sequence[Floats | None] | None = None
+    ) -> tuple[Decision, ...]:
         """Return the decisions of every policy."""
-        return tuple(agent.act(seen, mode) for agent, seen in zip(self.agents, observation, strict=True))
+        told = zip(self.agents, observation, state or [None] * len(self.agents), strict=True)
+        return tuple(agent.act(seen, mode, remembered) for agent, seen, remembered in told)
 
     def observe(self, experience: Sequence[Experience]) -> None:
         """Hand every agent its own experience."""

@@ -34,7 +34,7 @@ Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 _HELP = frozenset({"-h", "--help"})
 _OF_THE_CALL = frozenset(
     {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
-    | {"seeds"}
+    | {"seeds", "network"}
 )
 """Settings of one call of the command: neither a scene nor an earlier run decides them."""
 
@@ -61,7 +61,19 @@ def parse_train(
     if settings.resume is not None and settings.init_from is not None:
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
     _refuse_for_seeds(settings)
-    return _finished(settings)
+    return _finished(_with_network(settings, line))
+
+
+def _with_network(settings: TrainSettings, line: Layer) -> TrainSettings:
+    """Hand the network that was named to the algorithm; `network` stays what the command named, by either flag."""
+    own = f"{settings.agent}.network"
+    named = settings.network if "network" in line or own not in line else line[own]
+    if not named:
+        return settings
+    table = getattr(settings, settings.agent)
+    if not hasattr(table, "network"):
+        raise CommandError(f"--network {named}: {settings.agent} learns with a perceptron: leave it out, or take ppo")
+    return replace(settings, network=named, **{settings.agent: replace(table, network=named)})
 
 
 def _refuse_for_seeds(settings: TrainSettings) -> None:

@@ -74,7 +74,7 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
     else:
         path = checkpoint_meant(replace(settings, checkpoint=name) if name else settings)
     scene = load_scene(settings.scene) if settings.scene else None
-    player = Player.load(path, settings.seed, scene=scene, runs=settings.runs)
+    player = Player.load(path, settings.seed, scene=scene, runs=settings.runs, network=settings.network)
     if player.manifest.source_sha256 not in ("", player.scene.sha256):
         tell(f"play.py: {player.scene.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     which = name or path.stem

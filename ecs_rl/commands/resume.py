@@ -20,7 +20,9 @@ from ecs_rl.errors import CheckpointError, CommandError, quoted
 
 FIXED = ("seed", "arenas", "eval_episodes", "against")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
-FIXED_OF_THE_AGENT = ("hidden", "activation", "normalise_observations", "normalise_rewards")
+FIXED_OF_THE_AGENT = (
+    *("network", "state", "shared", "hidden", "activation", "normalise_observations", "normalise_rewards"),
+)
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
@@ -116,6 +118,29 @@ def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
     return found
 
 
+def with_its_network(settings: TrainSettings, scene: Scene) -> TrainSettings:
+    """Return the settings with their network loaded: one that was named, or the very file that was trained with."""
+    from ecs_rl.training.own_network import with_network, with_trusted_network
+
+    config = getattr(settings, settings.agent)
+    if settings.resume is None or settings.network:
+        config = with_network(config, scene)
+    elif ":" in getattr(config, "network", ""):
+        from ecs_rl.runs.layout import CHECKPOINTS
+
+        run = run_meant(settings, scene).path
+        manifest, _ = newest_checkpoint(run)
+        checkpoint = run / CHECKPOINTS / "latest.safetensors"
+        config = with_trusted_network(config, scene, checkpoint, manifest, settings.runs)
+    return replace(settings, **{settings.agent: config})
+
+
+def _own_name(table: Mapping[str, Any]) -> str:
+    """Return the name behind the file of a network of a user's own, '' for one that comes with the project."""
+    network = str(table.get("network", ""))
+    return network.rpartition(":")[2] if ":" in network else ""
+
+
 def resume(training: Training, settings: TrainSettings) -> TrainingRun:
     """Bring a prepared training to where the run's newest checkpoint stands, and write on there."""
     from ecs_rl.runs import TrainingRun, read_metadata
@@ -196,6 +221,8 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     """Refuse settings that would make the run another one: what is learnt so far would mean something else."""
     before, now = {"against": "", **record.config}, settings_as_dict(settings)
     agent = settings.agent
+    if _own_name(now[agent]) == _own_name(before.get(agent, {})) != "":  # a file may move
+        now[agent]["network"] = before[agent]["network"]
     tables = (("", before, now, FIXED), (f"{agent}.", before.get(agent, {}), now[agent], FIXED_OF_THE_AGENT))
     for prefix, old, new, names in tables:
         for name in names:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from tyro.conf import Positional, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from ecs_rl.agents.config import DQNConfig, PPOConfig
+from ecs_rl.agents.config import DQNConfig, NetworkName, OwnNetwork, PPOConfig
 from ecs_rl.agents.make import AGENTS
 from ecs_rl.errors import CommandError
 from ecs_rl.values import Count, Natural, Positive, Weight
@@ -20,7 +20,7 @@ AGENTS_TO_COME = ("sac",)
 """Algorithms that a recipe may speak of, and that nothing can train yet."""
 TRAIN_TO_COME = (
     *("--self-play", "--pace", "--workers", "--ray", "--sweep", "--trials"),
-    *("--population", "--network", "--imitate"),
+    *("--population", "--imitate"),
 )
 PLAY_TO_COME = ("--human", "--save-demo", "--export")
 """Flags that are planned: who tries one is told so, and not the name of another."""
@@ -87,6 +87,8 @@ class TrainSettings:
     """Go on from the best policy, with a new optimiser, when the present one has collapsed (see the README)."""
     agent: Annotated[Literal["", "ppo", "dqn"], arg(metavar="{ppo,dqn}", help_behavior_hint=_agent_hint)] = ""
     """Which algorithm learns."""
+    network: Annotated[NetworkName, arg(metavar="NAME|FILE.py:NAME", help_behavior_hint="(default: mlp)")] = ""
+    """What learns: mlp, gru, conv, attention, or what makes a torch.nn.Module in a file; as --ppo.network."""
     arenas: AtOnce = 64
     """Copies of the scene that play at the same time."""
     check: bool = False
@@ -170,6 +172,8 @@ class PlaySettings:
     """Sample actions as in training, not the best one each time."""
     scene: Annotated[str, arg(metavar="FILE", help_behavior_hint="")] = ""
     """The scene to play a checkpoint in, where the file it was trained on has moved or is not trusted."""
+    network: Annotated[str, arg(metavar="FILE.py:NAME", help_behavior_hint="")] = ""
+    """The network of a checkpoint, where its file has moved or is not trusted."""
     runs: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The folder that holds all runs."""
     json: bool = False
@@ -180,4 +184,8 @@ def settings_as_dict(settings: TrainSettings) -> dict[str, Any]:
     """Return every setting as plain JSON values, with the table of the chosen agent only, for `config.json`."""
     # Through JSON and back, so that what is written now equals what will be read again: lists, no tuples, no paths.
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(settings, enc_hook=str))
+    plain.pop("network")  # it stands among the agent's own
+    network = getattr(getattr(settings, settings.agent, None), "network", "")
+    if isinstance(network, OwnNetwork):
+        plain["network_sha256"] = network.sha256
     return {name: value for name, value in plain.items() if name not in AGENTS or name == settings.agent}

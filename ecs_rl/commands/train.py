@@ -17,7 +17,7 @@ from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
 from ecs_rl.commands.progress import Progress, ProgressSnapshot, number
-from ecs_rl.commands.resume import earlier_settings, resume
+from ecs_rl.commands.resume import earlier_settings, resume, with_its_network
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
 
@@ -63,8 +63,9 @@ def refuse_what_is_no_text(argv: Sequence[str]) -> None:
 def recipes_of(scene: str) -> Recipes:
     """Return what a scene suggests for its training, for each agent."""
     from ecs_rl.scene.loader import load_scene
+    from ecs_rl.training.own_network import recipes_by_name
 
-    return load_scene(scene).recipes
+    return recipes_by_name(load_scene(scene))
 
 
 def run(settings: TrainSettings, answer: Answer) -> int:
@@ -97,9 +98,11 @@ def ready(settings: TrainSettings) -> tuple[TrainSettings, Training]:
         from ecs_rl.viewer.films.encoder import require_encoder
 
         require_encoder("--record-every")
-    opponent = opponent_meant(load_scene(settings.scene), settings.against, settings.runs)
+    scene = load_scene(settings.scene)
+    opponent = opponent_meant(scene, settings.against, settings.runs)
     if opponent is not None:
         settings = replace(settings, against=opponent.reference)  # the run tells the file, not what was newest then
+    settings = with_its_network(settings, scene)
     return settings, prepared(settings, opponent)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, PolicySpec
+from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, Members, Picture, PolicySpec
 from ecs_rl.errors import CheckpointError
 
 SCHEMA = 1
@@ -21,6 +21,24 @@ class PartEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
 
 
+class FormEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Numbers of an observation that form a picture, (layers, up, across), or tell of a set, (members, numbers)."""
+
+    first: Annotated[int, msgspec.Meta(ge=0)]
+    shape: Annotated[tuple[Annotated[int, msgspec.Meta(ge=1)], ...], msgspec.Meta(min_length=2, max_length=3)]
+
+    @classmethod
+    def of(cls, form: Picture | Members) -> FormEntry:
+        """Return the entry that describes a form."""
+        if isinstance(form, Picture):
+            return cls(first=form.first, shape=(form.layers, form.up, form.across))
+        return cls(first=form.first, shape=(form.most, form.numbers))
+
+    def form(self) -> Picture | Members:
+        """Return the form, equal to the one that was saved."""
+        return Picture(self.first, *self.shape) if len(self.shape) == 3 else Members(self.first, *self.shape)
+
+
 class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One policy: the names of what it sees, in order, and of what it does."""
 
@@ -30,6 +48,10 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     continuous: bool
     parts: tuple[PartEntry, ...] = ()
     """Of what it does at once; empty for a lone choice and for levers alone."""
+    layout: tuple[FormEntry, ...] = ()
+    """Which of the observations form a picture or tell of a set."""
+    state: int = 0
+    """Numbers that it remembers for each row."""
 
     @classmethod
     def of(cls, spec: PolicySpec) -> PolicyEntry:
@@ -45,13 +67,16 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             actions=space.names,
             continuous=isinstance(space, Continuous),
             parts=parts,
+            layout=tuple(map(FormEntry.of, spec.layout)),
+            state=spec.state,
         )
 
     def spec(self) -> PolicySpec:
         """Return the policy's spec, equal to the one that was saved."""
         parts = tuple(Continuous(p.names) if p.continuous else Discrete(p.names, p.name) for p in self.parts)
         lone: ActionSpace = Continuous(self.actions) if self.continuous else Discrete(self.actions)
-        return PolicySpec(self.observations, Composed(parts) if parts else lone, self.name)
+        layout = tuple(entry.form() for entry in self.layout)
+        return PolicySpec(self.observations, Composed(parts) if parts else lone, self.name, self.state, layout)
 
 
 class EvalSettings(msgspec.Struct, frozen=True, kw_only=True):

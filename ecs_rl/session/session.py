@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import ArrayLike
 
-from ecs_rl.agents.base import ActMode, Agent, Experience, Floats
+from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats
 from ecs_rl.errors import DivergedError
 from ecs_rl.runs import EvalSettings, TrainEpisode
 from ecs_rl.session.checkpointer import Checkpointer, check_positive
@@ -50,6 +50,8 @@ class TrainingSession(Checkpointer):
         self._closed = False
         self._decided: tuple[Extras, ...] = ()
         """What the last exploring `act` of a plain loop added for the learner, by policy."""
+        self._remembered: dict[ActMode, list[Floats | None]] = {}
+        """What recurrent policies remember in a plain loop, by policy, in each mode by itself."""
 
     def with_max_steps(self, max_steps: int) -> Self:
         """Be done at this many steps in total, those before a resume included."""
@@ -97,11 +99,15 @@ class TrainingSession(Checkpointer):
         """Return an action per row, or one unbatched action for one unbatched observation; tuples go through as is."""
         self._start_clock()
         if isinstance(observation, tuple):  # an agent of several policies
-            told: Any = self.agent.act(observation, mode)  # type: ignore[arg-type]
+            kept: Any = self._memory(mode, [len(part) for part in observation])
+            told: Any = self.agent.act(observation, mode, *kept)  # type: ignore[arg-type]
+            self._remember(mode, told)
             self._decided = tuple(each.extras for each in told) if mode is ActMode.EXPLORE else self._decided
             return tuple(each.action for each in told)
         rows, single = _observation_rows(observation)
-        decision = self.agent.act(rows, mode)
+        kept = self._memory(mode, [len(rows)])
+        decision = self.agent.act(rows, mode, *(each[0] for each in kept))
+        self._remember(mode, (decision,))
         if mode is ActMode.EXPLORE:
             self._decided = (decision.extras,)
         return decision.action[0] if single else decision.action
@@ -114,6 +120,10 @@ class TrainingSession(Checkpointer):
             for each, extras in zip(several, self._decided or ({},) * len(several), strict=True)
         )
         self.record(told if isinstance(experience, tuple) else told[0])
+        for state, each in zip(self._remembered.get(ActMode.EXPLORE, ()), several, strict=False):
+            if state is not None:
+                over = np.atleast_1d(each.terminated) | np.atleast_1d(each.truncated)
+                state[over if each.valid is None else over | ~np.atleast_1d(each.valid)] = 0.0
         for _ in self.learn():
             pass
         if self.is_due() or (self.is_done and self._saved_step < (self.max_steps or 0)):
@@ -185,6 +195,7 @@ class TrainingSession(Checkpointer):
     ) -> None:
         """Take in one evaluation episode; the first one after `maybe_save_best` begins a new report."""
         record = self._record_of(total_reward, steps, status, extras)
+        self._remembered = {mode: kept for mode, kept in self._remembered.items() if mode is ActMode.EXPLORE}
         if not self._is_pending:
             self._is_pending, self._evaluated = True, []
             self._evaluation_step, self._evaluation_seed = self.total_steps, seed
@@ -251,6 +262,18 @@ class TrainingSession(Checkpointer):
             raise
         finally:
             self._finish(status)
+
+    def _memory(self, mode: ActMode, rows: Sequence[int]) -> list[list[Floats | None]]:
+        """Return the last argument of an `act` on so many rows: the states by policy; nothing where there are none."""
+        kept = self._remembered.get(mode)
+        if kept is None or any(state is not None and len(state) != n for state, n in zip(kept, rows, strict=True)):
+            return []
+        return [kept]
+
+    def _remember(self, mode: ActMode, decisions: Sequence[Decision]) -> None:
+        """Keep what recurrent policies remember for the next `act`; `observe` and the end of an evaluation reset it."""
+        if any(each.state is not None for each in decisions):
+            self._remembered[mode] = [None if each.state is None else each.state.copy() for each in decisions]
 
     def _start_clock(self) -> None:
         if self._first_moment is None:

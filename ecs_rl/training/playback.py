@@ -17,6 +17,7 @@ from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.evaluate import play_episodes
+from ecs_rl.training.own_network import with_network, with_trusted_network
 from ecs_rl.training.prepare import deciding
 from ecs_rl.training.trust import trusted_scene
 from ecs_rl.world import policy_specs
@@ -34,16 +35,22 @@ class Player:
     manifest: Manifest
 
     @classmethod
-    def load(cls, path: Path, seed: int = 0, *, scene: Scene | None = None, runs: Path | None = None) -> Player:
+    def load(
+        cls, path: Path, seed: int = 0, *, scene: Scene | None = None, runs: Path | None = None, network: str = ""
+    ) -> Player:
         """Return the player of a checkpoint file; `seed` is for sampled actions.
 
         Without a `scene` it is the one that the checkpoint names, if that may be trusted; `runs` is the folder of runs.
+        So it is with a `network` of a user's own, `FILE.py:NAME`.
         """
         manifest, tensors = read_checkpoint(path)
         scene = scene or trusted_scene(path, manifest, runs)
         specs = policy_specs(scene.describe())
         check_same(path, manifest, specs, scene.name)
         config, policy = config_of(path, manifest), section(tensors, "policy")
+        if network:
+            config = with_network(replace(config, network=network), scene)
+        config = with_trusted_network(config, scene, path, manifest, runs)
         check_parameters(str(path), specs, config, policy)
         agents = {
             name: make_agent(manifest.agent, spec, config, seed=seed + i, rows=1)

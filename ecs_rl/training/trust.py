@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PureWindowsPath
 
@@ -56,19 +56,30 @@ def trusted_scene(checkpoint: Path, manifest: Manifest, runs: Path | None = None
             f"{checkpoint} does not say what its scene {named} contained: "
             "if you trust that file, name it with --scene FILE"
         )
+    names = [manifest.scene]
+    with suppress(CheckpointError):
+        names += [read_metadata(run).scene] if (run := _run_of(checkpoint.absolute())) else []
+    found = trusted_sources(checkpoint, names, manifest.source_sha256, runs)
+    if isinstance(found, Sources):
+        return scene_of(found)
+    reason = found or f"there is no scene file {named}: name it"
+    raise CheckpointError(f"{checkpoint} was made with the scene '{named}': {reason} with --scene FILE")
+
+
+def trusted_sources(checkpoint: Path, names: Sequence[str], sha256: str, runs: Path | None) -> Sources | str:
+    """Return the file with this content, by the names that it had; or why it may not be run, '' if there is none."""
     shut, reasons = _folders_of(checkpoint), list[str]()
-    for place in _places(checkpoint, manifest, runs):
+    for place in _places(checkpoint, names, runs):
         sources = _readable(place)
         if sources is None:
             continue
         if any(_is_inside(file, shut) for file in (place, *sources.files)):
             reasons.append(f"nothing in a run or beside the checkpoint is run, as {place} is: name one that you trust")
-        elif sources.sha256 != manifest.source_sha256:
+        elif sources.sha256 != sha256:
             reasons.append(f"{place} has changed since: if you trust it, name it")
         else:
-            return scene_of(sources)
-    reason = reasons[0] if reasons else f"there is no scene file {named}: name it"
-    raise CheckpointError(f"{checkpoint} was made with the scene '{named}': {reason} with --scene FILE")
+            return sources
+    return reasons[0] if reasons else ""
 
 
 def _is_path(scene: str) -> bool:
@@ -80,11 +91,9 @@ def _stem(scene: str) -> str:
     return PureWindowsPath(scene).stem
 
 
-def _places(checkpoint: Path, manifest: Manifest, runs: Path | None) -> Iterator[Path]:
-    """Yield where the scene may be: its path, the one its run was resumed with, then what may have moved along."""
-    names, roots, run = [manifest.scene], [Path.cwd()], _run_of(checkpoint.absolute())
-    with suppress(CheckpointError):
-        names += [read_metadata(run).scene] if run else []
+def _places(checkpoint: Path, names: Sequence[str], runs: Path | None) -> Iterator[Path]:
+    """Yield where the file may be: its path, the one its run was resumed with, then what may have moved along."""
+    roots = [Path.cwd()]
     if runs is not None and checkpoint.resolve().is_relative_to(runs.resolve()):
         roots.append(runs.resolve().parent)
     yield from (Path.cwd() / name for name in names if _is_path(name))

@@ -19,7 +19,7 @@ from ecs_rl.agents.networks import Parameters
 from ecs_rl.agents.ppo import PPO
 
 TICKS, BATCH, MEMORY = 11, 5, 6
-SMALL_GRU = replace(SMALL_PPO, network="gru", memory=MEMORY)
+SMALL_GRU = replace(SMALL_PPO, network="gru", state=MEMORY)
 
 
 class Cell(nn.Module):
@@ -30,11 +30,11 @@ class Cell(nn.Module):
     def __init__(self, inputs: int, outputs: int, activation: Activation = "tanh") -> None:
         super().__init__()
         act = nn.Tanh if activation == "tanh" else nn.ReLU
-        self.body = nn.Sequential(nn.Linear(inputs, 7), act(), nn.Linear(7, 8), act())
+        self.first, self.second, self.act = nn.Linear(inputs, 7), nn.Linear(7, 8), act()
         self.cell, self.head = nn.GRUCell(8, MEMORY), nn.Linear(MEMORY, outputs)
 
     def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        state = self.cell(self.body(x), state)
+        state = self.cell(self.act(self.second(self.act(self.first(x)))), state)
         return self.head(state), state
 
 
@@ -45,9 +45,9 @@ def by_hand_and_by_autograd(activation: Activation = "tanh") -> tuple[Parameters
     parameters.flat.add_(torch.linspace(-0.2, 0.2, len(parameters.flat)))
     cell, value = Cell(3, 2, activation), parameters.value
     with torch.no_grad():
-        for i in (0, 1):
-            cell.body[2 * i].weight.copy_(value[f"net/{i}.weight"])
-            cell.body[2 * i].bias.copy_(value[f"net/{i}.bias"])
+        for i, layer in enumerate((cell.first, cell.second)):
+            layer.weight.copy_(value[f"net/{i}.weight"])
+            layer.bias.copy_(value[f"net/{i}.bias"])
         cell.cell.weight_ih.copy_(value["net/2.weight"])
         cell.cell.bias_ih.copy_(value["net/2.bias"])
         cell.cell.weight_hh.copy_(value["net/recurrent.weight"])
@@ -87,10 +87,10 @@ def test_the_gradient_of_sequences_with_resets_inside_equals_autograd_on_the_unr
 
     torch.testing.assert_close(output, expected.detach(), rtol=1e-5, atol=1e-5)
     pairs = {
-        "0.weight": cell.body[0].weight,
-        "0.bias": cell.body[0].bias,
-        "1.weight": cell.body[2].weight,
-        "1.bias": cell.body[2].bias,
+        "0.weight": cell.first.weight,
+        "0.bias": cell.first.bias,
+        "1.weight": cell.second.weight,
+        "1.bias": cell.second.bias,
         "2.weight": cell.cell.weight_ih,
         "2.bias": cell.cell.bias_ih,
         "recurrent.weight": cell.cell.weight_hh,
@@ -136,7 +136,7 @@ def test_a_module_that_remembers_is_unrolled_with_resets() -> None:
 def test_its_layers_start_orthogonal_and_the_head_with_the_gain_of_each_output() -> None:
     parameters = Parameters(GRU.shapes("net", (3, 8), MEMORY, 2))
     GRU(parameters, "net", 2, "tanh").initialise(torch.Generator().manual_seed(0), torch.tensor([0.01, 1.0]))
-    for gate in parameters.value["net/recurrent.weight"].split(MEMORY):
+    for gate in torch.split(parameters.value["net/recurrent.weight"], MEMORY):
         torch.testing.assert_close(gate.T @ gate, torch.eye(MEMORY), rtol=0, atol=1e-5)
     head = parameters.value["net/head.weight"]
     torch.testing.assert_close(head @ head.T, torch.diag(torch.tensor([1e-4, 1.0])), rtol=0, atol=1e-6)
@@ -188,10 +188,15 @@ def test_before_the_first_step_replayed_sequences_give_the_log_probabilities_and
     assert agent._rollout.is_full
     agent._begin()
     agent._order = agent._shuffle()
+    told: list[Tensor] = []
+
+    def noted(values: Tensor) -> tuple[Tensor, Tensor]:
+        told.append(values)
+        return torch.zeros(()), torch.zeros_like(values)
+
     with torch.inference_mode():
         seen, action, log_prob, _, _, value = agent._batch(slice(0, ROWS))
-        told: list[Tensor] = []
-        output = agent._networks.forward(seen, lambda v: (told.append(v) or torch.zeros(()), torch.zeros_like(v)))
+        output = agent._networks.forward(seen, noted)
         again, _ = agent._head.forward(output, action)
     torch.testing.assert_close(again, log_prob, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(told[0], value, rtol=1e-4, atol=1e-5)

@@ -62,7 +62,7 @@ def test_the_flags_of_train_are_those_of_the_contract() -> None:
 
 
 def test_the_flags_of_play_are_those_of_the_contract() -> None:
-    contract = "checkpoint episodes seed stochastic headless speed record compare against scene runs json list"
+    contract = "checkpoint episodes seed stochastic headless speed record compare against scene network runs json list"
     assert {f"--{name}" for name in contract.split()} | {"TARGET"} == set(flags_of(PlaySettings).values())
 
 
@@ -185,7 +185,7 @@ def test_the_settings_survive_json_and_hold_the_chosen_agents_table_only() -> No
     settings = parse_train(["cartpole", "--agent", "dqn", "--dqn.hidden", "8", "--init-from", "x/y"], recipes)
     plain = settings_as_dict(settings)
     assert json.loads(json.dumps(plain)) == plain
-    assert plain.keys() == {each.name for each in fields(settings)} - {"ppo"}
+    assert plain.keys() == {each.name for each in fields(settings)} - {"ppo", "network"}
     assert (plain["dqn"]["hidden"], plain["init_from"], plain["runs"], plain["resume"]) == ([8], "x/y", "runs", None)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load, save_file
 
-from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
+from ecs_rl.agents.base import Continuous, Discrete, Members, Picture, PolicySpec
 from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs import (
     EvalSettings,
@@ -41,7 +41,9 @@ TENSORS = {
 }
 SPECS = (
     PolicySpec(("x", "v"), Discrete(("left", "right")), "runner"),
-    PolicySpec(("y",), Continuous(("push",)), "chaser"),
+    PolicySpec(
+        tuple(f"y{i}" for i in range(20)), Continuous(("push",)), "chaser", 12, (Picture(1, 2, 2, 3), Members(13, 2, 3))
+    ),
 )
 MANIFEST = Manifest(
     scene="scenes/tag.py",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 import pytest
 from two_armed import ArmValues, rows
 
-from ecs_rl.agents.base import ActMode, Decision, Experience
+from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats
+from ecs_rl.agents.team import Team
 from ecs_rl.errors import CommandError
 from ecs_rl.runs import TrainingRun, read_checkpoint, section
 from ecs_rl.session import EpisodeRecord, EpisodeStatus, Extra, Mean, StatsTracker, TrainingSession
@@ -238,3 +240,38 @@ def test_importing_the_session_loads_neither_torch_nor_an_ecs() -> None:
     code = "import sys, ecs_rl.session, ecs_rl.runs; print({'torch', 'esper', 'pymunk', 'pygame'} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "set()"
+
+
+class Counts(ArmValues):
+    """Remembers for each row how often it has decided since its episode began, and chooses by that."""
+
+    spec = replace(ArmValues.spec, state=1)
+
+    def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
+        before = np.zeros((len(observation), 1), np.float32) if state is None else state
+        return Decision(before[:, 0].astype(np.int64), before + 1.0)
+
+
+def test_a_plain_loop_remembers_for_the_agent_until_an_episode_ends() -> None:
+    session = TrainingSession(Counts())
+    seen = np.zeros((3, 1), np.float32)
+    assert [session.act(seen).tolist() for _ in range(3)] == [[0, 0, 0], [1, 1, 1], [2, 2, 2]]
+    over, valid = np.array([True, False, False]), np.array([True, True, False])
+    none = np.zeros(3, bool)
+    session.observe(Experience(seen, np.zeros(3, int), np.zeros(3, np.float32), seen, over, none, valid))
+    assert session.act(seen).tolist() == [0, 3, 0]
+    assert [int(session.act(np.zeros(1), ActMode.GREEDY)) for _ in range(2)] == [0, 1]
+    session.on_eval_episode(1.0, 2, "Terminated")
+    assert int(session.act(np.zeros(1), ActMode.GREEDY)) == 0
+    assert session.act(seen).tolist() == [1, 4, 1]
+    assert session.act(seen, ActMode.GREEDY).tolist() == [0, 0, 0]
+
+
+def test_a_team_in_a_plain_loop_remembers_by_policy() -> None:
+    class Other(Counts):
+        spec = replace(Counts.spec, name="other")
+
+    session = TrainingSession(cast(Agent, Team([Counts(), Other()])))
+    parts = np.zeros((2, 1), np.float32), np.zeros((1, 1), np.float32)
+    told = [session.act(parts) for _ in range(2)]
+    assert [[each.tolist() for each in one] for one in told] == [[[0, 0], [0]], [[1, 1], [1]]]

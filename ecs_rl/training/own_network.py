@@ -1,0 +1,86 @@
+"""Networks of a user's own: found by their names, and run where they may be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ecs_rl.agents.config import NETWORKS, OwnNetwork
+from ecs_rl.errors import CheckpointError, CommandError, quoted
+from ecs_rl.from_file import FromFile, is_reference, load_object, object_in, parted
+from ecs_rl.runs import Manifest
+from ecs_rl.scene.scene import Scene
+from ecs_rl.training.trust import trusted_sources
+
+FLAG = "--network"
+OF_SCENE = "scene:"
+"""What begins the name of a function that stands in the scene's own recipe."""
+Config = TypeVar("Config")
+
+
+def recipes_by_name(scene: Scene) -> dict[str, dict[str, Any]]:
+    """Return a scene's recipes with their functions by name, as settings and files hold them."""
+    return {
+        agent: {key: OF_SCENE + _name(value) if callable(value) else value for key, value in recipe.items()}
+        for agent, recipe in scene.recipes.items()
+    }
+
+
+def with_network(config: Config, scene: Scene) -> Config:
+    """Return the settings with the network that somebody named: a file on the command line, or the scene's recipe."""
+    return _with(config, scene, lambda text: load_object(FLAG, text))
+
+
+def with_trusted_network(
+    config: Config, scene: Scene, checkpoint: Path, manifest: Manifest, runs: Path | None = None
+) -> Config:
+    """Return the settings with the network that a checkpoint names, if that may be run on its word alone.
+
+    It is the scene's own, which is trusted already, or a file with the very content that was trained: found as a scene
+    is; CheckpointError otherwise.
+    """
+
+    def trusted(text: str) -> FromFile:
+        sha256 = manifest.config.get("network_sha256", "")
+        told = f"{checkpoint} was made with the network {quoted(text)}"
+        if not is_reference(text) or not isinstance(sha256, str) or not sha256:
+            raise CheckpointError(f"{told}: if you trust that file, name it with {FLAG} FILE.py:NAME")
+        file, name = parted(FLAG, text)
+        found = trusted_sources(checkpoint, [str(file)], sha256, runs)
+        if isinstance(found, str):
+            reason = found or f"there is no file {file}: name it"
+            raise CheckpointError(f"{told}: {reason} with {FLAG} FILE.py:NAME")
+        return object_in(FLAG, found, name)
+
+    return _with(config, scene, trusted)
+
+
+def _with(config: Config, scene: Scene, load: Callable[[str], FromFile]) -> Config:
+    text = getattr(config, "network", NETWORKS[0])
+    if text in NETWORKS or isinstance(text, OwnNetwork):
+        return config
+    if text.startswith(OF_SCENE):
+        made: list[Any] = [
+            each for each in (recipe.get("network") for recipe in scene.recipes.values()) if callable(each)
+        ]
+        make = next((each for each in made if OF_SCENE + _name(each) == text), None)
+        if make is None:
+            raise CommandError(f"no recipe of {scene.file or scene.name} names the network '{text[len(OF_SCENE) :]}'")
+        return _replaced(config, OwnNetwork(text, make, scene.sha256))
+    found = load(text)
+    if not callable(found.value):
+        kind = type(found.value).__name__
+        raise CommandError(
+            f"{FLAG} {text}: must be a function (inputs, outputs, spec) that returns a module, not a {kind}"
+        )
+    return _replaced(config, OwnNetwork(found.reference, found.value, found.sha256))
+
+
+def _replaced(config: Config, network: OwnNetwork) -> Config:
+    return replace(config, network=network)  # type: ignore[type-var]
+
+
+def _name(make: Any) -> str:
+    return str(getattr(make, "__name__", type(make).__name__))
