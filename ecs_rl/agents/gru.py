@@ -55,7 +55,8 @@ class GRU:
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs), and what is remembered from here on."""
         memory = torch.empty(len(x), self.state)  # torch's own memory is aligned, which gives the same sums every run
-        memory.numpy()[...] = self._tick(self._body(x).numpy(), state.numpy())[0]
+        recurrent = torch.mm(state, self._u.t()).numpy()
+        memory.numpy()[...] = self._tick(self._body(x).numpy(), recurrent, state.numpy())[0]
         return torch.addmm(self._c, memory, self._w.t()), memory
 
     def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:
@@ -63,14 +64,18 @@ class GRU:
         ticks, rows, _ = x.shape
         gates = self._body.forward(x.reshape(ticks * rows, -1)).numpy().reshape(ticks, rows, -1)
         goes_on = (~begins).to(torch.float32).unsqueeze(2).numpy()
-        before, after, r, z, n, inner = (torch.empty(ticks, rows, self.state).numpy() for _ in range(6))
+        before, after, r, z, n, inner = (torch.empty(ticks, rows, self.state) for _ in range(6))
+        starts, kept = before.numpy(), tuple(each.numpy() for each in (after, r, z, n, inner))
+        recurrent, weight = torch.empty(ticks, rows, 3 * self.state), self._u.t()
         memory = state.numpy()
-        for t in range(ticks):
-            np.multiply(memory, goes_on[t], out=before[t])
-            memory, r[t], z[t], n[t], inner[t] = self._tick(gates[t], before[t])
-            after[t] = memory
-        self._kept = (goes_on, before, r, z, n, inner)
-        self._head_inputs = torch.from_numpy(after).flatten(0, 1)
+        for t, (mine, product) in enumerate(zip(before.unbind(), recurrent.unbind(), strict=True)):
+            np.multiply(memory, goes_on[t], out=starts[t])
+            torch.mm(mine, weight, out=product)  # numpy's own would wake other threads, and spin
+            for array, told in zip(kept, self._tick(gates[t], product.numpy(), starts[t]), strict=True):
+                array[t] = told
+            memory = kept[0][t]
+        self._kept = (goes_on, starts, *kept[1:])
+        self._head_inputs = after.flatten(0, 1)
         return torch.addmm(self._c, self._head_inputs, self._w.t()).view(ticks, rows, -1)
 
     def backward(self, grad: Tensor) -> None:
@@ -80,10 +85,11 @@ class GRU:
         weight_gradient(by_output, self._head_inputs, self._w_grad)
         torch.sum(by_output, 0, out=self._c_grad)
         by_memory = torch.mm(by_output, self._w).numpy().reshape(before.shape)
-        h, u = self.state, self._u.numpy()
+        h = self.state
         # By what the perceptron gives, and by what the memory gives: they differ in the last third.
         by_gates = torch.empty(*before.shape[:2], 3 * h).numpy()
-        by_recurrent = torch.empty(*before.shape[:2], 3 * h).numpy()
+        recurrent = torch.empty(*before.shape[:2], 3 * h)
+        by_recurrent, through = recurrent.numpy(), torch.empty(before.shape[1], h)
         by_n, by_z = np.empty_like(by_memory), z * (1.0 - z) * (before - n)
         slope_n, slope_r = (1.0 - z) * (1.0 - n * n), inner * r * (1.0 - r)
         later = np.zeros_like(by_memory[0])
@@ -94,19 +100,18 @@ class GRU:
             np.multiply(later, by_z[t], out=by_recurrent[t, :, h : 2 * h])
             np.multiply(by_n[t], r[t], out=by_recurrent[t, :, 2 * h :])
             later *= z[t]
-            later += by_recurrent[t] @ u
+            later += torch.mm(recurrent[t], self._u, out=through).numpy()
             later *= goes_on[t]
         by_gates[:] = by_recurrent
         by_gates[:, :, 2 * h :] = by_n
-        recurrent = torch.from_numpy(by_recurrent).flatten(0, 1)
+        recurrent = recurrent.flatten(0, 1)
         torch.mm(recurrent.t(), torch.from_numpy(before).flatten(0, 1), out=self._u_grad)
         torch.sum(recurrent[:, 2 * h :], 0, out=self._b_grad)
         self._body.backward(torch.from_numpy(by_gates).flatten(0, 1))
 
-    def _tick(self, gates: Array, before: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Return (rows, state) of what is remembered next, r, z, n and U_n h + b."""
+    def _tick(self, gates: Array, recurrent: Array, before: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return (rows, state) of what is remembered next, r, z, n and U_n h + b, given g and U h."""
         h = self.state
-        recurrent = before @ self._u.numpy().T
         both = gates[:, : 2 * h] + recurrent[:, : 2 * h]
         _sigmoid(both)
         r, z, inner = both[:, :h], both[:, h:], recurrent[:, 2 * h :] + self._b.numpy()

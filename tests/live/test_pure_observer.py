@@ -29,10 +29,11 @@ DQN = (
     *("--dqn.learn-every", "32", "--dqn.batch", "32", "--dqn.hidden", "16"),
 )
 GAME_OF_KINDS = ("game", "--arenas", "8", "--steps", "12k", *EVALUATED, *PPO)
-SCENES = {"balance": BALANCE, "lander": LANDER, "dqn": DQN, "game": GAME_OF_KINDS}
+REMEMBERS = (*LANDER, "--network", "gru", "--ppo.state", "8")
+SCENES = {"balance": BALANCE, "lander": LANDER, "remembers": REMEMBERS, "dqn": DQN, "game": GAME_OF_KINDS}
 SCENES |= {name: (game(name), *LANDER[1:]) for name in GAMES}
 OTHERS = [
-    *("lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons", "mixed", "game", "shooter", "tag"),
+    *("lander", "remembers", pytest.param("dqn", marks=pytest.mark.slow), "beacons", "mixed", "game", "shooter", "tag"),
     *(pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in ("shooter", "tag")),
 ]
 

@@ -94,6 +94,9 @@ CASES = (
     Case("dqn own systems", "beacons", SMALL_DQN, BEACONS),
     Case("ppo mixed controls", "mixed", SMALL_PPO, MIXED),
     Case("ppo forces and lines", "racing", SMALL_PPO, RACING),
+    Case("ppo that remembers, two policies", "two", (*SMALL_PPO, "--network", "gru", "--ppo.state", "8"), TWO),
+    Case("ppo that remembers, members", "tag", (*SMALL_PPO, "--network", "gru", "--ppo.shared"), TEXTS["tag"]),
+    Case("ppo attention", "shooter", (*SMALL_PPO, "--network", "attention"), TEXTS["shooter"]),
     *(Case(f"ppo {name}", name, SMALL_PPO, TEXTS[name], slow=name not in ("shooter", "tag")) for name in GAMES),
 )
 
