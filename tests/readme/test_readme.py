@@ -11,7 +11,9 @@ import pytest
 from readme_scenes import example
 
 from ecs_rl.commands.check import check_scene
+from ecs_rl.commands.flags import flags_of
 from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.play import main as play
 from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.commands.train import main, recipes_of
 from ecs_rl.ecs.schedule import Entry
@@ -92,7 +94,7 @@ def test_ci_runs_the_readmes_test_command() -> None:
 
 def test_every_flag_that_is_named_exists() -> None:
     fields = (*TrainSettings.__dataclass_fields__, *PlaySettings.__dataclass_fields__)
-    known = {f"--{name.replace('_', '-')}" for name in fields} | {"--help", "--ppo.lr", "--grid"}
+    known = {f"--{name.replace('_', '-')}" for name in fields} | {"--help", "--grid", *flags_of(TrainSettings).values()}
     known |= {*TRAIN_TO_COME, *PLAY_TO_COME}  # which the README says are not there yet
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z.-]*", README)) <= known
 
@@ -100,6 +102,17 @@ def test_every_flag_that_is_named_exists() -> None:
 def test_every_file_that_is_named_exists() -> None:
     for name in re.findall(r"(?:ecs_rl|tests|scenes)/[\w/]+(?:\.py)?", README):
         assert (ROOT / name).exists() or f"{name}-v0" in README, name  # an environment's name looks like a file's
+
+
+def test_the_example_network_solves_balance_and_is_played_back(tmp_path: Path) -> None:
+    text = example("network")
+    assert text.count("\n") <= 20
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    network, runs = f"{tmp_path / 'mine.py'}:Residual", str(tmp_path / "runs")
+    assert main(["balance", "--network", network, "--until-solved", "--runs", runs]) == 0
+    (run,) = (tmp_path / "runs" / "balance" / "v1").iterdir()
+    assert '"status": "solved"' in (run / "metadata.json").read_text(encoding="utf-8")
+    assert play([str(run), "--headless", "--episodes", "1", "--runs", runs]) == 0
 
 
 @pytest.fixture
