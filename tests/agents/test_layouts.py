@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent
 from ecs_rl.agents.base import Layout, Members, Picture
@@ -29,9 +28,9 @@ def spec_of(*layout: Picture | Members, plain: int = 2) -> PolicySpec:
     return PolicySpec(tuple(f"n{i}" for i in range(numbers)), ACTIONS, layout=layout)
 
 
-def drawn(make: type[nn.Module], spec: PolicySpec, hidden: tuple[int, ...] = (16, 12)) -> Any:
+def drawn(make: type[Attention | Convolution], spec: PolicySpec, hidden: tuple[int, ...] = (16, 12)) -> Any:
     torch.manual_seed(0)
-    return make(len(spec.observations), 3, spec, hidden, "tanh")  # type: ignore[call-arg]
+    return make(len(spec.observations), 3, spec, hidden, "tanh")
 
 
 def members(rows: int, seed: int = 0) -> torch.Tensor:

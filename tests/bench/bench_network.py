@@ -52,7 +52,8 @@ class Cell(nn.Module):
 def in_turns(one: Callable[[], None], other: Callable[[], None], seconds: float) -> tuple[float, float, float]:
     """Return the median milliseconds of each, and of the ratio of each pair."""
     for _ in range(3):
-        one(), other()
+        one()
+        other()
     pairs, began = list[tuple[float, float]](), perf_counter()
     while perf_counter() - began < seconds:
         start = perf_counter()
@@ -129,8 +130,8 @@ def main() -> None:
 
             return once
 
-        both = (passes(net, sequences, start, begins, by_outputs) for net in (gru, module))
-        told(f"gru 64, 64 ticks of {rows} rows: by hand, by autograd", *in_turns(*both, asked.seconds))
+        one, other = (passes(net, sequences, start, begins, by_outputs) for net in (gru, module))
+        told(f"gru 64, 64 ticks of {rows} rows: by hand, by autograd", *in_turns(one, other, asked.seconds))
 
 
 if __name__ == "__main__":
