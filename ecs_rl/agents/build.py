@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
+import torch
 from torch import nn
 
 from ecs_rl.agents.base import PolicySpec
@@ -45,7 +46,11 @@ def shapes_of(name: str, sizes: tuple[int, int], spec: PolicySpec, settings: Net
             return MLP.shapes(name, (inputs, *settings.hidden, outputs))
         case "gru":
             return GRU.shapes(name, (inputs, *settings.hidden), settings.state, outputs)
-    return shapes_of_module(name, _module(sizes, spec, settings)())
+    make = _module(sizes, spec, settings)
+    if isinstance(settings.network, OwnNetwork):
+        return shapes_of_module(name, make())
+    with torch.device("meta"):  # a file may name widths that no memory holds
+        return shapes_of_module(name, make())
 
 
 def build(

@@ -172,7 +172,11 @@ class PlaySettings:
     """Sample actions as in training, not the best one each time."""
     scene: Annotated[str, arg(metavar="FILE", help_behavior_hint="")] = ""
     """The scene to play a checkpoint in, where the file it was trained on has moved or is not trusted."""
-    network: Annotated[str, arg(metavar="FILE.py:NAME", help_behavior_hint="")] = ""
+    network: Annotated[
+        str,
+        arg(metavar="FILE.py:NAME", help_behavior_hint=""),
+        Meta(description="FILE.py:NAME", extra={"allows": lambda text: ".py:" in text}),
+    ] = ""
     """The network of a checkpoint, where its file has moved or is not trusted."""
     runs: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The folder that holds all runs."""

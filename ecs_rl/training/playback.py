@@ -49,6 +49,8 @@ class Player:
         check_same(path, manifest, specs, scene.name)
         config, policy = config_of(path, manifest), section(tensors, "policy")
         if network:
+            if ":" not in getattr(config, "network", ""):
+                raise CommandError(f"--network {network}: {path} was made with a network of the project: leave it out")
             config = with_network(replace(config, network=network), scene)
         config = with_trusted_network(config, scene, path, manifest, runs)
         check_parameters(str(path), specs, config, policy)

@@ -38,9 +38,14 @@ SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_ever
 FULL_DQN = replace(
     SMALL_DQN, n_step=3, dueling=True, priority=0.6, target_every=1, target_rate=0.2, normalise_observations=True
 )
-KINDS = ("ppo", "ppo continuous", "ppo mixed", "dqn", "dqn several", "dqn full")
+KINDS = ("ppo", "ppo continuous", "ppo mixed", "ppo gru", "dqn", "dqn several", "dqn full")
 SPECS = {"ppo continuous": MOTORS, "ppo mixed": MIXED, "dqn several": SEVERAL, "dqn full": SEVERAL}
-CONFIGS = {"ppo": SMALL_PPO, "dqn": SMALL_DQN, "dqn full": FULL_DQN}
+CONFIGS = {
+    "ppo": SMALL_PPO,
+    "ppo gru": replace(SMALL_PPO, network="gru", state=4),
+    "dqn": SMALL_DQN,
+    "dqn full": FULL_DQN,
+}
 
 
 def config_of(kind: str) -> Any:

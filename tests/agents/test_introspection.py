@@ -42,7 +42,7 @@ def same_bits(a: State, b: State) -> bool:
 def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
     agent, observation = played(kind), some_observation(np.random.default_rng(1), rows)
     seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY).action
-    kinds = {"ppo": "probabilities", "ppo continuous": "levers", "ppo mixed": "mixture"}
+    kinds = {"ppo": "probabilities", "ppo gru": "probabilities", "ppo continuous": "levers", "ppo mixed": "mixture"}
     assert seen.kind == kinds.get(kind, "values")
     assert seen.does.shape == (rows, len(agent.spec.actions.names))
     assert seen.value.shape == (rows,)

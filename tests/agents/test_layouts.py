@@ -233,6 +233,14 @@ def test_the_world_keeps_what_is_remembered_and_forgets_it_where_an_episode_begi
         expected = np.where(ended.ended, 0.0, expected + 1.0)
         assert np.array_equal(remembered.value, np.stack([expected, 2 * expected], 1))
     assert expected.max() < 60
+    other = World(load_scene("balance"), arenas=1, policies={"policy": lambda seen, state: np.ones(len(seen), int)})
+    other.copy_arena(world, 1, 0)
+    other.tick()
+    other.drive("policy", Counts())
+    other.copy_arena(world, 1, 0)
+    kept = other.of(other.batches[0].entity, PolicyState).value
+    assert np.array_equal(kept[0], remembered.value[1])
+    other.close()
     world.drive("policy", lambda seen, state: np.ones(len(seen), int))
     world.tick()
     assert remembered.value.shape == (3, 0)

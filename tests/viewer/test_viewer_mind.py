@@ -14,13 +14,15 @@ import pytest
 from mixed_controls import MIXED
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Agent, Floats, PolicyOutput
+from ecs_rl.agents.base import ActMode, Agent, Decision, Floats, PolicyOutput
+from ecs_rl.agents.config import PPOConfig
 from ecs_rl.arrays import F64
 from ecs_rl.components import UserInput
 from ecs_rl.processors.render import Render
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import ON_STAGE, PLAYING
+from ecs_rl.training.prepare import make_agents
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.mind_log import KNOWN, WINDOW, Fate, MindLog, Moment, came
 from ecs_rl.viewer.panels.mind_panel import draw_mind
@@ -447,3 +449,28 @@ def test_a_lone_agent_has_no_name_and_nobody_to_turn_to(world: World) -> None:
     world.tick()
     log.turn()
     assert (log.view().who, len(log.view().expected)) == ("", 1)
+
+
+def test_the_mind_of_what_remembers_is_that_of_its_decisions() -> None:
+    scene = load_scene("balance")
+    agents = make_agents(scene, "ppo", PPOConfig(network="gru", hidden=(8,), state=4), arenas=2, seed=0)
+    told: list[float] = []
+
+    def decide(observation: Floats, state: Floats) -> Decision:
+        (agent,) = agents.values()
+        told.append(float(agent.introspect(observation, state).value[1]))  # type: ignore[attr-defined]
+        return agent.act(observation, ActMode.SAMPLE, state)
+
+    decide.state = 8  # type: ignore[attr-defined]
+    world = World(scene, arenas=2, stages=ON_STAGE, policies={"policy": decide}, resources=(UserInput(),))
+    log = MindLog(world, agents)
+    watched(world, log, arena=1)
+    for _ in range(40):
+        world.tick()
+    np.testing.assert_allclose(log.view().expected, told, rtol=1e-4, atol=1e-6)
+    assert len(log.view().begins) > 0
+    world.drive("policy", lambda observation, state: np.zeros(len(observation), int))
+    log.use({"policy": next(iter(make_agents(scene, "ppo", PPOConfig(), arenas=2, seed=0).values()))})
+    world.tick()
+    assert np.isfinite(log.view().expected[-1])
+    world.close()
