@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from dataclasses import is_dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -43,12 +43,18 @@ def parse_count(text: str) -> int:
     return int(number)
 
 
-@cache
-def hints_of(settings: Hashable, prefix: str = "") -> dict[str, Any]:
+def hints_of(settings: type, prefix: str = "") -> dict[str, Any]:
     """Return the type of each setting in a dataclass by its name, of those in a table of it by `table.name`."""
+    return _hints_of(cast(Hashable, settings), prefix)
+
+
+@cache
+def _hints_of(settings: Hashable, prefix: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, hint in get_type_hints(cast(type, settings), include_extras=True).items():
-        found |= hints_of(hint, f"{prefix}{name}.") if is_dataclass(kind_of(hint)) else {prefix + name: hint}
+        if get_origin(hint) is ClassVar:
+            continue
+        found |= hints_of(kind_of(hint), f"{prefix}{name}.") if is_dataclass(kind_of(hint)) else {prefix + name: hint}
     return found
 
 

@@ -172,7 +172,8 @@ class DQNConfig:
         _fit("dqn", self)
 
 
-AgentConfig = PPOConfig | DQNConfig
+AgentConfig = Any
+"""The settings of an algorithm: a dataclass, one of those above or of a user's own."""
 
 
 def _fit(name: str, config: Any) -> None:

@@ -15,7 +15,17 @@ import numpy as np
 import torch
 
 from ecs_rl.agents.action_values import ActionValues
-from ecs_rl.agents.base import ActMode, Composed, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
+from ecs_rl.agents.base import (
+    ActMode,
+    Composed,
+    Continuous,
+    Decision,
+    Experience,
+    Floats,
+    PolicyOutput,
+    PolicySpec,
+    State,
+)
 from ecs_rl.agents.config import DQNConfig
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser
@@ -32,6 +42,7 @@ class DQN(Learner):
     """An off-policy learner for one choice, or for several at once."""
 
     name = "dqn"
+    Config = DQNConfig
 
     def __init__(self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         super().__init__(spec, self.shapes(spec, config), seed=seed, rows=rows, discount=config.gamma)
@@ -55,6 +66,13 @@ class DQN(Learner):
         self._newest = torch.zeros(3, dtype=torch.float64)  # loss, mean Q and learning rate of the newest step
         self._at = np.arange(config.batch)[:, None]
         self._grad = np.zeros((config.batch, self._values.options), np.float32)
+
+    @staticmethod
+    def refuses(spec: PolicySpec) -> str:
+        """Return why it cannot learn such a policy, '' if it can."""
+        levers = [name for part in spec.actions.parts if isinstance(part, Continuous) for name in part.names]
+        told = f"{', '.join(levers)} {'is a lever' if len(levers) == 1 else 'are levers'}: use sac or ppo"
+        return f"can only choose between options, but {told}" if levers else ""
 
     @staticmethod
     def shapes(spec: PolicySpec, config: DQNConfig) -> Shapes:

@@ -1,56 +1,127 @@
-"""Makes an agent from its name; torch is imported here, and only when an agent is really wanted."""
+"""The algorithms there are, and agents made of them; torch is imported here, and only when an agent is really made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from ecs_rl.agents.base import Agent, Continuous, PolicySpec, State
+from ecs_rl.agents.base import Agent, PolicySpec, State
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.errors import CommandError, nearest
-
-AGENTS: dict[str, type[AgentConfig]] = {"ppo": PPOConfig, "dqn": DQNConfig}
-"""The settings class of every algorithm, by the algorithm's name."""
+from ecs_rl.from_file import blaming
 
 
-def make_agent(name: str, spec: PolicySpec, config: AgentConfig, *, seed: int, rows: int, threads: int = 1) -> Agent:
-    """Return a new agent; `rows` is how many decisions each exploring `act` takes (arenas times agents)."""
+@dataclass(frozen=True)
+class Algorithm:
+    """An algorithm: what it is called, its settings, and the class that learns.
+
+    The class declares `name` and `Config`. It may have `refuses(spec)`, which returns why it cannot learn such a policy
+    ('' if it can), and `shapes(spec, config)`, the shape of every parameter before a network is made.
+    """
+
+    name: str
+    Config: type[Any]
+    learner: str | type[Any]
+    """The class, or where to import it from: `module:Class`."""
+    reference: str = ""
+    """`FILE.py:CLASS` of one of a user's own, '' for one that comes with the project."""
+    sha256: str = ""
+    """Of that file and what it imports from its folder."""
+
+    @property
+    def kind(self) -> Any:
+        """The class; torch is imported with it."""
+        if isinstance(self.learner, type):
+            return self.learner
+        module, _, name = self.learner.partition(":")
+        return getattr(import_module(module), name)
+
+    @property
+    def shown(self) -> str:
+        """How it is named behind `--agent`."""
+        return self.reference or self.name
+
+    @property
+    def file(self) -> Path:
+        """The file of one of a user's own."""
+        return Path(self.reference.rpartition(":")[0])
+
+    def settings(self, values: Mapping[str, Any]) -> Any:
+        """Return its settings with these values, and its defaults for all others."""
+        with blaming(f"--agent {self.shown}", self.file):
+            try:
+                return self.Config(**values)
+            except ValueError as error:
+                if not self.reference:
+                    raise
+                raise CommandError(f"--agent {self.shown}: its settings are refused: {error}") from error
+
+    def refusal(self, spec: PolicySpec) -> str:
+        """Return why it cannot learn such a policy, '' if it can."""
+        rule = getattr(self.kind, "refuses", None)
+        if rule is None:
+            return ""
+        with blaming(f"--agent {self.shown}", self.file):
+            return str(rule(spec) or "")
+
+
+AGENTS: dict[str, Algorithm] = {
+    each.name: each
+    for each in (
+        Algorithm("ppo", PPOConfig, "ecs_rl.agents.ppo:PPO"),
+        Algorithm("dqn", DQNConfig, "ecs_rl.agents.dqn:DQN"),
+    )
+}
+"""Every algorithm that comes with the project, by its name."""
+
+
+def algorithm_of(name: str | Algorithm) -> Algorithm:
+    """Return the algorithm with this name, or refuse with the nearest one."""
+    if isinstance(name, Algorithm):
+        return name
     if name not in AGENTS:
         raise CommandError(f"--agent {name}: there is no such algorithm; {nearest(name, AGENTS)}")
-    if not isinstance(config, AGENTS[name]):
-        raise TypeError(f"agent {name!r} needs a {AGENTS[name].__name__}, not a {type(config).__name__}")
+    return AGENTS[name]
+
+
+def make_agent(
+    name: str | Algorithm, spec: PolicySpec, config: AgentConfig, *, seed: int, rows: int, threads: int = 1
+) -> Agent:
+    """Return a new agent; `rows` is how many decisions each exploring `act` takes (arenas times agents)."""
+    algorithm = algorithm_of(name)
+    if not isinstance(config, algorithm.Config):
+        wanted, given = algorithm.Config.__name__, type(config).__name__
+        raise TypeError(f"agent {algorithm.name!r} needs a {wanted}, not a {given}")
     if seed < 0:
         raise CommandError(f"--seed {seed}: a seed must not be negative")
     if rows < 1 or threads < 1:
         raise CommandError(f"an agent needs at least one row and one thread, not {rows} and {threads}")
-    levers = [name for part in spec.actions.parts if isinstance(part, Continuous) for name in part.names]
-    if isinstance(config, DQNConfig) and levers:
-        told = f"{', '.join(levers)} {'is a lever' if len(levers) == 1 else 'are levers'}"
-        raise CommandError(f"--agent dqn can only choose between options, but {told}: use sac or ppo")
+    if told := algorithm.refusal(spec):
+        raise CommandError(f"--agent {algorithm.shown} {told}")
     try:
-        return _class_of(config)(spec, config, seed=seed, rows=rows, threads=threads)  # type: ignore[no-any-return]
+        if algorithm.reference:
+            from ecs_rl.agents.guard import Guarded
+
+            return Guarded(algorithm, spec, config, seed=seed, rows=rows, threads=threads)
+        return algorithm.kind(spec, config, seed=seed, rows=rows, threads=threads)  # type: ignore[no-any-return]
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "alloc" not in str(error):
             raise
-        told = f"{name} needs more memory than there is: take a smaller network, memory or rollout, or fewer --arenas"
-        raise CommandError(told) from error
+        memory = "more memory than there is: take a smaller network, memory or rollout, or fewer --arenas"
+        raise CommandError(f"{algorithm.name} needs {memory}") from error
 
 
-def check_parameters(where: str, specs: Mapping[str, PolicySpec], config: AgentConfig, policy: State) -> None:
+def check_parameters(
+    where: str, specs: Mapping[str, PolicySpec], name: str | Algorithm, config: AgentConfig, policy: State
+) -> None:
     """Refuse the policies in a file whose parameters are not those of its settings, before any network is made."""
     from ecs_rl.agents.state import check_shapes, prefixed
 
-    for spec in specs.values():
-        shapes = _class_of(config).shapes(spec, config)
+    algorithm = algorithm_of(name)
+    for spec in specs.values() if hasattr(algorithm.kind, "shapes") else ():
+        with blaming(f"--agent {algorithm.shown}", algorithm.file):
+            shapes = algorithm.kind.shapes(spec, config)
         check_shapes(where, policy, prefixed(spec.name, shapes) if len(specs) > 1 else shapes)  # as a team saves them
-
-
-def _class_of(config: AgentConfig) -> Any:
-    """Return the algorithm with these settings."""
-    if isinstance(config, DQNConfig):
-        from ecs_rl.agents.dqn import DQN
-
-        return DQN
-    from ecs_rl.agents.ppo import PPO
-
-    return PPO

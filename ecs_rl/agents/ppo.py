@@ -44,6 +44,7 @@ class PPO(Learner):
     """An on-policy learner for any actions, with networks for its policy and its value."""
 
     name = "ppo"
+    Config = PPOConfig
     MAY_BE_UNKNOWN = (UNIT,)
 
     def __init__(self, spec: PolicySpec, config: PPOConfig, *, seed: int, rows: int, threads: int = 1) -> None:

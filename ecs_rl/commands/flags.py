@@ -71,6 +71,8 @@ def _unknown(tokens: Sequence[str], settings: type, prog: str, to_come: Sequence
         return f"{name} is not there yet ({prog} --help lists all flags)"
     near = _near(name, list(flags_of(settings).values()))
     hint = f": did you mean '{near}'?" if near else ""
+    if not near and "." in name:
+        hint = ": an algorithm of your own has its settings where --agent FILE.py:CLASS names it too"
     return f"unknown flag '{name}'{hint} ({prog} --help lists all flags)"
 
 

@@ -7,21 +7,32 @@ laid over what counts less by `|`, and all of it over the built-in defaults by `
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ecs_rl.agents.make import AGENTS
+from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.commands.called import program
 from ecs_rl.commands.flags import flags_of, print_help, read_flags
 from ecs_rl.commands.help import about_playing, about_training
-from ecs_rl.commands.settings import AGENTS_TO_COME, PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
+from ecs_rl.commands.settings import (
+    AGENTS_TO_COME,
+    PLAY_TO_COME,
+    TRAIN_TO_COME,
+    PlaySettings,
+    TrainSettings,
+    algorithms_of,
+    settings_with,
+)
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
+from ecs_rl.from_file import is_reference
 from ecs_rl.shipped import scene_names
 from ecs_rl.values import LARGEST, fitted, hints_of, parse_count
 
@@ -53,11 +64,16 @@ def parse_train(
     if not _HELP.isdisjoint(argv):
         defaults = TrainSettings()
         with suppress(EcsRlError):  # help must always help, whatever else is wrong with the command
-            line = _train_flags([token for token in argv if token not in _HELP])
-            defaults = _settings_of(TrainSettings, _below(line, recipes, None))
+            kind = _kind_named([token for token in argv if token not in _HELP])
+            defaults = kind()
+            line = _train_flags([token for token in argv if token not in _HELP], kind)
+            kind, below = _below(kind, line, recipes, None)
+            defaults = _settings_of(kind, below)
         print_help(defaults, program("train"), about_training())
-    line = _train_flags(argv)
-    settings = _settings_of(TrainSettings, _below(line, recipes, earlier) | line)
+    kind = _kind_named(argv)
+    line = _train_flags(argv, kind)
+    kind, below = _below(kind, line, recipes, earlier)
+    settings = _settings_of(kind, below | line)
     if settings.resume is not None and settings.init_from is not None:
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
     _refuse_for_seeds(settings)
@@ -105,23 +121,57 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     )
 
 
-def _train_flags(argv: Sequence[str]) -> Layer:
-    return _layer_of(read_flags(TrainSettings, argv, program("train"), TRAIN_TO_COME))
+def _kind_named(argv: Sequence[str]) -> type[TrainSettings]:
+    """Return the settings there are: with those of a user's own algorithm if the flags or their file name one.
+
+    That must be known before the flags can be read, for its settings are flags.
+    """
+    text = _value_of("--agent", argv)
+    if text is None and (path := _value_of("--config", argv)):
+        text = _read_toml(Path(path)).get("agent")
+    return _kind_of(text) if isinstance(text, str) and is_reference(text) else TrainSettings
 
 
-def _below(line: Layer, recipes: Callable[[str], Recipes], earlier: Earlier | None) -> Layer:
-    """Return what counts where the command line is silent."""
-    config = _config_layer(line["config"]) if "config" in line else {}
-    asked = _finished(_settings_of(TrainSettings, config | line))
+def _value_of(flag: str, argv: Sequence[str]) -> str | None:
+    """Return what stands behind a flag the last time."""
+    found = None
+    for token, following in pairwise((*argv, "")):
+        name, equals, value = token.partition("=")
+        if name == flag:
+            found = value if equals else following
+    return found
+
+
+def _kind_of(reference: str) -> type[TrainSettings]:
+    from ecs_rl.agents.own import load_algorithm
+
+    return settings_with(load_algorithm(reference))
+
+
+def _train_flags(argv: Sequence[str], kind: type[TrainSettings]) -> Layer:
+    return _layer_of(read_flags(kind, argv, program("train"), TRAIN_TO_COME), kind)
+
+
+def _below(
+    kind: type[TrainSettings], line: Layer, recipes: Callable[[str], Recipes], earlier: Earlier | None
+) -> tuple[type[TrainSettings], Layer]:
+    """Return what counts where the command line is silent; of a run to resume the algorithm comes with it."""
+    config = _config_layer(line["config"], kind) if "config" in line else {}
+    asked = _finished(_settings_of(kind, config | line))
     _require_scene(asked)
     suggested = recipes(asked.scene)
-    resumed = earlier(asked) if earlier and asked.resume is not None else {}
+    resumed = dict(earlier(asked)) if earlier and asked.resume is not None else {}
+    own = resumed.get("agent")
+    if isinstance(own, Algorithm):
+        resumed["agent"] = own.name
+        kind = kind if own.name in kind.algorithms else settings_with(own)
     agent = asked.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
     _refuse_planned("--agent", agent)
-    layer = _recipe_layer(asked.scene, suggested, agent) | _earlier_layer(resumed, agent)
-    own = _settings_of(TrainSettings, layer)
-    layer["schedule_steps"] = own.schedule_steps or own.steps
-    return layer | _as_often(own, (config | line).get("arenas", 0)) | config | {"scene": asked.scene, "agent": agent}
+    layer = _recipe_layer(kind, asked.scene, suggested, agent) | _earlier_layer(kind, resumed, agent)
+    usual = _settings_of(kind, layer)
+    layer["schedule_steps"] = usual.schedule_steps or usual.steps
+    layer |= _as_often(usual, (config | line).get("arenas", 0)) | config | {"scene": asked.scene, "agent": agent}
+    return kind, layer
 
 
 def _as_often(own: TrainSettings, arenas: int) -> Layer:
@@ -176,20 +226,19 @@ def _settings_of(kind: type[T], layer: Layer) -> T:
         table, _, own = name.rpartition(".")
         tables.setdefault(table, {})[own] = value
     plain = tables.pop("")
-    return kind(**plain, **{name: AGENTS[name](**own) for name, own in tables.items()})
+    return kind(**plain, **{name: algorithms_of(kind)[name].settings(own) for name, own in tables.items()})
 
 
-def _layer_of(
-    values: Mapping[str, Any], kind: type = TrainSettings, where: str = "", error: type[EcsRlError] = CommandError
-) -> Layer:
+def _layer_of(values: Mapping[str, Any], kind: type, where: str = "", error: type[EcsRlError] = CommandError) -> Layer:
     """Return values as the types of their settings; one that is unknown or does not fit is told by its name.
 
     `where` is the place that messages name, '' for the command line.
     """
     hints, layer = hints_of(kind), {}
-    for key, value in _flat(values):
+    algorithms = algorithms_of(kind)
+    for key, value in _flat(values, algorithms):
         name = key.replace("-", "_")
-        if name in AGENTS:
+        if name in algorithms:
             raise error(f"{where}: '{name}' must be a table of settings, not {quoted(value)}")
         if name not in hints or (where and name == "config"):  # a file does not name another file
             known = [each for each in hints if each != "config"]
@@ -197,9 +246,9 @@ def _layer_of(
             raise error(f"{where}: unknown setting '{key}': {near}")
         shown = f"{where}: {key}" if where else flags_of(kind)[name]
         try:
-            if name == "agent":
-                _refuse_planned(shown, value)
             layer[name] = fitted(shown, value, hints[name])
+            if name == "agent" and algorithms:
+                layer[name] = _agent_named(shown, layer[name], algorithms)
         except CommandError as refused:
             raise error(str(refused)) from None
     if layer.get("until") in _UNTIL:  # `solved` is another word for a switch, and `steps` takes that back
@@ -207,9 +256,9 @@ def _layer_of(
     return layer
 
 
-def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat(values: Mapping[str, Any], algorithms: Collection[str]) -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
-        if key in AGENTS and isinstance(value, Mapping):
+        if key in algorithms and isinstance(value, Mapping):
             yield from ((f"{key}.{name}", each) for name, each in value.items())
         else:
             yield key, value
@@ -219,41 +268,60 @@ def _refuse_planned(shown: str, agent: Any) -> None:
     """Refuse an algorithm that nothing can train yet."""
     if agent in AGENTS_TO_COME:
         raise CommandError(f"{shown} {agent} is not there yet: use ppo, which learns continuous actions too")
-    if ".py:" in str(agent):
-        known = ", ".join(AGENTS)
-        raise CommandError(f"{shown} {agent}: an algorithm from a file is not there yet: use one of {known}")
 
 
-def _config_layer(path: Path) -> Layer:
+def _agent_named(shown: str, text: str, algorithms: Mapping[str, Algorithm]) -> str:
+    """Return the name of an algorithm that is named by it, or by its file."""
+    _refuse_planned(shown, text)
+    if is_reference(text):
+        # The one that was loaded for the flags; there can be another only in a file below a command line with its own.
+        return next((name for name, each in algorithms.items() if each.reference), text)
+    if text and text not in AGENTS:
+        close = difflib.get_close_matches(text, AGENTS, n=1, cutoff=0.5)
+        hint = f"did you mean '{close[0]}'?" if close else "one of your own is named as FILE.py:CLASS"
+        raise CommandError(f"{shown} must be {' or '.join(AGENTS)}, not {quoted(text)}: {hint}")
+    return text
+
+
+def _config_layer(path: Path, kind: type[TrainSettings]) -> Layer:
     """Return what the TOML file of `--config` names."""
+    return _layer_of(_read_toml(path), kind, where=str(path))
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CommandError(f"--config {path}: cannot be read: {error.strerror}") from None
     except RecursionError:
-        raise CommandError(f"--config {path}: is nested too deeply: it needs no more than [ppo] and [dqn]") from None
+        raise CommandError(f"--config {path}: is nested too deeply: it needs no more than tables like [ppo]") from None
     except ValueError as error:  # not TOML, or not UTF-8
         raise CommandError(f"--config {path}: is not valid TOML: {error}") from None
-    return _layer_of(values, where=str(path))
 
 
-def _recipe_layer(scene: str, recipes: Recipes, agent: str) -> Layer:
-    """Return the scene's recipe for this agent, in which run settings and hyperparameters are mixed."""
-    for name in recipes:
-        if name not in (*AGENTS, *AGENTS_TO_COME):
-            raise SceneError(f"scene '{scene}': unknown agent '{name}': {nearest(name, AGENTS)}")
+def _recipe_layer(kind: type[TrainSettings], scene: str, recipes: Recipes, agent: str) -> Layer:
+    """Return the scene's recipe for this agent, in which run settings and hyperparameters are mixed.
+
+    Other names may be those of algorithms that this command does not know, unless the one that it needs is missing.
+    """
+    unknown = [name for name in recipes if name not in (*kind.algorithms, *AGENTS_TO_COME)]
+    close = difflib.get_close_matches(agent, unknown, n=1, cutoff=0.5) if agent not in recipes else []
+    if agent in unknown or close:
+        name = agent if agent in unknown else close[0]
+        told = f"{nearest(name, AGENTS)} One of your own is trained with --agent FILE.py:CLASS"
+        raise SceneError(f"scene '{scene}': unknown agent '{name}': {told}")
     where = f"scene '{scene}', recipe for {agent}"
-    names = {name.removeprefix(f"{agent}."): name for name in hints_of(TrainSettings)}
+    names = {name.removeprefix(f"{agent}."): name for name in hints_of(kind)}
     names = {short: name for short, name in names.items() if name not in _OF_THE_CALL and "." not in short}
     recipe = recipes.get(agent, {})
     for name in recipe:
         if name not in names:
             raise SceneError(f"{where}: unknown setting '{name}': {nearest(name, names)}")
-    return _layer_of({names[name]: value for name, value in recipe.items()}, where=where, error=SceneError)
+    return _layer_of({names[name]: value for name, value in recipe.items()}, kind, where, SceneError)
 
 
-def _earlier_layer(config: Mapping[str, Any], agent: str) -> Layer:
+def _earlier_layer(kind: type[TrainSettings], config: Mapping[str, Any], agent: str) -> Layer:
     """Return what a resumed run wrote into its `config.json`."""
-    lasting = {name for name in hints_of(TrainSettings) if name not in _OF_THE_CALL} | {agent}
+    lasting = {name for name in hints_of(kind) if name not in _OF_THE_CALL} | {agent}
     kept = {name: value for name, value in config.items() if name in lasting}
-    return _layer_of(kept, where="config.json of the run to resume", error=CheckpointError)
+    return _layer_of(kept, kind, "config.json of the run to resume", CheckpointError)

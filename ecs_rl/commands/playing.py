@@ -64,6 +64,7 @@ def candidates(settings: PlaySettings) -> list[Candidate]:
 
 def candidate(settings: PlaySettings, name: str) -> Candidate:
     """Return the checkpoint with this name in the run, or in a file of its own."""
+    from ecs_rl.agents.own import load_algorithm
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.playback import Player
 
@@ -74,7 +75,17 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
     else:
         path = checkpoint_meant(replace(settings, checkpoint=name) if name else settings)
     scene = load_scene(settings.scene) if settings.scene else None
-    player = Player.load(path, settings.seed, scene=scene, runs=settings.runs, network=settings.network)
+    algorithm = load_algorithm(settings.agent) if settings.agent else None
+    player = Player.load(
+        path,
+        settings.seed,
+        scene=scene,
+        algorithm=algorithm,
+        runs=settings.runs,
+        network=settings.network,
+    )
+    if algorithm is not None and algorithm.sha256 != player.manifest.config.get("agent_sha256"):
+        tell(f"play.py: {algorithm.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     if player.manifest.source_sha256 not in ("", player.scene.sha256):
         tell(f"play.py: {player.scene.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     which = name or path.stem

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from ecs_rl.agents.make import AGENTS
 from ecs_rl.commands.called import typed
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
@@ -62,9 +61,11 @@ def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
 
 
 def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
-    """Return the settings that the run to resume was started with."""
+    """Return the settings that the run to resume was started with; as its agent an `Algorithm` of a user's own."""
     from ecs_rl.runs import settings_of
+    from ecs_rl.runs.layout import CHECKPOINTS, sound_manifest
     from ecs_rl.scene.loader import load_scene
+    from ecs_rl.training.trust import trusted_algorithm
 
     if settings.seeds:
         refuse_several(settings)
@@ -72,9 +73,14 @@ def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
     run = run_meant(settings, load_scene(settings.scene)).path
     found = settings_of(run)
     agent = found.get("agent", "")
-    if agent not in ("", *AGENTS):
+    if agent in ("", *settings.algorithms):
+        return found
+    manifest = sound_manifest(run)
+    if manifest is None or manifest.agent != agent:
         raise CheckpointError(f"{run}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
-    return found
+    if settings.agent:
+        return found  # that these are not of one algorithm is told when its checkpoint is there
+    return {**found, "agent": trusted_algorithm(run / CHECKPOINTS / "latest.safetensors", manifest, settings.runs)}
 
 
 def refuse_several(settings: TrainSettings) -> NoReturn:
@@ -168,6 +174,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     run, scene = record.path, training.world.scene
     manifest, tensors = newest_checkpoint(run)
     differs, versions = difference(manifest, scene), versions_here()
+    learns_otherwise = manifest.config.get("agent_sha256", "") != settings.algorithm.sha256
     if differs is None:
         raise CommandError(f"{run} trains '{manifest.scene}', not '{settings.scene}': name that scene to resume it")
     if manifest.agent != settings.agent:
@@ -179,11 +186,13 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     facts = manifest.facts()
     training.write_to(record)
     try:
-        go_on(training, manifest, tensors, exactly=not (differs or changed or settings.inexact))
+        go_on(training, manifest, tensors, exactly=not (differs or learns_otherwise or changed or settings.inexact))
     except CheckpointError as error:
         raise CheckpointError(f"{run}: {error}") from error
     if differs:
         tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
+    if learns_otherwise:
+        tell(f"train.py: {settings.algorithm.file} has changed since: it may learn otherwise from here on", sys.stderr)
     if changed:
         other = ", ".join(f"{name} was {before[name]} and is {versions[name]}" for name in changed)
         tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)

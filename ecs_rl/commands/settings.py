@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, dataclass_transform
 
 import msgspec
 from msgspec import Meta
 from tyro.conf import Positional, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from ecs_rl.agents.config import DQNConfig, NetworkName, OwnNetwork, PPOConfig
-from ecs_rl.agents.make import AGENTS
+from ecs_rl.agents.config import NetworkName, OwnNetwork
+from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
-from ecs_rl.values import Count, Natural, Positive, Weight
+from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
 AGENTS_TO_COME = ("sac",)
 """Algorithms that a recipe may speak of, and that nothing can train yet."""
@@ -27,7 +27,7 @@ PLAY_TO_COME = ("--human", "--save-demo", "--export")
 
 
 def _agent_hint(default: str) -> str:
-    return f"(default: {default})" if default in AGENTS else "(default: the one the scene names)"
+    return f"(default: {default})" if default else "(default: the one the scene names)"
 
 
 def _run_of(texts: list[str]) -> list[str]:
@@ -57,7 +57,21 @@ _NAME_IN_WORDS = "letters, digits, '.', '_' or '-', at most 64 and a letter or d
 AtOnce = Annotated[int, Meta(ge=1, le=100_000)]
 
 
-@dataclass(frozen=True)
+def _table(algorithm: Algorithm) -> Any:
+    """Return the type of an algorithm's table of settings."""
+    return Annotated[algorithm.Config, arg(help=f"How {algorithm.name} learns.")]
+
+
+@dataclass_transform(frozen_default=True)
+def _with_tables(kind: type[Any]) -> type[Any]:
+    """Make a frozen dataclass of a class and of a table for every algorithm that comes with the project."""
+    for name, algorithm in AGENTS.items():
+        kind.__annotations__[name] = _table(algorithm)
+        setattr(kind, name, field(default_factory=algorithm.Config))
+    return dataclass(frozen=True)(kind)
+
+
+@_with_tables
 class TrainSettings:
     """The settings of a training, those that people use most first; `commands/help.py` says what stands above them."""
 
@@ -85,8 +99,8 @@ class TrainSettings:
     """Stop after so many minutes of training, those before a resume included; 0 is no limit."""
     restore_best: bool = False
     """Go on from the best policy, with a new optimiser, when the present one has collapsed (see the README)."""
-    agent: Annotated[Literal["", "ppo", "dqn"], arg(metavar="{ppo,dqn}", help_behavior_hint=_agent_hint)] = ""
-    """Which algorithm learns."""
+    agent: Annotated[str, arg(metavar=f"{{{','.join(AGENTS)},FILE.py:CLASS}}", help_behavior_hint=_agent_hint)] = ""
+    """Which algorithm learns; one of your own, by the path of its file."""
     network: Annotated[NetworkName, arg(metavar="NAME|FILE.py:NAME", help_behavior_hint="(default: mlp)")] = ""
     """What learns: mlp, gru, conv, attention, or what makes a torch.nn.Module in a file; as --ppo.network."""
     arenas: AtOnce = 64
@@ -110,7 +124,7 @@ class TrainSettings:
     inexact: bool = False
     """With --resume: go on also where that cannot be done to the last bit."""
     config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
-    """Read settings from this file: the names of the flags, and tables [ppo] and [dqn]."""
+    """Read settings from this file: the names of the flags, and a table such as [ppo] for each algorithm."""
     schedule_steps: Natural = 0
     """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
     eval_every: Count = 25_000
@@ -129,15 +143,37 @@ class TrainSettings:
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
     tb: bool = False
     """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs tensorboard)."""
-    ppo: PPOConfig = field(default_factory=PPOConfig)
-    """How PPO learns."""
-    dqn: DQNConfig = field(default_factory=DQNConfig)
-    """How DQN learns."""
+    algorithms: ClassVar[dict[str, Algorithm]] = AGENTS
+    """Those that these settings know, each of which has a table by its name."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, table: str) -> Any:
+            """Return the settings of the algorithm with this name."""
 
     @property
     def plateau(self) -> int:
         """The N of `--until 'plateau N'`, 0 without it."""
         return int(self.until.removeprefix("plateau ")) if self.until.startswith("plateau ") else 0
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The one that learns."""
+        return self.algorithms[self.agent]
+
+
+def settings_with(own: Algorithm) -> type[TrainSettings]:
+    """Return the settings of a training that knows one more algorithm, a user's own."""
+    names = hints_of(TrainSettings)
+    for name in (own.name, *hints_of(own.Config)):
+        if name in names:
+            what = "the algorithm's name" if name == own.name else f"Config.{name}"
+            raise CommandError(
+                f"--agent {own.reference}: {what} '{name}' is already a setting of every training: choose another"
+            )
+    table = (own.name, _table(own), field(default_factory=own.Config))
+    known = {"algorithms": {**AGENTS, own.name: own}}
+    return make_dataclass("TrainSettings", [table], bases=(TrainSettings,), frozen=True, namespace=known)
 
 
 @dataclass(frozen=True)
@@ -178,18 +214,30 @@ class PlaySettings:
         Meta(description="FILE.py:NAME", extra={"allows": lambda text: ".py:" in text}),
     ] = ""
     """The network of a checkpoint, where its file has moved or is not trusted."""
+    agent: Annotated[str, arg(metavar="FILE.py:CLASS", help_behavior_hint="")] = ""
+    """The algorithm of your own that a checkpoint was made by, where its file has moved or is not trusted."""
     runs: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The folder that holds all runs."""
     json: bool = False
     """Print one JSON object and nothing else on stdout."""
 
 
+def algorithms_of(settings: type) -> dict[str, Algorithm]:
+    """Return the algorithms that have a table of settings in this class, none in that of `play.py`."""
+    return getattr(settings, "algorithms", {})
+
+
 def settings_as_dict(settings: TrainSettings) -> dict[str, Any]:
-    """Return every setting as plain JSON values, with the table of the chosen agent only, for `config.json`."""
+    """Return every setting as plain JSON values, with the table of the chosen agent only, for `config.json`.
+
+    Of an algorithm of a user's own it says the file and its SHA-256 too; all of it is in every checkpoint.
+    """
     # Through JSON and back, so that what is written now equals what will be read again: lists, no tuples, no paths.
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(settings, enc_hook=str))
     plain.pop("network")  # it stands among the agent's own
     network = getattr(getattr(settings, settings.agent, None), "network", "")
     if isinstance(network, OwnNetwork):
         plain["network_sha256"] = network.sha256
-    return {name: value for name, value in plain.items() if name not in AGENTS or name == settings.agent}
+    kept = {name: value for name, value in plain.items() if name not in settings.algorithms or name == settings.agent}
+    own = settings.algorithms.get(settings.agent)
+    return kept | ({"agent_file": own.reference, "agent_sha256": own.sha256} if own and own.reference else {})

@@ -163,7 +163,7 @@ def prepared(settings: TrainSettings, opponent: Opponent | None = None) -> Train
 
     return prepare(
         load_scene(settings.scene),
-        settings.agent,
+        settings.algorithm,
         getattr(settings, settings.agent),
         opponent=opponent,
         **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
@@ -179,7 +179,8 @@ def start_from(training: Training, checkpoint: Path) -> None:
     agent = training.session.agent
     if manifest.agent != agent.name:
         raise CheckpointError(
-            f"{checkpoint} was made by {manifest.agent}, and {agent.name} cannot use it: add --agent {manifest.agent}"
+            f"{checkpoint} was made by {manifest.agent}, and {agent.name} cannot use it: "
+            f"add --agent {manifest.config.get('agent_file') or manifest.agent}"
         )
     check_same(checkpoint, manifest, training.world.specs, training.world.scene.name)
     agent.load_policy_state(section(tensors, "policy"))

@@ -10,7 +10,6 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
 
-AGENTS = ("ppo", "dqn", "sac")
 Recipe = dict[str, object]
 """Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
 
@@ -35,7 +34,7 @@ class Scene:
     camera: Camera | None = None
     """What window and films show: a `Follow` or a `View`; None shows everything that an arena visits."""
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
-    """Settings by agent; the first agent is the scene's default."""
+    """Settings by agent, which may be an algorithm of one's own; the first agent is the scene's default."""
     score: str = ""
     """The `arena.score` that `best`, `solved_at` and evaluations go by; '' goes by the return."""
     name: str = ""
@@ -64,8 +63,9 @@ class Scene:
         if not isinstance(self.recipes, Mapping):
             raise SceneError(f"recipes must be a dict of agents and their recipes, not {shown(self.recipes)}")
         for agent, recipe in self.recipes.items():
-            if agent not in AGENTS:
-                raise SceneError(f"a recipe for an unknown agent '{agent}': {nearest(str(agent), AGENTS)}")
+            if not isinstance(agent, str) or not agent.isidentifier():
+                told = "an algorithm is named by a word, as in {'ppo': {...}}"
+                raise SceneError(f"a recipe for an unknown agent '{agent}': {told}")
             if not isinstance(recipe, dict):
                 raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {shown(recipe)}")
 

@@ -10,7 +10,7 @@ import msgspec
 
 from ecs_rl.agents.base import ActMode, Agent, Composed, PolicySpec
 from ecs_rl.agents.dqn import linear_epsilon
-from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
+from ecs_rl.agents.make import Algorithm, check_parameters, make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import Manifest, read_checkpoint, section
@@ -19,7 +19,7 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.own_network import with_network, with_trusted_network
 from ecs_rl.training.prepare import deciding
-from ecs_rl.training.trust import trusted_scene
+from ecs_rl.training.trust import trusted_algorithm, trusted_scene
 from ecs_rl.world import policy_specs
 
 if TYPE_CHECKING:
@@ -36,26 +36,34 @@ class Player:
 
     @classmethod
     def load(
-        cls, path: Path, seed: int = 0, *, scene: Scene | None = None, runs: Path | None = None, network: str = ""
+        cls,
+        path: Path,
+        seed: int = 0,
+        *,
+        scene: Scene | None = None,
+        algorithm: Algorithm | None = None,
+        runs: Path | None = None,
+        network: str = "",
     ) -> Player:
         """Return the player of a checkpoint file; `seed` is for sampled actions.
 
-        Without a `scene` it is the one that the checkpoint names, if that may be trusted; `runs` is the folder of runs.
-        So it is with a `network` of a user's own, `FILE.py:NAME`.
+        Without a `scene` it is the one that the checkpoint names, if that may be trusted, and so is the `algorithm`;
+        `runs` is the folder of runs. So it is with a `network` of a user's own, `FILE.py:NAME`.
         """
         manifest, tensors = read_checkpoint(path)
         scene = scene or trusted_scene(path, manifest, runs)
+        algorithm = algorithm or trusted_algorithm(path, manifest, runs)
         specs = policy_specs(scene.describe())
         check_same(path, manifest, specs, scene.name)
-        config, policy = config_of(path, manifest), section(tensors, "policy")
+        config, policy = config_of(path, manifest, algorithm), section(tensors, "policy")
         if network:
             if ":" not in getattr(config, "network", ""):
                 raise CommandError(f"--network {network}: {path} was made with a network of the project: leave it out")
             config = with_network(replace(config, network=network), scene)
         config = with_trusted_network(config, scene, path, manifest, runs)
-        check_parameters(str(path), specs, config, policy)
+        check_parameters(str(path), specs, algorithm, config, policy)
         agents = {
-            name: make_agent(manifest.agent, spec, config, seed=seed + i, rows=1)
+            name: make_agent(algorithm, spec, config, seed=seed + i, rows=1)
             for i, (name, spec) in enumerate(specs.items())
         }
         join(list(agents.values())).load_policy_state(policy)
@@ -66,12 +74,12 @@ class Player:
         return play_episodes(self.scene, deciding(self.agents, mode), range(seed, seed + episodes), opponent)
 
 
-def config_of(path: Path, manifest: Manifest) -> Any:
+def config_of(path: Path, manifest: Manifest, algorithm: Algorithm) -> Any:
     """Return the algorithm's settings that the checkpoint was trained with."""
-    if manifest.agent not in AGENTS:
-        raise CheckpointError(f"{path} was made by an agent '{manifest.agent}', which this version does not know")
+    if manifest.agent != algorithm.name:
+        raise CheckpointError(f"{path} was made by {manifest.agent}, not by {algorithm.name}: leave --agent out")
     try:
-        config: Any = msgspec.convert(manifest.config.get(manifest.agent, {}), AGENTS[manifest.agent])
+        config: Any = msgspec.convert(manifest.config.get(manifest.agent, {}), algorithm.Config)
     except (msgspec.ValidationError, CommandError) as error:
         raise CheckpointError(f"{path}: its settings of {manifest.agent} cannot be used: {error}") from None
     # A policy knows nothing of how far its exploring had come down; sampling goes on from there, not from the start.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ecs_rl.agents.base import ActMode, Agent, Decision, Floats, Restartable
 from ecs_rl.agents.config import AgentConfig
-from ecs_rl.agents.make import make_agent
+from ecs_rl.agents.make import Algorithm, make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.components import ActionLog, Evaluation, Films, MetricsSchedule, Session, Snapshots
 from ecs_rl.errors import CommandError
@@ -36,7 +36,7 @@ METRIC_ROWS = 400
 
 
 def make_agents(
-    scene: Scene, name: str, config: AgentConfig, *, arenas: int, seed: int, threads: int = 1
+    scene: Scene, name: str | Algorithm, config: AgentConfig, *, arenas: int, seed: int, threads: int = 1
 ) -> dict[str, Agent]:
     """Return a new agent for every policy of a scene."""
     arena = scene.describe()
@@ -247,7 +247,7 @@ def require_restartable(agents: Mapping[str, Agent]) -> None:
 
 def prepare(
     scene: Scene,
-    agent: str,
+    agent: str | Algorithm,
     config: AgentConfig,
     *,
     arenas: int,

@@ -1,4 +1,4 @@
-"""Which scene a checkpoint belongs to, and which scene file is run because a checkpoint names it."""
+"""Which scene a checkpoint belongs to, and which file is run because a checkpoint names it: a scene, an algorithm."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PureWindowsPath
 
-from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.runs import Manifest, read_metadata
+from ecs_rl.agents.make import AGENTS, Algorithm
+from ecs_rl.agents.own import algorithm_from
+from ecs_rl.errors import CheckpointError, CommandError, quoted
+from ecs_rl.from_file import is_reference, object_in
+from ecs_rl.runs import Manifest, read_metadata, settings_of
 from ecs_rl.runs.layout import CHECKPOINTS
 from ecs_rl.scene.loader import load_scene, scene_of
 from ecs_rl.scene.scene import Scene
@@ -66,6 +69,31 @@ def trusted_scene(checkpoint: Path, manifest: Manifest, runs: Path | None = None
     raise CheckpointError(f"{checkpoint} was made with the scene '{named}': {reason} with --scene FILE")
 
 
+def trusted_algorithm(checkpoint: Path, manifest: Manifest, runs: Path | None = None) -> Algorithm:
+    """Return the algorithm that made a checkpoint, if that may be run on its word alone; CheckpointError otherwise.
+
+    That is one that comes with the project, or a file with the very content that trained: found as a scene is.
+    """
+    if manifest.agent in AGENTS:
+        return AGENTS[manifest.agent]
+    reference, sha256 = (str(manifest.config.get(name, "")) for name in ("agent_file", "agent_sha256"))
+    name = reference.rpartition(":")[2]
+    named = quoted(reference or manifest.agent)
+    if not is_reference(reference) or not name.isidentifier() or not sha256:
+        told = "which this version does not know: if it is one of your own, name it with --agent FILE.py:CLASS"
+        raise CheckpointError(f"{checkpoint} was made by an agent {quoted(manifest.agent)}, {told}")
+    references = [reference]
+    with suppress(CheckpointError):
+        run = _run_of(checkpoint.absolute())
+        references += [str(settings_of(run).get("agent_file", ""))] if run else []
+    files = [each.rpartition(":")[0] for each in references if is_reference(each)]
+    found = trusted_sources(checkpoint, files, sha256, runs)
+    if isinstance(found, Sources):
+        return algorithm_from(object_in("--agent", found, name))
+    reason = found or "there is no such file: name it"
+    raise CheckpointError(f"{checkpoint} was made by the algorithm {named}: {reason} with --agent FILE.py:CLASS")
+
+
 def trusted_sources(checkpoint: Path, names: Sequence[str], sha256: str, runs: Path | None) -> Sources | str:
     """Return the file with this content, by the names that it had; or why it may not be run, '' if there is none."""
     shut, reasons = _folders_of(checkpoint), list[str]()
@@ -106,12 +134,12 @@ def _places(checkpoint: Path, names: Sequence[str], runs: Path | None) -> Iterat
 
 
 def _readable(place: Path) -> Sources | None:
-    """Return a scene file and its helpers as they are now, None if there is none; nothing is run."""
+    """Return a file and its helpers as they are now, None if there is none; nothing is run."""
     try:
         file = place.resolve(strict=True)
         return read_sources(file) if file.is_file() and file.stat().st_size <= LARGEST else None
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError, RuntimeError):
-        return None  # whatever a hostile name leads to is no scene
+        return None  # whatever a hostile name leads to is no file of ours
 
 
 def _run_of(checkpoint: Path) -> Path | None:

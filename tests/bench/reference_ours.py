@@ -20,7 +20,7 @@ def train(case: Case, seed: int) -> dict[str, Any]:
         environments(case.environment, range(seed * 1_000, seed * 1_000 + case.envs)),
         Evaluation(case.environment),
     )
-    agent = make_agent(case.agent, envs.spec, AGENTS[case.agent](**case.settings), seed=seed, rows=case.envs)
+    agent = make_agent(case.agent, envs.spec, AGENTS[case.agent].Config(**case.settings), seed=seed, rows=case.envs)
 
     def predict(seen: Floats) -> NDArray[Any]:
         return in_bounds(agent.act(seen, ActMode.GREEDY).action)

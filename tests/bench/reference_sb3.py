@@ -110,7 +110,7 @@ def activation(config: Any) -> type[torch.nn.Module]:
 
 def ppo(case: Case, envs: VecEnv, seed: int) -> BaseAlgorithm:
     """Return its PPO with our settings."""
-    c: Any = AGENTS["ppo"](**case.settings)
+    c: Any = AGENTS["ppo"].Config(**case.settings)
     if c.normalise_observations or c.normalise_rewards:
         envs = VecNormalize(envs, norm_obs=c.normalise_observations, norm_reward=c.normalise_rewards, gamma=c.gamma)
     return PPO(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,9 @@ def test_the_flags_of_train_are_those_of_the_contract() -> None:
 
 
 def test_the_flags_of_play_are_those_of_the_contract() -> None:
-    contract = "checkpoint episodes seed stochastic headless speed record compare against scene network runs json list"
+    contract = (
+        "checkpoint episodes seed stochastic headless speed record compare against scene network agent runs json list"
+    )
     assert {f"--{name}" for name in contract.split()} | {"TARGET"} == set(flags_of(PlaySettings).values())
 
 
@@ -73,6 +76,10 @@ def test_every_flag_of_train_is_read_into_its_field() -> None:
         " --threads 1 --json --check --ppo.log-std -0.5 --ppo.no-normalise-rewards --dqn.lr 1e-3"
     )
     settings = parse_train(line.split(), recipes)
+    tables: dict[str, Any] = {
+        "ppo": PPOConfig(log_std=-0.5, normalise_rewards=False),
+        "dqn": DQNConfig(lr=1e-3),
+    }
     changed = TrainSettings(
         scene="scenes/my-cart.py",
         agent="dqn",
@@ -93,8 +100,7 @@ def test_every_flag_of_train_is_read_into_its_field() -> None:
         threads=1,
         json=True,
         check=True,
-        ppo=PPOConfig(log_std=-0.5, normalise_rewards=False),
-        dqn=DQNConfig(lr=1e-3),
+        **tables,
     )
     assert settings == changed
 

@@ -48,7 +48,7 @@ def play_refusal(line: str) -> str:
         ("a --agent sac", "--agent sac is not there yet: use ppo"),
         (
             "a --agent mine.py:Mine",
-            "--agent mine.py:Mine: an algorithm from a file is not there yet: use one of ppo, dqn",
+            "--agent mine.py:Mine: there is no file mine.py: check the path",
         ),
         ("a --xyzzyx", "unknown flag '--xyzzyx' (train.py --help lists all flags)"),
         ("a -x", "unknown flag '-x' (train.py"),

@@ -98,7 +98,7 @@ BUILD = [
     ("no ticks", ENDS, "ends={'out': Lasting(X(disc), ticks=0)},", "at least one tick"),
     ("a name that is not there", SEES, "sees=[X(disk)],", "NameError: name 'disk' is not defined"),
     ("columns read too early", EARNS, "earns={'x': disc.x},", "no numbers before the world runs"),
-    ("a recipe for nobody", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes={"pp": {}})', "did you mean 'ppo'"),
+    ("a recipe for nobody", SCENE, 'SCENE = Scene(about="", max_ticks=9, recipes={"p p": {}})', "unknown agent 'p p'"),
     ("no tick at all", SCENE, 'SCENE = Scene(about="", max_ticks=0)', "max_ticks must be a whole number"),
     ("half ticks", SCENE, 'SCENE = Scene(about="", max_ticks=9.5)', "max_ticks must be a whole number"),
     ("NaN dt", SCENE, 'SCENE = Scene(about="", max_ticks=9, dt=float("nan"))', "dt must be a finite number"),

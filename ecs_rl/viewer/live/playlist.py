@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ecs_rl.agents.base import Agent
+from ecs_rl.agents.make import Algorithm
 from ecs_rl.errors import EcsRlError
 from ecs_rl.runs import read_manifest
 from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
@@ -104,17 +105,18 @@ class CheckpointList:
         chosen = choices[min(max(target, 0), len(choices) - 1)]
         if chosen.step != self.step:
             self.step = chosen.step
-            agents = self.agents(chosen, shows[0].scene)
+            now = next(iter(shows[0].agents.values()))
+            agents = self.agents(chosen, shows[0].scene, getattr(now, "algorithm", None))
             for show in shows:
                 show.use(agents, chosen.label)
         return chosen.label
 
-    def agents(self, choice: Choice, scene: Scene) -> Mapping[str, Agent]:
-        """Return the agents of a choice, which play the scene that is on the stage."""
+    def agents(self, choice: Choice, scene: Scene, algorithm: Algorithm | None = None) -> Mapping[str, Agent]:
+        """Return the agents of a choice, which play the scene that is on the stage by the algorithm that is there."""
         if choice.path is None:
             assert self.newest is not None
             return self.newest
-        return Player.load(choice.path, scene=scene).agents
+        return Player.load(choice.path, scene=scene, algorithm=algorithm).agents
 
 
 def _place(path: Path) -> Choice:
