@@ -113,11 +113,11 @@ def _wanted(hint: Any, meta: Meta) -> str:
     if get_origin(kind) is Literal:
         return " or ".join(filter(None, get_args(kind)))
     words = _IN_WORDS.get(kind, "text")
-    if meta.le is not None:
+    if meta.ge is not None and meta.le is not None:
         return f"{words} from {meta.ge:,} to {meta.le:,}"
-    if meta.gt is not None:
-        return f"{words} greater than {meta.gt}"
-    return words if meta.ge is None else f"{words} of at least {meta.ge}"
+    bounds = {"greater than": meta.gt, "of at least": meta.ge, "less than": meta.lt, "of at most": meta.le}
+    told = " and ".join(f"{what} {bound}" for what, bound in bounds.items() if bound is not None)
+    return f"{words} {told}".rstrip()
 
 
 def _near(value: Any, hint: Any) -> str:

@@ -126,10 +126,9 @@ def _kind_named(argv: Sequence[str]) -> type[TrainSettings]:
 
     That must be known before the flags can be read, for its settings are flags.
     """
-    text = _value_of("--agent", argv)
-    if text is None and (path := _value_of("--config", argv)):
-        text = _read_toml(Path(path)).get("agent")
-    return _kind_of(text) if isinstance(text, str) and is_reference(text) else TrainSettings
+    path = _value_of("--config", argv)
+    texts = (_value_of("--agent", argv), _read_toml(Path(path)).get("agent") if path else None)
+    return next((_kind_of(text) for text in texts if isinstance(text, str) and is_reference(text)), TrainSettings)
 
 
 def _value_of(flag: str, argv: Sequence[str]) -> str | None:

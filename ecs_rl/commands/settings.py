@@ -164,13 +164,11 @@ class TrainSettings:
 
 def settings_with(own: Algorithm) -> type[TrainSettings]:
     """Return the settings of a training that knows one more algorithm, a user's own."""
-    names = hints_of(TrainSettings)
-    for name in (own.name, *hints_of(own.Config)):
+    names = {*dir(TrainSettings), *hints_of(TrainSettings)}
+    for name, what in {own.name: "its name", **{name: f"Config.{name}" for name in hints_of(own.Config)}}.items():
         if name in names:
-            what = "the algorithm's name" if name == own.name else f"Config.{name}"
-            raise CommandError(
-                f"--agent {own.reference}: {what} '{name}' is already a setting of every training: choose another"
-            )
+            told = f"{what} is that of a setting of every training, '{name}': choose another"
+            raise CommandError(f"--agent {own.reference}: {told}")
     table = (own.name, _table(own), field(default_factory=own.Config))
     known = {"algorithms": {**AGENTS, own.name: own}}
     return make_dataclass("TrainSettings", [table], bases=(TrainSettings,), frozen=True, namespace=known)

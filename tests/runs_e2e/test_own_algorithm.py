@@ -103,6 +103,7 @@ def test_its_settings_come_by_flag_toml_and_recipe_and_the_flag_counts_most(file
     assert config("--agent", f"{file}:CEM") == (4, 9)
     assert config("--config", toml) == (4, 10)
     assert config("--config", toml, "--cem.batch", 11) == (4, 11)
+    assert train(scene, "--config", toml, "--agent", "ppo", *base).json["agent"] == "ppo"
     assert train(scene, "--agent", "ppo", *base).code == 0
 
 
@@ -193,13 +194,14 @@ MISTAKES = [
     ('name = "cem"', 'name = "ppo"', "the name 'ppo' is taken by an algorithm that comes with the project"),
     ('name = "cem"', 'name = "Cem Two"', "the class needs a name, a text of small letters, digits and '_'"),
     ('name = "cem"', 'title = "cem"', 'the class needs a name, as in: name = "mine"'),
-    ('name = "cem"', 'name = "seed"', "the algorithm's name 'seed' is already a setting of every training"),
+    ('name = "cem"', 'name = "seed"', "its name is that of a setting of every training, 'seed'"),
+    ('name = "cem"', 'name = "algorithm"', "its name is that of a setting of every training, 'algorithm'"),
     ("@dataclass(frozen=True)\n", "\n", "its settings must be a dataclass `Config` inside the class"),
     ("class Config:", "class Settings:", "its settings must be a dataclass `Config` inside the class"),
     ("batch: int = 64", "batch: int", "Config.batch needs a default, as in: batch: float = 0.1"),
     ("batch: int = 64", "batch: dict = None", "Config.batch: settings are whole numbers"),
     ("batch: int = 64", "batch: int = 0.5", "cem.batch: '0.5' is not a whole number"),
-    ("batch: int = 64", "steps: int = 64", "Config.steps 'steps' is already a setting of every training"),
+    ("batch: int = 64", "steps: int = 64", "Config.steps is that of a setting of every training"),
     ("seed, rows, threads=1)", "seed, rows)", "it must be made as CEM(spec, config, *, seed, rows, threads)"),
     ("out.argmax(1)", "out", "act must choose (64,) whole numbers, not (64, 2) of float32"),
     ("out.argmax(1)", "out.argmax(1) + 7", "act chose 7..8 of 2 options"),
