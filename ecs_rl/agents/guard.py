@@ -25,7 +25,7 @@ class Guarded:
         self.name, self.spec = algorithm.name, spec
         self.algorithm = algorithm
         self._where = f"--agent {algorithm.shown}"
-        with blaming(self._where, algorithm.file):
+        with blaming("--agent", algorithm.file):
             self.inner: Any = algorithm.kind(spec, config, seed=seed, rows=rows, threads=threads)
         if isinstance(self.inner, Introspectable):  # others must not look as if one could look into them
             self.discount, self.introspect = float(self.inner.discount), self._introspect
@@ -38,7 +38,7 @@ class Guarded:
     def _blaming(self) -> Iterator[None]:
         """Name the line in which it broke; where its numbers had run away before, that is why."""
         try:
-            with blaming(self._where, self.algorithm.file):
+            with blaming("--agent", self.algorithm.file):
                 yield
         except CommandError as error:
             try:

@@ -51,7 +51,7 @@ class Algorithm:
 
     def settings(self, values: Mapping[str, Any]) -> Any:
         """Return its settings with these values, and its defaults for all others."""
-        with blaming(f"--agent {self.shown}", self.file):
+        with blaming("--agent", self.file):
             try:
                 return self.Config(**values)
             except ValueError as error:
@@ -64,7 +64,7 @@ class Algorithm:
         rule = getattr(self.kind, "refuses", None)
         if rule is None:
             return ""
-        with blaming(f"--agent {self.shown}", self.file):
+        with blaming("--agent", self.file):
             return str(rule(spec) or "")
 
 
@@ -122,6 +122,6 @@ def check_parameters(
 
     algorithm = algorithm_of(name)
     for spec in specs.values() if hasattr(algorithm.kind, "shapes") else ():
-        with blaming(f"--agent {algorithm.shown}", algorithm.file):
+        with blaming("--agent", algorithm.file):
             shapes = algorithm.kind.shapes(spec, config)
         check_shapes(where, policy, prefixed(spec.name, shapes) if len(specs) > 1 else shapes)  # as a team saves them

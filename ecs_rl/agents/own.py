@@ -38,7 +38,7 @@ def load_algorithm(text: str) -> Algorithm:
 def algorithm_from(found: FromFile) -> Algorithm:
     """Return the algorithm that was found in a file, or refuse what does not keep to the protocol."""
     where = f"{FLAG} {found.reference}"
-    with blaming(where, found.file):
+    with blaming(FLAG, found.file):
         try:
             name, config = _checked(found.value)
         except ValueError as wrong:
