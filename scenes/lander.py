@@ -20,20 +20,16 @@ SCENE = Scene(
     extent=25.0,
     recipes={
         "ppo": {
-            "arenas": 64,
-            "threads": 1,
-            "steps": "1.5M",
-            "eval_every": 40_960,
-            "checkpoint_every": "300k",
-            "lr": 1e-3,
-            "rollout": 64,
-            "minibatch": 512,
-            "epochs": 5,
-            "gamma": 0.995,
-            "gae_lambda": 0.98,
-        }
+            "arenas": 64, "threads": 1, "steps": "1.5M", "eval_every": 40_960, "checkpoint_every": "300k",
+            "lr": 1e-3, "rollout": 64, "minibatch": 512, "epochs": 5, "gamma": 0.995, "gae_lambda": 0.98,
+        },
+        "dqn": {
+            "arenas": 32, "threads": 1, "steps": "300k", "eval_every": "20k", "checkpoint_every": "100k",
+            "lr": 1e-3, "lr_end": 0.02, "n_step": 3, "dueling": True, "normalise_observations": True, "huber": 30,
+            "memory": "300k", "learn_every": 4, "target_every": 1, "target_rate": 0.005, "epsilon_steps": "40k",
+        },
     },
-)
+)  # fmt: skip
 
 
 def ground(drawn: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import prepared, recipes_of
 
-RECIPES = [("balance", "ppo"), ("balance", "dqn"), ("swingup", "ppo"), ("lander", "ppo")]
+RECIPES = [("balance", "ppo"), ("balance", "dqn"), ("swingup", "ppo"), ("lander", "ppo"), ("lander", "dqn")]
 
 
 @dataclass(frozen=True)
@@ -53,3 +53,23 @@ def test_a_recipe_solves_its_scene_on_ten_seeds(scene: str, agent: str, capsys: 
             f" ± {seconds.std():.2f}), steps {np.median(steps):,.0f} (mean {steps.mean():,.0f} ± {steps.std():,.0f})"
         )
     assert len(solved) == 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", ["balance", "lander"])
+def test_dqn_has_forgotten_nothing_at_the_end_of_a_full_run(scene: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shares = []
+    for seed in range(10):
+        training = prepared(parse_train([scene, "--agent", "dqn", "--seed", str(seed)], recipes_of))
+        while not training.done:
+            training.tick()
+        last, best = training.session.evaluated(), training.session.best_eval
+        training.close()
+        assert last is not None
+        assert best is not None
+        shares.append(last / best)
+    with capsys.disabled():
+        print(
+            f"\n{scene} dqn: the last evaluation is {np.mean(shares):.1%} of the best ({np.min(shares):.1%} at least)"
+        )
+    assert np.mean(shares) > 0.95
