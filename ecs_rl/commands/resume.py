@@ -16,9 +16,12 @@ from ecs_rl.commands.called import typed
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError, quoted
+from ecs_rl.from_file import is_reference
 
 FIXED = ("seed", "arenas", "eval_episodes", "against")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
+PROGRAMS = ("against",)
+"""Settings that may name a file which is run: a run's word for it is not enough, whoever resumes it names it again."""
 FIXED_OF_THE_AGENT = (
     *("network", "state", "shared", "hidden", "activation", "normalise_observations", "normalise_rewards"),
 )
@@ -73,6 +76,7 @@ def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
     run = run_meant(settings, load_scene(settings.scene)).path
     found = settings_of(run)
     agent = found.get("agent", "")
+    found = {name: value for name, value in found.items() if name not in PROGRAMS or not is_reference(str(value))}
     if agent in ("", *settings.algorithms):
         return found
     manifest = sound_manifest(run)
@@ -237,6 +241,9 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
         for name in names:
             if name in old and old[name] != new.get(name):
                 flag = f"--{prefix}{name.replace('_', '-')}"
+                if name in PROGRAMS and not new.get(name) and is_reference(str(old[name])):
+                    told = f"{record.path} was started with {flag} {old[name]}, and no run names a program to be run"
+                    raise CommandError(f"{told}: if you trust it, name it again")
                 raise CommandError(
                     f"{flag} is {new.get(name)}, and {record.path} was started with {old[name] or 'none'}: "
                     "leave it out to go on, or start a new run"

@@ -131,7 +131,7 @@ class TrainSettings:
     """Steps between two evaluations."""
     eval_episodes: AtOnce = 20
     """Episodes in one evaluation, all greedy and with fixed seeds."""
-    against: Annotated[str, arg(metavar="[POLICY=]random|CHECKPOINT", help_behavior_hint="")] = ""
+    against: Annotated[str, arg(metavar="[POLICY=]random|CHECKPOINT|FILE.py:FUNCTION", help_behavior_hint="")] = ""
     """Evaluate the first policy against this opponent, who drives all others, or POLICY alone."""
     checkpoint_every: Count = 50_000
     """Steps between two checkpoints."""
@@ -200,7 +200,7 @@ class PlaySettings:
     """How many times faster than real time."""
     seed: Natural = 10_000
     """Seed of the first episode; 10000 is where evaluations begin."""
-    against: Annotated[str, arg(metavar="random|CHECKPOINT|RUN", help_behavior_hint="")] = ""
+    against: Annotated[str, arg(metavar="random|CHECKPOINT|RUN|FILE.py:FUNCTION", help_behavior_hint="")] = ""
     """Play the first policy against this opponent, who drives all others, and count wins, draws and losses."""
     stochastic: bool = False
     """Sample actions as in training, not the best one each time."""

@@ -1,4 +1,4 @@
-"""A fixed opponent: random actions or a checkpoint drive some of a scene's policies while the others are evaluated."""
+"""A fixed opponent: random actions, a checkpoint or a script drive some agents, the others are evaluated."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Discrete
-from ecs_rl.arrays import F64
+from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Decision, Discrete
+from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Chance, Clock
 from ecs_rl.errors import CheckpointError, CommandError, nearest
+from ecs_rl.from_file import is_reference
 from ecs_rl.runs import read_manifest
 from ecs_rl.scene.chance import uniforms
 from ecs_rl.scene.scene import Scene
@@ -24,6 +25,7 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.records import OF_AGENT, TIE
 from ecs_rl.training.playback import Player
 from ecs_rl.training.prepare import deciding
+from ecs_rl.training.scripted import Script, load_script
 from ecs_rl.training.trust import difference
 from ecs_rl.world import DecideAction, PolicyBatch, World, policy_specs
 
@@ -33,63 +35,103 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Opponent:
-    """Who drives some policies in every evaluation, always alike: greedily, or at random."""
+    """Who drives some agents in every evaluation, always alike: greedily, by a script, or at random."""
 
     reference: str
-    """How to name it again: `random`, a checkpoint file, or either behind `POLICY=`."""
-    policies: tuple[str, ...]
-    """Those that it drives: all but the first, unless one was named."""
+    """How to name it again: `random`, a checkpoint file, `FILE.py:FUNCTION`, or any of them behind `POLICY=`."""
     own: tuple[str, ...]
     """The agents that are evaluated, by name."""
     theirs: tuple[str, ...]
-    """The agents that it drives."""
+    """The agents that it drives: all of the other policies, or of the one that was named; of one policy all but one."""
     agents: Mapping[str, Agent] = field(default_factory=dict)
-    """The checkpoint's, by policy; none where it plays at random."""
+    """The checkpoint's, by policy; none where it plays at random or by a script."""
+    script: Script | None = None
 
     def drive(self, world: World) -> None:
         """Play in this world from now on; an arena's return is then that of the agents which are evaluated."""
-        decides = deciding(self.agents, ActMode.GREEDY)
         for batch in world.batches:
-            if batch.name in self.policies:
-                world.drive(batch.name, decides[batch.name] if decides else random_policy(world, batch))
+            rows = np.zeros(batch.rows, bool)
+            for slot in batch.slots:
+                rows[slot.rows] = slot.spec.name in self.theirs
+            if rows.all():
+                world.drive(batch.name, self.policy(world, batch))
+            elif rows.any():
+                world.drive(batch.name, _sharing(world.policies[batch.name], self.policy(world, batch), rows))
         world.results.rated = self.own
 
-    def lead(self, record: EpisodeRecord, score: str = "") -> float:
-        """Return by how much an episode was won, below zero lost: its score if there is one, else the returns apart.
+    def policy(self, world: World, batch: PolicyBatch) -> DecideAction:
+        """Return what decides for all rows of one of the world's policies."""
+        if self.script is not None:
+            return self.script.policy(batch)
+        decides = deciding(self.agents, ActMode.GREEDY)
+        return decides[batch.name] if decides else random_policy(world, batch)
 
-        A score counts for the first policy, which is never the opponent's.
-        """
-        if score:
-            return record.result(score)
-        own, theirs = ([record.extras[f"{OF_AGENT}{name}"] for name in names] for names in (self.own, self.theirs))
-        apart = fmean(own) - fmean(theirs)
-        return 0.0 if abs(apart) <= TIE * sum(map(abs, (*own, *theirs))) else apart
+    def lead(self, record: EpisodeRecord, score: str = "") -> float:
+        """Return by how much the evaluated agents won an episode, below zero lost."""
+        return lead(record, self.own, self.theirs, score)
+
+
+def lead(record: EpisodeRecord, own: Sequence[str], theirs: Sequence[str], score: str = "") -> float:
+    """Return by how much an episode was won, below zero lost: its score if there is one, else the mean returns apart.
+
+    A score counts for the first policy, and the agents `own` have that.
+    """
+    if score:
+        return record.result(score)
+    mine, others = ([record.extras[f"{OF_AGENT}{name}"] for name in names] for names in (own, theirs))
+    apart = fmean(mine) - fmean(others)
+    return 0.0 if abs(apart) <= TIE * sum(map(abs, (*mine, *others))) else apart
+
+
+def _sharing(own: DecideAction, theirs: DecideAction, rows: NDArray[np.bool_]) -> DecideAction:
+    """Return both as one policy, of which the second decides for these rows; each is asked about the whole batch."""
+
+    def decide(observation: F32, state: F32) -> Decision:
+        first, second = (_decision(ask(observation, state)) for ask in (own, theirs))
+        action = np.array(first.action)
+        action[rows] = second.action[rows]
+        after = first.state
+        if after is not None and second.state is not None:
+            after = np.array(after)
+            after[rows] = second.state[rows]
+        return Decision(action, after, first.extras)
+
+    return decide
+
+
+def _decision(told: Decision | NDArray[Any]) -> Decision:
+    return told if isinstance(told, Decision) else Decision(told)
 
 
 def opponent_of(scene: Scene, text: str, checkpoint: Callable[[str], Path]) -> Opponent:
-    """Return the opponent that `[POLICY=]random|CHECKPOINT` names; `checkpoint` finds the file of a run.
+    """Return the opponent that `[POLICY=]random|CHECKPOINT|FILE.py:FUNCTION` names.
 
-    CommandError or CheckpointError if the scene has no opponents, or the checkpoint is not of this scene.
+    `checkpoint` finds the file of a run. CommandError or CheckpointError if the scene has no opponents, or the
+    checkpoint is not of this scene.
     """
     arena = scene.describe()
     names = list(policy_specs(arena))
-    if len(names) < 2:
+    if len(arena.agents) < 2:
         told = f"'{scene.name}' has one policy, so there is nobody to play against"
         raise CommandError(f"--against {text}: {told}: leave --against out, or give the agents a policy each")
     policy, equals, who = text.partition("=")
-    if not equals or (policy not in names and Path(text).exists()):
+    if not equals or (policy not in names and Path(text.rpartition(":")[0] if is_reference(text) else text).exists()):
         policy, who = "", text
     elif policy not in names[1:]:
         why = f"'{policy}' is the policy that is evaluated" if policy in names else f"there is no policy '{policy}'"
         raise CommandError(f"--against {text}: {why}: {nearest(policy, names[1:])}")
-    path = None if who == RANDOM else checkpoint(who)
-    driven = (policy,) if policy else tuple(names[1:])
+    script = load_script("--against", who) if is_reference(who) else None
+    path = None if who == RANDOM or script else checkpoint(who)
+    reference = script.reference if script else str(path or RANDOM)
+    # Where all agents share one policy, the first is evaluated and the others are its opponents.
+    first = [agent.name for agent in arena.agents if agent.policy == names[0]] if names[1:] else [arena.agents[0].name]
+    driven = [a.name for a in arena.agents if (a.policy == policy if policy else a.name not in first)]
     return Opponent(
-        f"{policy}={path or RANDOM}" if policy else str(path or RANDOM),
-        driven,
-        own=tuple(agent.name for agent in arena.agents if agent.policy not in driven),
-        theirs=tuple(agent.name for agent in arena.agents if agent.policy in driven),
+        f"{policy}={reference}" if policy else reference,
+        own=tuple(agent.name for agent in arena.agents if agent.name not in driven),
+        theirs=tuple(driven),
         agents={} if path is None else _agents(scene, path),
+        script=script,
     )
 
 
