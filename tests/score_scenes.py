@@ -62,6 +62,7 @@ SCORED_DUEL = DUEL.replace("max_ticks=40", "max_ticks=40, score='lead'").replace
     "    for i, cart in enumerate(carts):", "    arena.score('lead', lambda: np.sign(carts[0].x - carts[1].x))\n"
     "    for i, cart in enumerate(carts):",
 )  # fmt: skip
+SHARED_DUEL = DUEL.replace("policy=cart.name,", "")
 LEVERS_DUEL = DUEL.replace(
     "Choice(left=Push(cart, -5.0), right=Push(cart, 5.0))", "Levers(left=Push(cart, -5.0), right=Push(cart, 5.0))"
 )

@@ -34,6 +34,8 @@ class ProgressSnapshot:
     """Rolling mean of their score, where the scene names one; evaluations go by it then."""
     last_eval: float | None = None
     """Mean score or return of the latest greedy evaluation."""
+    elo: float | None = None
+    """The learner's rating, in self-play: `best_eval` is one too then."""
     best_eval: float | None = None
     best_step: int | None = None
     most_seconds: float | None = None
@@ -115,8 +117,9 @@ def plain_line(shown: ProgressSnapshot) -> str:
 
 
 def means(shown: ProgressSnapshot) -> list[tuple[str, str]]:
-    """Return the rolling means by name: the score's first, if there is one, then the return's."""
-    return [("score", number(shown.mean_score)), ("return", number(shown.mean_return))]
+    """Return the rolling means by name: the score's first, if there is one, then the return's; and self-play's Elo."""
+    elo = number(shown.elo) and f"{number(shown.elo)}{best(shown)}"
+    return [("score", number(shown.mean_score)), ("return", number(shown.mean_return)), ("elo", elo)]
 
 
 def labelled(*pairs: tuple[str, str]) -> list[str]:
@@ -145,10 +148,14 @@ def number(value: float | None) -> str:
 
 def evaluation(shown: ProgressSnapshot) -> tuple[str, str]:
     """Return `eval` and `201.3 (best 210.0 at 98,304)`, or nothing before the first evaluation."""
-    last, best = number(shown.last_eval), number(shown.best_eval)
-    at = f" at {shown.best_step:,}" if shown.best_step is not None else ""
     label = "eval" if shown.mean_score is None else "eval score"
-    return label, " ".join(filter(None, (last, f"(best {best}{at})" if best else "")))
+    return label, f"{number(shown.last_eval)}{best(shown) if shown.elo is None else ''}".strip()
+
+
+def best(shown: ProgressSnapshot) -> str:
+    """Return ` (best 210.0 at 98,304)`, or nothing while there is none."""
+    at = f" at {shown.best_step:,}" if shown.best_step is not None else ""
+    return f" (best {number(shown.best_eval)}{at})" if number(shown.best_eval) else ""
 
 
 def time_left(shown: ProgressSnapshot) -> str:

@@ -18,9 +18,9 @@ from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError, quoted
 from ecs_rl.from_file import is_reference
 
-FIXED = ("seed", "arenas", "eval_episodes", "against")
+FIXED = ("seed", "arenas", "eval_episodes", "against", "self_play", "pool_size", "pool_also")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
-PROGRAMS = ("against",)
+PROGRAMS = ("against", "pool_also")
 """Settings that may name a file which is run: a run's word for it is not enough, whoever resumes it names it again."""
 FIXED_OF_THE_AGENT = (
     *("network", "state", "shared", "hidden", "activation", "normalise_observations", "normalise_rewards"),
@@ -232,7 +232,7 @@ def best_policy(record: TrainingRun, step: int) -> State:
 
 def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     """Refuse settings that would make the run another one: what is learnt so far would mean something else."""
-    before, now = {"against": "", **record.config}, settings_as_dict(settings)
+    before, now = {"against": "", "self_play": False, **record.config}, settings_as_dict(settings)
     agent = settings.agent
     if _own_name(now[agent]) == _own_name(before.get(agent, {})) != "":  # a file may move
         now[agent]["network"] = before[agent]["network"]

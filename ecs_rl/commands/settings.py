@@ -14,12 +14,12 @@ from tyro.constructors import PrimitiveConstructorSpec
 from ecs_rl.agents.config import NetworkName, OwnNetwork
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
-from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
+from ecs_rl.values import Count, Natural, Positive, Share, Weight, hints_of
 
 AGENTS_TO_COME = ("sac",)
 """Algorithms that a recipe may speak of, and that nothing can train yet."""
 TRAIN_TO_COME = (
-    *("--self-play", "--pace", "--workers", "--ray", "--sweep", "--trials"),
+    *("--pace", "--workers", "--ray", "--sweep", "--trials"),
     *("--population", "--imitate"),
 )
 PLAY_TO_COME = ("--human", "--save-demo", "--export")
@@ -133,6 +133,16 @@ class TrainSettings:
     """Episodes in one evaluation, all greedy and with fixed seeds."""
     against: Annotated[str, arg(metavar="[POLICY=]random|CHECKPOINT|FILE.py:FUNCTION", help_behavior_hint="")] = ""
     """Evaluate the first policy against this opponent, who drives all others, or POLICY alone."""
+    self_play: bool = False
+    """One policy learns both sides of a scene, from games against itself and against a pool of its earlier selves."""
+    pool_latest: Share = 0.5
+    """With --self-play: share of the episodes in which the newest policy plays itself, and learns from both sides."""
+    pool_every: Count = 25_000
+    """With --self-play: steps between two policies that are frozen and enter the pool."""
+    pool_size: Annotated[int, Meta(ge=1, le=100)] = 8
+    """With --self-play: frozen policies in the pool; where it is full, they stay spread evenly over the steps."""
+    pool_also: Annotated[str, arg(metavar="random|FILE.py:FUNCTION", help_behavior_hint="")] = ""
+    """With --self-play: one opponent more in the pool, who never leaves it."""
     checkpoint_every: Count = 50_000
     """Steps between two checkpoints."""
     keep: Natural = 3

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.prepare import Training
+    from ecs_rl.training.selfplay import SelfPlaySettings
     from ecs_rl.viewer.live.watch import WatchWindow
 
 
@@ -88,9 +89,7 @@ def run(settings: TrainSettings, answer: Answer) -> int:
 
 def ready(settings: TrainSettings) -> tuple[TrainSettings, Training]:
     """Return the settings with all that they name looked up, and their training, which writes nothing yet."""
-    from ecs_rl.commands.playing import opponent_meant
     from ecs_rl.runs.board import require_tensorboard
-    from ecs_rl.scene.loader import load_scene
 
     if settings.tb:
         require_tensorboard()
@@ -98,12 +97,7 @@ def ready(settings: TrainSettings) -> tuple[TrainSettings, Training]:
         from ecs_rl.viewer.films.encoder import require_encoder
 
         require_encoder("--record-every")
-    scene = load_scene(settings.scene)
-    opponent = opponent_meant(scene, settings.against, settings.runs)
-    if opponent is not None:
-        settings = replace(settings, against=opponent.reference)  # the run tells the file, not what was newest then
-    settings = with_its_network(settings, scene)
-    return settings, prepared(settings, opponent)
+    return put_together(settings)
 
 
 SAVING = "saving after this tick; again to end at once"
@@ -156,7 +150,32 @@ def recorded(training: Training, settings: TrainSettings) -> TrainingRun:
     return record
 
 
-def prepared(settings: TrainSettings, opponent: Opponent | None = None) -> Training:
+def put_together(settings: TrainSettings) -> tuple[TrainSettings, Training]:
+    """Return the training that the settings describe, and those with its opponents by their files.
+
+    A run tells those, and not what was the newest run or the current folder then.
+    """
+    from ecs_rl.commands.playing import opponent_meant
+    from ecs_rl.scene.loader import load_scene
+
+    scene = load_scene(settings.scene)
+    opponent = opponent_meant(scene, settings.against, settings.runs)
+    if opponent is not None:
+        settings = replace(settings, against=opponent.reference)
+    settings = with_its_network(settings, scene)
+    if not settings.self_play:
+        return settings, prepared(settings, opponent)
+    from ecs_rl.agents.selfplay import PoolSettings
+    from ecs_rl.training.selfplay import settings_of
+
+    pool = PoolSettings(settings.pool_size, settings.pool_every, settings.pool_latest)
+    self_play = settings_of(settings.pool_also, pool)
+    return replace(settings, pool_also=self_play.also_reference), prepared(settings, opponent, self_play)
+
+
+def prepared(
+    settings: TrainSettings, opponent: Opponent | None = None, self_play: SelfPlaySettings | None = None
+) -> Training:
     """Return the training that the settings describe, which writes nothing yet."""
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.prepare import prepare
@@ -166,6 +185,7 @@ def prepared(settings: TrainSettings, opponent: Opponent | None = None) -> Train
         settings.algorithm,
         getattr(settings, settings.agent),
         opponent=opponent,
+        self_play=self_play,
         **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
 
@@ -290,6 +310,7 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
         mean_length=stats["mean_length"],
         mean_score=stats.get(f"score/{training.world.scene.score}"),
         last_eval=evaluation.last,
+        elo=getattr(session.agent, "elo", None),
         best_eval=session.best_eval,
         best_step=session.best_step,
         losses={name: metrics[name] for name in metrics if "loss" in name or name in ("entropy", "epsilon")},
@@ -300,6 +321,8 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
 
 def summary(training: Training, record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
     """Return the JSON object of `--json`."""
+    from ecs_rl.agents.selfplay import SelfPlay
+
     session, evaluation = training.session, training.evaluation
     return {
         "run": str(record.path),
@@ -318,13 +341,13 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
         "solved_step": evaluation.solved_step,
         "solved_second": evaluation.solved_second,
         "params_sha256": session.agent.parameters_sha256(),
-    }
+    } | ({"elo": session.agent.elo} if isinstance(session.agent, SelfPlay) else {})
 
 
 def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSettings, stream: TextIO) -> None:
     """Print the last words: a sentence for people, and with `--json` one line for programs."""
     told = summary(training, record, settings)
-    score = "score" if training.world.scene.score else "evaluation"
+    score = "Elo" if "elo" in told else "score" if training.world.scene.score else "evaluation"
     best = "no evaluation yet" if told["best_eval"] is None else f"best {score} {number(told['best_eval'])}"
     solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
     collapsed = ", and the policy has collapsed since" if training.evaluation.trend.collapsed else ""

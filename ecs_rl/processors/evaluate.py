@@ -48,10 +48,11 @@ class Evaluate(LongStage):
         evaluation.last = training.evaluated()
         assert evaluation.last is not None
         yield  # the disk takes a slice of its own
-        newest = not evaluation.comparable and opposed(records)
-        training.maybe_save_best(newest=newest)
-        spread, training_mean = training.evaluated_spread(), training.trained()
-        if evaluation.trend.add(evaluation.last, spread, training_mean, newest=newest) and evaluation.restores:
+        elo = getattr(training.agent, "elo", None)  # self-play goes by it: no score is the same against other opponents
+        newest = elo is None and not evaluation.comparable and opposed(records)
+        training.maybe_save_best(elo, newest=newest)
+        spread, training_mean, unlike = training.evaluated_spread(), training.trained(), newest or elo is not None
+        if evaluation.trend.add(evaluation.last, spread, training_mean, newest=unlike) and evaluation.restores:
             evaluation.best_policy = training.agent.policy_state()
         solved = evaluation.solved_at is not None and evaluation.last >= evaluation.solved_at
         if solved and evaluation.solved_step is None:

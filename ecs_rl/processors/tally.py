@@ -18,9 +18,10 @@ class Tally(Stage):
         self.world, self.session, self.finished = world, world.one(Session), world.one(Finished)
 
     def run(self) -> None:
-        """Pass on what ended in this tick."""
+        """Pass on what ended in this tick, self-play's games with their ratings."""
         if len(self.finished.arena):
-            self.session.training.take(records_of(self.world, self.finished))
+            records, rated = records_of(self.world, self.finished), self.world.hooks.get("tally")
+            self.session.training.take(records if rated is None else rated(records))
 
 
 def records_of(world: World, done: Finished) -> list[EpisodeRecord]:

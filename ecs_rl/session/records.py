@@ -25,6 +25,8 @@ OF_AGENT = "return/"
 """How the extras are named that tell an agent's own return, where an arena has several agents."""
 SCORE = "score/"
 """How the extras are named that tell what the scene's scores came to."""
+ELO, OPPONENT = "elo", "opponent"
+"""The extras of a game of self-play: the learner's rating after it, and the step of the policy it was against."""
 TIE = 1e-9
 """Share of what the agents earned up to which a sum of returns is rounding."""
 

@@ -18,8 +18,8 @@ from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.processors.write import Write
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
-from ecs_rl.session import Extra, RollingMean, StatsTracker, TrainingSession
-from ecs_rl.session.records import OF_AGENT, SCORE
+from ecs_rl.session import Extra, Last, RollingMean, StatsTracker, TrainingSession
+from ecs_rl.session.records import ELO, OF_AGENT, SCORE
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.resume import surroundings
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
@@ -28,6 +28,7 @@ from ecs_rl.world import DecideAction, World, policy_specs
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training.opponent import Opponent
+    from ecs_rl.training.selfplay import SelfPlaySettings
 
 BETWEEN_POLICIES = 1_000_003
 """So that the second policy of one seed is not the first of the next."""
@@ -229,13 +230,13 @@ class Training:
             self.world.close()
 
 
-def stats_of(scene: Scene) -> StatsTracker:
-    """Return the usual statistics, the scores, and each agent's own return where an arena has several agents."""
+def stats_of(scene: Scene, *, rated: bool = False) -> StatsTracker:
+    """Return the usual statistics, the scores, each agent's own return where there are several, and self-play's Elo."""
     stats, arena = StatsTracker.default(), scene.describe()
     names = [f"{OF_AGENT}{agent.name}" for agent in arena.agents] if len(arena.agents) > 1 else []
     for name in (*names, *(f"{SCORE}{score}" for score in arena.scores)):
         stats.with_stat(name, Extra(name), RollingMean(100))
-    return stats
+    return stats.with_stat(ELO, Extra(ELO), Last()) if rated else stats
 
 
 def require_restartable(agents: Mapping[str, Agent]) -> None:
@@ -265,18 +266,21 @@ def prepare(
     restore_best: bool = False,
     record_every: int = 0,
     opponent: Opponent | None = None,
+    self_play: SelfPlaySettings | None = None,
     run: TrainingRun | None = None,
     debug: bool = False,
 ) -> Training:
     """Return a training that is ready for its first tick; without a run nothing is written.
 
-    The `opponent` drives its policies in evaluations only; in training all of them learn.
+    The `opponent` drives its policies in evaluations only; in training all of them learn, with `self_play` as one.
     """
-    agents = make_agents(scene, agent, config, arenas=arenas, seed=seed, threads=threads)
+    of_all = {"arenas": arenas, "seed": seed, "threads": threads}
+    players = None if self_play is None else self_play.players(scene, agent, config, **of_all)
+    agents = players.agents if players else make_agents(scene, agent, config, **of_all)
     if restore_best:
         require_restartable(agents)
-    session = TrainingSession(join(list(agents.values()))).with_max_steps(steps).with_stats(stats_of(scene))
-    session.with_score(scene.score)
+    session = TrainingSession(players or join(list(agents.values()))).with_max_steps(steps).with_score(scene.score)
+    session.with_stats(stats_of(scene, rated=players is not None))
     if schedule_steps is not None:
         session.with_schedule(schedule_steps)
     if checkpoint_every is not None:
@@ -299,6 +303,8 @@ def prepare(
         hooks={"evaluate": evaluator.play},
         debug=debug,
     )
+    if self_play and players:
+        self_play.drive(world, players)
     parts = world, session, agents, evaluation, metrics_schedule, evaluator
     training = Training(*parts, until_solved, plateau, minutes, films)
     if run is not None:

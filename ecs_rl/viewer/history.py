@@ -20,12 +20,14 @@ import msgspec
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.session.records import OF_AGENT, SCORE
+from ecs_rl.session.records import ELO, OF_AGENT, SCORE
 from ecs_rl.viewer.view import LearningView, Series
 
 MOST_LOSSES, MOST_NAMES = 3, 1000
 MOST_POINTS = 4000
 """Points of a curve, at most twice as many for a moment; a wide screen has as many columns."""
+RATING = f"rollout/{ELO}"
+"""What self-play rates its learner by, and its best."""
 SLICE_SECONDS = 0.004
 """How long one look reads: a frame has 16 ms."""
 SLICE_ROWS = 64
@@ -101,7 +103,7 @@ class History:
         names = set().union(*metrics)
         self._find(metrics, names)
         drawn = {f"{group}/{self._results}" for group in ("rollout", "eval")} | self._returns_of.keys()
-        drawn |= {"rollout/mean_length", "time/steps_per_second", *self._losses, *self._exploring}
+        drawn |= {RATING, "rollout/mean_length", "time/steps_per_second", *self._losses, *self._exploring}
         for key in names & drawn:
             spread, found = SPREADS.get(key, ""), [row for row in metrics if key in row]
             columns = [[row.get(each) for row in found] for each in ("total_steps", key, spread)]
@@ -152,17 +154,19 @@ class History:
         if not len(evaluations.x):
             evaluations = self._series(f"eval/{self._results}", "evaluation")
         best = None
-        if np.isfinite(evaluations.y).any():
+        if np.isfinite(evaluations.y).any() and RATING not in self._curves:
             at = int(np.nanargmax(evaluations.y))
             best = (float(evaluations.x[at]), float(evaluations.y[at]))
         results = self._series(f"rollout/{self._results}", "score" if self.score else "return")
         return LearningView(results, evaluations, best, self.solved_at, self.steps_total, self._others())
 
     def _others(self) -> tuple[tuple[Series, ...], ...]:
-        """Return the small plots: episode length, losses, entropy or epsilon, steps per second, and perhaps returns.
+        """Return the small plots: episode length, losses, entropy or epsilon, steps per second, Elo, and returns.
 
-        Those are each agent's own where there are several, or the return where the large plot shows the score.
+        Elo is there in self-play. Returns are each agent's own where there are several, or the return where the large
+        plot shows the score.
         """
+        rating = ((self._series(RATING, "Elo"),),) if RATING in self._curves else ()
         returns = tuple(self._series(key, name) for key, name in self._returns_of.items())
         after = "loss" if len(self._losses) > 1 else ""
         return (
@@ -170,6 +174,7 @@ class History:
             tuple(self._series(key, _name(key, after)) for key in self._losses) or (Series("loss"),),
             tuple(self._series(key, _name(key)) for key in self._exploring) or (Series("entropy"),),
             (self._series("time/steps_per_second", "steps per second"),),
+            *rating,
             *((returns,) if returns else ()),
         )
 

@@ -318,6 +318,13 @@ def _seconds_of_updates(progress: Progress, count: int) -> float:
     return time.perf_counter() - start
 
 
+def test_in_self_play_the_best_is_one_of_ratings() -> None:
+    rated = replace(SNAPSHOT, elo=1301.4, best_eval=1310.2)
+    told = "return 132.4  elo 1,301.4 (best 1,310.2 at 98,304)  eval 201.3  left"
+    assert told in plain_line(rated)
+    assert "elo 1,200.0  eval" in plain_line(replace(rated, elo=1200.0, best_eval=None, best_step=None))
+
+
 def test_what_evaluations_go_by_is_called_a_score_where_it_is_one() -> None:
     line = LINE.replace("return 132.4  eval 201.3", "score 12.5  return 132.4  eval score 201.3")
     assert plain_line(replace(SNAPSHOT, mean_score=12.5)) == line

@@ -42,7 +42,6 @@ def play_refusal(line: str) -> str:
         ("a --clipp 1", "unknown flag '--clipp': did you mean '--ppo.clip'?"),
         ("a --human", "unknown flag '--human' (train.py"),
         ("a --workers 3", "--workers is not there yet (train.py --help lists all flags)"),
-        ("a --self_play", "--self_play is not there yet"),
         ("a --until=plateau", "--until must be steps, solved or 'plateau N', not 'plateau'"),
         ("a --minutes -1", "--minutes must be a finite number of at least 0, not -1"),
         ("a --agent sac", "--agent sac is not there yet: use ppo"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from games import GAMES, game
+from games import game
 
 from ecs_rl.commands.check import random_chooser
 from ecs_rl.commands.parse import parse_train
@@ -59,7 +59,7 @@ def test_a_game_is_learned_in_small(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", WHOLE)
 def test_a_game_is_learned_by_its_recipe(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scores = np.array([learned(name, seed, "--runs", str(tmp_path)) for seed in range(5)])
     chance = at_random(name)

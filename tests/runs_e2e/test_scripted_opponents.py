@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_runs import TINY, Told, play, rows, train
-from score_scenes import DUEL, LEVERS_DUEL
+from score_scenes import DUEL, LEVERS_DUEL, SHARED_DUEL
 
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.scripted import load_script
@@ -59,7 +59,6 @@ def meddles(seen):
     seen["x"][:] = 0.0
     return 0
 '''
-SHARED = DUEL.replace("policy=cart.name,", "")
 
 
 @pytest.fixture
@@ -118,7 +117,7 @@ def test_evaluations_of_a_training_play_against_a_script_too(duel: Path) -> None
 
 
 def test_two_agents_that_share_a_policy_may_play_against_each_other(duel: Path) -> None:
-    duel.write_text(SHARED)
+    duel.write_text(SHARED_DUEL)
     run = trained(duel, "--against", "random").run
     random, scripted = (played(run, duel, who).json for who in ("random", f"{duel.parent}/foes.py:away"))
     assert scripted["mean_return"] < random["mean_return"]
@@ -127,7 +126,7 @@ def test_two_agents_that_share_a_policy_may_play_against_each_other(duel: Path) 
 
 
 def test_a_policy_that_two_agents_share_plays_its_copy_as_it_plays_itself(duel: Path) -> None:
-    duel.write_text(SHARED)
+    duel.write_text(SHARED_DUEL)
     run = trained(duel).run
     alone = [row["extras"]["return/one"] for row in rows(run, "eval_episodes") if row["total_steps_at_eval"] == 3000]
     latest = run / "checkpoints" / "latest.safetensors"

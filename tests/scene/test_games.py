@@ -1,4 +1,4 @@
-"""Six small games keep the promises of every scene."""
+"""Seven small games keep the promises of every scene."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ class TestFlappy(SceneContract):
 
 class TestWalker(SceneContract):
     scene = game("walker")
+
+
+class TestSumo(SceneContract):
+    scene = game("sumo")
 
 
 class TestTag(SceneContract):

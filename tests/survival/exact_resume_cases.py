@@ -9,9 +9,11 @@ from games import GAMES, TEXTS
 from mixed_controls import MIXED
 from racing_scene import RACING
 from readme_scenes import BEACONS
+from score_scenes import DUEL, SHARED_DUEL
 from survival_runs import SMALL_DQN, SMALL_PPO, Told, train
 
 ARENAS, STEPS = 8, 2400
+POOL = ("--pool-every", "300", "--pool-size", "3")
 EVERY = ("--arenas", ARENAS, "--schedule-steps", "24k", "--checkpoint-every", 500, "--eval-every", 750)
 SMALL = tuple(map(str, (*EVERY, "--eval-episodes", 2, "--keep", 2, "--threads", 1)))
 CHECKPOINT, BOTH = 63, 188
@@ -97,7 +99,14 @@ CASES = (
     Case("ppo that remembers, two policies", "two", (*SMALL_PPO, "--network", "gru", "--ppo.state", "8"), TWO),
     Case("ppo that remembers, members", "tag", (*SMALL_PPO, "--network", "gru", "--ppo.shared"), TEXTS["tag"]),
     Case("ppo attention", "shooter", (*SMALL_PPO, "--network", "attention"), TEXTS["shooter"]),
-    *(Case(f"ppo {name}", name, SMALL_PPO, TEXTS[name], slow=name not in ("shooter", "tag")) for name in GAMES),
+    Case("ppo self-play", "sumo", (*SMALL_PPO, *POOL, "--pool-also", "random"), TEXTS["sumo"]),
+    Case("dqn self-play", "duel", (*SMALL_DQN, *POOL, "--self-play"), DUEL),
+    Case("ppo self-play of one policy", "duel", (*SMALL_PPO, *POOL, "--self-play"), SHARED_DUEL, slow=True),
+    *(
+        Case(f"ppo {name}", name, SMALL_PPO, TEXTS[name], slow=name not in ("shooter", "tag"))
+        for name in GAMES
+        if name != "sumo"
+    ),
 )
 
 

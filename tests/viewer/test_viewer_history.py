@@ -221,3 +221,16 @@ def test_several_agents_have_a_line_each(tmp_path: Path) -> None:
     assert [(line.name, line.y.tolist()) for line in view.others[-1]] == [("one return", [3.0]), ("two return", [-3.0])]
     assert (view.returns.name, view.returns.y.tolist()) == ("return", [0.0])
     assert len(History(tmp_path, agents=("one",)).refresh().others) == 4
+
+
+def test_self_play_has_a_plot_of_its_rating_and_no_evaluation_is_called_the_best(tmp_path: Path) -> None:
+    write(tmp_path / "metrics.jsonl", metrics(100, 1.0) | {"rollout/elo": None}, metrics(200, 2.0))
+    assert "Elo" not in [line.name for lines in History(tmp_path / "none").refresh().others for line in lines]
+    write(tmp_path / "metrics.jsonl", metrics(300, 2.0) | {"rollout/elo": 1234.5})
+    write(tmp_path / "eval_episodes.jsonl", evaluation(100, 5.0))
+    view = History(tmp_path).refresh()
+    (rating,) = (line for lines in view.others for line in lines if line.name == "Elo")
+    assert rating.x.tolist() == [100, 300]
+    assert np.array_equal(rating.y, [np.nan, 1234.5], equal_nan=True)
+    assert view.best is None
+    assert view.evaluations.y.tolist() == [5.0]

@@ -1,0 +1,170 @@
+"""Self-play in a world: which scenes have two sides, who decides for their rows, and how a game ended."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from ecs_rl.agents.base import ActMode
+from ecs_rl.agents.config import AgentConfig
+from ecs_rl.agents.make import Algorithm, make_agent
+from ecs_rl.agents.selfplay import DRAWS, PoolSettings, SelfPlay
+from ecs_rl.arrays import F32, F64, I64
+from ecs_rl.components import Chance, Clock, Finished, Observation, PolicyState
+from ecs_rl.errors import CommandError
+from ecs_rl.from_file import is_reference
+from ecs_rl.scene.agents import AgentSpec
+from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.chance import uniforms
+from ecs_rl.scene.scene import Scene
+from ecs_rl.session import EpisodeRecord
+from ecs_rl.session.records import ELO, OPPONENT
+from ecs_rl.training.opponent import RANDOM, lead, random_policy
+from ecs_rl.training.scripted import Script, load_script
+from ecs_rl.world import DecideAction, World, policy_specs
+
+STREAM = np.uint64(int.from_bytes(hashlib.sha256(b"self-play").digest()[:8], "little"))
+NO_STATE = np.zeros((0, 0), np.float32)
+"""What such an opponent remembers."""
+BETWEEN_AGENTS = 7_919
+"""So that the frozen policies draw other random numbers than the learners of neighbouring seeds."""
+
+
+@dataclass(frozen=True)
+class SelfPlaySettings:
+    """How one learner plays itself."""
+
+    pool: PoolSettings
+    also: Script | str = ""
+    """One opponent more: a script, `random`, or nobody."""
+
+    @property
+    def also_reference(self) -> str:
+        """How to name that one again."""
+        return self.also if isinstance(self.also, str) else self.also.reference
+
+    def players(
+        self, scene: Scene, name: str | Algorithm, config: AgentConfig, *, arenas: int, seed: int, threads: int
+    ) -> SelfPlay:
+        """Return a new learner of this algorithm with a pool of opponents, nobody in it yet."""
+        arena = scene.describe()
+        specs, (first, _) = policy_specs(arena), sides_of(scene, arena)
+        agents = [agent for policy in specs for agent in arena.agents if agent.policy == policy]
+        sides = [int(all(agent is not each for each in first)) for agent in agents for _ in range(agent.members)]
+        spec = next(iter(specs.values()))
+        learner = make_agent(name, spec, config, seed=seed, rows=arenas * len(sides), threads=threads)
+        frozen = [
+            make_agent(name, spec, config, seed=seed + BETWEEN_AGENTS * (slot + 1), rows=1)
+            for slot in range(self.pool.size)
+        ]
+        return SelfPlay(learner, frozen, self.pool, specs=list(specs.values()), sides=sides, arenas=arenas)
+
+    def drive(self, world: World, players: SelfPlay) -> None:
+        """Let them decide for all policies of a world, and rate the games that end there."""
+        world.hooks["tally"] = Match(world, players, self).tally
+
+
+def settings_of(text: str, pool: PoolSettings) -> SelfPlaySettings:
+    """Return the settings, of which `text`, `random` or `FILE.py:FUNCTION`, names one opponent more; '' for none."""
+    if text not in ("", RANDOM) and not is_reference(text):
+        raise CommandError(f"--pool-also {text}: name an opponent as random or FILE.py:FUNCTION")
+    return SelfPlaySettings(pool, load_script("--pool-also", text) if is_reference(text) else text)
+
+
+# --- two sides --------------------------------------------------------------------------------------------------------
+
+
+def sides_of(scene: Scene, arena: Arena) -> tuple[list[AgentSpec], list[AgentSpec]]:
+    """Return the agents of both sides; CommandError where there are not two that see and do alike."""
+    names = list(policy_specs(arena))
+    if len(names) == 2:
+        first, second = ([agent for agent in arena.agents if agent.policy == name] for name in names)
+    elif len(names) == 1 and len(arena.agents) == 2:
+        first, second = [arena.agents[0]], [arena.agents[1]]
+    else:
+        count = len(arena.agents)
+        there = f"{len(names)} policies" if names[1:] else f"one policy of {count} agent{'' if count == 1 else 's'}"
+        told = f"it takes two policies, or two agents that share one, and '{scene.name}' has {there}"
+        raise CommandError(f"--self-play: {told}: leave --self-play out, or make two sides of the agents")
+    own = sorted({*(role.name for role in arena.roles), *(a.name for a in arena.agents), *names}, key=len)
+    for what, of in (("sees", _sees), ("does", _does)):
+        pairs = zip_longest(of(first[0]), of(second[0]), fillvalue="nothing more")
+        for number, (one, other) in enumerate(pairs, 1):
+            if _without(own, one) != _without(own, other):
+                told = f"number {number} of what it {what} is '{one}' for '{first[0].name}', '{other}' for"
+                cure = "make both sides alike, up to the names of their roles, or leave --self-play out"
+                raise CommandError(f"--self-play: {told} '{second[0].name}': {cure}")
+    return first, second
+
+
+def _sees(agent: AgentSpec) -> Sequence[str]:
+    return agent.observation_names
+
+
+def _does(agent: AgentSpec) -> Sequence[str]:
+    return [f"{name}: {what}" for name, what in agent.does.space.about.items()]
+
+
+def _without(own: Sequence[str], name: str) -> str:
+    """Return a name in which those of roles, agents and policies all read alike."""
+    words = "|".join(map(re.escape, reversed(own)))
+    return re.sub(rf"(?<!\w)(?:{words})(?!\w)", "*", name)
+
+
+# --- its world --------------------------------------------------------------------------------------------------------
+
+
+class Match:
+    """A world in which a learner plays itself and its opponents."""
+
+    def __init__(self, world: World, agent: SelfPlay, settings: SelfPlaySettings) -> None:
+        self.world, self.agent = world, agent
+        self.finished = world.one(Finished)
+        first, second = sides_of(world.scene, world.arena)
+        self.first, self.second = (tuple(spec.name for spec in side) for side in (first, second))
+        chance, clock = world.one(Chance), world.one(Clock)
+        parts = world.each(Observation, PolicyState)
+
+        def draw(rows: I64) -> F64:
+            return uniforms(chance.key[rows] ^ STREAM, clock.episode[rows], DRAWS)
+
+        decided: list[Any] = []
+
+        def decide_all() -> None:
+            agent.begin(clock.episode, draw)
+            seen, states = (tuple(part.value for part in column) for column in zip(*parts, strict=True))
+            decided[:] = agent.act(seen, ActMode.EXPLORE, states)
+
+        def decider(number: int) -> DecideAction:
+            def decide(observation: F32, state: F32) -> Any:
+                if number == 0:  # the first policy that is asked decides for all: the learner has one batch
+                    decide_all()
+                return decided[number]
+
+            return decide
+
+        for number, batch in enumerate(world.batches):
+            world.drive(batch.name, decider(number))
+        also = settings.also
+        if also:
+            asked = [random_policy(world, b) if isinstance(also, str) else also.policy(b) for b in world.batches]
+            agent.fixed = lambda number, seen: np.asarray(asked[number](seen, NO_STATE))
+
+    def tally(self, records: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
+        """Rate the games that ended in this tick; return them with the rating, and whom they were against."""
+        leads = [lead(record, self.first, self.second, self.world.scene.score) for record in records]
+        rated = self.agent.rate(self.finished.arena, leads)
+        return [
+            record if found is None else _told(record, {ELO: found[0], OPPONENT: float(found[1])})
+            for record, found in zip(records, rated, strict=True)
+        ]
+
+
+def _told(record: EpisodeRecord, more: Mapping[str, float]) -> EpisodeRecord:
+    return EpisodeRecord(record.total_reward, record.length, record.status, {**record.extras, **more})
