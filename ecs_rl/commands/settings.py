@@ -14,7 +14,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from ecs_rl.agents.config import NetworkName, OwnNetwork
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
-from ecs_rl.values import Count, Natural, Positive, Share, Weight, hints_of
+from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
 AGENTS_TO_COME = ("sac",)
 """Algorithms that a recipe may speak of, and that nothing can train yet."""
@@ -135,7 +135,7 @@ class TrainSettings:
     """Evaluate the first policy against this opponent, who drives all others, or POLICY alone."""
     self_play: bool = False
     """One policy learns both sides of a scene, from games against itself and against a pool of its earlier selves."""
-    pool_latest: Share = 0.5
+    pool_latest: Annotated[float, Meta(ge=0, le=0.9)] = 0.5  # only games against the pool are rated
     """With --self-play: share of the episodes in which the newest policy plays itself, and learns from both sides."""
     pool_every: Count = 25_000
     """With --self-play: steps between two policies that are frozen and enter the pool."""

@@ -106,8 +106,12 @@ def test_the_pool_is_what_its_settings_say(duel: Path) -> None:
     assert sum("elo" in game for game in games) > 0.8 * len(games), "but those whose opponent left the pool meanwhile"
     assert -1.0 in {game.get("opponent") for game in games}
     assert json.loads((run / "config.json").read_text())["pool_also"] == f"{duel.parent}/foes.py:right"
-    nobody = trained(duel, "--pool-latest", 1, runs="nobody").run
-    assert not [row for row in rows(nobody, "train_episodes") if "elo" in row["extras"]]
+
+
+def test_a_pool_that_nobody_would_play_is_refused(duel: Path) -> None:
+    told = train(duel, *TINY, *POOL, "--runs", duel.parent / "none", "--pool-latest", 1)
+    assert (told.code, len(told.err.splitlines())) == (2, 1)
+    assert "--pool-latest must be a finite number from 0 to 0.9, not 1.0" in told.err
 
 
 def test_dqn_plays_itself_too(duel: Path) -> None:

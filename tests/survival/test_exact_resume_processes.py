@@ -59,7 +59,15 @@ def test_signals_in_a_row_to_real_processes_change_nothing(case: Case, tmp_path:
 
 
 @pytest.mark.parametrize("tick", [SECOND - 1, SECOND, SECOND + 1, SECOND + 30, BOTH - 1, BOTH])
-@pytest.mark.parametrize("case", [NAMED["ppo own systems"], NAMED["dqn own systems"]], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        NAMED["ppo own systems"],
+        NAMED["dqn own systems"],
+        pytest.param(NAMED["ppo self-play"], marks=pytest.mark.slow),
+    ],
+    ids=lambda case: case.name,
+)
 def test_kill_9_before_at_and_after_a_checkpoint_changes_nothing(case: Case, tick: int, tmp_path: Path) -> None:
     trained = Trained(case, tmp_path)
     wanted = trained.whole()
