@@ -7,11 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
-from ecs_rl.agents.base import ActMode
+from ecs_rl.agents.base import ActMode, Decision
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm, make_agent
 from ecs_rl.agents.selfplay import DRAWS, PoolSettings, SelfPlay
@@ -27,7 +26,7 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.records import ELO, OPPONENT
 from ecs_rl.training.opponent import RANDOM, lead, random_policy
 from ecs_rl.training.scripted import Script, load_script
-from ecs_rl.world import DecideAction, World, policy_specs
+from ecs_rl.world import World, policy_specs
 
 STREAM = np.uint64(int.from_bytes(hashlib.sha256(b"self-play").digest()[:8], "little"))
 NO_STATE = np.zeros((0, 0), np.float32)
@@ -128,33 +127,24 @@ class Match:
         self.finished = world.one(Finished)
         first, second = sides_of(world.scene, world.arena)
         self.first, self.second = (tuple(spec.name for spec in side) for side in (first, second))
-        chance, clock = world.one(Chance), world.one(Clock)
-        parts = world.each(Observation, PolicyState)
-
-        def draw(rows: I64) -> F64:
-            return uniforms(chance.key[rows] ^ STREAM, clock.episode[rows], DRAWS)
-
-        decided: list[Any] = []
-
-        def decide_all() -> None:
-            agent.begin(clock.episode, draw)
-            seen, states = (tuple(part.value for part in column) for column in zip(*parts, strict=True))
-            decided[:] = agent.act(seen, ActMode.EXPLORE, states)
-
-        def decider(number: int) -> DecideAction:
-            def decide(observation: F32, state: F32) -> Any:
-                if number == 0:  # the first policy that is asked decides for all: the learner has one batch
-                    decide_all()
-                return decided[number]
-
-            return decide
-
+        self.chance, self.clock = world.one(Chance), world.one(Clock)
+        self.parts = world.each(Observation, PolicyState)
+        self.decided: tuple[Decision, ...] = ()
         for number, batch in enumerate(world.batches):
-            world.drive(batch.name, decider(number))
+            world.drive(batch.name, Part(self, number))
         also = settings.also
         if also:
             asked = [random_policy(world, b) if isinstance(also, str) else also.policy(b) for b in world.batches]
             agent.fixed = lambda number, seen: np.asarray(asked[number](seen, NO_STATE))
+
+    def decide(self) -> None:
+        """Decide for all policies at once: the learner has one batch of rows."""
+        self.agent.begin(self.clock.episode, self._draw)
+        seen, states = (tuple(part.value for part in column) for column in zip(*self.parts, strict=True))
+        self.decided = self.agent.act(seen, ActMode.EXPLORE, states)
+
+    def _draw(self, arenas: I64) -> F64:
+        return uniforms(self.chance.key[arenas] ^ STREAM, self.clock.episode[arenas], DRAWS)
 
     def tally(self, records: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
         """Rate the games that ended in this tick; return them with the rating, and whom they were against."""
@@ -164,6 +154,25 @@ class Match:
             record if found is None else _told(record, {ELO: found[0], OPPONENT: float(found[1])})
             for record, found in zip(records, rated, strict=True)
         ]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One policy's part of what is decided for all; the first one that the world asks decides."""
+
+    match: Match
+    number: int
+
+    @property
+    def state(self) -> int:
+        """How many numbers it remembers for each row."""
+        return self.match.agent.spec.state
+
+    def __call__(self, observation: F32, state: F32) -> Decision:
+        """Return the decision for every row of this policy."""
+        if self.number == 0:
+            self.match.decide()
+        return self.match.decided[self.number]
 
 
 def _told(record: EpisodeRecord, more: Mapping[str, float]) -> EpisodeRecord:
