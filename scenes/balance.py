@@ -22,7 +22,7 @@ SCENE = Scene(
         "dqn": {
             "arenas": 16,
             "threads": 1,
-            "steps": "50k",
+            "steps": "100k",
             "eval_every": 2048,
             "checkpoint_every": "25k",
             "lr": 1e-3,
@@ -31,6 +31,7 @@ SCENE = Scene(
             "dueling": True,
             "normalise_observations": True,
             "huber": 30,
+            "memory": "100k",
             "learn_every": 4,
             "target_every": 1,
             "target_rate": 0.01,
