@@ -27,7 +27,15 @@ SCENE = Scene(
             "gamma": 0.99,
             "gae_lambda": 0.98,
             "normalise_rewards": False,
-        }
+        },
+        "sac": {
+            "arenas": 8,
+            "threads": 1,
+            "steps": "100k",
+            "eval_every": 4096,
+            "checkpoint_every": "25k",
+            "batch": 256,
+        },
     },
 )
 

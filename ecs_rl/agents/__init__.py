@@ -4,7 +4,7 @@ Importing this package does not import torch: `make_agent` does, when an agent i
 """
 
 from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Decision, Discrete, Experience, PolicySpec
-from ecs_rl.agents.config import DQNConfig, PPOConfig
+from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
 from ecs_rl.agents.make import make_agent
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "Experience",
     "PPOConfig",
     "PolicySpec",
+    "SACConfig",
     "make_agent",
 ]

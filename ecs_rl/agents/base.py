@@ -291,7 +291,8 @@ class PolicyOutput:
     does: Floats
     """(rows, actions), in the order of the spec: each choice's probability or its value, or each lever's mean."""
     spread: Floats | None
-    """(actions,) The standard deviation of each lever, NaN for a choice beside levers; None where there is no lever."""
+    """(actions,), or (rows, actions) where rows differ: the standard deviation of each lever, NaN for a choice beside
+    levers; None where there is no lever."""
     value: NDArray[np.float64]
     """(rows,) The discounted return expected from here on, in the reward's own units; NaN where it is not known."""
 

@@ -172,6 +172,43 @@ class DQNConfig:
         _fit("dqn", self)
 
 
+@dataclass(frozen=True)
+class SACConfig:
+    """Soft actor-critic: an off-policy learner for levers and choices that earns as much as it can while varied."""
+
+    lr: Positive = 1e-3
+    """Adam's learning rate, of policy, critics and temperatures alike."""
+    gamma: Share = 0.99
+    """Discount per tick."""
+    memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
+    """Transitions that the replay memory keeps."""
+    batch: Rows = 128
+    """Transitions in one gradient step."""
+    warm_up: Natural = 1_000
+    """Transitions gathered before learning starts."""
+    updates_per_step: Annotated[float, Meta(gt=0, le=1_000, description="a number above 0 and at most 1,000")] = 1.0
+    """Gradient steps for each transition gathered after that: 0.25 is one for every four."""
+    target_share: Annotated[float, Meta(gt=0, le=1, description="a number above 0 and at most 1")] = 0.005
+    """Share of the way that the target critics go to the critics after each gradient step."""
+    temperature: Positive = 1.0
+    """What a unit of entropy is worth in reward, at the start."""
+    learn_temperature: bool = True
+    """Adapt the temperature so that the entropy stays at its target."""
+    lever_entropy: Annotated[float, Meta(ge=-20, le=0.69)] = -1.0
+    """Target entropy of each lever; 0.69 is one that is set anywhere between -1 and 1."""
+    choice_entropy: Share = 0.3
+    """Target entropy of a choice, as a share of that of an even one."""
+    normalise_observations: bool = False
+    """Shift and scale observations by their running mean and deviation."""
+    hidden: Widths = (64, 64)
+    """Width of each hidden layer, of the policy and of both critics alike."""
+    activation: Activation = "relu"
+    """What stands between two layers."""
+
+    def __post_init__(self) -> None:
+        _fit("sac", self)
+
+
 AgentConfig = Any
 """The settings of an algorithm: a dataclass, one of those above or of a user's own."""
 

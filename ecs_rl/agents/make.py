@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ecs_rl.agents.base import Agent, PolicySpec, State
-from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
+from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig, SACConfig
 from ecs_rl.errors import CommandError, nearest
 from ecs_rl.from_file import blaming
 
@@ -73,6 +73,7 @@ AGENTS: dict[str, Algorithm] = {
     for each in (
         Algorithm("ppo", PPOConfig, "ecs_rl.agents.ppo:PPO"),
         Algorithm("dqn", DQNConfig, "ecs_rl.agents.dqn:DQN"),
+        Algorithm("sac", SACConfig, "ecs_rl.agents.sac:SAC"),
     )
 }
 """Every algorithm that comes with the project, by its name."""

@@ -47,6 +47,7 @@ class Replay:
 
     def __init__(self, capacity: int, observation: int, columns: int, priority: float = 0.0) -> None:
         self.capacity = capacity
+        self.columns = columns
         self.size = 0
         self.next = 0
         self._n, self._priority = observation, priority

@@ -23,7 +23,6 @@ from ecs_rl.commands.called import program
 from ecs_rl.commands.flags import flags_of, print_help, read_flags
 from ecs_rl.commands.help import about_playing, about_training
 from ecs_rl.commands.settings import (
-    AGENTS_TO_COME,
     PLAY_TO_COME,
     TRAIN_TO_COME,
     PlaySettings,
@@ -165,7 +164,6 @@ def _below(
         resumed["agent"] = own.name
         kind = kind if own.name in kind.algorithms else settings_with(own)
     agent = asked.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
-    _refuse_planned("--agent", agent)
     layer = _recipe_layer(kind, asked.scene, suggested, agent) | _earlier_layer(kind, resumed, agent)
     usual = _settings_of(kind, layer)
     layer["schedule_steps"] = usual.schedule_steps or usual.steps
@@ -263,15 +261,8 @@ def _flat(values: Mapping[str, Any], algorithms: Collection[str]) -> Iterator[tu
             yield key, value
 
 
-def _refuse_planned(shown: str, agent: Any) -> None:
-    """Refuse an algorithm that nothing can train yet."""
-    if agent in AGENTS_TO_COME:
-        raise CommandError(f"{shown} {agent} is not there yet: use ppo, which learns continuous actions too")
-
-
 def _agent_named(shown: str, text: str, algorithms: Mapping[str, Algorithm]) -> str:
     """Return the name of an algorithm that is named by it, or by its file."""
-    _refuse_planned(shown, text)
     if is_reference(text):
         # The one that was loaded for the flags; there can be another only in a file below a command line with its own.
         return next((name for name, each in algorithms.items() if each.reference), text)
@@ -303,7 +294,7 @@ def _recipe_layer(kind: type[TrainSettings], scene: str, recipes: Recipes, agent
 
     Other names may be those of algorithms that this command does not know, unless the one that it needs is missing.
     """
-    unknown = [name for name in recipes if name not in (*kind.algorithms, *AGENTS_TO_COME)]
+    unknown = [name for name in recipes if name not in kind.algorithms]
     close = difflib.get_close_matches(agent, unknown, n=1, cutoff=0.5) if agent not in recipes else []
     if agent in unknown or close:
         name = agent if agent in unknown else close[0]

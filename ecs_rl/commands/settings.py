@@ -16,8 +16,6 @@ from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
 from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
-AGENTS_TO_COME = ("sac",)
-"""Algorithms that a recipe may speak of, and that nothing can train yet."""
 TRAIN_TO_COME = (
     *("--pace", "--workers", "--ray", "--sweep", "--trials"),
     *("--population", "--imitate"),

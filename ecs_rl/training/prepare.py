@@ -230,6 +230,11 @@ class Training:
             self.world.close()
 
 
+def session_of(scene: Scene, agent: Agent, *, rated: bool) -> TrainingSession:
+    """Return a session that goes by the scene's score and gathers its statistics, `rated` with the Elo of self-play."""
+    return TrainingSession(agent).with_score(scene.score).with_stats(stats_of(scene, rated=rated))
+
+
 def stats_of(scene: Scene, *, rated: bool = False) -> StatsTracker:
     """Return the usual statistics, the scores, each agent's own return where there are several, and self-play's Elo."""
     stats, arena = StatsTracker.default(), scene.describe()
@@ -277,18 +282,14 @@ def prepare(
     of_all = {"arenas": arenas, "seed": seed, "threads": threads}
     players = None if self_play is None else self_play.players(scene, agent, config, **of_all)
     agents = players.agents if players else make_agents(scene, agent, config, **of_all)
-    if restore_best:
-        require_restartable(agents)
-    session = TrainingSession(players or join(list(agents.values()))).with_max_steps(steps).with_score(scene.score)
-    session.with_stats(stats_of(scene, rated=players is not None))
-    if schedule_steps is not None:
-        session.with_schedule(schedule_steps)
+    require_restartable(agents if restore_best else {})
+    session = session_of(scene, players or join(list(agents.values())), rated=players is not None)
+    session.with_max_steps(steps).with_schedule(schedule_steps or steps)
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY), opponent)
-    comparable = bool(scene.score) or opponent is not None
-    evaluation = Evaluation(eval_every, seeds, scene.solved_at, comparable, restores=restore_best)
+    evaluation = Evaluation(eval_every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restore_best)
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = World(
@@ -305,8 +306,8 @@ def prepare(
     )
     if self_play and players:
         self_play.drive(world, players)
-    parts = world, session, agents, evaluation, metrics_schedule, evaluator
-    training = Training(*parts, until_solved, plateau, minutes, films)
+    rules = until_solved, plateau, minutes
+    training = Training(world, session, agents, evaluation, metrics_schedule, evaluator, *rules, films)
     if run is not None:
         training.write_to(run)
     return training

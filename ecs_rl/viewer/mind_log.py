@@ -197,7 +197,7 @@ class MindLog:
         if thought is None or not self._moments:
             return ()
         does, did = thought.does[0], np.atleast_1d(self._moments[-1].did)
-        spread = np.full(len(does), math.nan) if thought.spread is None else thought.spread
+        spread = np.full(len(does), math.nan) if thought.spread is None else np.atleast_2d(thought.spread)[0]
         return tuple(
             option
             for part, columns, outputs in spans(self._space)

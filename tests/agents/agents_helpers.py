@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ecs_rl.agents import Agent, Composed, Discrete, DQNConfig, PolicySpec, PPOConfig, make_agent
+from ecs_rl.agents import Agent, Composed, Discrete, DQNConfig, PolicySpec, PPOConfig, SACConfig, make_agent
 from ecs_rl.agents.base import TRIGGER
 from ecs_rl.testing.transitions import CHOICES, MIXED, ROWS, play, same, some_experience, some_observation
 from ecs_rl.testing.transitions import LEVERS as MOTORS
@@ -17,16 +17,36 @@ SEVERAL = PolicySpec(
 )
 SMALL_PPO = PPOConfig(rollout=5, epochs=2, minibatch=8, hidden=(8, 8))
 SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_every=3, hidden=(8,), epsilon_steps=50)
+SMALL_SAC = SACConfig(batch=8, warm_up=12, memory=40, updates_per_step=0.25, hidden=(8,))
 FULL_DQN = replace(
     SMALL_DQN, n_step=3, dueling=True, priority=0.6, target_every=1, target_rate=0.2, normalise_observations=True
 )
-KINDS = ("ppo", "ppo continuous", "ppo mixed", "ppo gru", "dqn", "dqn several", "dqn full")
-SPECS = {"ppo continuous": MOTORS, "ppo mixed": MIXED, "dqn several": SEVERAL, "dqn full": SEVERAL}
+KINDS = (
+    "ppo",
+    "ppo continuous",
+    "ppo mixed",
+    "ppo gru",
+    "dqn",
+    "dqn several",
+    "dqn full",
+    "sac",
+    "sac continuous",
+    "sac mixed",
+)
+SPECS = {
+    "ppo continuous": MOTORS,
+    "ppo mixed": MIXED,
+    "dqn several": SEVERAL,
+    "dqn full": SEVERAL,
+    "sac continuous": MOTORS,
+    "sac mixed": MIXED,
+}
 CONFIGS = {
     "ppo": SMALL_PPO,
     "ppo gru": replace(SMALL_PPO, network="gru", state=4),
     "dqn": SMALL_DQN,
     "dqn full": FULL_DQN,
+    "sac": SMALL_SAC,
 }
 
 

@@ -18,9 +18,11 @@ from ecs_rl.agents import (
     Experience,
     PolicySpec,
     PPOConfig,
+    SACConfig,
     make_agent,
 )
 from ecs_rl.agents.base import Bools, Floats
+from ecs_rl.agents.config import AgentConfig
 
 SEEDS = (0, 1, 2)
 ROWS = 16
@@ -81,13 +83,17 @@ def train(agent: Agent, world: Bandit | Corridor, ticks: int) -> None:
 
 PPO = PPOConfig(rollout=16, minibatch=64, lr=3e-3, hidden=(32,), normalise_rewards=False)
 DQN = DQNConfig(batch=32, warm_up=200, learn_every=16, epsilon_steps=2000, lr=3e-3, hidden=(32,), gamma=0.9)
+SAC = SACConfig(
+    batch=64, warm_up=200, updates_per_step=1 / 8, lr=3e-3, hidden=(32,), gamma=0.9, choice_entropy=0.1, temperature=0.1
+)
+SETTINGS: dict[str, AgentConfig] = {"ppo": PPO, "dqn": DQN, "sac": SAC}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", ["ppo", "dqn"])
+@pytest.mark.parametrize("name", SETTINGS)
 def test_a_bandit_with_two_arms_is_learned(name: str, seed: int) -> None:
     world = Bandit(seed, continuous=False)
-    agent = make_agent(name, world.spec, PPO if name == "ppo" else DQN, seed=seed, rows=ROWS)
+    agent = make_agent(name, world.spec, SETTINGS[name], seed=seed, rows=ROWS)
     train(agent, world, 600)
     x = np.linspace(-1, 1, 200, dtype=np.float32)
     action = agent.act(np.stack([x, x * 0], 1), ActMode.GREEDY).action
@@ -95,9 +101,10 @@ def test_a_bandit_with_two_arms_is_learned(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_bandit_with_a_continuous_arm_is_learned(seed: int) -> None:
+@pytest.mark.parametrize("name", ["ppo", "sac"])
+def test_a_bandit_with_a_continuous_arm_is_learned(name: str, seed: int) -> None:
     world = Bandit(seed, continuous=True)
-    agent = make_agent("ppo", world.spec, PPO, seed=seed, rows=ROWS)
+    agent = make_agent(name, world.spec, SETTINGS[name], seed=seed, rows=ROWS)
     train(agent, world, 800)
     x = np.linspace(-1, 1, 200, dtype=np.float32)
     action = agent.act(np.stack([x, x * 0], 1), ActMode.GREEDY).action
@@ -105,9 +112,9 @@ def test_a_bandit_with_a_continuous_arm_is_learned(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", ["ppo", "dqn"])
+@pytest.mark.parametrize("name", SETTINGS)
 def test_a_corridor_is_walked_to_its_better_end_from_every_cell(name: str, seed: int) -> None:
     world = Corridor(seed)
-    agent = make_agent(name, world.spec, PPO if name == "ppo" else DQN, seed=seed, rows=ROWS)
+    agent = make_agent(name, world.spec, SETTINGS[name], seed=seed, rows=ROWS)
     train(agent, world, 500)
     assert agent.act(np.eye(5, dtype=np.float32)[1:4], ActMode.GREEDY).action.tolist() == [1, 1, 1]

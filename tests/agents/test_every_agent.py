@@ -46,6 +46,12 @@ class TestDQN(AgentContract):
     bootstraps = True
 
 
+class TestSAC(AgentContract):
+    algorithm = "sac"
+    config = CONFIGS["sac"]
+    bootstraps = True
+
+
 class TestPPOThatRemembers(AgentContract):
     algorithm = "ppo"
     config = CONFIGS["ppo gru"]
@@ -73,7 +79,7 @@ def test_a_rollout_of_only_invalid_rows_has_nothing_to_tell(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "bad"),
-    [*((k, b) for k in KINDS for b in (np.nan, np.inf)), *((k, 1e30) for k in KINDS[:3])],
+    [*((k, b) for k in KINDS for b in (np.nan, np.inf)), *((k, 1e30) for k in KINDS if not k.startswith("dqn"))],
 )
 def test_divergence_is_reported_and_keeps_the_last_good_parameters(kind: str, bad: float) -> None:
     config = replace(SMALL_PPO, normalise_rewards=False) if kind.startswith("ppo") else None
@@ -94,7 +100,7 @@ def test_divergence_is_reported_and_keeps_the_last_good_parameters(kind: str, ba
     with pytest.raises(DivergedError, match=r"parameters.* were kept"), np.errstate(all="ignore"):
         go_on()
     assert agent.is_finite()
-    if kind.startswith("ppo"):
+    if kind.startswith("ppo"):  # the others learn from what was good until they draw what is not
         assert agent.parameters_sha256() == good
 
 
@@ -149,7 +155,8 @@ def test_what_an_agent_remembers_is_kept_where_any_policy_may_learn_from_it() ->
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_hash_is_over_little_endian_floats_in_the_order_of_the_names(kind: str) -> None:
     agent = small_agent(kind)
-    policy = {n: t for n, t in agent.policy_state().items() if n.startswith(("policy/", "value/", "q/")) and n != UNIT}
+    networks = ("policy/", "value/", "q/", "temperature/")
+    policy = {n: t for n, t in agent.policy_state().items() if n.startswith(networks) and n != UNIT}
     digest = hashlib.sha256(b"".join(np.asarray(policy[name], dtype="<f4").tobytes() for name in sorted(policy)))
     assert agent.parameters_sha256() == digest.hexdigest()
     name = next(iter(policy))
@@ -157,7 +164,7 @@ def test_the_hash_is_over_little_endian_floats_in_the_order_of_the_names(kind: s
     assert agent.parameters_sha256() != digest.hexdigest()
 
 
-@pytest.mark.parametrize("kind", ["ppo", "dqn"])
+@pytest.mark.parametrize("kind", ["ppo", "dqn", "sac"])
 def test_one_bad_number_makes_an_agent_not_finite(kind: str) -> None:
     agent = small_agent(kind)
     assert agent.is_finite()

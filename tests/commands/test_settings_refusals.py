@@ -44,7 +44,6 @@ def play_refusal(line: str) -> str:
         ("a --workers 3", "--workers is not there yet (train.py --help lists all flags)"),
         ("a --until=plateau", "--until must be steps, solved or 'plateau N', not 'plateau'"),
         ("a --minutes -1", "--minutes must be a finite number of at least 0, not -1"),
-        ("a --agent sac", "--agent sac is not there yet: use ppo"),
         (
             "a --agent mine.py:Mine",
             "--agent mine.py:Mine: there is no file mine.py: check the path",
@@ -53,7 +52,7 @@ def play_refusal(line: str) -> str:
         ("a -x", "unknown flag '-x' (train.py"),
         ("a b", "'b' is one argument too many"),
         ("a --watch=3", "'3' is one argument too many"),
-        ("a --agent pp", "--agent must be ppo or dqn, not 'pp': did you mean 'ppo'?"),
+        ("a --agent pp", "--agent must be ppo or dqn or sac, not 'pp': did you mean 'ppo'?"),
         ("a --seed", "'--seed'"),
         ("a --seed x", "--seed: 'x' is not a whole number: write it like 5000, 500k, 2M"),
         ("a --seed=x", "--seed: 'x' is not a whole number"),
@@ -154,9 +153,9 @@ def test_the_completion_of_a_shell_is_printed_and_no_error(capsys: pytest.Captur
     assert "--eval-every" in capsys.readouterr().out
 
 
-def test_a_scene_whose_own_agent_is_planned_is_told_so() -> None:
-    with pytest.raises(CommandError, match="--agent sac is not there yet: use ppo"):
-        parse_train(["a"], lambda scene: {"sac": {"lr": 1}})
+def test_a_scene_with_a_recipe_for_sac_alone_is_trained_with_it() -> None:
+    settings = parse_train(["a"], lambda scene: {"sac": {"lr": 1}})
+    assert (settings.agent, settings.sac.lr) == ("sac", 1.0)
 
 
 def test_the_last_seed_that_fits_is_played() -> None:

@@ -10,7 +10,14 @@ import pytest
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import prepared, recipes_of
 
-RECIPES = [("balance", "ppo"), ("balance", "dqn"), ("swingup", "ppo"), ("lander", "ppo"), ("lander", "dqn")]
+RECIPES = [
+    ("balance", "ppo"),
+    ("balance", "dqn"),
+    ("swingup", "ppo"),
+    ("swingup", "sac"),
+    ("lander", "ppo"),
+    ("lander", "dqn"),
+]
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,12 @@ def words(program: str, line: str, folder: Path) -> list[str]:
     best = str(next(iter(sorted(folder.glob("runs/lander/v1/*/checkpoints/best.safetensors"))), ""))
     lander = str(ROOT / "scenes" / "lander.py")
     real = {"SCENE": "lander", "RUN": "runs/lander", "CHECKPOINT": best, "some.safetensors": best, "FILE": lander}
-    real |= {"path/to/mine.py": "drone.py", "[RUN]": "", "new/place/drone.py": lander}
+    real |= {"path/to/mine.py": "drone.py", "[RUN]": "", "new/place/drone.py": lander, "FILE.py:CLASS": "cem.py:CEM"}
+    real |= {"FILE.py:NAME": "mine.py:Residual"}
+    if program == "play" and "FILE.py:CLASS" in line:
+        real["RUN"] = next(str(of.parent) for of in folder.rglob("metadata.json") if '"cem"' in of.read_text())
+    if "--self-play" in line:
+        real["SCENE"] = str(ROOT / "tests" / "scenes" / "sumo.py")
     given = [real.get(word, word) for word in shlex.split(line)]
     small = GO_ON if "--resume" in given else SMALL[program]
     more = {} if {"--help", "--list", "--check"} & set(given) else small
@@ -62,7 +67,8 @@ def test_the_commands_of_the_readme_do_what_it_says_as_typed_in_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    (tmp_path / "drone.py").write_text(example("scene"))
+    for name, mark in {"drone": "scene", "cem": "algorithm", "mine": "network"}.items():
+        (tmp_path / f"{name}.py").write_text(example(mark))
     asked = commands()
     assert len(asked) > 25
     for program, line in asked:

@@ -11,6 +11,7 @@ from command_runs import (
     BALANCE,
     DQN,
     PPO,
+    SAC,
     SMALL,
     TINY,
     Told,
@@ -110,11 +111,22 @@ def test_latest_and_a_step_can_be_asked_for(told: Told) -> None:
         ("swingup", *SMALL, "--steps", 2000, *PPO),
         ("lander", *SMALL, "--steps", 2000, *PPO),
         ("balance", *SMALL, *DQN, "--threads", 2),
+        ("swingup", *SMALL, *SAC),
+        ("lander", *SMALL, *SAC, "--threads", 2),
         ("balance", *SMALL, *PPO, "--eval-episodes", 20),
         ("beacons.py", *SMALL, *PPO),
         ("beacons.py", *SMALL, *DQN, "--eval-episodes", 20),
     ],
-    ids=["swingup", "lander", "dqn", "twenty episodes", "ppo own systems", "dqn own systems"],
+    ids=[
+        "swingup",
+        "lander",
+        "dqn",
+        "sac levers",
+        "sac choices",
+        "twenty episodes",
+        "ppo own systems",
+        "dqn own systems",
+    ],
 )
 def test_every_scene_and_agent_plays_back_what_was_recorded(
     args: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,7 @@ from mixed_controls import MIXED
 from racing_scene import RACING
 from readme_scenes import BEACONS
 from score_scenes import DUEL, SHARED_DUEL
-from survival_runs import SMALL_DQN, SMALL_PPO, Told, train
+from survival_runs import SMALL_DQN, SMALL_PPO, SMALL_SAC, Told, train
 
 ARENAS, STEPS = 8, 2400
 POOL = ("--pool-every", "300", "--pool-size", "3")
@@ -87,6 +87,7 @@ CASES = (
     Case("ppo balance", "balance", SMALL_PPO),
     Case("dqn balance", "balance", SMALL_DQN),
     Case("ppo swingup", "swingup", SMALL_PPO),
+    Case("sac swingup", "swingup", SMALL_SAC),
     Case("ppo lander", "lander", SMALL_PPO),
     Case("dqn lander", "lander", SMALL_DQN),
     Case("ppo by path", "wild", SMALL_PPO, WILD),
@@ -95,6 +96,7 @@ CASES = (
     Case("ppo own systems", "beacons", SMALL_PPO, BEACONS, everywhere=True),
     Case("dqn own systems", "beacons", SMALL_DQN, BEACONS),
     Case("ppo mixed controls", "mixed", SMALL_PPO, MIXED),
+    Case("sac mixed controls", "mixed", SMALL_SAC, MIXED),
     Case("ppo forces and lines", "racing", SMALL_PPO, RACING),
     Case("ppo that remembers, two policies", "two", (*SMALL_PPO, "--network", "gru", "--ppo.state", "8"), TWO),
     Case("ppo that remembers, members", "tag", (*SMALL_PPO, "--network", "gru", "--ppo.shared"), TEXTS["tag"]),

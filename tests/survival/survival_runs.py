@@ -36,6 +36,8 @@ ROOT = Path(__file__).parents[2]
 SMALL_PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
 SMALL_DQN: tuple[str, ...] = ("--agent", "dqn", "--dqn.warm-up", "64", "--dqn.learn-every", "32", "--dqn.batch", "32")
 SMALL_DQN += ("--dqn.hidden", "16", "--dqn.memory", "1000")
+SMALL_SAC: tuple[str, ...] = ("--agent", "sac", "--sac.warm-up", "64", "--sac.updates-per-step", "0.03125")
+SMALL_SAC += ("--sac.batch", "32", "--sac.hidden", "16", "--sac.memory", "1000")
 LOGS = ("train_episodes", "eval_episodes", "metrics")
 NEVER_READ = ("rollout/advantage", "rollout/returns")
 """Tensors that are worked out anew when the rollout is full: until then they hold what was there before."""

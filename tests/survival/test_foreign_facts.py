@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from survival_runs import SMALL_DQN, SMALL_PPO, Told, train
+from survival_runs import SMALL_DQN, SMALL_PPO, SMALL_SAC, Told, train
 
 from ecs_rl.commands import play as play_command
 from ecs_rl.errors import CheckpointError
@@ -154,13 +154,16 @@ TENSORS: dict[str, tuple[str, str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "a memory past its end": ("dqn", "agent/memory/next", lambda t: t + 10**9),
     "a memory of other choices": ("dqn", "agent/memory/table", lambda t: t - 50),
     "negative counts": ("dqn", "agent/count/due", lambda t: t - 10**6),
+    "a memory of choices that are not there": ("sac", "agent/memory/table", lambda t: t - 50),
+    "steps due that are no number": ("sac", "agent/count/due", lambda t: t * float("nan")),
 }
 
 
 @pytest.mark.parametrize("odd", TENSORS)
 def test_tensors_that_no_training_can_have_saved_are_refused(runs: dict[str, Path], tmp_path: Path, odd: str) -> None:
     agent, name, made = TENSORS[odd]
-    told = train(*SMALL, *(SMALL_DQN if agent == "dqn" else SMALL_PPO), "--steps", "1500", "--runs", tmp_path / "runs")
+    small = {"ppo": SMALL_PPO, "dqn": SMALL_DQN, "sac": SMALL_SAC}[agent]
+    told = train(*SMALL, *small, "--steps", "1500", "--runs", tmp_path / "runs")
     change(told.run, tensor(name, made))
     assert_one_sentence(resumed(told.run))
 

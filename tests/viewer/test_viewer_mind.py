@@ -183,7 +183,10 @@ def test_levers_show_their_mean_their_spread_and_what_the_world_made_of_them() -
     assert (push.name, push.spread, push.taken, push.chosen) == ("push", 0.25, 1.0, False)
 
 
-def test_every_part_of_a_mixture_is_shown_a_trigger_by_how_probable_it_is_to_be_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_row", [False, True])
+def test_every_part_of_a_mixture_is_shown_a_trigger_by_how_probable_it_is_to_be_on(
+    tmp_path: Path, by_row: bool
+) -> None:
     path = tmp_path / "mixed.py"
     path.write_text(MIXED)
     taken = np.array([[2.0, -7.0, 1.0], [0.0, 0.25, 0.0]], np.float32)
@@ -192,6 +195,7 @@ def test_every_part_of_a_mixture_is_shown_a_trigger_by_how_probable_it_is_to_be_
         policies={"policy": lambda seen, state: taken},
     )  # fmt: skip
     spread = np.array([NAN, NAN, NAN, 0.25, NAN, NAN], np.float32)
+    spread = np.stack([spread, spread + 9.0]) if by_row else spread  # the newest moment's is the first
     log = MindLog(world, agents(policy=Thinker(6, "mixture", spread=spread)))
     for arena in (0, 1):
         watched(world, log, arena)
