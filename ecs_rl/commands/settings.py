@@ -25,7 +25,8 @@ PLAY_TO_COME = ("--human", "--save-demo", "--export")
 
 
 def _agent_hint(default: str) -> str:
-    return f"(default: {default})" if default else "(default: the one the scene names)"
+    name = default.strip("'")  # an empty text comes with its quotes
+    return f"(default: {name})" if name else "(default: the one the scene names)"
 
 
 def _run_of(texts: list[str]) -> list[str]:

@@ -243,6 +243,11 @@ def test_help_helps_whatever_else_is_wrong(capsys: pytest.CaptureFixture[str], l
     assert "--checkpoint-every" in help_text(capsys, *line.split())
 
 
+def test_help_says_which_algorithm_learns_where_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "of its file. (default: the one the scene names)" in help_text(capsys, "--help")
+    assert "of its file. (default: ppo)" in help_text(capsys, "cartpole", "--help")
+
+
 def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", HELP, "--help"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
