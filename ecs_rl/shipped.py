@@ -1,12 +1,18 @@
-"""What ships with the project beside its code: the scenes and the assets. Nothing heavy is imported here.
+"""What ships beside the code: scenes and assets, and the scenes of other packages. Nothing heavy is imported here.
 
-In a clone both folders lie beside the package, in an installed package inside it.
+In a clone both folders lie beside the package, in an installed package inside it. Another package names its scenes in
+the entry points of the group `ecs_rl.scenes`, each with the module that is the scene's file.
 """
 
 from __future__ import annotations
 
 import ast
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
+
+GROUP = "ecs_rl.scenes"
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -21,14 +27,31 @@ SCENES = _folder("scenes")
 ASSETS = _folder("assets")
 
 
+@cache
+def scene_files() -> dict[str, Path]:
+    """Return the file of every scene that has a name, in the order of the names; ours come before all others."""
+    ours = {path.stem: path for path in SCENES.glob("*.py") if not path.stem.startswith("_")}
+    found = {**{each.name: _file_of(each.value) for each in entry_points(group=GROUP)}, **ours}
+    return {name: path for name, path in sorted(found.items()) if path is not None}
+
+
+def _file_of(module: str) -> Path | None:
+    """Return the file of a module, which is not run; None if there is none."""
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin).resolve() if spec is not None and spec.origin else None
+
+
 def scene_names() -> list[str]:
-    """Return the names of the scenes that come with the project."""
-    return sorted(path.stem for path in SCENES.glob("*.py") if not path.stem.startswith("_"))
+    """Return the names of the scenes that come with the project, and of those that other packages bring."""
+    return list(scene_files())
 
 
 def scene_abouts() -> dict[str, str]:
     """Return what each scene is about, by its name: the text is read from the file, no scene is run."""
-    return {name: _about(SCENES / f"{name}.py") for name in scene_names()}
+    return {name: _about(path) for name, path in scene_files().items()}
 
 
 def _about(path: Path) -> str:

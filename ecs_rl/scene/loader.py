@@ -13,7 +13,7 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
 from ecs_rl.scene.checks import fits
 from ecs_rl.scene.scene import Scene
-from ecs_rl.shipped import SCENES, scene_names
+from ecs_rl.shipped import scene_files, scene_names
 from ecs_rl.sources import Sources, read_sources
 
 
@@ -32,7 +32,7 @@ def scene_path(scene: str) -> Path:
         raise CommandError(
             f"there is no scene '{scene}': {nearest(scene, scene_names())} (or give a path to a .py file)"
         )
-    return SCENES / f"{scene}.py"
+    return scene_files()[scene]
 
 
 @contextmanager
@@ -83,9 +83,14 @@ def scene_of(sources: Sources) -> Scene:
         with blaming(str(path)):
             build(arena)
 
-    reference = path.stem if path.parent == SCENES else str(path)
+    named = next((name for name, file in scene_files().items() if file == path), "")
     loaded = replace(
-        found, name=_name_of(path), file=str(path), reference=reference, build=build_blamed, sha256=sources.sha256
+        found,
+        name=named or _name_of(path),
+        file=str(path),
+        reference=named or str(path),
+        build=build_blamed,
+        sha256=sources.sha256,
     )
     with blaming(str(path)):
         loaded.describe()

@@ -98,3 +98,24 @@ def test_a_wheel_holds_every_module_scene_font_and_licence_and_nothing_else(whee
     wanted |= {f"ecs_rl/{each.as_posix()}" for each in assets if each.parts[1] != "pictures"}
     assert found == wanted
     assert "ecs_rl/assets/fonts/LICENSE" in found
+
+
+def test_a_scene_of_another_package_is_trained_and_played_by_its_name(tmp_path: Path) -> None:
+    package, facts = tmp_path / "jumping" / "scenes", tmp_path / "jumping-1.0.dist-info"
+    package.mkdir(parents=True)
+    facts.mkdir()
+    shutil.copy(ROOT / "scenes" / "balance.py", package / "hop.py")
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: jumping\nVersion: 1.0\n")
+    told = "[ecs_rl.scenes]\njump = jumping.scenes.hop\nbalance = jumping.scenes.hop\ngone = jumping.scenes.gone\n"
+    (facts / "entry_points.txt").write_text(told)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from ecs_rl.commands import play, train\n"
+        "from ecs_rl.shipped import SCENES, scene_files\n"
+        "assert scene_files()['balance'].parent == SCENES and 'gone' not in scene_files()\n"
+        "assert train.main(['jump', '--steps', '1k', '--eval-every', '1k', '--eval-episodes', '2', '--json']) == 0\n"
+        "assert play.main(['runs/jump', '--headless', '--episodes', '2', '--json']) == 0\n"
+    )
+    lines = done("-c", code, cwd=tmp_path).splitlines()
+    assert json.loads(lines[0])["scene"] == "jump"
+    assert json.loads(lines[-1])["episodes"] == 2
