@@ -128,9 +128,18 @@ class Line:
     """The component behind it: what systems name as read."""
 
     def __init__(
-        self, rule: Shaping, points: int, draws: Draws, use: Callable[[Remembering], object], *, closed: bool
+        self,
+        rule: Shaping,
+        points: int,
+        draws: Draws,
+        use: Callable[[Remembering], object],
+        *,
+        closed: bool,
+        road: float = 0.0,
     ) -> None:
         self.rule, self.draws, self.closed, self._use = rule, draws, closed, use
+        self.road = road
+        """How wide it is drawn, metres."""
         self.count = points
         legs_of(try_shape("path", rule, points, draws.n), closed, rule)
         self.handle: Course = new_handle(Course)

@@ -67,14 +67,16 @@ class Lines:
         self.terrains.append(Terrain(rule, points, drawn.slot, drawn.n, friction, elasticity, earth))
         return earth
 
-    def path(self, rule: Shaping, *, points: int, draws: int | Draws, closed: bool = False) -> Line:
+    def path(self, rule: Shaping, *, points: int, draws: int | Draws, closed: bool = False, road: float = 0.0) -> Line:
         """Add a line that nothing bumps into, for rules to read: a route, the middle of a race track.
 
         `rule` turns (arenas, draws) into (arenas, points, 2); a closed line leads from its last point to its first.
+        Windows and films show it as a road of that width, metres; 0 shows nothing.
         """
+        not_negative("the width of a road", road)
         if closed not in (True, False):
             raise SceneError(f"a path is closed, True or False, not {shown(closed)}")
-        self.paths.append(Line(rule, points, self._drawn("path", draws), self.use, closed=closed))
+        self.paths.append(Line(rule, points, self._drawn("path", draws), self.use, closed=closed, road=road))
         return self.paths[-1]
 
     def draws(self, name: str, n: int) -> Draws:

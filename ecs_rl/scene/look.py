@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.checks import Point, named, point, positive, shown
+from ecs_rl.scene.checks import Point, named, not_negative, point, positive, shown
 from ecs_rl.shipped import ASSETS
 
 Colour = tuple[int, int, int]
@@ -24,6 +24,10 @@ COLOURS: dict[str, Colour] = {
 """The hues of Okabe and Ito, which the colour-blind tell apart too; the window's own are made of them."""
 
 
+BACKDROPS = ("night", "space", "dusk", "meadow")
+"""What a window and films can show behind an arena."""
+
+
 @dataclass(frozen=True)
 class Look:
     """A role's or a mark's colour, a name or `#rrggbb`, and the picture that stands for its shapes."""
@@ -35,6 +39,8 @@ class Look:
     """Metres; the height keeps the picture's proportion. None: as wide as the shapes."""
     at: Point = (0.0, 0.0)
     """Where the picture's middle is, in the body's own axes, metres."""
+    glow: float = 0.0
+    """How far soft light of its colour reaches around it, metres."""
     layer: int = 0
     """What has a higher one lies above; in the same one marks lie below roles, and what was said later lies above."""
 
@@ -45,6 +51,7 @@ class Look:
             raise SceneError(f"a sprite must be a PNG file, not {shown(self.sprite)}")
         if self.width is not None:
             positive("a sprite's width", self.width)
+        not_negative("how far a look's glow reaches", self.glow)
         if not isinstance(self.layer, int):
             raise SceneError(f"a look's layer must be a whole number, not {shown(self.layer)}")
         placed = point("a sprite's place", self.at) != (0.0, 0.0)

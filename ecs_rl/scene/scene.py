@@ -9,6 +9,7 @@ from ecs_rl.errors import RuleError, SceneError, nearest
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
+from ecs_rl.scene.look import BACKDROPS
 
 Recipe = dict[str, object]
 """Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
@@ -33,6 +34,8 @@ class Scene:
     """Nothing may get further than this from the arena's origin, metres; what does is cut as an explosion."""
     camera: Camera | None = None
     """What window and films show: a `Follow` or a `View`; None shows everything that an arena visits."""
+    backdrop: str = "night"
+    """What lies behind the arena in windows and films: `night`, `space`, `dusk` or `meadow`."""
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     """Settings by agent, which may be an algorithm of one's own; the first agent is the scene's default."""
     score: str = ""
@@ -60,6 +63,9 @@ class Scene:
         point("gravity", self.gravity)
         if self.camera is not None and not isinstance(self.camera, (Follow, View)):
             raise SceneError(f"a camera must be a Follow(role, width=...) or a View(x, y), not {shown(self.camera)}")
+        if self.backdrop not in BACKDROPS:
+            told = f"a backdrop cannot be {shown(self.backdrop)}"
+            raise SceneError(f"{told}: {nearest(str(self.backdrop), BACKDROPS)}")
         if not isinstance(self.recipes, Mapping):
             raise SceneError(f"recipes must be a dict of agents and their recipes, not {shown(self.recipes)}")
         for agent, recipe in self.recipes.items():

@@ -73,7 +73,7 @@ def _draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: D
     x, y = camera.pixel(force.at)
     length = force.size * abs(force.strength) * camera.zoom
     end = (x + force.force[0] / strength * length, y - force.force[1] / strength * length)
-    arrow(surface, (x, y), end, WARN, 3.0 * kit.scale)
+    arrow(surface, (x, y), end, mix(DUSK, WARN, 0.85), 2.4 * kit.scale)
 
 
 def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: DrawContext) -> None:
@@ -85,9 +85,10 @@ def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: 
     turns = [0.6 + sweep * i / 12 for i in range(13)]
     points = [(x + radius * math.cos(a), y - radius * math.sin(a)) for a in turns]
     tile = Tile(points, 4 * kit.scale, WARN, surface.get_clip())
-    tile.stroke(points[:-1], WARN, 2.5 * kit.scale)
+    calm = mix(DUSK, WARN, 0.7)
+    tile.stroke(points[:-1], calm, 1.8 * kit.scale)
     tile.put(surface)
-    arrow(surface, points[-3], points[-1], WARN, 2.5 * kit.scale)
+    arrow(surface, points[-3], points[-1], calm, 1.8 * kit.scale)
 
 
 def draw_velocity(surface: pygame.Surface, body: Things, camera: Camera, kit: DrawContext) -> None:

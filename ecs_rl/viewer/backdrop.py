@@ -11,10 +11,11 @@ from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.draw import MOST, Tile, line
-from ecs_rl.viewer.palette import DIM, DUSK, EARTH, EARTH_DEEP, EARTH_EDGE, FAINT, NIGHT, RULE, mix
+from ecs_rl.viewer.palette import DIM, EARTH, EARTH_DEEP, EARTH_EDGE, FAINT, NIGHT, RULE, mix
+from ecs_rl.viewer.roads import draw_road
+from ecs_rl.viewer.scenery import lit, paint_meadow, scenery
 from ecs_rl.viewer.view import GroundView, Point
 
-STARS = 70
 OUTSIDE = 50.0
 """Pixels beyond the edges of the picture."""
 SHADES = 10
@@ -24,31 +25,34 @@ SHADES = 10
 def paint_backdrop(surface: pygame.Surface, shows: tuple[GroundView, Camera], kit: DrawContext) -> None:
     """Paint the whole background of a stage."""
     ground, camera = shows
-    _paint_sky(surface, stars=bool(ground.lines))
-    _paint_grid(surface, camera)
+    land = any(rises(points) for points in ground.lines)
+    surface.blit(scenery(ground.backdrop, surface.get_size(), land=land), (0, 0))
+    if ground.backdrop == "meadow":
+        paint_meadow(surface, camera)
+    elif ground.backdrop == "night":
+        surface.blit(lit(surface.get_size()), (0, 0), special_flags=pygame.BLEND_RGB_ADD)
+        if not land:
+            _paint_grid(surface, camera)
+    for road in ground.roads:
+        draw_road(surface, road, camera)
     for x in ground.limits:
         _limit(surface, camera.pixel((x, 0.0))[0], kit)
     for rail in ground.rails:
         _rail(surface, camera.pixel(rail[0]), camera.pixel(rail[1]), kit)
     for points in ground.lines:
+        if ground.roads and not rises(points):
+            continue  # the edge of a road has a kerb
         _earth(surface, camera.pixels(points), kit)
     for start, end in ground.walls:
-        line(surface, camera.pixel(start), camera.pixel(end), EARTH_EDGE, max(2.0 * kit.scale, 0.04 * camera.zoom))
+        wide = max(3.0 * kit.scale, 0.16 * camera.zoom)
+        line(surface, camera.pixel(start), camera.pixel(end), mix(NIGHT, EARTH, 0.8), wide)
+        line(surface, camera.pixel(start), camera.pixel(end), EARTH_EDGE, wide / 2)
     _scale_bar(surface, camera, kit)
 
 
-def _paint_sky(surface: pygame.Surface, *, stars: bool) -> None:
-    """Fill with a sky that is lighter below, with the same stars every time."""
-    w, h = surface.get_size()
-    shade = np.linspace(0.0, 1.0, max(h, 1))[:, None] ** 1.5
-    column = pygame.Surface((1, h))
-    rows = np.array(NIGHT) + shade * (np.array(DUSK) - NIGHT)
-    pygame.surfarray.blit_array(column, rows[None].round().astype(np.uint8))
-    surface.blit(pygame.transform.scale(column, (w, h)), (0, 0))
-    if stars:
-        for x, y, light in np.random.default_rng(7).random((STARS, 3)).tolist():
-            size = 2 if light > 0.93 else 1
-            surface.fill(mix(NIGHT, DIM, 0.25 + 0.45 * light * light), (int(x * w), int(y * h * 0.9), size, size))
+def rises(points: F64) -> bool:
+    """Return whether a line goes from left to right, so that there is earth below it."""
+    return bool((np.diff(points[:, 0]) > 0).all())
 
 
 def _paint_grid(surface: pygame.Surface, camera: Camera) -> None:
@@ -73,7 +77,7 @@ def _earth(surface: pygame.Surface, line_at: F64, kit: DrawContext) -> None:
     if len(line_at) < 2 or not np.isfinite(line_at).all():
         return
     points: list[Point] = [tuple(p) for p in line_at.tolist()]
-    if (np.diff(line_at[:, 0]) > 0).all():
+    if rises(line_at):
         points = _across_the_picture(line_at, w)
         depth, corners = max(1.0, h * 0.05), [(points[-1][0], h + 1), (points[0][0], h + 1)]
         for i in range(SHADES):
@@ -93,12 +97,17 @@ def _across_the_picture(line_at: F64, width: int) -> list[Point]:
 
 
 def _rail(surface: pygame.Surface, start: Point, end: Point, kit: DrawContext) -> None:
-    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.75), 3.0 * kit.scale)
     length = math.hypot(end[0] - start[0], end[1] - start[1])
-    if not length > 0:
+    if not 0 < length < MOST:
         return
     reach = 9 * kit.scale / length
     nx, ny = -(end[1] - start[1]) * reach, (end[0] - start[0]) * reach
+    ties = max(2, round(length / (22 * kit.scale)))
+    for i in range(1, ties):  # what the rail lies on
+        x, y = start[0] + (end[0] - start[0]) * i / ties, start[1] + (end[1] - start[1]) * i / ties
+        line(surface, (x, y), (x + nx * 0.7, y + abs(ny) * 0.7), mix(NIGHT, EARTH_EDGE, 0.35), 4.0 * kit.scale)
+    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.45), 6.0 * kit.scale)
+    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.95), 2.0 * kit.scale)
     for x, y in (start, end):
         line(surface, (x - nx, y - ny), (x + nx, y + ny), EARTH_EDGE, 3.0 * kit.scale)
 

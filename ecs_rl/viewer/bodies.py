@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +11,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.draw import MOST, Tile
+from ecs_rl.viewer.draw import MOST, Tile, glow
 from ecs_rl.viewer.palette import DUSK, PANEL, YELLOW, Colour, mix
 from ecs_rl.viewer.sprites import draw_sprite, steps_of
 from ecs_rl.viewer.things import LookView, Things
@@ -25,8 +26,10 @@ LARGEST = 192
 """Pixels of a side up to which pictures are kept; larger ones are drawn anew each time, as there are few in sight."""
 KEPT = 3000
 """Kept pictures, most of which are of some kilobytes."""
-BRIGHT = 0.5
+BRIGHT = 0.85
 """Share of a body's colour in its inside."""
+GLOW = 0.45
+"""Share of a thing's colour in the light around it."""
 MARK_FILL = 46
 """Opacity of the inside of a mark, of 255."""
 
@@ -69,6 +72,8 @@ def draw_body(
     at, angle = pose
     edge = YELLOW if chosen else mix(look.colour, WHITE, 0.12)
     fill: Colour | None = mix(PANEL, look.colour, bright)
+    if look.glow:
+        shine(surface, look, camera.pixel(at), camera.zoom)
     if draw_sprite(surface, look, at, angle, camera):
         if not chosen:
             return
@@ -79,12 +84,18 @@ def draw_body(
         tile = Tile(points, width + 1, edge, surface.get_clip())
         if fill is not None:
             tile.polygon(points, fill)
+            tile.shade()
         tile.stroke(points, edge, width, closed=True)
         tile.put(surface)
     for disc in look.discs:
         middle, rim = turned(np.array((disc.at, (disc.at[0] + disc.radius, disc.at[1]))), at, angle)
         spoke = camera.pixel((rim[0], rim[1])) if look.turns else None
         _draw_disc(surface, disc.radius * camera.zoom, camera.pixel((middle[0], middle[1])), spoke, (fill, edge, width))
+
+
+def shine(surface: pygame.Surface, look: LookView, at: Point, zoom: float) -> None:
+    """Draw the light around a thing."""
+    glow(surface, at, (look.size + look.glow) * zoom, mix((0, 0, 0), look.colour, GLOW))
 
 
 def _edge(camera: Camera, scale: float) -> float:
@@ -107,6 +118,7 @@ def _draw_disc(
     else:
         tile.disc(centre, radius + width / 2, edge)
         tile.disc(centre, max(0.0, radius - width / 2), fill)
+        tile.shade()
         if spoke is not None:
             tile.stroke((centre, spoke), edge, width * 0.8)
     tile.put(surface)
@@ -159,6 +171,9 @@ def _draw_many(surface: pygame.Surface, things: Things, camera: Camera, scale: f
     left, top, width, height = surface.get_clip()
     seen = ((at > (left - reach, top - reach)) & (at < (left + width + reach, top + height + reach))).all(axis=1)
     at, angle = at[seen], angle[seen]
+    if look.glow and 2 * reach <= LARGEST:
+        for x, y in at.tolist():
+            shine(surface, look, (x, y), camera.zoom)
     if 2 * reach > LARGEST:
         for position, turn in zip(things.position[here][seen].tolist(), angle.tolist(), strict=True):
             draw_body(surface, look, ((position[0], position[1]), turn), camera, scale)
@@ -192,5 +207,5 @@ def _stamp(look: LookView, style: Style, turn: float, part: tuple[int, int]) -> 
     picture.fill((*mix(look.colour, WHITE, 0.12), 0))
     middle = reach + (part[0] + 0.5) / PARTS, reach + (part[1] + 0.5) / PARTS
     camera = Camera((0.0, 0.0), zoom, middle)
-    draw_body(picture, look, ((0.0, 0.0), turn * math.tau), camera, scale, bright=bright)
+    draw_body(picture, replace(look, glow=0.0), ((0.0, 0.0), turn * math.tau), camera, scale, bright=bright)
     return picture

@@ -14,7 +14,7 @@ from ecs_rl.viewer.view import Point
 
 FINE, COARSE = 4, 2
 """How much larger a tile is drawn than it appears."""
-FINE_AREA, COARSE_AREA = 60_000, 600_000
+FINE_AREA, COARSE_AREA = 16_000, 300_000
 """Pixels of a tile up to which these are used."""
 MOST = 20_000.0
 """Pixels off the screen; what is further is left out, as pygame's coordinates are 32 bits wide."""
@@ -66,6 +66,12 @@ class Tile:
             for point in at:
                 pygame.draw.circle(self.large, colour, point, thick / 2)
 
+    def shade(self) -> None:
+        """Let all that was put on it so far be darker below, as if light fell on it from above."""
+        if self.there:
+            shadow = pygame.transform.smoothscale(_shadow(), self.large.get_size())
+            self.large.blit(shadow, (0, 0), special_flags=pygame.BLEND_RGB_MULT)
+
     def put(self, surface: pygame.Surface) -> None:
         """Scale down and lay it on the surface."""
         if self.there:
@@ -77,6 +83,15 @@ def _across(a: Point, b: Point, half: float) -> Point | None:
     dx, dy = b[0] - a[0], b[1] - a[1]
     length = math.hypot(dx, dy)
     return (-dy / length * half, dx / length * half) if length > 0 else None
+
+
+@lru_cache(maxsize=1)
+def _shadow() -> pygame.Surface:
+    """Return a column of greys from light to dark."""
+    column = pygame.Surface((1, 32))
+    shades = np.linspace(255, 128, 32).astype(np.uint8)
+    pygame.surfarray.blit_array(column, np.repeat(shades[None, :, None], 3, axis=2))
+    return column
 
 
 def line(surface: pygame.Surface, a: Point, b: Point, colour: Colour, width: float = 1.5) -> None:

@@ -20,10 +20,11 @@ from ecs_rl.scene.sensors import Sensor
 from ecs_rl.viewer.following import camera_of
 from ecs_rl.viewer.framing import framing_of
 from ecs_rl.viewer.moment import Moment, Places
+from ecs_rl.viewer.particles import Particles
 from ecs_rl.viewer.shapes import NEAR, distances, exit_of, near_ground, place, size_of
 from ecs_rl.viewer.sprites import load_sprite
 from ecs_rl.viewer.things import Chosen, Things
-from ecs_rl.viewer.view import ContactView, ForceView, GroundView, Point, RayView, StageView
+from ecs_rl.viewer.view import ContactView, ForceView, GroundView, Point, RayView, RoadView, StageView
 
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
@@ -51,7 +52,10 @@ class Reader:
             if look.sprite is not None:
                 load_sprite(look.sprite.path)  # one that is no picture is refused before anything is shown
         weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
-        self.weight = weight or 1.0
+        thrusts = [each for each in self.arena.effects if isinstance(each, Thrust)]
+        strongest = max((math.hypot(each.x, each.y) for each in thrusts), default=1.0)
+        self.weight = weight or strongest or 1.0
+        """Newtons: what burns as long as its body is large; where nothing falls, the strongest thrust."""
         self.rails = _rails(self.arena)
         self.framing = camera_of(world, self.places) or framing_of(
             world, self.places, limits_of(self.arena), self.rails
@@ -65,8 +69,9 @@ class Reader:
         self._followed = (-1, -1)
         self._before = self._now = self.places.at(0)
         self._eased = [np.zeros(1)] * len(self.effects)
-        self._ground_view, self._segments = GroundView(), np.full((1, 2, 2), np.nan)
+        self._ground_view, self._stands = GroundView(backdrop=world.scene.backdrop), np.full(1, np.nan)
         self._marks: dict[int, Things] = {}
+        self.particles = Particles(self)
 
     def follow(self, arena: int, *, held: bool = False, anew: bool = False) -> None:
         """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here.
@@ -80,8 +85,10 @@ class Reader:
             self._trails.clear()
             self._eased = [np.zeros(1)] * len(self.effects)
             self.framing.begin()
+            self.particles.begin()
         else:
             self._now.came_from(self._before, self.world.scene.dt)
+            self.particles.tick(arena, self._before, self._now)
         if held:
             self.framing.hold()
         else:
@@ -104,6 +111,7 @@ class Reader:
         return StageView(
             things=self._things(arena, moment),
             ground=self._ground(arena),
+            particles=self.particles.view(blend) if self._followed[0] == arena else None,
             springs=tuple(
                 pair for j in joints if isinstance(j, Spring) for pair in self._ends(j.a, j.at, j.b, j.hinge, moment)
             ),
@@ -164,7 +172,7 @@ class Reader:
     def _ends(self, a: Role, at: Point, b: Role, hinge: Point, moment: Moment) -> list[tuple[Point, Point]]:
         """Return where a joint's two ends are, for each pair of bodies that it holds and that are here."""
         found, bases = [], [] if a.body is None else moment.poses[self.places.slices[a.number]]
-        for member, position, angle in self._bodies(b, moment):
+        for member, position, angle in self.bodies(b, moment):
             base = place(*bases[member % len(bases)], at) if bases else at
             found.append((base, place(position, angle, hinge)))
         return found
@@ -174,8 +182,12 @@ class Reader:
     def _ground(self, arena: int) -> GroundView:
         """Return the ground, the same object as before while it has not changed."""
         segments = self.ground.segments[arena]
-        if not np.array_equal(segments, self._segments):
-            self._segments, self._ground_view = segments.copy(), ground_of(self.arena, segments)
+        roads = [line for line in self.arena.paths if line.road]
+        stands = np.concatenate([segments.ravel(), *(line.points[arena].ravel() for line in roads)])
+        if not np.array_equal(stands, self._stands, equal_nan=True):
+            laid = tuple(RoadView(line.points[arena].copy(), line.road, line.closed) for line in roads)
+            ground = ground_of(self.arena, segments.copy())
+            self._stands, self._ground_view = stands, replace(ground, roads=laid, backdrop=self.world.scene.backdrop)
         return self._ground_view
 
     # --- what happens -----------------------------------------------------------------------------------------------
@@ -184,7 +196,7 @@ class Reader:
         """Return how strongly each effect works, (members,) of its agent."""
         return [np.atleast_1d(effect.amount[arena]) for effect in self.effects]
 
-    def _bodies(self, role: Role, moment: Moment) -> list[tuple[int, Point, float]]:
+    def bodies(self, role: Role, moment: Moment) -> list[tuple[int, Point, float]]:
         """Return number, position and angle of each body of a role that is here."""
         things = self.places.slices[role.number]
         here = np.flatnonzero(moment.here[things]).tolist()
@@ -198,7 +210,7 @@ class Reader:
             role = effect.role
             if role.body is None or not strength.any():
                 continue
-            there = self._bodies(role, moment)
+            there = self.bodies(role, moment)
             each = strength.tolist() if len(strength) > 1 else strength.tolist() * role.members
             for member, at, angle in there:
                 amount = each[member]
@@ -224,13 +236,26 @@ class Reader:
         if isinstance(effect, Thrust):
             push = (effect.x * amount, effect.y * amount)
             nozzle = exit_of(role, effect.at, (-push[0], -push[1]))
-            long = 1.2 * size * math.sqrt(math.hypot(effect.x, effect.y) / self.weight)
+            if role.body is not None and math.isfinite(role.body.grip):
+                return []  # wheels drive it, no flame
             turned = place((0.0, 0.0), angle, push)
-            return [ForceView("thrust", place(at, angle, nozzle), turned, amount, long)]
+            return [ForceView("thrust", place(at, angle, nozzle), turned, amount, self.flame(effect))]
         if isinstance(effect, (Twist, Motor)):
             torque = effect.torque if isinstance(effect, Twist) else effect.strength * math.copysign(1, effect.speed)
             return [ForceView("twist", at, (0.0, 0.0), amount, 0.8 * size, torque * amount)]
         return []
+
+    def flame(self, effect: Thrust) -> float:
+        """Return how long the flame of a thrust is at full strength, metres."""
+        return 1.2 * size_of(effect.role) * math.sqrt(math.hypot(effect.x, effect.y) / self.weight)
+
+    def touched(self, arena: int, role: Role, moment: Moment) -> list[Point]:
+        """Return where a role touches something."""
+        pairs, ground = self.touch.pairs[arena], len(self.arena.roles)
+        found = self._on_ground(role, moment, self.ground.segments[arena]) if pairs[role.number, ground] else []
+        for other in np.flatnonzero(pairs[role.number, :ground]).tolist():
+            found += self._between(role, self.arena.roles[other], moment)
+        return [contact.at for contact in found]
 
     def _contacts(self, arena: int, moment: Moment) -> list[ContactView]:
         """Return where bodies touch. What is known is which roles do: of many members those that are near enough."""
@@ -244,7 +269,7 @@ class Reader:
 
     def _on_ground(self, role: Role, moment: Moment, segments: F64) -> list[ContactView]:
         found, start, many = [], self.places.slices[role.number].start, role.count is not None
-        for member, at, angle in self._bodies(role, moment):
+        for member, at, angle in self.bodies(role, moment):
             if many and distances(np.array((at,)), segments)[0] > size_of(role) + NEAR:
                 continue
             speed = math.hypot(*moment.velocity[start + member].tolist())
@@ -273,7 +298,7 @@ class Reader:
             first = 0
             for sensor in slot.spec.sees:
                 if isinstance(sensor, Rays):
-                    for member, at, angle in self._bodies(sensor.role, moment):
+                    for member, at, angle in self.bodies(sensor.role, moment):
                         if member < len(rows):
                             found += _rays_of(sensor, at, angle, rows[member, first : first + len(sensor.names)])
                 first += len(sensor.names)

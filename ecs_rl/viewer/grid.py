@@ -17,7 +17,6 @@ from ecs_rl.viewer.draw import bar
 from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.palette import (
     DIM,
-    DUSK,
     EARTH,
     EARTH_EDGE,
     FAINT,
@@ -30,8 +29,10 @@ from ecs_rl.viewer.palette import (
     YELLOW,
     mix,
 )
+from ecs_rl.viewer.roads import draw_road
+from ecs_rl.viewer.scenery import scenery
 from ecs_rl.viewer.things import LookView, Things
-from ecs_rl.viewer.view import GridView, Point
+from ecs_rl.viewer.view import GridView, Point, RoadView
 
 GAP = 4
 STRIP = 4
@@ -113,7 +114,12 @@ class Grid:
 
     def _keep(self, size: tuple[int, int], view: GridView, below: list[Things], places: Cells, camera: Camera) -> None:
         key, arenas = (size, view.bounds, places, len(below), view.ground.shape), len(view.bars)
-        parts = [view.ground, _focus(view), *(a for t in below for a in (t.position, t.angle, t.here))]
+        parts = [
+            view.ground,
+            _focus(view),
+            *(points for points, _, _ in view.roads),
+            *(a for t in below for a in (t.position, t.angle, t.here)),
+        ]
         stands = np.concatenate([part.reshape(arenas, -1) for part in parts], axis=1)
         if key == self._key:
             changed = np.flatnonzero((self._stood != stands).any(axis=1))
@@ -133,15 +139,27 @@ def _focus(view: GridView) -> F64:
 
 def _paint_cell(cell: pygame.Surface, view: GridView, below: list[Things], arena: int, camera: Camera) -> None:
     """Paint what stands still in an arena: its ground, and the marks that lie on it."""
-    cell.fill(mix(PANEL, DUSK, 0.5))
+    cell.blit(scenery(view.backdrop, cell.get_size(), land=_risen(view.ground[arena])), (0, 0))
     x, y = _focus(view)[arena].tolist()
     camera = camera.onto((x, y))
+    for points, width, closed in view.roads:
+        draw_road(cell, RoadView(points[arena], width, closed), camera)
     for start, end in view.rails:
         pygame.draw.aaline(cell, mix(PANEL, EARTH_EDGE, 0.6), camera.pixel(start), camera.pixel(end))
-    _paint_ground(cell, view.ground[arena], camera)
+    if not view.roads:
+        _paint_ground(cell, view.ground[arena], camera)
     for things in below:
         one = Things(things.look, things.position[arena], things.angle[arena], things.here[arena])
         draw_things(cell, one, camera, MARK_SCALE, None)
+
+
+def _risen(ground: F64) -> bool:
+    """Return whether (segments, 2, 2) are one line from left to right, below which there is earth."""
+    return (
+        len(ground) > 0
+        and bool((ground[:, 1, 0] > ground[:, 0, 0]).all())
+        and np.allclose(ground[1:, 0], ground[:-1, 1])
+    )
 
 
 def _paint_ground(cell: pygame.Surface, ground: F64, camera: Camera) -> None:
@@ -149,7 +167,7 @@ def _paint_ground(cell: pygame.Surface, ground: F64, camera: Camera) -> None:
     if not len(ground) or not np.isfinite(ground).all():
         return
     at = camera.pixels(ground)
-    if (at[:, 1, 0] > at[:, 0, 0]).all() and np.allclose(at[1:, 0], at[:-1, 1]):
+    if _risen(ground):
         line = np.concatenate((at[:, 0], at[-1:, 1])).tolist()
         line = [[min(0, line[0][0]), line[0][1]], *line, [max(w, line[-1][0]), line[-1][1]]]
         pygame.draw.polygon(cell, EARTH, [*line, [line[-1][0], h], [line[0][0], h]])
@@ -179,7 +197,7 @@ class _Placed:
 def _placed(things: Things, focus: F64) -> _Placed:
     """Return a look's corners, worked out for all arenas at once; of many of a kind the middles alone."""
     look, at = things.look, things.position - focus[:, None]
-    if look.many:
+    if look.many or look.sprite:
         return _Placed(look, [], [], at, things.angle, things.here)
     cos, sin = np.cos(things.angle), np.sin(things.angle)
     turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=-2)
@@ -196,6 +214,8 @@ def _grown(placed: list[_Placed], view: GridView, zoom: float, height: int) -> l
     """
     looks = [each.look for each in placed]
     if view.rails or sum(look.leads or look.many or look.mark for look in looks) != 1 or looks[0].many:
+        return placed
+    if any(look.sprite for look in looks):
         return placed
     sizes = [float(np.ptp(o, axis=0).max()) for look in looks for o in look.outlines if len(o)]
     sizes += [2 * disc.radius for look in looks for disc in look.discs]
@@ -239,9 +259,9 @@ def _draw_role(surface: pygame.Surface, role: _Placed, places: Cells, camera: Ca
     top = places.top + number // places.columns * (places.height + places.gap)
     corner = np.stack((left, top), axis=1)[:, None]
     middle, look = camera.pixels(role.middle), role.look
-    edge = reach_of(look, camera.zoom, MANY_SCALE) - 3 if look.many else 2
+    edge = reach_of(look, camera.zoom, MANY_SCALE) - 3 if look.many or look.sprite else 2
     inside = ((middle > edge) & (middle < (places.width - edge, places.height - edge - STRIP))).all(axis=-1) & role.here
-    if look.many:
+    if look.many or look.sprite:
         shown = inside & np.isfinite(role.angle)
         surface.fblits(stamped(look, (middle + corner)[shown], role.angle[shown], (camera.zoom, MANY_SCALE, BRIGHT)))
         return

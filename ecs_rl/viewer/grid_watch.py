@@ -60,6 +60,8 @@ class GridWatch:
             self.selected,
             "score" if self.world.scene.score else "return",
             focus,
+            tuple((line.points.copy(), line.road, line.closed) for line in self.world.arena.paths if line.road),
+            self.world.scene.backdrop,
         )
 
     def _frame(self, moment: Moment, seconds: float) -> F64 | None:

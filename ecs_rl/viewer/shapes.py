@@ -60,6 +60,7 @@ def _look(name: str, shapes: Sequence[Shape], look: Look | None, colour: Colour,
         tuple(shape for shape in shapes if isinstance(shape, Disc)),
         colour=rgb(look.colour) if look and look.colour else colour,
         sprite=SpriteView(str(file), look.width or _width(shapes), look.at) if look and file else None,
+        glow=look.glow if look else 0.0,
         layer=look.layer if look else 0,
     )
 

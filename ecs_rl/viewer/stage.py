@@ -35,6 +35,7 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
+from ecs_rl.viewer.particles import draw_particles
 from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import GroundView, PaneView, Point, StageView, Tone
 
@@ -76,6 +77,8 @@ def draw_stage(
     for things in above:
         for trail in things.trails:
             draw_trail(target, trail, things.look.colour, camera, marked=bool(below))
+    if stage.particles is not None:
+        draw_particles(target, stage.particles, camera, glowing=False)
     for ray in stage.rays:
         draw_ray(target, ray, camera, kit)
     for force in stage.forces:
@@ -86,6 +89,8 @@ def draw_stage(
     for things in above:
         chosen = stage.selected is not None and stage.selected.role == things.look.name
         draw_things(target, things, camera, kit.scale, stage.selected.member if chosen and stage.selected else None)
+    if stage.particles is not None:
+        draw_particles(target, stage.particles, camera, glowing=True)
     for hinge in stage.hinges:
         draw_hinge(target, camera.pixel(hinge), camera, kit)
     _annotate(target, stage, camera, kit)

@@ -44,6 +44,8 @@ class LookView:
     turns: bool = True
     """Its angle is to be seen, on a disc too."""
     sprite: SpriteView | None = None
+    glow: float = 0.0
+    """How far soft light reaches around it, metres."""
     layer: int = 0
     mark: bool = False
     many: bool = False

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from ecs_rl.arrays import F64
+from ecs_rl.arrays import F64, Bool
 from ecs_rl.viewer.things import Chosen, Things
 
 Point = tuple[float, float]
@@ -90,6 +90,16 @@ class RayView:
 
 
 @dataclass(frozen=True, eq=False)
+class RoadView:
+    """A path that is drawn as a road; nothing bumps into it."""
+
+    points: F64
+    """(points, 2)"""
+    width: float
+    closed: bool
+
+
+@dataclass(frozen=True, eq=False)
 class GroundView:
     """What never moves during an episode."""
 
@@ -99,6 +109,24 @@ class GroundView:
     rails: tuple[tuple[Point, Point], ...] = ()
     limits: tuple[float, ...] = ()
     """Where the arena ends to the left and right, metres."""
+    roads: tuple[RoadView, ...] = ()
+    backdrop: str = "night"
+
+
+@dataclass(frozen=True, eq=False)
+class ParticlesView:
+    """Dust, smoke and sparks."""
+
+    position: F64
+    """(particles, 2)"""
+    radius: F64
+    """(particles,) metres"""
+    strength: F64
+    """(particles,) 1 when it is new, falling to 0."""
+    colour: F64
+    """(particles, 3) 0 to 255."""
+    glows: Bool
+    """(particles,) It gives light; other particles cover what is behind them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +136,7 @@ class StageView:
     things: tuple[Things, ...] = ()
     """In the order in which they are drawn."""
     ground: GroundView = field(default_factory=GroundView)
+    particles: ParticlesView | None = None
     springs: tuple[tuple[Point, Point], ...] = ()
     hinges: tuple[Point, ...] = ()
     forces: tuple[ForceView, ...] = ()
@@ -167,6 +196,9 @@ class GridView:
     """What the lines show."""
     focus: F64 | None = None
     """(arenas, 2) The point of each arena that its picture goes along with, from which the bounds count."""
+    roads: tuple[tuple[F64, float, bool], ...] = ()
+    """Of each path that is drawn as a road (arenas, points, 2), its width, and whether it is closed."""
+    backdrop: str = "night"
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from ecs_rl.scene.sensors import Rule
 from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.shapes import exit_of
+from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
 
@@ -49,9 +50,14 @@ def lander() -> Iterator[World]:
     world.close()
 
 
+def bodies_of(stage: StageView) -> list[Things]:
+    """Return what is drawn of roles: flags and other marks left away."""
+    return [things for things in stage.things if not things.look.mark]
+
+
 def trail_of(stage: StageView) -> int:
     """Return how many points the trail of the first body has."""
-    trails = stage.things[0].trails
+    trails = bodies_of(stage)[0].trails
     return len(trails[0]) if trails else 0
 
 
@@ -60,12 +66,12 @@ def test_poses_shapes_and_names_are_the_scene_s_own(lander: World) -> None:
     lander.tick()
     stage = reader.stage(1)
     hull = lander.arena.roles[0]
-    assert [things.look.name for things in stage.things] == ["hull", "left leg", "right leg"]
-    assert stage.things[0].position[0].tolist() == hull.position[1].tolist()
-    assert stage.things[0].angle[0] == hull.angle[1]
-    assert stage.things[0].look.outlines[0].tolist() == [list(point) for point in hull.shapes[0].points]  # type: ignore[union-attr]
-    assert stage.things[1].look.colour == stage.things[2].look.colour != stage.things[0].look.colour
-    assert [things.look.leads for things in stage.things] == [True, False, False]
+    assert [things.look.name for things in bodies_of(stage)] == ["hull", "left leg", "right leg"]
+    assert bodies_of(stage)[0].position[0].tolist() == hull.position[1].tolist()
+    assert bodies_of(stage)[0].angle[0] == hull.angle[1]
+    assert bodies_of(stage)[0].look.outlines[0].tolist() == [list(point) for point in hull.shapes[0].points]  # type: ignore[union-attr]
+    assert bodies_of(stage)[1].look.colour == bodies_of(stage)[2].look.colour != bodies_of(stage)[0].look.colour
+    assert [things.look.leads for things in bodies_of(stage)] == [True, False, False]
 
 
 def test_a_firing_engine_is_a_flame_at_the_hull_s_underside(lander: World) -> None:
@@ -73,7 +79,7 @@ def test_a_firing_engine_is_a_flame_at_the_hull_s_underside(lander: World) -> No
     lander.tick()
     stage = reader.stage(0)
     (flame,) = stage.forces
-    x, y = stage.things[0].position[0].tolist()
+    x, y = bodies_of(stage)[0].position[0].tolist()
     assert flame.kind == "thrust"
     assert math.hypot(*flame.force) == pytest.approx(86.0)
     assert math.hypot(flame.at[0] - x, flame.at[1] - y) == pytest.approx(0.33)
@@ -133,7 +139,7 @@ def test_between_two_ticks_bodies_are_between_their_places(lander: World) -> Non
     for _ in range(2):
         lander.tick()
         reader.follow(0)
-    now, half, before = (reader.stage(0, blend=b).things[0].position[0, 1] for b in (1.0, 0.5, 0.0))
+    now, half, before = (bodies_of(reader.stage(0, blend=b))[0].position[0, 1] for b in (1.0, 0.5, 0.0))
     assert half == pytest.approx((now + before) / 2)
     assert now != before
 
@@ -150,7 +156,7 @@ def test_the_cart_has_a_rail_and_the_pole_draws_its_tip() -> None:
     assert stage.forces[0].kind == "push"
     assert stage.forces[0].force == (10.0, 0.0)
     assert not trail_of(stage)
-    pole = stage.things[1]
+    pole = bodies_of(stage)[1]
     assert math.dist(pole.trails[0][-1], pole.position[0]) == pytest.approx(0.5)
     (x0, y0), (x1, y1) = stage.bounds
     assert (x0, x1, y0, y1) == pytest.approx((-x1, x1, y0, y1))
