@@ -56,6 +56,9 @@ def build(arena: Arena) -> None:
         )
         legs.append(leg)
     arena.terrain(ground, points=POINTS, draws=POINTS + 2, friction=0.4)
+    for x in (-2.4, 2.4):
+        arena.mark(f"pole {x:g}", ((x, 0.0), (x, 1.0)))
+        arena.mark(f"flag {x:g}", Polygon(((x, 1.0), (x + 0.6, 0.8), (x, 0.6))), Look("yellow"))
 
     main = Thrust(hull, y=MAIN)
     left = Thrust(hull, x=+SIDE, at=(-0.57, 0.42))
