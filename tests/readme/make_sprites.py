@@ -1,0 +1,208 @@
+"""Makes the sprites of the scenes anew: `python tests/readme/make_sprites.py` (a second; needs no display).
+
+Each is drawn eight times as large as it is kept and looks to the right, in the colours of Okabe and Ito.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pygame
+
+SPRITES = Path(__file__).resolve().parents[2] / "assets" / "sprites"
+FINER = 6
+Colour = tuple[int, int, int]
+Point = tuple[float, float]
+INK: Colour = (24, 26, 36)
+WHITE: Colour = (244, 246, 250)
+
+
+class Pen:
+    """Draws in the unit square from -1 to 1, y up."""
+
+    def __init__(self, pixels: tuple[int, int]) -> None:
+        self.pixels, self.unit = pixels, pixels[0] * FINER / 2
+        self.large = pygame.Surface((pixels[0] * FINER, pixels[1] * FINER), pygame.SRCALPHA)
+
+    def _at(self, point: Point) -> Point:
+        return self.large.get_width() / 2 + point[0] * self.unit, self.large.get_height() / 2 - point[1] * self.unit
+
+    def polygon(self, points: Sequence[Point], colour: Colour, alpha: int = 255) -> None:
+        """Fill an outline."""
+        layer = pygame.Surface(self.large.get_size(), pygame.SRCALPHA)
+        pygame.draw.polygon(layer, (*colour, alpha), [self._at(p) for p in points])
+        self.large.blit(layer, (0, 0))
+
+    def disc(self, at: Point, radius: float, colour: Colour, alpha: int = 255) -> None:
+        """Fill a circle."""
+        self.oval(at, radius, radius, colour, alpha=alpha)
+
+    def oval(self, at: Point, wide: float, high: float, colour: Colour, *, turn: float = 0.0, alpha: int = 255) -> None:
+        """Fill an ellipse of two half axes."""
+        around = np.linspace(0, 2 * math.pi, 120)
+        x, y, cos, sin = wide * np.cos(around), high * np.sin(around), math.cos(turn), math.sin(turn)
+        points = zip((at[0] + cos * x - sin * y).tolist(), (at[1] + sin * x + cos * y).tolist(), strict=True)
+        self.polygon([*points], colour, alpha)
+
+    def line(self, points: Sequence[Point], colour: Colour, width: float) -> None:
+        """Draw a line with round ends."""
+        for a, b in pairwise(points):
+            pygame.draw.line(self.large, colour, self._at(a), self._at(b), round(width * self.unit))
+        for point in points:
+            pygame.draw.circle(self.large, colour, self._at(point), width * self.unit / 2)
+
+    def shade(self, strength: float = 0.45) -> None:
+        """Darken all of it towards its lower edge."""
+        w, h = self.large.get_size()
+        column = np.linspace(255, 255 * (1 - strength), h).astype(np.uint8)
+        shadow = pygame.Surface((1, h))
+        pygame.surfarray.blit_array(shadow, np.repeat(column[None, :, None], 3, axis=2))
+        self.large.blit(pygame.transform.scale(shadow, (w, h)), (0, 0), special_flags=pygame.BLEND_RGB_MULT)
+
+    def done(self) -> pygame.Surface:
+        """Return the picture at the size at which it is kept."""
+        return pygame.transform.smoothscale(self.large.premul_alpha(), self.pixels)
+
+
+def eye(pen: Pen, at: Point, size: float) -> None:
+    """Draw an eye that looks ahead."""
+    pen.disc(at, size, WHITE)
+    pen.disc((at[0] + 0.3 * size, at[1]), 0.58 * size, INK)
+    pen.disc((at[0] + 0.45 * size, at[1] + 0.25 * size), 0.2 * size, WHITE)
+
+
+def bird(pen: Pen) -> None:
+    """A round yellow bird."""
+    pen.polygon(((-0.6, 0.15), (-0.98, 0.42), (-0.9, 0.05), (-0.98, -0.2), (-0.6, -0.2)), (206, 150, 40))
+    pen.oval((-0.02, 0.0), 0.72, 0.62, (242, 214, 84))
+    pen.oval((0.08, -0.2), 0.5, 0.36, (252, 240, 176))
+    pen.shade(0.35)
+    pen.oval((-0.28, -0.02), 0.36, 0.24, (222, 164, 52), turn=0.5)
+    pen.oval((-0.3, 0.03), 0.32, 0.18, (244, 196, 80), turn=0.5)
+    pen.polygon(((0.56, 0.12), (0.98, -0.06), (0.56, -0.2)), (228, 110, 46))
+    pen.polygon(((0.56, -0.06), (0.98, -0.06), (0.56, -0.22)), (178, 78, 30))
+    eye(pen, (0.36, 0.24), 0.2)
+
+
+def car(pen: Pen) -> None:
+    """A racing car from above."""
+    for x in (-0.58, 0.52):
+        for y in (-0.4, 0.4):
+            pen.polygon(((x - 0.2, y - 0.1), (x + 0.2, y - 0.1), (x + 0.2, y + 0.1), (x - 0.2, y + 0.1)), (22, 23, 28))
+    pen.polygon(((0.74, -0.42), (0.9, -0.42), (0.9, 0.42), (0.74, 0.42)), (196, 200, 208))
+    pen.polygon(((-0.98, -0.42), (-0.82, -0.42), (-0.82, 0.42), (-0.98, 0.42)), (196, 200, 208))
+    body = ((0.92, 0.08), (0.3, 0.16), (0.1, 0.3), (-0.5, 0.3), (-0.9, 0.16))
+    pen.polygon((*body, *((x, -y) for x, y in reversed(body))), (228, 110, 46))
+    pen.polygon(((0.86, 0.03), (-0.9, 0.06), (-0.9, -0.06), (0.86, -0.03)), WHITE)
+    pen.oval((-0.12, 0.0), 0.24, 0.15, (30, 34, 44))
+    pen.disc((-0.14, 0.0), 0.12, (92, 184, 236))
+    pen.disc((-0.1, 0.03), 0.05, WHITE)
+
+
+def ship(pen: Pen) -> None:
+    """A slim ship."""
+    pen.polygon(((0.1, 0.0), (-0.82, 0.74), (-0.6, 0.14)), (48, 132, 204))
+    pen.polygon(((0.1, 0.0), (-0.82, -0.74), (-0.6, -0.14)), (32, 96, 156))
+    pen.polygon(((-0.7, 0.16), (-0.92, 0.2), (-0.92, -0.2), (-0.7, -0.16)), (74, 80, 94))
+    hull = ((0.98, 0.0), (0.4, 0.2), (-0.4, 0.3), (-0.8, 0.18))
+    pen.polygon((*hull, *((x, -y) for x, y in reversed(hull))), (206, 222, 238))
+    pen.polygon(((0.98, 0.0), (0.4, -0.2), (-0.4, -0.3), (-0.8, -0.18), (-0.8, 0.0)), (148, 168, 192))
+    pen.oval((0.28, 0.0), 0.24, 0.12, (20, 54, 86))
+    pen.oval((0.32, 0.03), 0.16, 0.06, (92, 184, 236))
+
+
+def rock(pen: Pen, number: int = 1) -> None:
+    """A rock with craters."""
+    random = np.random.default_rng(number)
+    turns = np.linspace(0, 2 * math.pi, 14)[:-1]
+    far = random.uniform(0.82, 1.0, 13)
+    outline = [*zip((far * np.cos(turns)).tolist(), (far * np.sin(turns)).tolist(), strict=True)]
+    pen.polygon(outline, (112, 104, 120))
+    pen.polygon([(0.86 * x - 0.04, 0.86 * y + 0.06) for x, y in outline], (142, 132, 146))
+    for x, y, size in ((-0.35, 0.3, 0.24), (0.35, 0.1, 0.17), (-0.1, -0.42, 0.2), (0.42, -0.45, 0.1), (0.2, 0.6, 0.1)):
+        pen.disc((x, y), size, (166, 156, 168))
+        pen.disc((x + 0.03, y - 0.03), 0.9 * size, (96, 88, 106))
+        pen.disc((x + 0.05, y - 0.06), 0.62 * size, (120, 110, 128))
+
+
+def bug(pen: Pen) -> None:
+    """A blue beetle from above."""
+    for side in (-1, 1):
+        for x in (-0.4, 0.0, 0.4):
+            pen.line(((x, 0.4 * side), (x + 0.1, 0.72 * side), (x - 0.1, 0.94 * side)), (20, 42, 66), 0.07)
+        pen.line(((0.6, 0.15 * side), (0.82, 0.4 * side), (0.98, 0.36 * side)), (20, 42, 66), 0.06)
+    pen.disc((0.5, 0.0), 0.36, (26, 62, 98))
+    pen.oval((-0.14, 0.0), 0.72, 0.6, (48, 132, 204))
+    pen.oval((-0.16, 0.1), 0.6, 0.42, (92, 184, 236))
+    pen.line(((0.5, 0.0), (-0.84, 0.0)), (20, 62, 104), 0.05)
+    for x, y in ((-0.4, 0.28), (0.05, 0.3), (-0.4, -0.28), (0.05, -0.3)):
+        pen.disc((x, y), 0.11, (20, 62, 104))
+    for side in (-1, 1):
+        eye(pen, (0.6, 0.2 * side), 0.15)
+
+
+def coin(pen: Pen) -> None:
+    """A gold coin."""
+    pen.disc((0.0, 0.0), 0.98, (150, 104, 24))
+    pen.disc((0.0, 0.03), 0.9, (242, 206, 70))
+    pen.disc((0.0, 0.0), 0.66, (206, 156, 40))
+    pen.disc((0.02, -0.03), 0.6, (236, 190, 60))
+    star = [
+        (0.42 * r * math.sin(i * math.pi / 5), 0.42 * r * math.cos(i * math.pi / 5))
+        for i, r in enumerate((1, 0.45) * 5)
+    ]
+    pen.polygon(star, (255, 240, 170))
+    pen.oval((-0.42, 0.5), 0.2, 0.08, WHITE, turn=0.7, alpha=190)
+
+
+def urchin(pen: Pen) -> None:
+    """Something round with spikes and a grim look."""
+    for i in range(14):
+        turn = i * math.pi / 7
+        cos, sin = math.cos(turn), math.sin(turn)
+        base = [(0.66 * cos - 0.13 * sin * s, 0.66 * sin + 0.13 * cos * s) for s in (-1, 1)]
+        pen.polygon((*base, (0.99 * cos, 0.99 * sin)), (120, 40, 30))
+    pen.disc((0.0, 0.0), 0.76, (150, 52, 30))
+    pen.disc((-0.02, 0.06), 0.66, (228, 110, 46))
+    pen.shade(0.3)
+    for side in (-1, 1):
+        pen.disc((0.24 * side, 0.06), 0.16, WHITE)
+        pen.disc((0.2 * side, 0.02), 0.08, INK)
+        pen.line(((0.08 * side, 0.16), (0.42 * side, 0.32)), INK, 0.08)
+    pen.line(((-0.22, -0.32), (0.0, -0.24), (0.22, -0.32)), INK, 0.07)
+
+
+PICTURES: dict[str, tuple[Callable[[Pen], None], tuple[int, int]]] = {
+    "bird": (bird, (112, 80)),
+    "car": (car, (128, 64)),
+    "ship": (ship, (112, 88)),
+    "rock": (rock, (144, 144)),
+    "bug": (bug, (112, 112)),
+    "coin": (coin, (64, 64)),
+    "urchin": (urchin, (112, 112)),
+}
+
+
+def make(folder: Path) -> None:
+    """Write all of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (draw, size) in PICTURES.items():
+        pen = Pen(size)
+        draw(pen)
+        picture = pen.done()
+        straight = pygame.surfarray.pixels3d(picture)
+        alpha = pygame.surfarray.array_alpha(picture)[..., None].astype(float)
+        straight[...] = np.clip(straight * 255.0 / np.maximum(alpha, 1.0), 0, 255).astype(np.uint8)
+        del straight
+        pygame.image.save(picture, folder / f"{name}.png")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--to", type=Path, default=SPRITES, help="the folder they are written to")
+    make(parser.parse_args().to)
