@@ -20,6 +20,10 @@ class TestLander(SceneContract):
     scene = "lander"
 
 
+class TestReacher(SceneContract):
+    scene = "reacher"
+
+
 class TestBalanceByPath(SceneContract):
     scene = str(SCENES / "balance.py")
 
