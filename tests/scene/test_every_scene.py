@@ -24,6 +24,10 @@ class TestReacher(SceneContract):
     scene = "reacher"
 
 
+class TestFlappy(SceneContract):
+    scene = "flappy"
+
+
 class TestBalanceByPath(SceneContract):
     scene = str(SCENES / "balance.py")
 
