@@ -28,6 +28,10 @@ class TestFlappy(SceneContract):
     scene = "flappy"
 
 
+class TestRacer(SceneContract):
+    scene = "racer"
+
+
 class TestBalanceByPath(SceneContract):
     scene = str(SCENES / "balance.py")
 
