@@ -10,7 +10,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64, Bool
-from ecs_rl.viewer.bodies import draw_things, reach_of, stamped
+from ecs_rl.viewer.bodies import draw_things, reach_of, stamped, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import SMALL, DrawContext, part_of
 from ecs_rl.viewer.draw import bar
@@ -41,6 +41,8 @@ LEAST, MOST_GROWTH = 0.28, 1.8
 """Share of a cell's height that the largest body should have, and how much larger than it is it may be drawn."""
 MANY_SCALE, MARK_SCALE, BRIGHT = 0.6, 0.6, 0.8
 """How thick the edges of members and marks are, against those on a stage, and how bright bodies are inside."""
+SPRITE = 7.0
+"""Pixels that a single sprite reaches from its middle at least, however small its body is there."""
 GOOD_BAR, BAD_BAR = mix(PANEL, SKY, 0.75), mix(PANEL, ORANGE, 0.75)
 
 
@@ -261,9 +263,13 @@ def _draw_role(surface: pygame.Surface, role: _Placed, places: Cells, camera: Ca
     middle, look = camera.pixels(role.middle), role.look
     edge = reach_of(look, camera.zoom, MANY_SCALE) - 3 if look.many or look.sprite else 2
     inside = ((middle > edge) & (middle < (places.width - edge, places.height - edge - STRIP))).all(axis=-1) & role.here
+    if look.many and not look.sprite and 2 * edge > places.height:
+        _draw_large(surface, role, places, camera)
+        return
     if look.many or look.sprite:
         shown = inside & np.isfinite(role.angle)
-        surface.fblits(stamped(look, (middle + corner)[shown], role.angle[shown], (camera.zoom, MANY_SCALE, BRIGHT)))
+        zoom = camera.zoom if look.many else max(camera.zoom, SPRITE / max(look.size, 1e-9))
+        surface.fblits(stamped(look, (middle + corner)[shown], role.angle[shown], (zoom, MANY_SCALE, BRIGHT)))
         return
     polygon, edges = pygame.draw.polygon, pygame.draw.aalines
     fill, closed = mix(PANEL, look.colour, BRIGHT), len(look.outlines)
@@ -278,6 +284,28 @@ def _draw_role(surface: pygame.Surface, role: _Placed, places: Cells, camera: Ca
         radius = max(1.0, metres * camera.zoom)
         for centre in points[inside & np.isfinite(points).all(axis=-1)].tolist():
             pygame.draw.aacircle(surface, look.colour, centre, radius, 1 if look.mark else 0)
+
+
+def _draw_large(surface: pygame.Surface, role: _Placed, places: Cells, camera: Camera) -> None:
+    """Draw members that reach beyond their cell, cut off at its edges."""
+    look = role.look
+    fill = mix(PANEL, look.colour, BRIGHT)
+    for arena in range(len(role.middle)):
+        cell = places.rect(arena)
+        cell.h -= STRIP
+        there = part_of(surface, cell)
+        if there is None:
+            continue
+        shown = role.here[arena] & np.isfinite(role.middle[arena]).all(axis=-1) & np.isfinite(role.angle[arena])
+        for at, angle in zip(role.middle[arena][shown].tolist(), role.angle[arena][shown].tolist(), strict=True):
+            for outline in look.outlines:
+                corners = camera.pixels(turned(outline, (at[0], at[1]), angle)).tolist()
+                pygame.draw.polygon(there, fill, corners)
+                pygame.draw.aalines(there, look.colour, True, corners)
+            for disc in look.discs:
+                (middle,) = turned(np.array((disc.at,)), (at[0], at[1]), angle)
+                centre = camera.pixel((float(middle[0]), float(middle[1])))
+                pygame.draw.aacircle(there, fill, centre, disc.radius * camera.zoom)
 
 
 # --- returns ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from ecs_rl.arrays import F64
 from ecs_rl.components import Clock
 from ecs_rl.errors import SceneError
-from ecs_rl.scene import Arena, Body, Disc, Levers, Look, Push, Scene, Start, View, Vx
+from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Look, Push, Scene, Start, View, Vx
 from ecs_rl.scene.look import BACKDROPS
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import DrawContext
@@ -147,3 +147,18 @@ def test_a_road_that_cannot_be_drawn_is_left_out(bad: float) -> None:
     surface = pygame.Surface((60, 60))
     draw_road(surface, RoadView(np.array(((0.0, 0.0), (bad, 1.0))), 1.0, False), Camera((0, 0), 10.0, (30, 30)))
     assert not pixels(surface).any()
+
+
+def pipes(arena: Arena) -> None:
+    """A driver below a bar that reaches far beyond what is shown."""
+    driver(arena)
+    bar = Box(0.2, 30.0)
+    arena.spawn("bar", Body(solid=False, moves="never"), bar, Look("#ff0000"), Start(x=(-1.0, 1.0)), count=2)
+
+
+@pytest.mark.parametrize("show", [on_the_stage, in_the_grid])
+def test_what_reaches_beyond_the_picture_is_drawn_up_to_its_edges(show: Show, made: Callable[..., World]) -> None:
+    red = (pixels(show(made(pipes))) @ (1.0, -1.0, -1.0) > 60).sum(axis=1)
+    columns = np.flatnonzero(red > 0.6 * SIZE[1])
+    assert 20 < len(columns) < 80
+    assert np.ptp(columns) > 100
