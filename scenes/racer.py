@@ -62,7 +62,7 @@ def build(arena: Arena) -> None:
 
     start = Start(x=lambda: begin(0), y=lambda: begin(1), angle=way)
     tyres = Body(drag=(0.4, 12.0), grip=9.0, spin_drag=6.0)
-    car = arena.spawn("car", tyres, Box(0.9, 0.45), start, Look("vermilion", "sprites/car.png", 1.1))
+    car = arena.spawn("car", tyres, Box(0.9, 0.45), start, Look("sky", "sprites/car.png", 1.1))
     crashed, laps = Touching(car, arena.ground), road.laps(car)
     gas, turn = Thrust(car, x=6.0), Twist(car, 2.0)
     arena.score("laps", laps)

@@ -20,7 +20,7 @@ KERBS: tuple[Colour, Colour] = ((206, 206, 200), (196, 86, 40))
 PAINT: Colour = (150, 150, 140)
 KERB, DASH = 0.7, 0.9
 """Metres of a piece of kerb, and of a dash."""
-LEAST = 9.0
+LEAST = 24.0
 """Pixels of a road's width from which its kerbs and dashes are drawn."""
 
 
