@@ -28,6 +28,10 @@ class TestFlappy(SceneContract):
     scene = "flappy"
 
 
+class TestForager(SceneContract):
+    scene = "forager"
+
+
 class TestRacer(SceneContract):
     scene = "racer"
 
