@@ -32,6 +32,10 @@ class TestForager(SceneContract):
     scene = "forager"
 
 
+class TestAsteroids(SceneContract):
+    scene = "asteroids"
+
+
 class TestRacer(SceneContract):
     scene = "racer"
 
