@@ -48,6 +48,10 @@ class ActionError(EcsRlError):
     exit_code = 1
 
 
+class ObservationError(EcsRlError, ValueError):
+    """What a pilot was shown is nothing that it can see: a name or a shape that is wrong, or no finite number."""
+
+
 class CheckpointError(EcsRlError):
     """A run that is locked, or a checkpoint that is missing, damaged or made for something else."""
 

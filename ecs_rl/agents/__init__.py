@@ -1,11 +1,15 @@
 """The learning algorithms, one per file, readable top to bottom; plain objects that know no world.
 
-Importing this package does not import torch: `make_agent` does, when an agent is really made.
+Importing this package imports neither torch nor what reads settings: each name is fetched when it is first asked for.
 """
 
-from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Decision, Discrete, Experience, PolicySpec
-from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
-from ecs_rl.agents.make import make_agent
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Decision, Discrete, Experience, PolicySpec
+    from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
+    from ecs_rl.agents.make import make_agent
 
 __all__ = [
     "ActMode",
@@ -21,3 +25,11 @@ __all__ = [
     "SACConfig",
     "make_agent",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return what is exported here under this name."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    where = "make" if name == "make_agent" else "config" if name.endswith("Config") else "base"
+    return getattr(import_module(f"{__name__}.{where}"), name)

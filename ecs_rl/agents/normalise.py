@@ -7,11 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import Bools, Floats, Layout, Picture
+from ecs_rl.agents.base import Bools, Floats, Layout
+from ecs_rl.agents.scaling import EPSILON, LIMIT, Groups, deviation
 
-LIMIT = 10.0
-"""Nothing normalised leaves this range, so that one wild value cannot wreck a gradient."""
-EPSILON = 1e-8
+__all__ = ["EPSILON", "Normaliser", "RewardScaler", "RunningMoments"]
 
 
 class RunningMoments:
@@ -46,36 +45,22 @@ class RunningMoments:
     @property
     def deviation(self) -> NDArray[np.float64]:
         """The standard deviation of each number, a trifle more than 0; 1 before the first batch."""
-        variance = self.squares / self.count if self.count else np.ones_like(self.squares)
-        return np.asarray(np.sqrt(variance + EPSILON))
+        return deviation(self.count, self.squares)
 
 
 class Normaliser:
     """Shifts and scales observations by their running mean and deviation; switched off it copies them."""
 
     def __init__(self, width: int, active: bool, layout: Layout = ()) -> None:
-        """Take so many numbers; those of a `layout` share their statistics with their like: see `groups_of`."""
+        """Take so many numbers; those of a `layout` share their statistics with their like: see `Groups`."""
         self.moments = RunningMoments(width)
         self.active = active
-        self._groups, self._as_they_are = groups_of(layout, width)
+        self._groups = Groups(layout, width)
         self.refresh()
 
     def refresh(self) -> None:
         """Go by the statistics as they are now."""
-        mean, deviation = self.moments.mean, self.moments.deviation
-        if self._groups is not None:
-            mean, deviation = self._pooled(mean, deviation)
-        self._mean = mean.astype(np.float32)
-        self._scale = (1.0 / deviation).astype(np.float32)
-
-    def _pooled(self, mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the mean and the deviation of each group in the place of each of its numbers."""
-        groups = self._groups
-        assert groups is not None
-        many = np.bincount(groups)
-        middle = (np.bincount(groups, mean) / many)[groups]
-        variance = (np.bincount(groups, deviation**2 + (mean - middle) ** 2) / many)[groups]
-        return np.where(self._as_they_are, 0.0, middle), np.where(self._as_they_are, 1.0, np.sqrt(variance))
+        self._mean, self._scale = self._groups.scales(self.moments.mean, self.moments.deviation)
 
     def update(self, observation: Floats) -> None:
         """Take a batch of observations into the statistics."""
@@ -131,23 +116,6 @@ class RewardScaler:
     def parts(self) -> dict[str, Tensor]:
         """The statistics and each row's return, as parts of an agent's state."""
         return {**self.moments.parts, "returns": torch.from_numpy(self.returns)}
-
-
-def groups_of(layout: Layout, width: int) -> tuple[NDArray[np.int64] | None, NDArray[np.bool_]]:
-    """Return the group of each number, None where each is one by itself, and which stay as they are.
-
-    The cells of a picture's layer are one group, and so is each number of a set's members: what is the same thing
-    elsewhere must look the same. Whether a member is there stays 1 or 0.
-    """
-    groups, as_they_are = np.arange(width), np.zeros(width, bool)
-    for form in layout:
-        numbers = np.arange(form.size)
-        if isinstance(form, Picture):
-            groups[form.first + numbers] = form.first + numbers // (form.up * form.across)
-        else:
-            groups[form.first + numbers] = form.first + numbers % form.numbers
-            as_they_are[form.first + numbers[:: form.numbers]] = True
-    return (np.unique(groups, return_inverse=True)[1] if layout else None), as_they_are
 
 
 def _limit(out: Floats) -> None:

@@ -1,0 +1,113 @@
+"""What a network's output says to do: the best action, or one drawn as the algorithm draws while it explores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ecs_rl.agents.base import Composed, Discrete, spans
+from ecs_rl.pilots.ops import Array, NumpyOps, Ops, V
+from ecs_rl.pilots.source import SavedPolicy
+
+SMALLEST, LARGEST = -10.0, 2.0
+"""Of the logarithm of a spread that SAC's network gives."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several options."""
+
+    outputs: slice
+
+
+@dataclass(frozen=True)
+class Levers:
+    """Numbers between -1 and 1."""
+
+    outputs: slice
+    spread: slice | Array
+    """The logarithms of their deviations: other outputs, or learned numbers."""
+    squashed: bool
+    """Whether the hyperbolic tangent is taken of them; they are cut off at -1 and 1 otherwise."""
+
+
+class Head:
+    """The parts of an action, in the order of its columns, and which of a network's outputs decide on each."""
+
+    def __init__(self, saved: SavedPolicy, width: int) -> None:
+        """Take the head of a network with so many outputs; ValueError where they are not as many as its actions take.
+
+        Of a shared network one more follows, the value.
+        """
+        space = saved.spec.actions
+        self.several = isinstance(space, Composed)
+        self.epsilon = _epsilon(saved) if saved.agent == "dqn" else 0.0
+        """Share of choices that are drawn with equal chances."""
+        self.draws = saved.agent != "dqn"
+        first = int(bool(saved.setting("dueling")))  # in front of the advantages stands the state's value
+        lever, option = 0, 2 * space.levers if saved.agent == "sac" else first
+        self.parts: list[Choice | Levers] = []
+        for part, _, outputs in spans(space):
+            if saved.agent != "sac":
+                option, at = outputs.stop + first, slice(outputs.start + first, outputs.stop + first)
+            elif isinstance(part, Discrete):
+                at, option = slice(option, option + len(part.names)), option + len(part.names)
+            else:
+                at = slice(lever, lever + part.levers)
+            if isinstance(part, Discrete):
+                self.parts.append(Choice(at))
+                continue
+            learned = saved.agent != "sac"
+            theirs = slice(space.levers + at.start, space.levers + at.stop)
+            spread = saved.tensors["policy/log_std"][lever : lever + part.levers] if learned else theirs
+            self.parts.append(Levers(at, spread, not learned))
+            lever += part.levers
+        needed = option + bool(saved.setting("shared"))
+        if width != needed:
+            raise ValueError(f"its network has {width} outputs, and its actions take {needed}")
+        self._is_all = isinstance(space, Discrete) and self.parts[0].outputs == slice(0, width)
+
+    def best(self, ops: Ops[V], output: V) -> V:
+        """Return (rows,) options of a lone choice, (rows, columns) otherwise."""
+        told = []
+        for part in self.parts:
+            mine = output if self._is_all else ops.take(output, part.outputs)
+            if isinstance(part, Choice):
+                choice = ops.argmax(mine)
+                told.append(ops.reshape(ops.as_float(choice), (1,)) if self.several else choice)
+            else:
+                told.append(ops.tanh(mine) if part.squashed else ops.clip(mine, 1.0))
+        return told[0] if len(told) == 1 else ops.concat(told, 1)
+
+    def sample(self, output: Array, random: np.random.Generator) -> Array:
+        """Return the same, drawn."""
+        best = self.best(NumpyOps(), output)
+        if not self.draws:
+            return self._now_and_then(best, random)
+        told = []
+        for part in self.parts:
+            mine = output[:, part.outputs]
+            if isinstance(part, Choice):
+                choice = (mine + random.gumbel(size=mine.shape)).argmax(1)
+                told.append(choice[:, None].astype(np.float32) if self.several else choice)
+                continue
+            log_std = output[:, part.spread] if isinstance(part.spread, slice) else part.spread
+            if part.squashed:
+                log_std = np.clip(log_std, SMALLEST, LARGEST)
+            drawn = mine + np.exp(log_std) * random.standard_normal(mine.shape)
+            told.append((np.tanh(drawn) if part.squashed else np.clip(drawn, -1.0, 1.0)).astype(np.float32))
+        return told[0] if len(told) == 1 else np.concatenate(told, axis=1)
+
+    def _now_and_then(self, best: Array, random: np.random.Generator) -> Array:
+        """Return the best options, some of them replaced by any."""
+        sizes = [part.outputs.stop - part.outputs.start for part in self.parts]
+        some = random.integers(0, sizes, (len(best), len(sizes)))
+        some = some.astype(np.float32) if self.several else some[:, 0]
+        return np.where(random.random(some.shape) < self.epsilon, some, best)
+
+
+def _epsilon(saved: SavedPolicy) -> float:
+    """Return the share of random actions that DQN's exploring had come down to."""
+    start, end = (float(saved.config.get(f"epsilon_{at}", other)) for at, other in (("start", 1.0), ("end", 0.05)))
+    return start + min(1.0, saved.step / float(saved.config.get("epsilon_steps", 10_000))) * (end - start)

@@ -1,0 +1,47 @@
+"""A saved policy played by the very algorithm that learned it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import torch
+
+from ecs_rl.agents.base import ActMode, Continuous, spans
+from ecs_rl.agents.dqn import linear_epsilon
+from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
+from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.pilots.ops import Array
+from ecs_rl.pilots.source import SavedPolicy
+
+
+class TorchPolicy:
+    """The agent of a saved policy, as `play.py` makes it; torch's settings stay as they are."""
+
+    def __init__(self, saved: SavedPolicy, seed: int = 0) -> None:
+        threads = torch.get_num_threads()
+        try:
+            config = msgspec.convert(saved.config, AGENTS[saved.agent].Config)
+            if saved.agent == "dqn":  # a policy knows nothing of how far its exploring had come down
+                config = replace(config, epsilon_start=linear_epsilon(saved.step, config))
+            policy = {name: torch.from_numpy(tensor) for name, tensor in saved.tensors.items()}
+            check_parameters(str(saved.path), {saved.spec.name: saved.spec}, saved.agent, config, policy)
+            self.agent = make_agent(saved.agent, saved.spec, config, seed=seed, rows=1)
+            self.agent.load_policy_state(policy)
+        except (msgspec.ValidationError, CommandError) as error:
+            raise CheckpointError(f"{saved.path}: its settings of {saved.agent} cannot be used: {error}") from None
+        finally:
+            torch.set_num_threads(threads)
+        self.state = self.agent.spec.state
+        lever_spans = (columns for part, columns, _ in spans(saved.spec.actions) if isinstance(part, Continuous))
+        self._levers = [column for columns in lever_spans for column in range(columns.start, columns.stop)]
+
+    def act(self, x: Array, state: Array, sample: bool) -> tuple[Array, Array]:
+        """Return (rows,) or (rows, columns) actions, and what is remembered from here on."""
+        mode = ActMode.SAMPLE if sample else ActMode.GREEDY
+        decision = self.agent.act(x, mode, state if self.state else None)
+        action = decision.action
+        if self._levers:  # what a world does with them
+            action[:, self._levers] = np.clip(action[:, self._levers], -1.0, 1.0)
+        return action, state if decision.state is None else decision.state
