@@ -42,6 +42,10 @@ def run(settings: PlaySettings, answer: Answer) -> int:
     """Carry out the command."""
     if settings.list:
         return list_all(settings)
+    if settings.export is not None:
+        from ecs_rl.commands.export import export
+
+        return export(settings)
     from ecs_rl.commands.playing import play
 
     answer.first = interrupt

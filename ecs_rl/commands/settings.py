@@ -20,7 +20,7 @@ TRAIN_TO_COME = (
     *("--pace", "--workers", "--ray", "--sweep", "--trials"),
     *("--population", "--imitate"),
 )
-PLAY_TO_COME = ("--human", "--save-demo", "--export")
+PLAY_TO_COME = ("--human", "--save-demo")
 """Flags that are planned: who tries one is told so, and not the name of another."""
 
 
@@ -43,6 +43,10 @@ def _several(texts: list[str]) -> list[str]:
 
 def _is_film(path: Path | None) -> bool:
     return path is None or path.suffix.lower() in (".mp4", ".gif")
+
+
+def _is_onnx(path: Path | None) -> bool:
+    return path is None or path.suffix.lower() == ".onnx"
 
 
 # `--resume` alone and `--resume RUN` are both a string, the first one empty.
@@ -205,6 +209,12 @@ class PlaySettings:
         Meta(description="a path that ends in .mp4 or .gif", extra={"allows": _is_film}),
     ] = None
     """Write what is played into this film."""
+    export: Annotated[
+        Path | None,
+        arg(metavar="FILE.onnx", help_behavior_hint=""),
+        Meta(description="a path that ends in .onnx", extra={"allows": _is_onnx}),
+    ] = None
+    """Write the policies into an ONNX file, and play nothing (needs onnx)."""
     speed: Positive = 1.0
     """How many times faster than real time."""
     seed: Natural = 10_000

@@ -1,7 +1,7 @@
 """What a pilot costs a game: `python tests/bench/bench_pilot.py [--seconds 2]`.
 
-The least time of one observation at a time, of numpy's backend and of torch's in turns, both of the same checkpoint of two 64 x 64
-layers; and how long a process takes that loads it by numpy, against one that only imports numpy.
+The least time of one observation at a time, of numpy's backend and of torch's in turns, both of the same checkpoint of
+two 64 x 64 layers; and how long a process takes that loads it by numpy, against one that only imports numpy.
 """
 
 from __future__ import annotations
