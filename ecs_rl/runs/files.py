@@ -48,7 +48,9 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def plain(value: object) -> object:
-    """Return what msgspec cannot encode (numpy scalars and arrays, paths, sets) as something it can."""
+    """Return what msgspec cannot encode (numpy scalars and arrays, paths, texts with more to them) as what it can."""
+    if isinstance(value, str):  # a network of a user's own is its name, and a function
+        return str(value)
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, os.PathLike):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -48,13 +49,16 @@ class Checkpointer:
         self._surroundings: Surroundings = lambda: ({}, {})
 
     def with_run(self, run: TrainingRun) -> Self:
-        """Write to this run, and count on from where it is, with its stored best."""
+        """Write to this run, and count on from where it is, with its stored best; the agent's settings go into it."""
         self.run = run
         self.total_steps = self._saved_step = self._steps_before = run.metadata.total_steps
         self.total_episodes = run.metadata.total_episodes
         self._take_over(_stored_best(run.best_checkpoint()))
         if not run.metadata.agent:
             run.update_metadata(agent=self.agent.name)
+        settings = getattr(self.agent, "config", None)
+        if is_dataclass(settings) and self.agent.name not in run.config:  # without them nobody can play its checkpoints
+            run.write_config({**run.config, self.agent.name: settings})
         return self
 
     def with_checkpoint_every(self, steps: int) -> Self:

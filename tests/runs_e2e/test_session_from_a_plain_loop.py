@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+import torch
 from command_runs import metadata, rows
 
+import ecs_rl
 from ecs_rl.agents import (
     ActMode,
     Composed,
@@ -178,3 +183,36 @@ def test_the_run_has_the_checkpoints_of_the_milestones(session: TrainingSession)
     assert read_manifest(latest).step == last
     assert read_manifest(best).best_eval == session.best_eval
     assert read_manifest(latest).policies[0].observations == ("x", "v")
+
+
+def test_a_pilot_can_be_made_of_the_run_for_it_says_how_the_agent_was_made(session: TrainingSession) -> None:
+    best = run_of(session).best_checkpoint()
+    assert best is not None
+    config = read_manifest(best).config["ppo"]
+    assert (config["hidden"], config["rollout"], config["activation"]) == ([16], 64, "tanh")
+    assert json.loads((run_of(session).path / "config.json").read_text()) == {"ppo": config}
+    pilots = [ecs_rl.load(run_of(session).path, backend=backend) for backend in ("torch", "numpy")]
+    seen = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
+    assert np.array_equal(*(pilot.act(seen) for pilot in pilots))
+    assert pilots[0].act({"x": 0.9, "v": 0.5}) in (0, 1)
+
+
+def test_settings_that_a_run_has_already_stay_as_they_are(tmp_path: Path) -> None:
+    run = TrainingRun.create("cart", runs_dir=tmp_path)
+    run.write_config({"level": 3})
+    agent = make_agent("dqn", PolicySpec(("x",), Discrete(("left", "right"))), DQNConfig(), seed=0, rows=1)
+    TrainingSession(agent).with_run(run)
+    assert (run.config["level"], run.config["dqn"]["activation"]) == (3, "relu")
+    run.write_config({"dqn": {"lr": 1.0}})
+    TrainingSession(agent).with_run(run).close()
+    assert run.config == {"dqn": {"lr": 1.0}}
+
+
+def test_a_network_of_ones_own_is_told_by_its_name(tmp_path: Path) -> None:
+    def wide(inputs: int, outputs: int, spec: object) -> torch.nn.Module:
+        return torch.nn.Linear(inputs, outputs)
+
+    spec, config = PolicySpec(("x",), Discrete(("left", "right"))), PPOConfig(network=wide, rollout=2)  # type: ignore[arg-type]
+    run = TrainingRun.create("cart", runs_dir=tmp_path)
+    TrainingSession(make_agent("ppo", spec, config, seed=0, rows=1)).with_run(run).close()
+    assert run.config["ppo"]["network"] == "wide"
