@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import ecs_rl
 from ecs_rl.commands import play, train
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import recipes_of
@@ -100,7 +101,12 @@ def test_the_example_loop_leaves_a_run_that_learnt_and_is_listed(tmp_path: Path)
     assert float(told.split()[0]) > 40, "of at most 50"
     listed = [sys.executable, str(ROOT / "play.py"), "--list"]
     found = subprocess.run(listed, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert re.search(r"^middle +v1 .* dqn .* finished +runs/middle/v1/", found, re.MULTILINE)
+    best = re.search(r"^middle +v1 .* dqn +10,\d+ +(\S+) at [\d,]+ +finished +runs/middle/v1/", found, re.MULTILINE)
+    assert best is not None
+    assert float(best[1]) > 40
+    pilot = ecs_rl.load(tmp_path / "runs" / "middle", backend="numpy")
+    options = [pilot.actions[pilot.act({"x": x, "speed": 0.0})] for x in (-0.6, 0.6)]
+    assert options == ["right", "left"], "back to the middle"
 
 
 def test_the_sample_ends_where_the_landers_recipe_ends() -> None:
