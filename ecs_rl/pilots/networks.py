@@ -38,7 +38,9 @@ class Scaling:
         if self._active:
             count, mean, squares = (saved.tensors[f"normaliser/{name}"] for name in ("count", "mean", "squares"))
             forms = () if saved.setting("network") in ("mlp", None) else saved.spec.layout
-            groups = Groups(forms, len(saved.spec.observations))
+            if mean.shape != (len(saved.spec.observations),):
+                raise ValueError(f"it sees {len(saved.spec.observations)} numbers, and normalises {len(mean)}")
+            groups = Groups(forms, len(mean))
             self._mean, self._scale = groups.scales(mean, deviation(count, squares))
 
     def __call__(self, ops: Ops[V], x: V) -> V:

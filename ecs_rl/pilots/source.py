@@ -84,7 +84,7 @@ def saved_policies(path: Path) -> list[SavedPolicy]:
         config, scene = dict(manifest["config"]), str(manifest["scene"])
     except OSError as error:
         raise CheckpointError(f"cannot read checkpoint {path}: {error.strerror or error}; check the path") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         told = f"{error} is missing" if isinstance(error, KeyError) else error
         raise CheckpointError(
             f"checkpoint {path} is damaged: {told}; use another checkpoint of the run, or restore this file from a copy"
@@ -152,7 +152,9 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
 
 def _array(data: bytes, start: int, about: dict[str, Any]) -> NDArray[Any]:
     """Return a tensor, copied out of the file."""
-    dtype, shape, (first, _) = np.dtype(_DTYPES[about["dtype"]]), about["shape"], about["data_offsets"]
+    dtype, shape, (first, last) = np.dtype(_DTYPES[about["dtype"]]), about["shape"], about["data_offsets"]
+    if not 0 <= first <= last <= len(data) - start or last - first != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"a tensor of {shape} cannot stand in its bytes {first} to {last}")
     flat = np.frombuffer(data, dtype, math.prod(shape), start + first)
     return flat.reshape(shape).astype(dtype.newbyteorder("="))
 

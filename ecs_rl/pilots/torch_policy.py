@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import torch
 
-from ecs_rl.agents.base import ActMode, Continuous, spans
+from ecs_rl.agents.base import ActMode, Agent, Continuous, State, spans
 from ecs_rl.agents.dqn import linear_epsilon
 from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
 from ecs_rl.errors import CheckpointError, CommandError
@@ -28,7 +28,7 @@ class TorchPolicy:
             policy = {name: torch.from_numpy(tensor) for name, tensor in saved.tensors.items()}
             check_parameters(str(saved.path), {saved.spec.name: saved.spec}, saved.agent, config, policy)
             self.agent = make_agent(saved.agent, saved.spec, config, seed=seed, rows=1)
-            self.agent.load_policy_state(policy)
+            _load(self.agent, policy, saved)
         except (msgspec.ValidationError, CommandError) as error:
             raise CheckpointError(f"{saved.path}: its settings of {saved.agent} cannot be used: {error}") from None
         finally:
@@ -45,3 +45,11 @@ class TorchPolicy:
         if self._levers:  # what a world does with them
             action[:, self._levers] = np.clip(action[:, self._levers], -1.0, 1.0)
         return action, state if decision.state is None else decision.state
+
+
+def _load(agent: Agent, policy: State, saved: SavedPolicy) -> None:
+    """Let an agent take over a policy; CheckpointError with its file where it cannot."""
+    try:
+        agent.load_policy_state(policy)
+    except CheckpointError as error:
+        raise CheckpointError(f"{saved.path} does not fit its own settings: {error}") from None

@@ -14,6 +14,7 @@ import ecs_rl
 from ecs_rl.agents import ActMode, Agent, Discrete, PolicySpec
 from ecs_rl.agents.base import Part, output_of, spans
 from ecs_rl.agents.make import AGENTS
+from ecs_rl.commands.train import main as train
 from ecs_rl.pilots.numpy_policy import NumpyPolicy
 from ecs_rl.pilots.ops import NumpyOps
 from ecs_rl.pilots.source import DEFAULTS, saved_policies
@@ -149,3 +150,18 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
     assert told.stdout.strip() == "[]"
+
+
+def test_a_pilot_solves_its_scene_in_a_gymnasium_loop(tmp_path: Path) -> None:
+    gymnasium = pytest.importorskip("gymnasium", reason="needs the extra gym")
+    pytest.importorskip("ecs_rl.adapters.gym")
+    assert train(["balance", "--until-solved", "--runs", str(tmp_path)]) == 0
+    pilot, env = ecs_rl.load("balance", "numpy", runs=tmp_path), gymnasium.make("ecs_rl/Balance-v0")
+    earned = []
+    for seed in range(5):
+        seen, over, total = env.reset(seed=seed)[0], False, 0.0
+        while not over:
+            seen, reward, terminated, truncated, _ = env.step(pilot.act(seen))
+            over, total = terminated or truncated, total + reward
+        earned.append(total)
+    assert np.mean(earned) > 450, "of at most 500"

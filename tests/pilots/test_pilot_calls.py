@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +221,56 @@ def test_torch_keeps_the_threads_of_the_program_around_it(kind: str, tmp_path: P
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def resealed(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> Path:
+    """Change the head of a checkpoint and what it says of itself, and seal it as if it had been written so."""
+    whole = path.read_bytes()
+    size = 8 + int.from_bytes(whole[:8], "little")
+    head = json.loads(whole[8:size])
+    manifest = json.loads(head["__metadata__"]["manifest"])
+    change(head, manifest)
+    manifest["sha256"] = "0" * 64
+    head["__metadata__"] = {"manifest": json.dumps(manifest, separators=(",", ":"))}
+    text = json.dumps(head, separators=(",", ":")).encode()
+    unsealed = len(text).to_bytes(8, "little") + text + whole[size:]
+    path.write_bytes(unsealed.replace(b"0" * 64, hashlib.sha256(unsealed).hexdigest().encode(), 1))
+    return path
+
+
+WEIGHT = "policy/policy/0.weight"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda head, manifest: manifest.update(schema=2),
+        lambda head, manifest: manifest.update(policies=["policy"]),
+        lambda head, manifest: manifest.update(policies=[]),
+        lambda head, manifest: manifest.update(config=[1]),
+        lambda head, manifest: manifest.update(config={"ppo": None}),
+        lambda head, manifest: manifest.update(step="many"),
+        lambda head, manifest: manifest.pop("agent"),
+        lambda head, manifest: manifest["policies"][0].pop("actions"),
+        lambda head, manifest: manifest["policies"][0].update(observations=["x"]),
+        lambda head, manifest: manifest["policies"][0].update(actions=["left"]),
+        lambda head, manifest: manifest["config"]["ppo"].update(network="conv"),
+        lambda head, manifest: manifest["config"]["ppo"].update(network="gru"),
+        lambda head, manifest: manifest["config"]["ppo"].update(shared=True),
+        lambda head, manifest: head.pop(WEIGHT),
+        lambda head, manifest: head.pop("policy/normaliser/mean"),
+        lambda head, manifest: head[WEIGHT].update(dtype="F16"),
+        lambda head, manifest: head[WEIGHT].update(shape=[-1, 3]),
+        lambda head, manifest: head[WEIGHT].update(shape=[1 << 40, 1 << 40]),
+        lambda head, manifest: head[WEIGHT].update(data_offsets=[-8, 0]),
+        lambda head, manifest: head.update({WEIGHT: 3}),
+    ],
+)
+def test_what_was_sealed_by_somebody_else_is_refused_too(
+    change: Callable[[dict[str, Any], dict[str, Any]], object], tmp_path: Path, backend: str
+) -> None:
+    path, _ = checkpoint(tmp_path / "a.safetensors", "ppo choice")
+    ecs_rl.load(resealed(path, lambda head, manifest: None), backend=backend)
+    told = refused(resealed(path, change), backend)
+    assert str(path) in told
+    assert re.search("damaged|does not fit|does not say|cannot be used", told)
