@@ -35,8 +35,8 @@ from ecs_rl.components import (
     Terms,
     Touch,
 )
-from ecs_rl.ecs import Context, Runner
-from ecs_rl.ecs.component import allocate, columns_of, draws_of, live, new_handle, zeros
+from ecs_rl.ecs import Context, Entry, Runner
+from ecs_rl.ecs.component import allocate, draws_of, live, new_handle, starts_of, zeros
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.physics.physics import Physics
@@ -114,6 +114,9 @@ class World(Context):
     the functions that stages such as render call.
     """
 
+    by_episodes = False
+    """Whether it comes back by the seeds and actions of its episodes, so that a snapshot changes nothing in it."""
+
     def __init__(
         self,
         scene: Scene,
@@ -129,12 +132,10 @@ class World(Context):
         hooks: Mapping[str, Callable[..., Any]] | None = None,
         debug: bool = False,
     ) -> None:
-        from ecs_rl.schedule import PLAYING, tick_of  # the schedule knows the stages, and these know the world
-
         super().__init__(scene.name or "scene", arenas)
         self.scene, self.arena, self.debug = scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
-        self.policies: dict[str, DecideAction] = {name: (policies or {}).get(name, _nobody) for name in self.specs}
+        self.policies: dict[str, DecideAction] = {name: (policies or {}).get(name, nobody) for name in self.specs}
         self.hooks = dict(hooks or {})
         self.physics = Physics(scene, self.arena, arenas, threads)
         try:
@@ -147,12 +148,18 @@ class World(Context):
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
             with blaming(scene.file):
-                self.runner = Runner(self, tick_of(self.arena, stages or PLAYING, self.physics), debug=debug)
+                self.runner = Runner(self, self.entries(stages), debug=debug)
             self.stages = self.runner.stages
             self._start()
         except BaseException:
             self.close()  # a scene that is refused leaves no threads and no context behind
             raise
+
+    def entries(self, stages: Sequence[str] | None) -> list[Entry]:
+        """Return the tick with these stages, without any named with those that play."""
+        from ecs_rl.schedule import PLAYING, tick_of  # the schedule knows the stages, and these know the world
+
+        return tick_of(self.arena, stages or PLAYING, self.physics)
 
     # --- building ---------------------------------------------------------------------------------------------------
 
@@ -184,7 +191,7 @@ class World(Context):
             self.physics.ground,
             self.physics.motors,
             *(allocate(part, n) for part in self.arena.parts),
-            starts=_starts(self.arena.parts),
+            starts=starts_of(self.arena.parts),
         )
 
     def _draws(self) -> int:
@@ -210,14 +217,14 @@ class World(Context):
         self.arena.create_lines(self, ground, tracked=self.debug)
         for role in self.arena.roles:
             own = [allocate(part, self.arenas, role.count) for part in role.parts]
-            starts = {**_starts(role.parts), "Here/now": role.here_at_start}
+            starts = {**starts_of(role.parts), "Here/now": role.here_at_start}
             self.create(role.name, *self.physics.columns(role), *own, starts=starts)
             for handle in role.handles.values():
                 self.expose(role.name, handle, tracked=self.debug)
         for number in self.arena.numbers:
             template = number.kind(number.start)
             name = f"@number/{number.name}"
-            self.create(name, allocate(template, self.arenas, number.count), starts=_starts([template]))
+            self.create(name, allocate(template, self.arenas, number.count), starts=starts_of([template]))
             self.expose(name, number.handle, tracked=self.debug)
         for i, memory in enumerate(self.arena.memories):
             name = f"@memory/{i}"
@@ -382,19 +389,11 @@ class World(Context):
         super().close()
 
 
-def _starts(parts: Sequence[object]) -> dict[str, Any]:
-    """Return how the columns of these components start, by `Component/field`."""
-    return {
-        f"{type(part).__name__}/{each.name}": part.__dict__[each.name]
-        for part in parts
-        for each in columns_of(type(part))
-    }
-
-
 def state_of(decide: DecideAction) -> int:
     """Return how many numbers a policy remembers for each row: its attribute `state`, 0 without one."""
     return int(getattr(decide, "state", 0))
 
 
-def _nobody(observation: Any, state: Any) -> Any:
+def nobody(observation: Any, state: Any) -> Any:
+    """Decide for a policy that nobody drives: it is an error."""
     raise SceneError("nobody drives this policy: give the world `policies={name: function}`")

@@ -23,8 +23,8 @@ from ecs_rl.ecs.system import SystemStage
 from ecs_rl.scene.rules import Remembering, Shared
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Rule, Sensor
-from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
-from ecs_rl.training.snapshots import Sections, restore_world, save_world
+from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING
+from ecs_rl.training.snapshots import Sections, restore_world, save_world, why_lost
 from ecs_rl.world import World, policy_specs
 
 SHORTEST, LONGEST = 1_500, 10_000
@@ -49,8 +49,10 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
         problems.append("the same seed gave different numbers: something in the scene draws its own random numbers")
     if not resumable:
         problems.append(
-            "brought back from its columns it goes another way: the scene keeps something that no component holds, "
-            "such as a closure's variable or a generator; use arena.number, a @component, Progress or Lasting"
+            f"brought back by its seeds and actions it goes another way. {why_lost(first.world)}"
+            if first.world.by_episodes
+            else "brought back from its columns it goes another way: the scene keeps something that no component "
+            "holds, such as a closure's variable or a generator; use arena.number, a @component, Progress or Lasting"
         )
     if found["explosions"]:
         problems.append(f"{found['explosions']} arenas exploded under random actions: see masses, forces and joints")
@@ -85,8 +87,7 @@ class Play:
 
     def __init__(self, scene: Scene, settings: TrainSettings, saved: Sections | None = None) -> None:
         self.ticks = min(LONGEST, max(SHORTEST, 2 * scene.max_ticks + 500))
-        self.world = World(
-            scene,
+        self.world = scene.world(
             arenas=settings.arenas,
             seed=settings.seed,
             threads=settings.threads,
@@ -135,7 +136,7 @@ class Play:
         alike = np.concatenate([each.alike() for each in (*ranges, terms, scores)])
         watched = (*names, *world.terms, *world.arena.scores)
         found = zip(watched, _rules(world), alike, strict=True)
-        self.alike = [name for name, rule, same in found if same and _is_one(rule)]
+        self.alike = [name for name, rule, same in found if same and not world.by_episodes and _is_one(rule)]
         self.whole, self.after = whole.hexdigest(), after.hexdigest()
         explosions = int(world.one(Explosion).count)
         world.close()
@@ -179,8 +180,7 @@ class Range:
 def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
     """Run the debug run, which refuses what is read or written undeclared; return the tick of the scene's training."""
     ticks = count()
-    world = World(
-        scene,
+    world = scene.world(
         arenas=min(4, settings.arenas),
         seed=settings.seed,
         policies=_deciding(scene, settings.seed, ticks.__next__),
@@ -197,7 +197,7 @@ def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
             "own": entry.name not in OURS,
             "about": entry.about,
         }
-        for entry in tick_of(world.arena, TRAINING, world.physics)
+        for entry in world.entries(TRAINING)
     ]
 
 

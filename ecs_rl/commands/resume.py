@@ -190,9 +190,12 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     facts = manifest.facts()
     training.write_to(record)
     try:
-        go_on(training, manifest, tensors, exactly=not (differs or learns_otherwise or changed or settings.inexact))
+        exactly = not (differs or learns_otherwise or changed or settings.inexact)
+        as_it_was = go_on(training, manifest, tensors, exactly=exactly)
     except CheckpointError as error:
         raise CheckpointError(f"{run}: {error}") from error
+    if training.world.by_episodes and not as_it_was:
+        tell(f"train.py: {run}: its episodes do not come back as they were: all begin anew", sys.stderr)
     if differs:
         tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
     if learns_otherwise:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from enum import Enum
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
@@ -147,6 +147,15 @@ def columns_of(kind: type) -> tuple[Column, ...]:
 def arrays_of(made: object) -> dict[str, Array]:
     """Return the arrays of a live component by field."""
     return {each.name: made.__dict__[each.name] for each in columns_of(type(made))}
+
+
+def starts_of(parts: Sequence[object]) -> dict[str, Any]:
+    """Return how the columns of these components start, by `Component/field`."""
+    return {
+        f"{type(part).__name__}/{each.name}": part.__dict__[each.name]
+        for part in parts
+        for each in columns_of(type(part))
+    }
 
 
 def live(kind: type[C], **arrays: Array) -> C:

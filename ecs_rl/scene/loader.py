@@ -19,10 +19,6 @@ from ecs_rl.sources import Sources, read_sources
 
 def scene_path(scene: str) -> Path:
     """Return the file of a scene given by name or by path, or refuse with the nearest name."""
-    if scene.startswith("gym:"):
-        raise CommandError(
-            f"'{scene}': Gymnasium environments cannot be trained yet; pick a scene: {', '.join(scene_names())}"
-        )
     given = Path(scene)
     if scene.endswith(".py") or len(given.parts) > 1:
         if not given.is_file():
@@ -57,6 +53,10 @@ def blaming(file: str) -> Iterator[None]:
 
 def load_scene(scene: str) -> Scene:
     """Return the scene named on a command line."""
+    if scene.startswith("gym:"):
+        from ecs_rl.adapters.environment import load_environment
+
+        return load_environment(scene)
     path = scene_path(scene)
     if path.suffix != ".py":
         raise CommandError(f"{path} cannot be read as a Python file")

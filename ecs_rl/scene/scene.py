@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from ecs_rl.errors import RuleError, SceneError, nearest
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
 from ecs_rl.scene.look import BACKDROPS
+
+if TYPE_CHECKING:
+    from ecs_rl.world import World
 
 Recipe = dict[str, object]
 """Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
@@ -48,6 +52,8 @@ class Scene:
     sha256: str = ""
     """Of its file and of what that imports from its folder, to tell whether it is still the one that was trained."""
     build: Callable[[Arena], None] = lambda arena: None
+    engine: Callable[..., World] | None = None
+    """What makes its worlds, called like `World`, where that is not the project's own physics. Set by a loader."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.about, str):
@@ -74,6 +80,12 @@ class Scene:
                 raise SceneError(f"a recipe for an unknown agent '{agent}': {told}")
             if not isinstance(recipe, dict):
                 raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {shown(recipe)}")
+
+    def world(self, **settings: Any) -> World:
+        """Return a new world of the scene; `settings` are those of `World`."""
+        from ecs_rl.world import World  # which knows scenes
+
+        return (self.engine or World)(self, **settings)
 
     def describe(self) -> Arena:
         """Return a new description of one arena, with handles of its own."""

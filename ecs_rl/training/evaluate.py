@@ -81,7 +81,7 @@ class Evaluator:
         """Return the world of these episodes at their beginning."""
         world = self._worlds.get(seeds)
         if world is None:
-            world = World(self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies)
+            world = self.scene.world(arenas=len(seeds), seeds=seeds, policies=self.policies)
             if self.opponent is not None:
                 self.opponent.drive(world)
             self._worlds[seeds] = world

@@ -292,8 +292,7 @@ def prepare(
     evaluation = Evaluation(eval_every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restore_best)
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
-    world = World(
-        scene,
+    world = scene.world(
         arenas=arenas,
         seed=seed,
         threads=threads,

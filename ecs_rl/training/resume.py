@@ -49,8 +49,10 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
     return parts, facts
 
 
-def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bool = True) -> None:
+def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bool = True) -> bool:
     """Bring a training that was just prepared to where the checkpoint was taken, to the last bit.
+
+    Without `exactly` the world may come out otherwise; tells whether it did not.
 
     CheckpointError, and nothing of the training has moved but its agents, if the checkpoint does not fit it.
     """
@@ -63,7 +65,7 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
     unfinished = training.world.arenas if training.left_at else 0
     training.session.restore(msgspec.to_builtins(facts.session), unfinished_steps=unfinished)
     try:
-        restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
+        as_it_was = restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
     except ActionError as error:
         raise CheckpointError(f"the saved actions cannot be taken again: {error}; use another checkpoint") from error
     for name in EVALUATION:
@@ -81,6 +83,7 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
             training.world.stages[name].seconds = seconds
     if training.films is not None:
         training.films.shot_at = training.session.total_steps if facts.filmed_at is None else facts.filmed_at
+    return as_it_was
 
 
 def _unless_stopped(training: Training) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.components import ActionLog, PolicyState, Snapshots
+from ecs_rl.components import ActionLog, Clock, PolicyState, Snapshots
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import CheckpointError
 
@@ -24,6 +24,8 @@ Sections = dict[str, dict[str, NDArray[Any]]]
 
 def save_world(world: World) -> Sections:
     """Return everything by section: `now`, `snapshot` and its `actions`, `earlier` and its `earlier_actions`."""
+    if world.by_episodes:
+        world.snapshot()
     log, snapshots = world.one(ActionLog), world.one(Snapshots)
     return {
         "now": world.save_columns(),
@@ -40,8 +42,10 @@ def restore_world(
     *,
     exactly: bool = True,
     watch: Callable[[], None] = lambda: None,
-) -> None:
+) -> bool:
     """Bring a world back; with `exactly`, CheckpointError where the same actions do not lead to the same columns.
+
+    Tells whether they do. Where not, a world that comes back by its episodes has begun new ones.
 
     `watch` is called before each tick that is lived through again, and may raise.
     """
@@ -53,9 +57,13 @@ def restore_world(
     inexact = _compare(world, now, exactly)
     world.load_columns(now)  # what no replay makes again: the state of a recurrent policy
     if inexact:
+        if world.by_episodes:
+            world.one(Clock).episode += 1
+            world.start_over()
         world.snapshot()
         snapshots = world.one(Snapshots)  # the way to this one is not the way that was gone
         snapshots.earlier, snapshots.earlier_actions = {}, []
+    return not inexact
 
 
 def _compare(world: World, wanted: Columns, exactly: bool) -> bool:
@@ -68,12 +76,22 @@ def _compare(world: World, wanted: Columns, exactly: bool) -> bool:
         and each.array.tobytes() != np.asarray(wanted[each.key]).tobytes()
     ]
     if odd and exactly:
-        raise CheckpointError(
-            f"this run cannot be continued exactly: brought back by its own actions, {', '.join(odd[:3])} came out "
-            "otherwise. The scene keeps something that no component holds (a closure's variable, an attribute, random "
-            "numbers of its own); see the README, `train.py SCENE --check`, or go on all the same with --inexact"
-        )
+        told = f"brought back by its own actions, {', '.join(odd[:3])} came out otherwise. {why_lost(world)}"
+        raise CheckpointError(f"this run cannot be continued exactly: {told}")
     return bool(odd)
+
+
+def why_lost(world: World) -> str:
+    """Return what keeps a world from coming back, and what to do."""
+    if world.by_episodes:
+        return (
+            "The environment keeps something between episodes, or draws random numbers that `reset(seed=...)` does not "
+            "set: mend it, or go on with new episodes by --inexact"
+        )
+    return (
+        "The scene keeps something that no component holds (a closure's variable, an attribute, random "
+        "numbers of its own); see the README, `train.py SCENE --check`, or go on all the same with --inexact"
+    )
 
 
 def _stacked(actions: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray[Any]]:

@@ -49,6 +49,9 @@ def trusted_scene(checkpoint: Path, manifest: Manifest, runs: Path | None = None
     Nothing inside a run, or beside a checkpoint that was copied, is ever run.
     """
     named = manifest.scene if manifest.scene.isprintable() else repr(manifest.scene)
+    if named.startswith("gym:") and ":" in named.removeprefix("gym:"):
+        told = "which imports a module: if you trust that, name it"
+        raise CheckpointError(f"{checkpoint} was made with the environment '{named}', {told} with --scene {named}")
     if named in scene_names() or named.startswith("gym:") or not _is_path(named):
         try:
             return load_scene(named)

@@ -58,21 +58,6 @@ def test_a_bad_command_is_refused_with_2_and_leaves_nothing(
     assert list(empty_folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["gym:CartPole-v1"], "'gym:CartPole-v1': Gymnasium environments cannot be trained yet"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_what_is_not_built_says_so_with_2(
-    args: list[str], words: str, empty_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(args) == 2
-    assert words in capsys.readouterr().err
-    assert list(empty_folder.iterdir()) == []
-
-
 @pytest.mark.parametrize("which", [[], ["balance/v1"]], ids=["newest", "named"])
 def test_resuming_without_a_run_is_refused_with_2_and_leaves_nothing(
     which: list[str], empty_folder: Path, capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,238 @@
+"""A Gymnasium environment as a scene: `gym:CartPole-v1` is trained, evaluated, resumed and played like any other.
+
+What it sees is one row of numbers (Gymnasium's own FlattenObservation makes it where it is not one), and what it does
+is one of the project's action spaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.adapters.environment_recipes import recipes_for
+from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete
+from ecs_rl.errors import CommandError, SceneError
+from ecs_rl.scene.agents import AgentSpec
+from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.scene import Scene
+from ecs_rl.scene.sensors import Sensor
+
+PREFIX = "gym:"
+NO_LIMIT = 10_000
+"""Decisions after which an episode is cut where the environment has no limit of its own."""
+MOST_NUMBERS = 10_000
+"""Numbers that a policy may see: pictures have more."""
+
+Given = Callable[[NDArray[Any]], NDArray[Any]]
+"""From a batch of a policy's actions to the environments' own, one for each row."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment by its id, and what its spaces are for a policy."""
+
+    id: str
+    """Gymnasium's, such as `CartPole-v1`, or `module:Mine-v0` for one that a module registers."""
+    observations: tuple[str, ...]
+    actions: ActionSpace
+    given: Given
+    max_ticks: int
+    solved_at: float | None
+    fps: float
+    """Pictures, and ticks, in a second."""
+    flat: bool
+    """Whether an observation is a row of numbers as it is."""
+    draws: bool
+    """Whether it can draw itself."""
+
+    def make(self, *, pictures: bool = False) -> Any:
+        """Return a new `gymnasium.Env` that sees rows of numbers; with `pictures` it can be drawn."""
+        if pictures and not self.draws:
+            told = "cannot be drawn: it has no render_mode 'rgb_array'; play it with --headless"
+            raise CommandError(f"'{PREFIX}{self.id}' {told}")
+        env = _made(self.id, pictures=pictures)
+        if self.flat:
+            return env
+        from gymnasium.wrappers import FlattenObservation
+
+        return FlattenObservation(env)
+
+    def close(self, env: Any) -> None:
+        """Give an environment back."""
+        # Gymnasium's own quit pygame altogether once they have drawn something, and a window of ours with it.
+        if env.render_mode is None:
+            env.close()
+
+
+def load_environment(reference: str) -> Scene:
+    """Return the scene that `gym:ID` names; CommandError where there is none, or none that can be trained."""
+    from ecs_rl.adapters.gym_world import GymWorld
+
+    environment = _environment(reference.removeprefix(PREFIX))
+    levers = environment.actions.levers > 0
+    return Scene(
+        about=f"Gymnasium's {environment.id}.",
+        max_ticks=environment.max_ticks,
+        solved_at=environment.solved_at,
+        dt=1 / environment.fps,
+        recipes=recipes_for(environment.id, levers=levers),
+        name=_name_of(environment.id),
+        reference=PREFIX + environment.id,
+        build=partial(_describe, environment),
+        engine=partial(GymWorld, environment),
+    )
+
+
+@dataclass(frozen=True)
+class Does:
+    """The controls of an agent that acts outside of any physics."""
+
+    space: ActionSpace
+    effects: tuple[Any, ...] = ()
+    told: str = "an environment's actions"
+
+    def bind(self, column: NDArray[Any], note: object) -> None:
+        """Do nothing: the actions go to the environments as they are."""
+
+
+class Sees(Sensor):
+    """The names of what an environment shows; its world writes the numbers."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+
+def _describe(environment: Environment, arena: Arena) -> None:
+    does = cast(Any, Does(environment.actions))
+    arena.agents.append(AgentSpec("agent", "policy", (Sees(environment.observations),), does, {"reward": _zero}, {}))
+
+
+def _zero() -> float:
+    return 0.0  # an environment pays by itself
+
+
+@cache
+def _environment(name: str) -> Environment:
+    """Return what there is to know of an environment, which is made once for that."""
+    try:
+        import gymnasium
+        from gymnasium import spaces
+    except ImportError:
+        install = "python -m pip install -e '.[gym]'"
+        raise CommandError(f"'{PREFIX}{name}' needs Gymnasium, which is not installed: {install}") from None
+    env = _made(name)
+    try:
+        seen, spec = env.observation_space, env.spec
+        told = f"'{PREFIX}{name}' sees {_short(seen)}"
+        if isinstance(seen, spaces.Box) and seen.dtype == np.uint8 and len(seen.shape) > 1:
+            raise CommandError(f"{told}, which is a picture: wrap the environment so that it sees a few numbers")
+        if not seen.is_np_flattenable:
+            cure = "a Box, Discrete, MultiDiscrete or MultiBinary, or a Dict or Tuple of these"
+            raise CommandError(f"{told}, of which no row of numbers can be made: it must be {cure}")
+        numbers = int(np.prod(spaces.flatten_space(seen).shape))  # type: ignore[arg-type]
+        if not 0 < numbers <= MOST_NUMBERS:
+            raise CommandError(f"{told}, which are {numbers:,} numbers: 1 to {MOST_NUMBERS:,} can be learned from")
+        try:
+            actions, given = actions_of(env.action_space)
+        except ValueError as error:
+            raise CommandError(f"'{PREFIX}{name}' does {_short(env.action_space)}: {error}") from None
+        threshold = None if spec is None else spec.reward_threshold
+        return Environment(
+            name,
+            tuple(_names_of(seen, numbers)),
+            actions,
+            given,
+            (spec.max_episode_steps if spec is not None else None) or NO_LIMIT,
+            None if threshold is None or not np.isfinite(threshold) else float(threshold),
+            float(env.metadata.get("render_fps") or 30),
+            isinstance(seen, gymnasium.spaces.Box) and len(seen.shape) == 1,
+            "rgb_array" in env.metadata.get("render_modes", ()),
+        )
+    finally:
+        env.close()
+
+
+def _made(name: str, *, pictures: bool = False) -> Any:
+    """Return a new environment by its id; CommandError tells why there is none."""
+    import gymnasium
+
+    try:
+        return gymnasium.make(name, render_mode="rgb_array" if pictures else None, disable_env_checker=True)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}" if not isinstance(error, gymnasium.error.Error) else str(error)
+        raise CommandError(f"'{PREFIX}{name}' cannot be made: {told}") from error
+
+
+def actions_of(space: Any) -> tuple[ActionSpace, Given]:
+    """Return the action space of a policy for an environment's, and how the one's actions become the other's.
+
+    A Box has its bounds at -1 and 1. ValueError tells why there is none.
+    """
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Discrete):
+        first = space.start
+        return Discrete(tuple(str(first + i) for i in range(int(space.n)))), lambda action: action + first
+    if isinstance(space, spaces.MultiDiscrete):
+        counts, first = space.nvec.ravel(), np.asarray(space.start).ravel()
+        parts = [Discrete(tuple(str(j) for j in range(n)), f"choice {i}") for i, n in enumerate(counts.tolist())]
+        return Composed(tuple(parts)), lambda action: _form(np.rint(action) + first, space)
+    if isinstance(space, spaces.MultiBinary):
+        triggers = tuple(Discrete(TRIGGER, f"trigger {i}") for i in range(int(np.prod(space.shape))))
+        return Composed(triggers), lambda action: _form(np.rint(action), space)
+    if not isinstance(space, spaces.Box):
+        raise ValueError("it must be a Box, Discrete, MultiDiscrete or MultiBinary")
+    low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
+    if not low.size or not (np.isfinite(low) & np.isfinite(high)).all():
+        raise ValueError("a Box needs finite bounds: wrap the environment in RescaleAction, or give it some")
+    whole = np.issubdtype(space.dtype, np.integer)
+
+    def mapped(action: NDArray[Any]) -> NDArray[Any]:
+        wide = low + (np.clip(action, -1.0, 1.0) + 1.0) * 0.5 * (high - low)
+        return _form(np.clip(np.rint(wide) if whole else wide, low, high), space)
+
+    return Continuous(tuple(f"lever {i}" for i in range(low.size))), mapped
+
+
+def _form(action: NDArray[Any], space: Any) -> NDArray[Any]:
+    return action.reshape(-1, *space.shape).astype(space.dtype)
+
+
+def _names_of(space: Any, numbers: int) -> Sequence[str]:
+    """Return a name for each number that is seen, by the parts of a Dict or Tuple."""
+    from gymnasium import spaces
+
+    inner: Mapping[str, Any] = {}
+    if isinstance(space, spaces.Dict):
+        inner = dict(space.spaces)
+    elif isinstance(space, spaces.Tuple):
+        inner = {str(i): part for i, part in enumerate(space.spaces)}
+    if not inner:
+        return (
+            [f"is {i}" for i in range(numbers)]
+            if isinstance(space, spaces.Discrete)
+            else list(map(str, range(numbers)))
+        )
+    widths = {key: int(np.prod(cast(Any, spaces.flatten_space(part)).shape)) for key, part in inner.items()}
+    return [f"{key} {name}" for key, part in inner.items() for name in _names_of(part, widths[key])]
+
+
+def _short(space: object) -> str:
+    text = " ".join(str(space).split())
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def _name_of(name: str) -> str:
+    """Return an id as the name of a window or a file: without its module."""
+    return name.rpartition(":")[2].replace("/", "_")
+
+
+def refuse_number(name: str, what: str, value: float, where: str) -> SceneError:
+    """Return the error that names a number of an environment which is not finite, or too large to learn from."""
+    why = "too large to learn from" if np.isfinite(value) else "not a finite number"
+    return SceneError(f"'{PREFIX}{name}' gave {what} {value:g} {where}, {why}: mend the environment, or wrap it")

@@ -1,0 +1,35 @@
+"""Settings with which environments are learned: a few classics by name, all others by what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ecs_rl.scene.scene import Recipe
+
+CHOICES: Recipe = {
+    "arenas": 16, "threads": 1, "steps": "1M", "eval_every": "25k", "checkpoint_every": "100k",
+    "lr": 1e-3, "rollout": 128, "minibatch": 256, "epochs": 6, "gamma": 0.99, "gae_lambda": 0.95, "entropy": 0.005,
+}  # fmt: skip
+LEVERS: Recipe = {
+    "arenas": 16, "threads": 1, "steps": "1M", "eval_every": "25k", "checkpoint_every": "100k",
+    "lr": 1e-3, "rollout": 128, "minibatch": 256, "epochs": 8, "gamma": 0.98, "gae_lambda": 0.95,
+}  # fmt: skip
+NAMED: Mapping[str, Mapping[str, Recipe]] = {
+    "CartPole-v1": {
+        "ppo": {
+            "arenas": 8, "threads": 1, "steps": "100k", "eval_every": 5_000, "checkpoint_every": "50k",
+            "lr": 1e-3, "rollout": 32, "minibatch": 256, "epochs": 20, "gamma": 0.98, "gae_lambda": 0.8,
+        },
+    },
+    "LunarLander-v3": {
+        "ppo": {
+            "arenas": 16, "threads": 1, "steps": "1M", "eval_every": "25k", "checkpoint_every": "200k",
+            "lr": 1e-3, "rollout": 256, "minibatch": 512, "epochs": 5, "gamma": 0.995, "gae_lambda": 0.98,
+        },
+    },
+}  # fmt: skip
+
+
+def recipes_for(environment: str, *, levers: bool) -> Mapping[str, Recipe]:
+    """Return the recipes of an environment by its id, by agent: the first is the one that is used unless told."""
+    return NAMED.get(environment) or {"ppo": LEVERS if levers else CHOICES}

@@ -1,0 +1,372 @@
+"""A world of Gymnasium environments: the same components, session and run, with two stages in place of the physics.
+
+`simulate` steps every environment once, `respawn` begins episodes anew. An episode is known by its seed and the
+actions since: that is how a world is brought back, with no look into an environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.adapters.environment import Environment, refuse_number
+from ecs_rl.arrays import F32, F64, I64, finite
+from ecs_rl.components import (
+    Action,
+    ActionLog,
+    Amount,
+    Chance,
+    Clock,
+    Done,
+    EndRules,
+    EpisodeEnd,
+    Explosion,
+    Finished,
+    Here,
+    Motion,
+    NextObservation,
+    Observation,
+    PolicyState,
+    Pose,
+    Reward,
+    Session,
+    Snapshots,
+    Terms,
+    Touch,
+    UserInput,
+)
+from ecs_rl.ecs import Context, Entry, Runner, Stage
+from ecs_rl.ecs.component import column, component, live, zeros
+from ecs_rl.ecs.context import Columns
+from ecs_rl.errors import EcsRlError, SceneError
+from ecs_rl.processors.judge import LARGEST
+from ecs_rl.results import Results
+from ecs_rl.scene.chance import U64, episode_keys, tick_words
+from ecs_rl.scene.scene import Scene
+from ecs_rl.schedule import PLAYING, chosen
+from ecs_rl.world import DecideAction, World, nobody, policy_specs
+
+NAMED = np.uint64(1 << 63)
+"""Keys below this are seeds that somebody named: the first episode is `reset(seed=key)`."""
+SEEDS = np.uint64(0x7FFFFFFF)
+
+WITH_BODIES = ("actuate", "interact", "guard", "sense", "judge")
+"""Stages that an environment has in itself, or not at all."""
+OF_BODIES = (Pose, Motion, Here, Touch, Amount)
+
+
+@component
+class Taken:
+    """What was done since each episode began: with its seed all that brings an environment back. By simulate."""
+
+    value: NDArray[Any] = column(dtype=np.float32)
+    """(arenas, max_ticks, columns) As the policy decided; zeros from the present tick on."""
+
+
+class GymWorld(World):
+    """N copies of an environment in an esper context of their own; see `World` for the arguments.
+
+    In an evaluation (`seeds`, and nobody watches) an arena rests once its episode is over; on a stage only the arena
+    that is watched is played.
+    """
+
+    by_episodes = True
+
+    def __init__(
+        self,
+        environment: Environment,
+        scene: Scene,
+        *,
+        arenas: int,
+        seed: int = 0,
+        threads: int = 1,
+        seeds: Sequence[int] | None = None,
+        policies: Mapping[str, DecideAction] | None = None,
+        stages: Sequence[str] | None = None,
+        session: Session | None = None,
+        resources: Sequence[object] = (),
+        hooks: Mapping[str, Callable[..., Any]] | None = None,
+        debug: bool = False,
+    ) -> None:
+        Context.__init__(self, scene.name, arenas)
+        self.environment, self.scene, self.arena, self.debug = environment, scene, scene.describe(), debug
+        self.specs = policy_specs(self.arena)
+        self.policies = {name: (policies or {}).get(name, nobody) for name in self.specs}
+        self.hooks, self.envs = dict(hooks or {}), list[Any]([None] * arenas)
+        names = tuple(stages or PLAYING)
+        self.pictures = "render" in names
+        """Whether the environments can be drawn."""
+        self.rests = seeds is not None and not self.pictures
+        """Whether an arena whose episode is over begins no other."""
+        self.resting = np.zeros(arenas, bool)
+        """(arenas,) Which of them rest."""
+        try:
+            self._create_arenas(seed, seeds)
+            self.batches = [self._create_batch(spec) for spec in self.specs.values()]
+            self.results = Results(self)
+            for resource in (session, *resources):
+                if resource is not None:
+                    self.create(f"@{type(resource).__name__}", resource)
+            self.hand = next((hand for (hand,) in self.each(UserInput)), None)
+            self.runner = Runner(self, self.entries(names), debug=debug)
+            self.stages = self.runner.stages
+            self.start_over()
+        except BaseException:
+            self.close()
+            raise
+
+    def entries(self, stages: Sequence[str] | None) -> list[Entry]:
+        """Return the tick with these stages, of which the two that play are the environments' own."""
+        own = {entry.name: entry for entry in OWN}
+        entries = [own.get(entry.name, entry) for entry in chosen(stages or PLAYING)]
+        return [
+            replace(entry, reads=tuple(kind for kind in entry.reads if kind not in OF_BODIES))
+            for entry in entries
+            if entry.name not in WITH_BODIES
+        ]
+
+    def _create_arenas(self, seed: int, seeds: Sequence[int] | None) -> None:
+        n, columns = self.arenas, self.environment.actions.columns
+        if seeds is None:
+            key = episode_keys(np.full(n, seed, np.int64), np.arange(1, n + 1)) | NAMED
+        else:
+            key = np.asarray(seeds, np.int64).astype(np.uint64)
+        self.terms, self.reasons, self.all_out, self._first_term = ("reward",), ("terminated",), False, 0
+        self.create(
+            "@arena",
+            zeros(Clock, n),
+            live(Chance, key=key, uniform=np.zeros((n, 0))),
+            zeros(Explosion, n),
+            zeros(EpisodeEnd, n),
+            zeros(EndRules, n, 1),
+            zeros(Terms, n, 1),
+            Finished(),
+            live(Taken, value=np.zeros((n, self.scene.max_ticks, columns), np.float32)),
+        )
+
+    # --- one environment --------------------------------------------------------------------------------------------
+
+    def begin_episode(self, arena: int) -> F32:
+        """Begin the present episode of an arena, and return what is seen."""
+        if self.envs[arena] is None:
+            self.envs[arena] = self.environment.make(pictures=self.pictures)
+        clock, chance = self.one(Clock), self.one(Chance)
+        seed = int(seeds_of(chance.key[arena : arena + 1], clock.episode[arena : arena + 1])[0])
+        try:
+            seen, _ = self.envs[arena].reset(seed=seed)
+        except Exception as error:
+            raise self.blamed("reset", arena, error) from error
+        row = self.row(seen, arena)
+        if not np.isfinite(row).all():
+            self.refuse(row, arena)
+        return row
+
+    def row(self, seen: Any, arena: int) -> F32:
+        """Return an observation as (numbers,); SceneError if it has another shape than the environment promised."""
+        row, wanted = np.asarray(seen), (len(self.environment.observations),)
+        if row.shape != wanted or row.dtype.kind not in "fiub":
+            told = f"'{self.scene.reference}' shows {row.shape} of {row.dtype} {self.when(arena)}, not {wanted} numbers"
+            raise SceneError(f"{told} as its observation_space promises: mend the environment")
+        return row.astype(np.float32)
+
+    def refuse(self, row: F32, arena: int) -> None:
+        """Refuse an observation that is not finite."""
+        number = int(np.flatnonzero(~np.isfinite(row))[0])
+        name = self.environment.observations[number]
+        raise refuse_number(self.environment.id, f"an observation ('{name}') of", float(row[number]), self.when(arena))
+
+    def blamed(self, what: str, arena: int, error: Exception) -> EcsRlError:
+        """Return what an environment raised as an error that says where."""
+        if isinstance(error, EcsRlError):
+            return error
+        told = f"{type(error).__name__}: {error}".rstrip(": ")
+        return SceneError(f"'{self.scene.reference}' failed in {what}() {self.when(arena)}: {told}")
+
+    def pixels(self, arena: int) -> NDArray[np.uint8]:
+        """Return (height, width, 3) the picture of an arena as it is now."""
+        try:
+            picture = np.asarray(self.envs[arena].render())
+        except Exception as error:
+            raise self.blamed("render", arena, error) from error
+        if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+            told = f"draws {picture.shape} of {picture.dtype}, not (height, width, 3) of uint8"
+            raise SceneError(f"'{self.scene.reference}' {told}: play it --headless")
+        return picture
+
+    # --- beginning, saving, ending ----------------------------------------------------------------------------------
+
+    @property
+    def played(self) -> I64:
+        """The arenas that are played at all: on a stage the one that is watched."""
+        return np.arange(self.arenas) if self.hand is None else np.array([self.hand.arena])
+
+    def start_over(self) -> None:
+        """Begin everyone's present episode again."""
+        self.enter()
+        respawn: Any = self.stages["respawn"]
+        respawn.begin_all()
+
+    def snapshot(self) -> None:
+        """Keep the columns: nothing has to be made anew."""
+        self.one(Snapshots).columns = self.save_columns()
+
+    def restore(
+        self, columns: Columns, actions: Sequence[NDArray[Any]], watch: Callable[[], None] = lambda: None
+    ) -> None:
+        """Go to a snapshot: play every episode again from its seed. Where that leads elsewhere, the columns tell."""
+        self.load_columns(columns)
+        seen, total = (self.one(Observation).value, self.one(Terms).total)
+        clock, taken = self.one(Clock), self.one(Taken).value
+        for arena in range(self.arenas):
+            row, earned, over = self.begin_episode(arena), 0.0, False
+            for action in self.environment.given(self.as_decided(taken[arena, : clock.tick[arena]])):
+                watch()
+                if over:
+                    earned = float("nan")  # it ended before it did
+                    break
+                row, reward, over = self._again(arena, action)
+                earned += reward
+            seen[arena], total[0, arena] = row, earned
+        self.snapshot()
+
+    def _again(self, arena: int, action: Any) -> tuple[F32, float, bool]:
+        try:
+            seen, reward, terminated, truncated, _ = self.envs[arena].step(action)
+            return self.row(seen, arena), float(reward), bool(terminated or truncated)
+        except Exception as error:
+            raise self.blamed("step", arena, error) from error
+
+    def as_decided(self, taken: F32) -> NDArray[Any]:
+        """Return (rows, columns) of `Taken` as the policy decided it."""
+        none = self.environment.actions.none(1)
+        return taken.reshape(-1, *none.shape[1:]).astype(none.dtype)
+
+    def close(self) -> None:
+        """Give back the environments and the esper context."""
+        for env in self.envs:
+            if env is not None:
+                self.environment.close(env)
+        self.envs[:] = [None] * self.arenas
+        Context.close(self)
+
+
+def seeds_of(key: U64, episode: I64) -> I64:
+    """Return what each arena's episode is reset with: a seed that was named for the first, a hash for all others."""
+    hashed = (tick_words(key, episode, np.zeros_like(episode)) & SEEDS).astype(np.int64)
+    return np.where((episode == 0) & (key < NAMED), (key & ~NAMED).astype(np.int64), hashed)
+
+
+class Simulate(Stage):
+    """Step every environment once, and judge: rewards, endings, what is seen, and which episodes are over."""
+
+    def __init__(self, world: GymWorld) -> None:
+        (batch,) = world.batches
+        self.world, self.given, self.envs = world, world.environment.given, world.envs
+        self.action, self.after = world.of(batch.entity, Action).value, world.of(batch.entity, NextObservation).value
+        self.reward, self.terms = world.of(batch.entity, Reward).value, world.one(Terms)
+        self.clock, self.end, self.fired = world.one(Clock), world.one(EpisodeEnd), world.one(EndRules).fired
+        self.finished, self.max_ticks = world.one(Finished), world.scene.max_ticks
+        self.taken = world.one(Taken).value if world.each(ActionLog) else None
+        self.sound = finite(self.after)
+        self.resting = world.resting
+        self.shape, self.rows = self.after.shape[1:], world.played
+        self.first = np.arange(world.arenas)
+
+    def run(self) -> None:
+        """Run the tick."""
+        self.rows = self.world.played if not self.world.rests else np.flatnonzero(~self.resting)
+        if self.taken is not None:
+            self.taken[self.first, self.clock.tick] = self.action.reshape(len(self.first), -1)
+        self._step()
+        self._judge()
+
+    def _step(self) -> None:
+        given, after, now = self.given(self.action), self.after, self.terms.now[0]
+        terminated, truncated = self.end.terminated, self.end.truncated
+        terminated[:], truncated[:], now[:] = False, False, 0.0
+        arena, envs, shape = 0, self.envs, self.shape
+        try:
+            for arena in self.rows.tolist():
+                seen, now[arena], terminated[arena], truncated[arena], _ = envs[arena].step(given[arena])
+                after[arena] = seen if getattr(seen, "shape", None) == shape else self.world.row(seen, arena)
+        except Exception as error:
+            raise self.world.blamed("step", arena, error) from error
+        if not self.sound():
+            for arena in np.flatnonzero(~np.isfinite(after).all(axis=1)).tolist():
+                self.world.refuse(after[arena], arena)
+        if not np.abs(now).max() < LARGEST:  # true for NaN as well
+            arena = int(np.flatnonzero(~(np.abs(now) < LARGEST))[0])
+            raise refuse_number(self.world.environment.id, "a reward of", float(now[arena]), self.world.when(arena))
+
+    def _judge(self) -> None:
+        terminated, truncated, ended, tick = self.end.terminated, self.end.truncated, self.end.ended, self.clock.tick
+        tick[self.rows] += 1
+        self.terms.total += self.terms.now
+        self.reward[...] = self.terms.now[0]
+        np.logical_or(truncated, tick >= self.max_ticks, out=truncated)
+        truncated &= ~(terminated | self.resting)
+        np.logical_or(terminated, truncated, out=ended)
+        self.fired[0] = terminated
+        rows, done = ended.nonzero()[0], self.finished
+        if len(rows):
+            totals: F64 = self.terms.total[:, rows]
+            told = Finished(rows, rows, totals[0], tick[rows], terminated[rows], totals, {}, self.fired[:, rows])
+            told.scores = np.zeros((0, len(rows)))
+            vars(done).update(vars(told))
+        elif len(done.rows):
+            vars(done).update(vars(Finished()))
+
+
+class Respawn(Stage):
+    """Begin ended episodes anew, each with its own seed."""
+
+    def __init__(self, world: GymWorld) -> None:
+        (batch,) = world.batches
+        self.world, self.resting = world, world.resting
+        self.before, self.after = (each.value for each in world.each(Observation, NextObservation)[0])
+        self.state = world.of(batch.entity, PolicyState)
+        self.clock, self.terms, self.finished = world.one(Clock), world.one(Terms), world.one(Finished)
+        self.taken = world.one(Taken).value
+
+    def run(self) -> None:
+        """Go on with what was seen, and begin where an episode is over."""
+        self.before[...] = self.after
+        rows = self.finished.rows
+        if not len(rows):
+            return
+        if self.world.rests:
+            self.resting[rows] = True
+            return
+        self.clock.episode[rows] += 1
+        self.begin(rows)
+
+    def begin(self, rows: I64) -> None:
+        """Begin the current episode of these arenas."""
+        self.clock.tick[rows] = 0
+        self.terms.total[:, rows] = 0.0
+        self.taken[rows] = 0.0
+        self.state.value[rows] = 0.0
+        for arena in rows.tolist():
+            self.before[arena] = self.world.begin_episode(arena)
+
+    def begin_all(self) -> None:
+        """Begin the current episode of every arena that is played."""
+        self.resting[:] = False
+        self.clock.tick[:] = 0
+        self.begin(self.world.played)
+        self.after[...] = self.before
+
+
+# fmt: off
+OWN: tuple[Entry, ...] = (
+    Entry("simulate", Simulate, "every environment takes its step and is judged", plays=True,
+          reads=(Action,),
+          writes=(NextObservation, Reward, EpisodeEnd, EndRules, Done, Terms, Finished, Clock, Taken)),
+    Entry("respawn", Respawn, "ended episodes begin anew, seeded per arena and episode", plays=True,
+          reads=(Finished, NextObservation), writes=(Clock, Terms, Taken, PolicyState, Observation)),
+)
+# fmt: on
