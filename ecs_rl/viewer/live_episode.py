@@ -20,7 +20,7 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.training.opponent import Opponent
 from ecs_rl.training.prepare import deciding
-from ecs_rl.viewer.gather import Reader
+from ecs_rl.viewer.env_reader import EnvReader, reader_of
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.shapes import place
@@ -86,8 +86,7 @@ class LiveEpisode:
         self.outcome: Ended | None = None
         """How the episode ended whose last picture still stands."""
         self.hand = UserInput()
-        self.world = World(
-            scene,
+        self.world = scene.world(
             arenas=len(self.seeds),
             seeds=self.seeds,
             policies=deciding(agents, self.mode),
@@ -101,7 +100,7 @@ class LiveEpisode:
         self.clock, self.terms = self.world.one(Clock), self.world.one(Terms)
         self.finished = self.world.one(Finished)
         self._keys = self.world.one(Chance).key.copy()
-        self.reader, self.mind = Reader(self.world), MindLog(self.world, agents)
+        self.reader, self.mind = reader_of(self.world), MindLog(self.world, agents)
         self.agents, self.label = agents, label
         self._billed = (label, sampled)
         self._fair = True
@@ -266,6 +265,8 @@ class LiveEpisode:
 
     def _bodies(self) -> list[Chosen]:
         """Return all bodies that are here and that forces move."""
+        if isinstance(self.reader, EnvReader):
+            return []
         places = self.reader.places
         here = places.at(self.arena).here
         return [

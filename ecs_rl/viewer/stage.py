@@ -8,6 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 import pygame
+from numpy.typing import NDArray
 
 from ecs_rl.viewer.annotations import (
     draw_contact,
@@ -70,6 +71,10 @@ def draw_stage(
     target = part_of(surface, area)
     if target is None:
         return
+    if stage.picture is not None:
+        draw_picture(target, stage.picture, kit)
+        _captions(target, stage, camera, kit, taken)
+        return
     camera = camera.onto(stage.focus)
     below = tuple(takewhile(lambda things: things.look.mark, stage.things))
     kit.lay(surface, area, name, (stage.ground, camera, below), _paint_still)
@@ -95,6 +100,17 @@ def draw_stage(
         draw_hinge(target, camera.pixel(hinge), camera, kit)
     _annotate(target, stage, camera, kit)
     _captions(target, stage, camera, kit, taken)
+
+
+def draw_picture(surface: pygame.Surface, picture: NDArray[np.uint8], kit: DrawContext) -> None:
+    """Draw what an environment shows of itself below the caption, as large as it fits."""
+    surface.fill(NIGHT)
+    top = kit.px(34)
+    (w, h), (high, wide) = surface.get_size(), picture.shape[:2]
+    scale = min(w / wide, max(1, h - top) / high)
+    size = max(1, round(wide * scale)), max(1, round(high * scale))
+    drawn = pygame.transform.smoothscale(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), size)
+    surface.blit(drawn, ((w - size[0]) // 2, top + (h - top - size[1]) // 2))
 
 
 def _paint_still(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.viewer.things import Chosen, Things
@@ -159,6 +160,8 @@ class StageView:
     ending: str = ""
     """How the episode ended, as long as that should be shown."""
     ending_tone: Tone = "plain"
+    picture: NDArray[np.uint8] | None = None
+    """(height, width, 3) What an environment draws of itself, in place of all things."""
 
 
 @dataclass(frozen=True, eq=False)

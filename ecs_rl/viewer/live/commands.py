@@ -114,6 +114,9 @@ def _poke(window: Window) -> None:
 
 def _toggle_grid(window: Window) -> None:
     assert window.background is not None
+    if window.background.training.world.by_episodes:
+        window.say("the training's environments are not drawn: there is no grid", "warn")
+        return
     window.grid = GridWatch(window.background.training.world) if window.grid is None else None
 
 

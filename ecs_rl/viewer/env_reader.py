@@ -1,0 +1,53 @@
+"""From a world of environments that draw themselves to the stage's part of the view model: a picture, no bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from ecs_rl.components import Clock
+from ecs_rl.viewer.gather import Reader
+from ecs_rl.viewer.view import StageView
+
+if TYPE_CHECKING:
+    from ecs_rl.adapters.gym_world import GymWorld
+    from ecs_rl.viewer.things import Chosen
+    from ecs_rl.world import World
+
+
+@dataclass
+class NoPlaces:
+    """The places of things where there are none."""
+
+    problems: list[str] = field(default_factory=list)
+
+
+class EnvReader:
+    """Keeps the picture of one arena after each tick, as `Reader` does the places of its bodies."""
+
+    def __init__(self, world: GymWorld) -> None:
+        self.world, self.clock, self.places = world, world.one(Clock), NoPlaces()
+        self._picture = np.zeros((2, 3, 3), np.uint8)
+
+    def follow(self, arena: int, *, held: bool = False, anew: bool = False) -> None:
+        """Let the environment draw itself as it is now."""
+        self._picture = self.world.pixels(arena)
+
+    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: Chosen | None = None) -> StageView:
+        """Return the arena that is followed, as it was after the last tick."""
+        height, width = self._picture.shape[:2]
+        return StageView(
+            picture=self._picture,
+            shape=width / height,
+            bounds=((-width / 2, -height / 2), (width / 2, height / 2)),
+            exact=True,
+            tick=int(self.clock.tick[arena]),
+            caption=caption,
+        )
+
+
+def reader_of(world: World) -> Reader | EnvReader:
+    """Return what reads the arenas of a world for the stage."""
+    return EnvReader(cast("GymWorld", world)) if world.by_episodes else Reader(world)
