@@ -29,21 +29,22 @@ class Case:
 
 PPO = {"lr_schedule": "constant", "normalise_observations": False, "normalise_rewards": False}
 NORMALISED = {"lr_schedule": "constant"}
+CART_POLE = PPO | {"lr": 1e-3, "rollout": 32, "minibatch": 256, "epochs": 20, "gamma": 0.98, "gae_lambda": 0.8}
+DQN = {"lr_schedule": "constant", "hidden": (64, 64), "target_every": 100}
+CART_POLE_DQN = DQN | {"lr": 1e-3, "batch": 64, "learn_every": 2, "memory": 100_000, "epsilon_steps": 8_000}
+SAC = {"hidden": (64, 64), "lr": 1e-3, "batch": 128}
 
 CASES = {
     f"{case.agent}:{case.environment}": case
     for case in (
-        Case(
-            *("ppo", "CartPole-v1", 475.0, 200_000, 2_048, 8),
-            PPO | {"lr": 1e-3, "rollout": 32, "minibatch": 256, "epochs": 20, "gamma": 0.98, "gae_lambda": 0.8},
-        ),
+        Case(*("ppo", "CartPole-v1", 475.0, 200_000, 2_048, 8), CART_POLE),
         Case(
             *("ppo", "Acrobot-v1", -100.0, 500_000, 4_096, 16),
             NORMALISED | {"lr": 3e-4, "rollout": 256, "minibatch": 64, "epochs": 4, "gae_lambda": 0.94},
         ),
         Case(
-            *("ppo", "Pendulum-v1", -200.0, 500_000, 4_096, 4),
-            NORMALISED | {"lr": 1e-3, "rollout": 1024, "minibatch": 64, "epochs": 10, "gamma": 0.9},
+            *("ppo", "Pendulum-v1", -200.0, 300_000, 4_096, 8),
+            NORMALISED | {"lr": 1e-3, "rollout": 64, "minibatch": 64, "epochs": 10, "gamma": 0.9},
         ),
         Case(
             *("ppo", "LunarLander-v3", 200.0, 1_500_000, 16_384, 16),
@@ -55,6 +56,28 @@ CASES = {
             *("ppo", "scene:balance", 475.0, 300_000, 2_048, 8),
             NORMALISED | {"lr": 1e-3, "rollout": 64, "minibatch": 256, "epochs": 10, "gamma": 0.98},
         ),
+        Case(
+            *("ppo", "scene:swingup", 350.0, 500_000, 8_192, 16),
+            PPO
+            | {"normalise_observations": True, "lr": 1e-3, "rollout": 128, "minibatch": 256, "epochs": 10}
+            | {"gae_lambda": 0.98},
+        ),
+        Case(
+            *("ppo", "scene:lander", 200.0, 1_000_000, 16_384, 32),
+            NORMALISED | {"lr": 1e-3, "rollout": 64, "minibatch": 256, "epochs": 5, "gamma": 0.995, "gae_lambda": 0.98},
+        ),
+        Case(
+            *("ppo", "CartPoleNoVel-v1", 475.0, 300_000, 4_096, 8),
+            CART_POLE | {"network": "gru", "hidden": (), "state": 64, "epochs": 10},
+        ),
+        Case(*("dqn", "CartPole-v1", 475.0, 100_000, 1_000, 1), CART_POLE_DQN),
+        Case(
+            *("dqn", "Acrobot-v1", -100.0, 100_000, 1_000, 1),
+            DQN | {"lr": 6e-4, "batch": 128, "learn_every": 2, "epsilon_steps": 10_000},
+        ),
+        Case(*("dqn", "scene:balance", 475.0, 100_000, 1_000, 1), CART_POLE_DQN),
+        Case(*("sac", "Pendulum-v1", -200.0, 20_000, 500, 1), SAC),
+        Case(*("sac", "scene:swingup", 350.0, 60_000, 2_000, 1), SAC | {"batch": 256}),
     )
 }
 

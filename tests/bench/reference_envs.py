@@ -13,6 +13,8 @@ from ecs_rl.components import Clock, Done, NextObservation, Observation, Reward
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World, policy_specs
 
+WITHOUT_VELOCITIES = {"CartPoleNoVel-v1": ("CartPole-v1", (0, 2))}
+"""Environments of which only some numbers are seen: what they are called, what they are of, and which numbers."""
 EVALUATED = 20
 """Episodes of one evaluation, each with a seed of its own that never changes."""
 FIRST_SEED = 100_000
@@ -26,6 +28,10 @@ class Step(NamedTuple):
     terminated: Bools
     truncated: Bools
     seen: Floats
+
+
+Predict = Callable[[Floats, Bools], NDArray[Any]]
+"""Returns the greedy actions for (rows, numbers) seen; (rows,) truths say where an episode begins with it."""
 
 
 class Envs(Protocol):
@@ -48,9 +54,10 @@ class GymEnvs:
     def __init__(self, environment: str, seeds: range) -> None:
         import gymnasium
 
+        environment, seen = WITHOUT_VELOCITIES.get(environment, (environment, ()))
         self.envs: list[Any] = [gymnasium.make(environment, render_mode=None) for _ in seeds]
-        self.seeds = seeds
-        numbers = tuple(str(i) for i in range(self.envs[0].observation_space.shape[0]))
+        self.seeds, self._seen = seeds, list(seen or range(self.envs[0].observation_space.shape[0]))
+        numbers = tuple(str(i) for i in self._seen)
         space: Any = self.envs[0].action_space
         actions: ActionSpace
         if hasattr(space, "n"):
@@ -71,9 +78,8 @@ class GymEnvs:
         again = [env.reset()[0] if t or c else s for env, s, t, c in zip(self.envs, seen, *ends, strict=True)]
         return Step(np.array(reward, np.float32), self._table(seen), *ends, self._table(again))
 
-    @staticmethod
-    def _table(seen: Any) -> Floats:
-        return np.asarray(np.array(seen), np.float32)
+    def _table(self, seen: Any) -> Floats:
+        return np.asarray(np.array(seen)[:, self._seen], np.float32)
 
 
 class SceneEnvs:
@@ -116,12 +122,13 @@ class Evaluation:
     def __init__(self, name: str) -> None:
         self.envs = environments(name, range(FIRST_SEED, FIRST_SEED + EVALUATED))
 
-    def mean_return(self, predict: Callable[[Floats], NDArray[Any]]) -> float:
+    def mean_return(self, predict: Predict) -> float:
         """Return the mean return of one episode for each seed."""
         seen, returns, running = self.envs.reset(), np.zeros(EVALUATED), np.ones(EVALUATED, bool)
+        begins = running.copy()
         while running.any():
-            step = self.envs.step(predict(seen))
+            step = self.envs.step(predict(seen, begins))
             returns += step.reward * running
-            running &= ~(step.terminated | step.truncated)
-            seen = step.seen
+            seen, begins = step.seen, step.terminated | step.truncated
+            running &= ~begins
         return float(returns.mean())

@@ -9,38 +9,55 @@ from numpy.typing import NDArray
 from reference_cases import Case, Stopwatch
 from reference_envs import Evaluation, environments
 
-from ecs_rl.agents import ActMode, Experience, make_agent
-from ecs_rl.agents.base import Floats
+from ecs_rl.agents import ActMode, Agent, Experience, make_agent
+from ecs_rl.agents.base import Bools, Floats
 from ecs_rl.agents.make import AGENTS
 
 
 def train(case: Case, seed: int) -> dict[str, Any]:
     """Train until solved or out of steps; return steps, seconds and the step at which it was solved."""
-    envs, evaluation = (
-        environments(case.environment, range(seed * 1_000, seed * 1_000 + case.envs)),
-        Evaluation(case.environment),
-    )
+    envs = environments(case.environment, range(seed * 1_000, seed * 1_000 + case.envs))
+    evaluation = Evaluation(case.environment)
     agent = make_agent(case.agent, envs.spec, AGENTS[case.agent].Config(**case.settings), seed=seed, rows=case.envs)
 
-    def predict(seen: Floats) -> NDArray[Any]:
-        return in_bounds(agent.act(seen, ActMode.GREEDY).action)
-
-    def in_bounds(action: NDArray[Any]) -> NDArray[Any]:
-        return action if action.dtype.kind == "i" else np.clip(action, -1.0, 1.0) * envs.bounds
-
     clock, steps, due, solved, best = Stopwatch(), 0, case.eval_every, None, -np.inf
-    seen = envs.reset()
+    seen, state = envs.reset(), None
     while steps < case.steps and solved is None:
-        decision = agent.act(seen, ActMode.EXPLORE)
-        step = envs.step(in_bounds(decision.action))
+        decision = agent.act(seen, ActMode.EXPLORE, state)
+        step = envs.step(in_bounds(decision.action, envs.bounds))
         told = Experience(seen, decision.action, *step[:4], extras=decision.extras)
         agent.observe(told)
         for _ in agent.learn(steps / case.steps):
             pass
-        seen, steps = step.seen, steps + case.envs
+        seen, state = step.seen, forgotten(decision.state, step.terminated | step.truncated)
+        steps += case.envs
         if steps >= due:
             due += case.eval_every
             with clock.paused():
-                best = max(best, evaluation.mean_return(predict))
+                best = max(best, evaluation.mean_return(Greedy(agent, envs.bounds)))
             solved = steps if best >= case.solved else None
     return {"solved_step": solved, "steps": steps, "best": best, **clock.read()}
+
+
+class Greedy:
+    """An agent's best actions, and what it remembers from one to the next."""
+
+    def __init__(self, agent: Agent, bounds: NDArray[np.float64]) -> None:
+        self._agent, self._bounds = agent, bounds
+        self._state: Floats | None = None
+
+    def __call__(self, seen: Floats, begins: Bools) -> NDArray[Any]:
+        """Return (rows, ...) actions; what was remembered is forgotten where an episode begins."""
+        decision = self._agent.act(seen, ActMode.GREEDY, forgotten(self._state, begins))
+        self._state = decision.state
+        return in_bounds(decision.action, self._bounds)
+
+
+def forgotten(state: Floats | None, begins: Bools) -> Floats | None:
+    """Return what is remembered of each row, zeros where an episode begins."""
+    return None if state is None else np.where(begins[:, None], np.float32(0), state)
+
+
+def in_bounds(action: NDArray[Any], bounds: NDArray[np.float64]) -> NDArray[Any]:
+    """Return choices as they are, and levers in the environment's own units."""
+    return action if action.dtype.kind == "i" else np.clip(action, -1.0, 1.0) * bounds

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's side of the comparison: the same settings by its names, over the same environments."""
+"""Stable-Baselines3's side of the comparison: its own loop, over the same environments."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from reference_cases import Case, Stopwatch
 from reference_envs import Envs, Evaluation, environments
-from stable_baselines3 import PPO
-from stable_baselines3.common.base_class import BaseAlgorithm
+from reference_settings import MODELS
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv
 
-from ecs_rl.agents.base import Discrete, Floats
-from ecs_rl.agents.make import AGENTS
+from ecs_rl.agents.base import Bools, Discrete, Floats
 
 
 class Together(VecEnv):
@@ -76,6 +73,7 @@ class Evaluate(BaseCallback):
         super().__init__()
         self.case, self.clock, self.due = case, clock, case.eval_every
         self.evaluation, self.solved, self.best = Evaluation(case.environment), None, -np.inf
+        self._state: Any = None
 
     def _on_step(self) -> bool:
         if self.num_timesteps >= self.due:
@@ -86,11 +84,12 @@ class Evaluate(BaseCallback):
                 self.solved = self.num_timesteps
         return self.solved is None
 
-    def predict(self, seen: Floats) -> NDArray[Any]:
-        """Return the greedy actions."""
+    def predict(self, seen: Floats, begins: Bools) -> NDArray[Any]:
+        """Return the greedy actions; what was remembered is forgotten where an episode begins."""
         normalise = self.model.get_vec_normalize_env()
         seen = seen if normalise is None else normalise.normalize_obs(seen)
-        return np.asarray(self.model.predict(seen, deterministic=True)[0])
+        action, self._state = self.model.predict(seen, self._state, begins, deterministic=True)
+        return np.asarray(action)
 
 
 def train(case: Case, seed: int) -> dict[str, Any]:
@@ -101,35 +100,3 @@ def train(case: Case, seed: int) -> dict[str, Any]:
     callback = Evaluate(case, clock)
     model.learn(case.steps, callback=callback, log_interval=None)
     return {"solved_step": callback.solved, "steps": model.num_timesteps, "best": callback.best, **clock.read()}
-
-
-def activation(config: Any) -> type[torch.nn.Module]:
-    """Return what stands between two layers."""
-    return {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[config.activation]
-
-
-def ppo(case: Case, envs: VecEnv, seed: int) -> BaseAlgorithm:
-    """Return its PPO with our settings."""
-    c: Any = AGENTS["ppo"].Config(**case.settings)
-    if c.normalise_observations or c.normalise_rewards:
-        envs = VecNormalize(envs, norm_obs=c.normalise_observations, norm_reward=c.normalise_rewards, gamma=c.gamma)
-    return PPO(
-        "MlpPolicy",
-        envs,
-        learning_rate=c.lr,
-        n_steps=c.rollout,
-        batch_size=c.minibatch,
-        n_epochs=c.epochs,
-        gamma=c.gamma,
-        gae_lambda=c.gae_lambda,
-        clip_range=c.clip,
-        ent_coef=c.entropy,
-        vf_coef=c.value_weight,
-        max_grad_norm=c.max_grad_norm,
-        policy_kwargs={"net_arch": {"pi": c.hidden, "vf": c.hidden}, "activation_fn": activation(c)},
-        seed=seed,
-        device="cpu",
-    )
-
-
-MODELS = {"ppo": ppo}
