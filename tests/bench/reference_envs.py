@@ -116,6 +116,11 @@ def environments(name: str, seeds: range) -> Envs:
     return SceneEnvs(scene, seeds) if kind == "scene" else GymEnvs(name, seeds)
 
 
+def in_bounds(action: NDArray[Any], bounds: NDArray[np.float64]) -> NDArray[Any]:
+    """Return choices as they are, and levers in the environment's own units."""
+    return action if action.dtype.kind == "i" else np.clip(action, -1.0, 1.0) * bounds
+
+
 class Evaluation:
     """Greedy episodes on seeds that never change, the same for both sides."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from reference_cases import Case, Stopwatch
-from reference_envs import Evaluation, environments
+from reference_envs import Evaluation, environments, in_bounds
 
 from ecs_rl.agents import ActMode, Agent, Experience, make_agent
 from ecs_rl.agents.base import Bools, Floats
@@ -56,8 +56,3 @@ class Greedy:
 def forgotten(state: Floats | None, begins: Bools) -> Floats | None:
     """Return what is remembered of each row, zeros where an episode begins."""
     return None if state is None else np.where(begins[:, None], np.float32(0), state)
-
-
-def in_bounds(action: NDArray[Any], bounds: NDArray[np.float64]) -> NDArray[Any]:
-    """Return choices as they are, and levers in the environment's own units."""
-    return action if action.dtype.kind == "i" else np.clip(action, -1.0, 1.0) * bounds

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 from reference_cases import Case, Stopwatch
-from reference_envs import Envs, Evaluation, environments
+from reference_envs import Envs, Evaluation, environments, in_bounds
 from reference_settings import MODELS
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
@@ -17,7 +17,7 @@ from ecs_rl.agents.base import Bools, Discrete, Floats
 
 
 class Together(VecEnv):
-    """Our environments as Stable-Baselines3 wants them."""
+    """Our environments as Stable-Baselines3 wants them; levers are between -1 and 1, so that both explore as far."""
 
     def __init__(self, envs: Envs, count: int) -> None:
         spec = envs.spec
@@ -25,8 +25,7 @@ class Together(VecEnv):
         if isinstance(spec.actions, Discrete):
             space: Any = gymnasium.spaces.Discrete(len(spec.actions.names))
         else:
-            high = np.broadcast_to(envs.bounds, len(spec.actions.names)).astype(np.float32)
-            space = gymnasium.spaces.Box(-high, high, dtype=np.float32)
+            space = gymnasium.spaces.Box(-1.0, 1.0, (len(spec.actions.names),), np.float32)
         self.envs, self._action = envs, spec.actions.none(count)
         super().__init__(count, seen, space)
 
@@ -35,8 +34,8 @@ class Together(VecEnv):
         return self.envs.reset()
 
     def step_async(self, actions: NDArray[Any]) -> None:
-        """Keep the actions."""
-        self._action = actions
+        """Keep the actions, in the environments' own units."""
+        self._action = in_bounds(actions, self.envs.bounds)
 
     def step_wait(self) -> Any:
         """Return observation, reward, done and infos."""
@@ -85,11 +84,11 @@ class Evaluate(BaseCallback):
         return self.solved is None
 
     def predict(self, seen: Floats, begins: Bools) -> NDArray[Any]:
-        """Return the greedy actions; what was remembered is forgotten where an episode begins."""
+        """Return greedy actions in the environments' own units; memories are forgotten where an episode begins."""
         normalise = self.model.get_vec_normalize_env()
         seen = seen if normalise is None else normalise.normalize_obs(seen)
         action, self._state = self.model.predict(seen, self._state, begins, deterministic=True)
-        return np.asarray(action)
+        return in_bounds(np.asarray(action), self.evaluation.envs.bounds)
 
 
 def train(case: Case, seed: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ pytest.importorskip("gymnasium", reason="needs the extra bench")
 import reference_ours
 import reference_sb3
 from reference_cases import CASES, Case
-from reference_envs import Evaluation, environments
+from reference_envs import Evaluation, environments, in_bounds
 from reference_settings import MODELS, per_tick
 
 from ecs_rl.agents import ActMode, make_agent
@@ -68,6 +68,18 @@ def test_the_target_network_follows_after_as_many_gradient_steps() -> None:
     model = model_of("dqn:CartPole-v1", learn_every=4, target_every=50, target_rate=0.5)
     assert (model.train_freq.frequency, model.gradient_steps) == (4, 1)
     assert (model.target_update_interval, model.tau) == (200, 0.5)
+
+
+def test_a_lever_of_1_is_the_same_on_both_sides() -> None:
+    envs = environments("Pendulum-v1", range(2))
+    other = reference_sb3.Together(environments("Pendulum-v1", range(2)), 2)
+    np.testing.assert_array_equal(envs.reset(), other.reset())
+    assert (other.action_space.low, other.action_space.high) == (-1.0, 1.0)
+    action = np.array([[0.5], [1.7]], np.float32)
+    step = envs.step(in_bounds(action, envs.bounds))
+    seen, reward, *_ = other.step(np.clip(action, -1.0, 1.0))
+    np.testing.assert_array_equal(seen, step.seen)
+    np.testing.assert_array_equal(reward, step.reward)
 
 
 @pytest.mark.parametrize(
