@@ -16,12 +16,12 @@ from ecs_rl.commands.parse import parse_play
 from ecs_rl.commands.pipes import deliver
 from ecs_rl.commands.process import Answer, carry_out
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.errors import visible
+from ecs_rl.errors import StorageError, visible
 
 if TYPE_CHECKING:
     from ecs_rl.runs import RunEntry
 
-_DROPPED = ("run", "when", "version", "agent", "scene", "best")
+_DROPPED = ("milestones", "run", "when", "version", "agent", "scene", "best")
 """Columns of the list that a narrow terminal does without, the first one first."""
 
 LONGEST_WORD = 64
@@ -58,7 +58,15 @@ def list_all(settings: PlaySettings) -> int:
 
     entries = list_runs(settings.runs)
     if settings.json:
-        rows = [{"run": str(e.path), "problem": e.problem, **(msgspec.to_builtins(e.metadata) or {})} for e in entries]
+        rows = [
+            {
+                "run": str(e.path),
+                "problem": e.problem,
+                **(msgspec.to_builtins(e.metadata) or {}),
+                "milestones": milestones_of(e),
+            }
+            for e in entries
+        ]
         deliver(json.dumps(rows))
         return 0
     if not entries:
@@ -72,12 +80,22 @@ def list_all(settings: PlaySettings) -> int:
     return 0
 
 
+def milestones_of(entry: RunEntry) -> list[int]:
+    """Return the steps at which a run kept its policy for good; none where its folder cannot be looked into."""
+    from ecs_rl.runs.layout import milestones
+
+    try:
+        return sorted(milestones(entry.path))
+    except StorageError:
+        return []
+
+
 def row_of(entry: RunEntry) -> dict[str, str]:
     """Return what the list tells of a run, by column."""
     known = entry.metadata
     if known is None:
         name, version = ("", *entry.path.parts)[-3:-1]
-        blank = dict.fromkeys(("when", "scene", "agent", "steps", "best"), "")
+        blank = dict.fromkeys(("when", "scene", "agent", "steps", "best", "milestones"), "")
         return {"name": name, "version": version, **blank, "status": "broken", "run": str(entry.path)}
     at = "" if known.best_step is None else f" at {known.best_step:,}"
     return {
@@ -88,6 +106,7 @@ def row_of(entry: RunEntry) -> dict[str, str]:
         "agent": _short(known.agent),
         "steps": f"{known.total_steps:,}",
         "best": "" if known.best_eval is None else f"{_score(known.best_eval)}{at}",
+        "milestones": str(len(milestones_of(entry))),
         "status": _short(known.status),
         "run": str(entry.path),
     }
@@ -107,6 +126,6 @@ def table(rows: list[dict[str, str]], width: int | None) -> list[str]:
     for name in _DROPPED:
         if width is None or sum(widths.values()) + 2 * (len(widths) - 1) <= width:
             break
-        del widths[name]
+        widths.pop(name, None)
     heads = {name: name for name in widths}
     return ["  ".join(f"{row[name]:{widths[name]}}" for name in widths).rstrip() for row in (heads, *rows)]

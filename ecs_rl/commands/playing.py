@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -106,7 +107,7 @@ def opponent_meant(scene: Scene, text: str, runs: Path) -> Opponent | None:
 def checkpoint_meant(settings: PlaySettings) -> Path:
     """Return the checkpoint file: the target itself, or the one asked for of the run that the target names."""
     from ecs_rl.runs import find_run
-    from ecs_rl.runs.layout import CHECKPOINTS
+    from ecs_rl.runs.layout import CHECKPOINTS, policies
 
     if settings.target is not None and settings.target.endswith(".safetensors"):
         path = Path(settings.target)
@@ -119,10 +120,15 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
     for skipped in found.skipped:
         tell(f"play.py: {skipped}", sys.stderr)
     which = settings.checkpoint
-    stem = which if which in ("best", "latest") else f"step_{which}"
-    path = found.path / CHECKPOINTS / f"{stem}.safetensors"
+    kept = policies(found.path)
+    if re.fullmatch("[0-9]{1,18}", which) and kept:
+        step = min(sorted(kept), key=lambda step: abs(step - int(which)))
+        if step != int(which):
+            tell(f"play.py: no policy was kept at step {int(which):,}: this is the nearest, step {step:,}", sys.stderr)
+        return kept[step]
+    path = found.path / CHECKPOINTS / f"{which}.safetensors"
     if not path.is_file():
-        there = sorted(each.stem.removeprefix("step_") for each in path.parent.glob("*.safetensors"))
+        there = [*(name for name in ("best", "latest") if path.with_stem(name).is_file()), *map(str, sorted(kept))]
         hint = f"use --checkpoint {there[0]}" if there else "train it further"
         raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
     return path

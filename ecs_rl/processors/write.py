@@ -35,6 +35,7 @@ class Write(Stage):
         evaluated = self.evaluation.taken_at > schedule.evaluated_at and schedule.written_at < steps
         if evaluated or steps // schedule.every > schedule.written_at // schedule.every:
             self.log_row(evaluated)
+        training.keep_milestone()
         if training.is_due():  # last, so that the checkpoint counts this tick's row
             training.save_checkpoint()
 

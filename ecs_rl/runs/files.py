@@ -161,17 +161,19 @@ class Folder:
         """Return the names of all that is in the directory."""
         return os.listdir(self.path if self.descriptor is None else self.descriptor)
 
-    def write(self, name: str, *pieces: Bytes, sync: bool = True) -> None:
+    def write(self, name: str, *pieces: Bytes, sync: bool = True, durable: bool = True) -> None:
         """Replace a file by these bytes in one step.
 
-        After a power cut there is the old file or the new one, with `sync` for certain the new one.
+        After a power cut there is the old file or the new one, with `sync` for certain the new one; what is not even
+        `durable` may be empty then.
         """
         with writing(self.path / name), self._temporary(name) as temporary:
             self._clear(temporary)  # never into a file that is there: it could be a second name of a good checkpoint
             with closing(self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as descriptor:
                 for piece in pieces:
                     write_all(descriptor, piece)
-                os.fsync(descriptor)
+                if durable:
+                    os.fsync(descriptor)
             self._replace(temporary, name)
             if sync:
                 self.sync()

@@ -230,12 +230,22 @@ def natural(name: str) -> tuple[list[str | int], str]:
 
 def step_checkpoints(run: Path) -> dict[int, Path]:
     """Return the periodic checkpoints of a run by step."""
-    return _by_step(run / CHECKPOINTS, "safetensors")
+    return _by_step(run / CHECKPOINTS, "step", "safetensors")
+
+
+def milestones(run: Path) -> dict[int, Path]:
+    """Return the policies that a run keeps for good, by step."""
+    return _by_step(run / CHECKPOINTS, "milestone", "safetensors")
+
+
+def policies(run: Path) -> dict[int, Path]:
+    """Return all policies of a run by step: its milestones, and its periodic checkpoints."""
+    return milestones(run) | step_checkpoints(run)
 
 
 def clips(run: Path) -> dict[int, Path]:
     """Return the clips of a run's policy by step."""
-    return _by_step(run / FILMS, "mp4")
+    return _by_step(run / FILMS, "step", "mp4")
 
 
 def films_folder(run: Path) -> Path:
@@ -264,8 +274,8 @@ def chosen_clips(run: Path, milestones: Sequence[int]) -> list[Path]:
     return [there[step] for step in sorted(chosen)]
 
 
-def _by_step(folder: Path, ending: str) -> dict[int, Path]:
-    found = ((re.fullmatch(rf"step_([0-9]+)\.{ending}", path.name), path) for path in sorted(_content(folder)))
+def _by_step(folder: Path, name: str, ending: str) -> dict[int, Path]:
+    found = ((re.fullmatch(rf"{name}_([0-9]+)\.{ending}", path.name), path) for path in sorted(_content(folder)))
     return {int(match[1]): path for match, path in found if match}
 
 

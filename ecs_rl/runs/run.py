@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -138,10 +138,10 @@ class TrainingRun:
             self._folder.write("metadata.json", json_bytes(changed), sync=False)
         self.metadata = changed
 
-    def checkpoint_path(self, which: int | Literal["best", "latest"]) -> Path:
-        """Return where the checkpoint of a step, the best or the latest is, whether or not it exists."""
+    def checkpoint_path(self, which: int | str) -> Path:
+        """Return where the checkpoint of a step, `best`, `latest` or `milestone_<N>` is, whether or not it exists."""
         stem = which if isinstance(which, str) else f"step_{which}"
-        if not re.fullmatch(r"best|latest|step_[0-9]+", stem):
+        if not re.fullmatch(r"best|latest|(step|milestone)_[0-9]+", stem):
             raise CommandError(f"there is no checkpoint '{which}'; use best, latest or a step")
         return self.path / CHECKPOINTS / f"{stem}{ENDING}"
 
@@ -193,12 +193,15 @@ class TrainingRun:
         self._saved_step = manifest.step
         return path
 
-    def save_policy(self, which: Literal["best", "latest"], tensors: State, manifest: Manifest) -> None:
-        """Write `best`, or `latest` for a policy that is no step of the run: what a training that diverged leaves."""
+    def save_policy(self, which: str, tensors: State, manifest: Manifest) -> None:
+        """Write `best`, a `milestone_<N>`, or `latest` for a policy no step: what a diverged training leaves."""
         pieces = sealed_pieces(tensors, manifest)
         self.flush()
         with self._writing():
-            self._checkpoints.write(self.checkpoint_path(which).name, *pieces)
+            path = self.checkpoint_path(which)
+            # Twenty waits for the disk would take longer than a short training: a power cut may cost a milestone.
+            lasting = which in ("best", "latest")
+            self._checkpoints.write(path.name, *pieces, sync=lasting, durable=lasting)
 
     def prune_checkpoints(self, keep: int) -> None:
         """Delete all but the newest `keep` step checkpoints; best and latest always stay.

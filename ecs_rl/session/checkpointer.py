@@ -1,4 +1,4 @@
-"""What a session saves and when: milestones, the best evaluation, and the manifest that goes with each checkpoint."""
+"""What a session saves and when: checkpoints, milestones, the best evaluation, and the manifest of each file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 from ecs_rl.agents.base import Agent, PolicySpec
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError
 from ecs_rl.runs import EvalSettings, Manifest, PolicyEntry, TrainingRun, join_sections, read_manifest
+from ecs_rl.session.milestones import mark_after
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
 
 Surroundings = Callable[[], tuple[Mapping[str, "State"], Mapping[str, Any]]]
 """Returns what lies around the agent and must be saved with it: tensors by section, and facts as JSON values."""
+USUAL_STEPS = 1_000_000
+"""Milestones lie as in a training of so many steps where nobody says how long it is."""
 
 
 class Checkpointer:
@@ -44,6 +47,8 @@ class Checkpointer:
         self._evaluation: EvalSettings | None = None
         self._every: int | None = None
         self._saved_step = 0
+        self._kept_step = -1
+        """The step up to which every milestone is kept: -1 where there is not even that of step 0."""
         self._steps_before = 0
         """Steps that were taken before this session."""
         self._surroundings: Surroundings = lambda: ({}, {})
@@ -52,6 +57,7 @@ class Checkpointer:
         """Write to this run, and count on from where it is, with its stored best; the agent's settings go into it."""
         self.run = run
         self.total_steps = self._saved_step = self._steps_before = run.metadata.total_steps
+        self._kept_step = self.total_steps or -1
         self.total_episodes = run.metadata.total_episodes
         self._take_over(_stored_best(run.best_checkpoint()))
         if not run.metadata.agent:
@@ -105,6 +111,24 @@ class Checkpointer:
         self.run.prune_checkpoints(self.keep_checkpoints)
         self._update_metadata()
         return path
+
+    def keep_milestone(self) -> None:
+        """Write the policy alone to `milestone_<N>`, for good, on the first tick at or past each of the run's marks.
+
+        Before a checkpoint of the same step: who goes on from that has it already.
+        """
+        if self.total_steps < mark_after(self._kept_step, self.whole_steps or USUAL_STEPS):
+            return
+        self._kept_step = self.total_steps
+        if self.run is not None:
+            self._require_finite()
+            tensors = join_sections({"policy": self.agent.policy_state()})
+            self.run.save_policy(f"milestone_{self.total_steps}", tensors, self._manifest(self.total_steps))
+
+    @property
+    def whole_steps(self) -> int | None:
+        """The steps over which schedules run, None where nobody knows."""
+        raise NotImplementedError
 
     def save_policy(self) -> None:
         """Write the policy alone to `latest`: what a broken training leaves, from which none can go on exactly."""

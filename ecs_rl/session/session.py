@@ -74,9 +74,14 @@ class TrainingSession(Checkpointer):
         return self
 
     @property
+    def whole_steps(self) -> int | None:
+        """The steps over which schedules run: those of `with_schedule`, else `max_steps`."""
+        return self._schedule or self.max_steps
+
+    @property
     def progress(self) -> float:
         """The share of the schedule that is done, 0 if there is neither `with_schedule` nor `with_max_steps`."""
-        whole = self._schedule or self.max_steps
+        whole = self.whole_steps
         return min(1.0, self.total_steps / whole) if whole else 0.0
 
     @property
@@ -126,6 +131,7 @@ class TrainingSession(Checkpointer):
                 state[over if each.valid is None else over | ~np.atleast_1d(each.valid)] = 0.0
         for _ in self.learn():
             pass
+        self.keep_milestone()
         if self.is_due() or (self.is_done and self._saved_step < (self.max_steps or 0)):
             self.save_checkpoint()
 
@@ -137,6 +143,8 @@ class TrainingSession(Checkpointer):
             steps = len(experience.reward) if steps is None else steps
         elif steps is None:
             raise ValueError(f"cannot count the steps in a {type(experience).__name__}; pass steps=")
+        if not self.total_steps:
+            self.keep_milestone()
         self.agent.observe(experience)
         self.total_steps += steps
         self._last_moment = time.perf_counter()
@@ -160,7 +168,7 @@ class TrainingSession(Checkpointer):
         The last `unfinished_steps` are of a tick that was left before its end: what it makes due is still to be saved.
         """
         self.total_steps = self._steps_before = state["total_steps"]
-        self._saved_step = self.total_steps - unfinished_steps
+        self._saved_step = self._kept_step = self.total_steps - unfinished_steps
         self.total_episodes = state["total_episodes"]
         # JSON has no NaN: it was written as null.
         self._start_extras = {name: math.nan if x is None else x for name, x in state["start_extras"].items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -60,13 +62,43 @@ def test_a_file_that_is_no_checkpoint_is_refused_with_3(
     assert "checkpoint brain.safetensors is damaged" in refusal(capsys, ["brain.safetensors", "--headless"], 3)
 
 
-def test_a_checkpoint_that_the_run_does_not_have_is_refused_with_what_there_is(
+def test_a_step_at_which_nothing_was_kept_is_played_by_the_nearest_policy_with_a_note(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert train(["balance", "--arenas", "8", "--steps", "100", "--eval-episodes", "2", "--ppo.rollout", "8"]) == 0
+    assert train(["balance", "--arenas", "8", "--steps", "400", "--eval-episodes", "2", "--ppo.rollout", "8"]) == 0
     capsys.readouterr()
-    said = refusal(capsys, ["--headless", "--checkpoint", "64"], 3)
-    assert "has no checkpoint '64'; there is: 104, best, latest" in said
+    kept = (0, 136, 208, 312, 400)  # marks past 0 lie at 200,000 / 1.5**18 and on, a tick is 8 steps; 400 is the end
+    for wanted in (*kept, 66, 250, 10**17):
+        nearest = min(kept, key=lambda step: abs(step - wanted))
+        assert main(["--headless", "--json", "--episodes", "2", "--checkpoint", str(wanted)]) == 0
+        told = capsys.readouterr()
+        assert json.loads(told.out)["step"] == nearest
+        note = f"play.py: no policy was kept at step {wanted:,}: this is the nearest, step {nearest:,}\n"
+        assert told.err == ("" if wanted in kept else note)
+
+
+def test_checkpoints_to_compare_may_be_milestones_and_the_list_tells_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(["balance", "--arenas", "8", "--steps", "400", "--eval-episodes", "2", "--ppo.rollout", "8"]) == 0
+    capsys.readouterr()
+    assert main(["--headless", "--json", "--episodes", "2", "--compare", "best", "0", "300"]) == 0
+    told = capsys.readouterr()
+    assert [row["step"] for row in json.loads(told.out)["compare"]] == [400, 0, 312]
+    assert "the nearest, step 312" in told.err
+    assert main(["--list"]) == 0
+    head, row = (re.split(" {2,}", line) for line in capsys.readouterr().out.splitlines())
+    assert dict(zip(head, row, strict=True))["milestones"] == "4"
+    assert main(["--list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["milestones"] == [0, 136, 208, 312]
+
+
+def test_a_damaged_milestone_is_refused_and_a_step_is_no_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(["balance", "--arenas", "8", "--steps", "100", "--eval-episodes", "2", "--ppo.rollout", "8"]) == 0
+    (path,) = Path("runs").rglob("milestone_0.safetensors")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    capsys.readouterr()
+    assert "milestone_0.safetensors is damaged" in refusal(capsys, ["--headless", "--checkpoint", "0"], 3)
     assert "there is no run 'blance' in runs; did you mean 'balance'?" in refusal(capsys, ["blance", "--headless"], 2)
 
 

@@ -29,6 +29,7 @@ import torch
 from ecs_rl.agents.base import Experience
 from ecs_rl.commands import train as train_command
 from ecs_rl.runs import read_checkpoint
+from ecs_rl.runs.layout import milestones
 from ecs_rl.session import TrainingSession
 from ecs_rl.training.prepare import Training
 
@@ -240,6 +241,7 @@ def assert_same_logs(found: Path, wanted: Path) -> None:
 def assert_same_end(found: Path, wanted: Path) -> None:
     """Compare the last checkpoints: every tensor (agents, world, way) bit by bit, and every fact but the clock's."""
     assert_same_best(found, wanted)
+    assert_same_milestones(found, wanted)
     ours, theirs = (read_checkpoint(run / "checkpoints" / "latest.safetensors") for run in (found, wanted))
     assert ours[1].keys() == theirs[1].keys()
     for name, tensor in theirs[1].items():
@@ -254,6 +256,18 @@ def assert_same_end(found: Path, wanted: Path) -> None:
     known: tuple[str, ...] = ("scene", "agent", "seed", "total_steps", "total_episodes", "status", "version")
     known += ("best_eval", "best_step")
     assert [metadata(found)[key] for key in known] == [metadata(wanted)[key] for key in known]
+
+
+def assert_same_milestones(found: Path, wanted: Path) -> None:
+    """Compare the policies that are kept for good: the same steps, and every tensor bit by bit."""
+    ours, theirs = milestones(found), milestones(wanted)
+    assert ours.keys() == theirs.keys()
+    for step, path in theirs.items():
+        (told, tensors), (expected, policy) = read_checkpoint(ours[step]), read_checkpoint(path)
+        assert (told.step, told.episodes, told.best_eval) == (step, expected.episodes, expected.best_eval)
+        assert {name: _bits(each).tolist() for name, each in tensors.items()} == {
+            name: _bits(each).tolist() for name, each in policy.items()
+        }
 
 
 def assert_same_best(found: Path, wanted: Path) -> None:
