@@ -67,8 +67,10 @@ CASES = {
             NORMALISED | {"lr": 1e-3, "rollout": 64, "minibatch": 256, "epochs": 5, "gamma": 0.995, "gae_lambda": 0.98},
         ),
         Case(
-            *("ppo", "CartPoleNoVel-v1", 475.0, 300_000, 4_096, 8),
-            CART_POLE | {"network": "gru", "hidden": (), "state": 64, "epochs": 10},
+            *("ppo", "CartPoleNoVel-v1", 475.0, 300_000, 4_096, 32),
+            NORMALISED
+            | {"lr": 1e-3, "rollout": 64, "minibatch": 512, "epochs": 8}
+            | {"network": "gru", "hidden": (), "state": 64},
         ),
         Case(*("dqn", "CartPole-v1", 475.0, 100_000, 1_000, 1), CART_POLE_DQN),
         Case(
