@@ -36,6 +36,17 @@ SCENE = Scene(
             "target_every": 1,
             "target_rate": 0.01,
         },
+        "sac": {
+            "arenas": 16,
+            "threads": 1,
+            "steps": "60k",
+            "eval_every": 2048,
+            "checkpoint_every": "15k",
+            "updates_per_step": 0.5,
+            "target_share": 0.02,
+            "choice_entropy": 0.5,
+            "normalise_observations": True,
+        },
     },
 )
 

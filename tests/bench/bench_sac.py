@@ -112,12 +112,14 @@ def main() -> None:
     agent, plain = filled(config), Plain(config)
     learning = agent.learn(0.0)
     found: dict[str, list[tuple[float, float]]] = {"ours": [], "torch autograd": []}
-    memory, random = agent._memory, agent._random
+
+    def replayed() -> list[Tensor]:
+        # What our own steps have drawn is of inference mode, and autograd cannot remember it: a copy it can.
+        return [each.clone() for each in agent._memory.draw(config.batch, agent._random)[:5]]
+
     for _ in range(asked.rounds):
         found["ours"].append(rates(lambda: next(learning), asked.steps))
-        found["torch autograd"].append(
-            rates(lambda: plain.step(*memory.draw(config.batch, random)[:5]), asked.steps // 5)
-        )
+        found["torch autograd"].append(rates(lambda: plain.step(*replayed()), asked.steps // 5))
     print(f"SAC, {OBSERVATIONS} observations, {LEVERS} lever, {asked.hidden} ReLU, batch {asked.batch}, one thread")
     best = {name: tuple(max(each) for each in zip(*told, strict=True)) for name, told in found.items()}
     for name, (clock, processor) in best.items():

@@ -13,6 +13,7 @@ from ecs_rl.commands.train import prepared, recipes_of
 RECIPES = [
     ("balance", "ppo"),
     ("balance", "dqn"),
+    ("balance", "sac"),
     ("swingup", "ppo"),
     ("swingup", "sac"),
     ("lander", "ppo"),
