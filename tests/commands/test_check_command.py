@@ -49,12 +49,17 @@ def test_every_scene_that_comes_with_the_project_is_sound(
     found = facts(capsys)
     assert (found["scene"], found["arenas"], found["ok"], found["problems"]) == (scene, 4, True, [])
     assert (found["deterministic"], found["explosions"]) == (True, 0)
-    (plan,) = load_scene(scene).describe().agents
-    assert list(found["observations"]) == list(plan.observation_names)
+    agents = load_scene(scene).describe().agents
+    own = {plan.name: f"{plan.name}/" if len(agents) > 1 else "" for plan in agents}  # how what is an agent's begins
+
+    def named(what: str) -> list[str]:
+        return [own[plan.name] + name for plan in agents for name in getattr(plan, what)]
+
+    assert list(found["observations"]) == named("observation_names")
     assert all(low <= high for low, high in found["observations"].values())
     assert any(low < high for low, high in found["observations"].values())
-    assert list(found["reward_per_tick"]) == list(plan.earns)
-    assert list(found["ends"]) == list(plan.ends)
+    assert list(found["reward_per_tick"]) == named("earns")
+    assert list(found["ends"]) == named("ends")
     assert found["steps_per_second"] == pytest.approx(4 * found["ticks_per_second"])
     assert list(empty_folder.iterdir()) == []
 

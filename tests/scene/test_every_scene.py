@@ -40,6 +40,10 @@ class TestRacer(SceneContract):
     scene = "racer"
 
 
+class TestWalker(SceneContract):
+    scene = "walker"
+
+
 class TestBalanceByPath(SceneContract):
     scene = str(SCENES / "balance.py")
 
