@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.adapters.environment_recipes import recipes_for
+from ecs_rl.adapters.environment_recipes import SOLVED_AT, recipes_for
 from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.agents import AgentSpec
@@ -55,7 +55,11 @@ class Environment:
         if pictures and not self.draws:
             told = "cannot be drawn: it has no render_mode 'rgb_array'; play it with --headless"
             raise CommandError(f"'{PREFIX}{self.id}' {told}")
+        from gymnasium.wrappers import OrderEnforcing, TimeLimit
+
         env = _made(self.id, pictures=pictures)
+        while isinstance(env, (OrderEnforcing, TimeLimit)):  # both are seen to by the world, and cost time
+            env = env.env
         if self.flat:
             return env
         from gymnasium.wrappers import FlattenObservation
@@ -141,7 +145,7 @@ def _environment(name: str) -> Environment:
             actions, given = actions_of(env.action_space)
         except ValueError as error:
             raise CommandError(f"'{PREFIX}{name}' does {_short(env.action_space)}: {error}") from None
-        threshold = None if spec is None else spec.reward_threshold
+        threshold = SOLVED_AT.get(name) if spec is None or spec.reward_threshold is None else spec.reward_threshold
         return Environment(
             name,
             tuple(_names_of(seen, numbers)),

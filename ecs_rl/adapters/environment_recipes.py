@@ -27,7 +27,19 @@ NAMED: Mapping[str, Mapping[str, Recipe]] = {
             "lr": 1e-3, "rollout": 256, "minibatch": 512, "epochs": 5, "gamma": 0.995, "gae_lambda": 0.98,
         },
     },
+    "Pendulum-v1": {
+        "ppo": {
+            "arenas": 4, "threads": 1, "steps": "100k", "eval_every": 8_192, "checkpoint_every": "50k",
+            "lr": 1e-3, "lr_schedule": "constant", "rollout": 1024, "minibatch": 64, "epochs": 10, "gamma": 0.9,
+        },
+        "sac": {
+            "arenas": 4, "threads": 1, "steps": "20k", "eval_every": 1_000, "checkpoint_every": "10k",
+            "lr": 3e-3, "gamma": 0.95, "warm_up": 400, "temperature": 0.2,
+        },
+    },
 }  # fmt: skip
+SOLVED_AT: Mapping[str, float] = {"Pendulum-v1": -200.0}
+"""What counts as solved of environments that are registered without a `reward_threshold`."""
 
 
 def recipes_for(environment: str, *, levers: bool) -> Mapping[str, Recipe]:

@@ -201,8 +201,8 @@ class GymWorld(World):
 
     @property
     def played(self) -> I64:
-        """The arenas that are played at all: on a stage the one that is watched."""
-        return np.arange(self.arenas) if self.hand is None else np.array([self.hand.arena])
+        """The arenas that are played now: on a stage the one that is watched."""
+        return np.flatnonzero(~self.resting) if self.hand is None else np.array([self.hand.arena])
 
     def start_over(self) -> None:
         """Begin everyone's present episode again."""
@@ -273,14 +273,17 @@ class Simulate(Stage):
         self.taken = world.one(Taken).value if world.each(ActionLog) else None
         self.sound = finite(self.after)
         self.resting = world.resting
-        self.shape, self.rows = self.after.shape[1:], world.played
-        self.first = np.arange(world.arenas)
+        self.arenas = np.arange(world.arenas)
+        self.shape, self.rows = self.after.shape[1:], self.arenas
+        self.all = not world.rests and world.hand is None
+        """Whether every arena is always played."""
 
     def run(self) -> None:
         """Run the tick."""
-        self.rows = self.world.played if not self.world.rests else np.flatnonzero(~self.resting)
+        if not self.all:
+            self.rows = self.world.played
         if self.taken is not None:
-            self.taken[self.first, self.clock.tick] = self.action.reshape(len(self.first), -1)
+            self.taken[self.arenas, self.clock.tick] = self.action.reshape(len(self.arenas), -1)
         self._step()
         self._judge()
 
@@ -298,8 +301,8 @@ class Simulate(Stage):
         if not self.sound():
             for arena in np.flatnonzero(~np.isfinite(after).all(axis=1)).tolist():
                 self.world.refuse(after[arena], arena)
-        if not np.abs(now).max() < LARGEST:  # true for NaN as well
-            arena = int(np.flatnonzero(~(np.abs(now) < LARGEST))[0])
+        if not now.dot(now) < LARGEST**2:  # true for NaN as well
+            arena = int(np.argmax(np.where(np.isfinite(now), np.abs(now), np.inf)))
             raise refuse_number(self.world.environment.id, "a reward of", float(now[arena]), self.world.when(arena))
 
     def _judge(self) -> None:
@@ -307,12 +310,13 @@ class Simulate(Stage):
         tick[self.rows] += 1
         self.terms.total += self.terms.now
         self.reward[...] = self.terms.now[0]
-        np.logical_or(truncated, tick >= self.max_ticks, out=truncated)
-        truncated &= ~(terminated | self.resting)
+        truncated |= tick >= self.max_ticks
+        truncated &= ~self.resting
         np.logical_or(terminated, truncated, out=ended)
         self.fired[0] = terminated
         rows, done = ended.nonzero()[0], self.finished
         if len(rows):
+            truncated &= ~terminated
             totals: F64 = self.terms.total[:, rows]
             told = Finished(rows, rows, totals[0], tick[rows], terminated[rows], totals, {}, self.fired[:, rows])
             told.scores = np.zeros((0, len(rows)))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
 from ecs_rl.components import Clock
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.view import StageView
+from ecs_rl.viewer.view import DrawnView, StageView
 
 if TYPE_CHECKING:
     from ecs_rl.adapters.gym_world import GymWorld
@@ -29,17 +27,19 @@ class EnvReader:
 
     def __init__(self, world: GymWorld) -> None:
         self.world, self.clock, self.places = world, world.one(Clock), NoPlaces()
-        self._picture = np.zeros((2, 3, 3), np.uint8)
+        self._drawn: DrawnView | None = None
 
     def follow(self, arena: int, *, held: bool = False, anew: bool = False) -> None:
-        """Let the environment draw itself as it is now."""
-        self._picture = self.world.pixels(arena)
+        """Note that the arena looks otherwise now; it is drawn only where somebody wants to see it."""
+        self._drawn = None
 
     def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: Chosen | None = None) -> StageView:
         """Return the arena that is followed, as it was after the last tick."""
-        height, width = self._picture.shape[:2]
+        if self._drawn is None:
+            self._drawn = DrawnView(self.world.pixels(arena))
+        height, width = self._drawn.pixels.shape[:2]
         return StageView(
-            picture=self._picture,
+            drawn=self._drawn,
             shape=width / height,
             bounds=((-width / 2, -height / 2), (width / 2, height / 2)),
             exact=True,

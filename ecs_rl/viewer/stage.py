@@ -8,7 +8,6 @@ from itertools import takewhile
 
 import numpy as np
 import pygame
-from numpy.typing import NDArray
 
 from ecs_rl.viewer.annotations import (
     draw_contact,
@@ -38,7 +37,7 @@ from ecs_rl.viewer.palette import (
 )
 from ecs_rl.viewer.particles import draw_particles
 from ecs_rl.viewer.things import Things
-from ecs_rl.viewer.view import GroundView, PaneView, Point, StageView, Tone
+from ecs_rl.viewer.view import DrawnView, GroundView, PaneView, Point, StageView, Tone
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
 PARTED = "  ·  "
@@ -71,8 +70,8 @@ def draw_stage(
     target = part_of(surface, area)
     if target is None:
         return
-    if stage.picture is not None:
-        draw_picture(target, stage.picture, kit)
+    if stage.drawn is not None:
+        kit.lay(surface, area, name, stage.drawn, paint_drawn)
         _captions(target, stage, camera, kit, taken)
         return
     camera = camera.onto(stage.focus)
@@ -102,15 +101,16 @@ def draw_stage(
     _captions(target, stage, camera, kit, taken)
 
 
-def draw_picture(surface: pygame.Surface, picture: NDArray[np.uint8], kit: DrawContext) -> None:
-    """Draw what an environment shows of itself below the caption, as large as it fits."""
+def paint_drawn(surface: pygame.Surface, drawn: DrawnView, kit: DrawContext) -> None:
+    """Paint what an environment draws of itself below the caption, as large as it fits."""
+    picture = drawn.pixels
     surface.fill(NIGHT)
     top = kit.px(34)
     (w, h), (high, wide) = surface.get_size(), picture.shape[:2]
     scale = min(w / wide, max(1, h - top) / high)
     size = max(1, round(wide * scale)), max(1, round(high * scale))
-    drawn = pygame.transform.smoothscale(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), size)
-    surface.blit(drawn, ((w - size[0]) // 2, top + (h - top - size[1]) // 2))
+    scaled = pygame.transform.smoothscale(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), size)
+    surface.blit(scaled, ((w - size[0]) // 2, top + (h - top - size[1]) // 2))
 
 
 def _paint_still(

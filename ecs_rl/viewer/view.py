@@ -131,6 +131,14 @@ class ParticlesView:
 
 
 @dataclass(frozen=True, eq=False)
+class DrawnView:
+    """What an environment draws of itself."""
+
+    pixels: NDArray[np.uint8]
+    """(height, width, 3)"""
+
+
+@dataclass(frozen=True, eq=False)
 class StageView:
     """One arena at one moment."""
 
@@ -160,8 +168,8 @@ class StageView:
     ending: str = ""
     """How the episode ended, as long as that should be shown."""
     ending_tone: Tone = "plain"
-    picture: NDArray[np.uint8] | None = None
-    """(height, width, 3) What an environment draws of itself, in place of all things."""
+    drawn: DrawnView | None = None
+    """What an environment draws of itself, in place of all things."""
 
 
 @dataclass(frozen=True, eq=False)
