@@ -32,8 +32,19 @@ GAME_OF_KINDS = ("game", "--arenas", "8", "--steps", "12k", *EVALUATED, *PPO)
 REMEMBERS = (*LANDER, "--network", "gru", "--ppo.state", "8")
 SCENES = {"balance": BALANCE, "lander": LANDER, "remembers": REMEMBERS, "dqn": DQN, "game": GAME_OF_KINDS}
 SCENES |= {name: (game(name), *LANDER[1:]) for name in GAMES}
+SCENES["environment"] = ("gym:CartPole-v1", *LANDER[1:])
 OTHERS = [
-    *("lander", "remembers", pytest.param("dqn", marks=pytest.mark.slow), "beacons", "mixed", "game", "shooter", "tag"),
+    *(
+        "lander",
+        "remembers",
+        "environment",
+        pytest.param("dqn", marks=pytest.mark.slow),
+        "beacons",
+        "mixed",
+        "game",
+        "shooter",
+        "tag",
+    ),
     *(pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in ("shooter", "tag")),
 ]
 
