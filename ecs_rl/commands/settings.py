@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, dataclass_transform
 
 import msgspec
 from msgspec import Meta
@@ -17,7 +17,7 @@ from ecs_rl.errors import CommandError
 from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
 TRAIN_TO_COME = (
-    *("--pace", "--workers", "--ray", "--sweep", "--trials"),
+    *("--workers", "--ray", "--sweep", "--trials"),
     *("--population", "--imitate"),
 )
 PLAY_TO_COME = ("--human", "--save-demo")
@@ -48,6 +48,8 @@ def _is_film(path: Path | None) -> bool:
 def _is_onnx(path: Path | None) -> bool:
     return path is None or path.suffix.lower() == ".onnx"
 
+
+OPENS_UP = "(default: real time for 5 s of their life, then ever faster)"
 
 # `--resume` alone and `--resume RUN` are both a string, the first one empty.
 _RESUME = PrimitiveConstructorSpec((0, 1), "[RUN]", _run_of, lambda value: True, lambda value: [])
@@ -82,6 +84,8 @@ class TrainSettings:
     """The name of a scene, or the path of a scene file."""
     watch: bool = False
     """Open a window and watch it learn."""
+    pace: Annotated[Literal["", "slow", "1x", "max"], arg(metavar="slow|1x|max", help_behavior_hint=OPENS_UP)] = ""
+    """With --watch: how fast the training arenas live, a quarter of real time, real time, or flat out."""
     until_solved: bool = False
     """Stop as soon as an evaluation reaches the scene's solved_at."""
     resume: Annotated[str | None, _RESUME, arg(help_behavior_hint="(default: start anew)")] = None

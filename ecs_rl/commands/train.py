@@ -78,7 +78,9 @@ def run(settings: TrainSettings, answer: Answer) -> int:
 
         return check_scene(load_scene(settings.scene), settings)
     settings, training = ready(settings)
-    window = opened(training) if settings.watch else None
+    if settings.pace and not settings.watch:
+        tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
+    window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
     answer.first = partial(stop, training)
     try:
         return train(training, recorded(training, settings), settings, window)
@@ -110,13 +112,13 @@ def stop(training: Training, number: signal.Signals) -> None:
     say_now(f"train.py: {number.name}: {SAVING}")
 
 
-def opened(training: Training) -> WatchWindow:
+def opened(training: Training, pace: str) -> WatchWindow:
     """Return the window of `--watch`."""
     from ecs_rl.viewer.live.display import NoDisplay
     from ecs_rl.viewer.live.watch import WatchWindow
 
     try:
-        return WatchWindow.open(training)
+        return WatchWindow.open(training, pace=pace)
     except NoDisplay as none:
         raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
 

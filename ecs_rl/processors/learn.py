@@ -16,7 +16,13 @@ class Learn(LongStage):
 
     def __init__(self, world: World) -> None:
         self.session = world.one(Session)
+        self.updates = 0
+        """Ticks, since this world was made, in which the agent learned from what it had gathered."""
 
     def work(self) -> Iterator[None]:
         """Finish the update that is due, if any, stopping after each minibatch."""
-        return self.session.training.learn()
+        learned = False
+        for _ in self.session.training.learn():
+            learned = True
+            yield
+        self.updates += learned

@@ -3,11 +3,12 @@
 from ecs_rl.session.aggregators import Aggregator, Count, Last, Max, Mean, Min, RollingMax, RollingMean, RollingStd, Std
 from ecs_rl.session.records import EpisodeRecord, EpisodeStatus, EvalReport
 from ecs_rl.session.session import TrainingSession
-from ecs_rl.session.stats import Extra, Length, Source, StatsTracker, TotalReward
+from ecs_rl.session.stats import EndedBy, Extra, Length, Source, StatsTracker, TotalReward
 
 __all__ = [
     "Aggregator",
     "Count",
+    "EndedBy",
     "EpisodeRecord",
     "EpisodeStatus",
     "EvalReport",

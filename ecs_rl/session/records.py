@@ -25,6 +25,8 @@ OF_AGENT = "return/"
 """How the extras are named that tell an agent's own return, where an arena has several agents."""
 SCORE = "score/"
 """How the extras are named that tell what the scene's scores came to."""
+END, TERM, TIME_UP = "end/", "term/", "time up"
+"""How the extras tell what ended an episode; how statistics name the mean of a reward term; an ending by no rule."""
 ELO, OPPONENT = "elo", "opponent"
 """The extras of a game of self-play: the learner's rating after it, and the step of the policy it was against."""
 TIE = 1e-9

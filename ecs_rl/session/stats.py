@@ -10,7 +10,7 @@ from typing import Self, cast
 
 from ecs_rl.errors import CheckpointError
 from ecs_rl.session.aggregators import Aggregator, Count, Resumable, RollingMax, RollingMean, RollingStd
-from ecs_rl.session.records import EpisodeRecord
+from ecs_rl.session.records import END, EpisodeRecord
 
 Source = Callable[[EpisodeRecord], float]
 
@@ -34,6 +34,20 @@ class Extra:
     def __call__(self, record: EpisodeRecord) -> float:
         """Return it, NaN if this episode has none."""
         return record.extras.get(self.name, math.nan)
+
+
+@dataclass(frozen=True)
+class EndedBy:
+    """Whether a rule ended the episode: its share where several did; of no rule, without a name."""
+
+    name: str = ""
+
+    def __call__(self, record: EpisodeRecord) -> float:
+        """Return the share, between 0 and 1."""
+        endings = [name for name in record.extras if name.startswith(END)]
+        if not self.name:
+            return float(not endings)
+        return 1.0 / len(endings) if f"{END}{self.name}" in endings else 0.0
 
 
 class StatsTracker:

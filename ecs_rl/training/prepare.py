@@ -18,8 +18,8 @@ from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.processors.write import Write
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
-from ecs_rl.session import Extra, Last, RollingMean, StatsTracker, TrainingSession
-from ecs_rl.session.records import ELO, OF_AGENT, SCORE
+from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
+from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.resume import surroundings
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
@@ -230,17 +230,21 @@ class Training:
             self.world.close()
 
 
-def session_of(scene: Scene, agent: Agent, *, rated: bool) -> TrainingSession:
-    """Return a session that goes by the scene's score and gathers its statistics, `rated` with the Elo of self-play."""
-    return TrainingSession(agent).with_score(scene.score).with_stats(stats_of(scene, rated=rated))
+def stats_of(world: World, *, rated: bool = False) -> StatsTracker:
+    """Return the usual statistics, and of the last 100 episodes scores, shares of endings and means of reward terms.
 
-
-def stats_of(scene: Scene, *, rated: bool = False) -> StatsTracker:
-    """Return the usual statistics, the scores, each agent's own return where there are several, and self-play's Elo."""
-    stats, arena = StatsTracker.default(), scene.describe()
-    names = [f"{OF_AGENT}{agent.name}" for agent in arena.agents] if len(arena.agents) > 1 else []
-    for name in (*names, *(f"{SCORE}{score}" for score in arena.scores)):
+    Where there are several agents each one's own return is among them, and with `rated` self-play's Elo.
+    """
+    stats, agents = StatsTracker.default(), world.arena.agents
+    names = [f"{OF_AGENT}{agent.name}" for agent in agents] if len(agents) > 1 else []
+    for name in (*names, *(f"{SCORE}{score}" for score in world.arena.scores)):
         stats.with_stat(name, Extra(name), RollingMean(100))
+    for name in world.reasons:
+        stats.with_stat(f"{END}{name}", EndedBy(name), RollingMean(100))
+    if TIME_UP not in world.reasons:
+        stats.with_stat(f"{END}{TIME_UP}", EndedBy(), RollingMean(100))
+    for name in world.terms:
+        stats.with_stat(f"{TERM}{name}", Extra(name), RollingMean(100))
     return stats.with_stat(ELO, Extra(ELO), Last()) if rated else stats
 
 
@@ -283,7 +287,7 @@ def prepare(
     players = None if self_play is None else self_play.players(scene, agent, config, **of_all)
     agents = players.agents if players else make_agents(scene, agent, config, **of_all)
     require_restartable(agents if restore_best else {})
-    session = session_of(scene, players or join(list(agents.values())), rated=players is not None)
+    session = TrainingSession(players or join(list(agents.values()))).with_score(scene.score)
     session.with_max_steps(steps).with_schedule(schedule_steps or steps)
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
@@ -303,6 +307,7 @@ def prepare(
         hooks={"evaluate": evaluator.play},
         debug=debug,
     )
+    session.with_stats(stats_of(world, rated=players is not None))
     if self_play and players:
         self_play.drive(world, players)
     rules = until_solved, plateau, minutes

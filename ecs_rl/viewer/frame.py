@@ -8,6 +8,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.celebration import RIBBON, draw_joy, draw_ribbon
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.palette import NIGHT, PANEL
@@ -16,6 +17,7 @@ from ecs_rl.viewer.panels.keys import STRIP, draw_help, hints_width, paint_hints
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.status import paint_status
+from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.stage import (
     corner_of,
     draw_panes,
@@ -156,6 +158,12 @@ class Painter:
 
     def _floating(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
         kit, area = self.kit, layout.stage
+        if view.ribbon is not None and view.stage is not None and area.h > kit.px(160):
+            strip = pygame.Rect(area.x + kit.px(14), 0, area.w - kit.px(28), kit.px(RIBBON))
+            strip.bottom = area.bottom - kit.px(STRIP + 2)
+            draw_ribbon(surface, strip, view.ribbon, kit)
+        if view.joy is not None:
+            draw_joy(surface, area, view.joy, kit)
         if view.profile is not None and (view.inspector is None or both_fit(area, kit)):
             draw_profile(surface, area, view.profile, kit)
         if view.inspector is not None:
@@ -174,6 +182,8 @@ class Painter:
             draw_mind(surface, layout.mind, view.mind, self.kit)
         if layout.learning is not None and view.learning is not None:
             draw_learning(surface, layout.learning, view.learning, self.kit)
+            if view.timeline is not None:
+                draw_timeline(surface, layout.learning, view.learning, view.timeline, self.kit)
 
 
 def _without_mind(view: View, layout: Layout) -> Layout:

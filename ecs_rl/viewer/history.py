@@ -20,10 +20,10 @@ import msgspec
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.session.records import ELO, OF_AGENT, SCORE
-from ecs_rl.viewer.view import LearningView, Series
+from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM
+from ecs_rl.viewer.view import LearningView, Series, Stack
 
-MOST_LOSSES, MOST_NAMES = 3, 1000
+MOST_LOSSES, MOST_PARTS, MOST_NAMES = 3, 7, 1000
 MOST_POINTS = 4000
 """Points of a curve, at most twice as many for a moment; a wide screen has as many columns."""
 RATING = f"rollout/{ELO}"
@@ -71,6 +71,8 @@ class History:
         self._seen: set[str] = set()
         self._losses: list[str] = []
         self._exploring: list[str] = []
+        self._endings: list[str] = []
+        self._terms: list[str] = []
         self._view: LearningView | None = None
 
     def read(self) -> None:
@@ -103,7 +105,15 @@ class History:
         names = set().union(*metrics)
         self._find(metrics, names)
         drawn = {f"{group}/{self._results}" for group in ("rollout", "eval")} | self._returns_of.keys()
-        drawn |= {RATING, "rollout/mean_length", "time/steps_per_second", *self._losses, *self._exploring}
+        drawn |= {
+            RATING,
+            "rollout/mean_length",
+            "time/steps_per_second",
+            *self._losses,
+            *self._exploring,
+            *self._endings,
+            *self._terms,
+        }
         for key in names & drawn:
             spread, found = SPREADS.get(key, ""), [row for row in metrics if key in row]
             columns = [[row.get(each) for row in found] for each in ("total_steps", key, spread)]
@@ -116,12 +126,15 @@ class History:
         if names <= self._seen or len(self._seen) > MOST_NAMES:
             return
         self._seen |= names
-        for key in dict.fromkeys(key for row in rows for key in row if key.startswith("train/")):
-            for kept, wanted in (
-                (self._losses, "/loss" in key),
-                (self._exploring, key.endswith(("entropy", "epsilon"))),
+        for key in dict.fromkeys(key for row in rows for key in row if key.startswith(("train/", "rollout/"))):
+            trains = key.startswith("train/")
+            for kept, wanted, most in (
+                (self._losses, trains and "/loss" in key, MOST_LOSSES),
+                (self._exploring, trains and key.endswith(("entropy", "epsilon")), MOST_LOSSES),
+                (self._endings, key.startswith(f"rollout/{END}"), MOST_PARTS),
+                (self._terms, key.startswith(f"rollout/{TERM}"), MOST_PARTS),
             ):
-                if wanted and key not in kept and len(kept) < MOST_LOSSES:
+                if wanted and key not in kept and len(kept) < most:
                     kept.append(key)
 
     def _add_evaluations(self, rows: Sequence[Row]) -> None:
@@ -158,7 +171,26 @@ class History:
             at = int(np.nanargmax(evaluations.y))
             best = (float(evaluations.x[at]), float(evaluations.y[at]))
         results = self._series(f"rollout/{self._results}", "score" if self.score else "return")
-        return LearningView(results, evaluations, best, self.solved_at, self.steps_total, self._others())
+        parts = results, evaluations, best, self.solved_at, self.steps_total, self._others(), self._stacks()
+        return LearningView(*parts, self._solved_step(evaluations))
+
+    def _solved_step(self, evaluations: Series) -> float | None:
+        """Return the step of the first evaluation that reached `solved_at`."""
+        if self.solved_at is None:
+            return None
+        reached = np.flatnonzero(evaluations.y >= self.solved_at)
+        return float(evaluations.x[reached[0]]) if len(reached) else None
+
+    def _stacks(self) -> tuple[Stack, ...]:
+        """Return how episodes ended, and what was earned by each term; nothing for a run that has not noted it."""
+        return tuple(
+            Stack(name, tuple(self._series(key, key.removeprefix(prefix)) for key in keys), whole=whole)
+            for name, keys, prefix, whole in (
+                ("endings", self._endings, f"rollout/{END}", True),
+                ("rewards", self._terms, f"rollout/{TERM}", False),
+            )
+            if keys
+        )
 
     def _others(self) -> tuple[tuple[Series, ...], ...]:
         """Return the small plots: episode length, losses, entropy or epsilon, steps per second, Elo, and returns.

@@ -26,7 +26,7 @@ from ecs_rl.components import (
     Reward,
     Terms,
 )
-from ecs_rl.viewer.view import MindView, Option, Seen, Term
+from ecs_rl.viewer.view import MindView, Option, RibbonView, Seen, Term
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
@@ -65,6 +65,8 @@ class Moment:
     """(state,) What it remembered as it decided."""
     state_after: F32 | None = None
     """(state,) What it remembered after that."""
+    terms: tuple[float, ...] = ()
+    """What the tick earned by each term, in the order of the plan."""
 
 
 class MindLog:
@@ -128,10 +130,10 @@ class MindLog:
         self._next = (*here[:2], tick + 1)
         fate = self._fate(arena)
         after = self._after.value[row].copy() if fate is Fate.TRUNCATED else None
-        did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
-        remembered = {"state": self._remembers.before[row].copy(), "state_after": self._remembers.value[row].copy()}
-        self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after, **remembered))
         now, total = (self._slot.by_term(terms)[:, 0, arena].copy() for terms in (self._terms.now, self._terms.total))
+        did, reward, terms = np.array(self._did.value[row]), float(self._reward.value[row]), tuple(now.tolist())
+        remembered = {"state": self._remembers.before[row].copy(), "state_after": self._remembers.value[row].copy()}
+        self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after, **remembered, terms=terms))
         self._earned = now, total
         self._fresh += 1
         self._view = None
@@ -151,6 +153,13 @@ class MindLog:
             self._ask()
             self._view = self._told()
         return self._view
+
+    def ribbon(self) -> RibbonView:
+        """Return what each of the last ticks has earned."""
+        return RibbonView(tuple(moment.terms for moment in self._moments), self._begins())
+
+    def _begins(self) -> tuple[int, ...]:
+        return tuple(i + 1 for i, m in enumerate(self._moments) if m.fate is not Fate.RUNNING)
 
     def _ask(self) -> None:
         """Let the agent think about all moments that are new to it, and about the ends that time cut, in one call."""
@@ -187,7 +196,7 @@ class MindLog:
             does=self._options(),
             expected=np.array([moment.value for moment in self._moments]),
             came=came(list(self._moments), float(getattr(self._agent, "discount", 1.0))),
-            begins=tuple(i + 1 for i, m in enumerate(self._moments) if m.fate is not Fate.RUNNING),
+            begins=self._begins(),
             earned=tuple(Term(name, now + 0.0, total + 0.0) for name, now, total in earned),  # no -0.0
             who=self.plan.name if len(self._slots) > 1 else "",
         )

@@ -29,6 +29,10 @@ class Modes:
     sampled: bool | None = False
     """Actions are drawn at random from the policy; otherwise it does what it thinks best. None: nobody plays."""
     recording: bool = False
+    pace: str = ""
+    """How fast the training may go, where that is not flat out."""
+    before_after: bool = False
+    """The untrained policy and the present one play side by side."""
 
 
 @dataclass(frozen=True)
@@ -286,6 +290,40 @@ class LearningView:
     steps_total: float | None = None
     others: tuple[tuple[Series, ...], ...] = ()
     """One small plot each: episode length, losses, entropy or epsilon, steps per second, returns."""
+    stacks: tuple[Stack, ...] = ()
+    """One small plot each, before the others: how episodes ended, and what was earned by each term."""
+    solved_step: float | None = None
+    """The step of the first evaluation that reached `solved_at`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Lines that are stacked over training steps: what is below zero downwards."""
+
+    name: str
+    parts: tuple[Series, ...]
+    whole: bool = False
+    """The parts are shares of one whole."""
+
+
+@dataclass(frozen=True)
+class TimelineView:
+    """Where on the return curve the policy stands that is on the stage."""
+
+    steps: tuple[float, ...] = ()
+    """Of the policies that can be put there, in order; infinity is the newest."""
+    shown: float = np.inf
+    label: str = "now"
+
+
+@dataclass(frozen=True)
+class RibbonView:
+    """What each of the last ticks has earned, by term."""
+
+    earned: tuple[tuple[float, ...], ...]
+    """The newest tick last; each has a number for every term."""
+    begins: tuple[int, ...] = ()
+    """The ticks of these at which another episode began."""
 
 
 @dataclass(frozen=True)
@@ -353,3 +391,7 @@ class View:
     """The most important keys, and what each does, in a strip at the lower edge of the stage."""
     panes: tuple[PaneView, ...] = ()
     """Two to six stages side by side, in place of the one."""
+    timeline: TimelineView | None = None
+    ribbon: RibbonView | None = None
+    joy: float | None = None
+    """Seconds since the scene was solved, as long as that is celebrated."""

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pygame
 import pytest
+import torch
 from live_windows import CODES, Live, key_event, pressed, same, watching
 
-from ecs_rl.runs import read_checkpoint
+from ecs_rl.agents.team import join
+from ecs_rl.runs import read_checkpoint, section
+from ecs_rl.runs.layout import policies
 from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, Command, command_for, help_groups, hints
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.things import Chosen
@@ -18,7 +21,7 @@ from ecs_rl.viewer.things import Chosen
 Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
-    *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter"),
+    *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
 )
 """The keys that a user is promised."""
 KEYED = [row for row in COMMANDS if row.codes or row.characters]
@@ -153,14 +156,109 @@ def arena_after(live: Live, hit: Hit) -> None:
 
 
 def checkpoint_before(live: Live, hit: Hit) -> None:
+    live.finish_what_was_asked()
+    live.trains.session.save_checkpoint()
+    run = live.trains.session.run
+    assert run is not None
+    kept = sorted(policies(run.path))
+    assert kept[0] == 0
+    assert len(kept) > 2
+    start = live.state()
+    for step in (*reversed(kept), 0):
+        hit()
+        assert live.show.label == f"step {step:,}"
+        assert f"on the stage: step {step:,}" in live.said()
+        assert live.show.agents["policy"] is not live.trains.agents["policy"]
+        weights = section(read_checkpoint(policies(run.path)[step])[1], "policy")
+        playing = join(list(live.show.agents.values())).policy_state()
+        assert all(torch.equal(weights[name], playing[name]) for name in weights)
+        assert same(live.state(), start), "the same seed from its beginning"
+        live.show.tick()
+        if step:
+            assert not same(live.state(), start)
+            continue
+        start = live.state()  # there is none before it: its episode goes on
+
+
+def newest(live: Live, hit: Hit) -> None:
     hit()
     assert live.show.label == NEWEST
-    assert "on the stage: newest policy" in live.said(), "no checkpoint yet, and the newest stays"
-    live.trains.session.save_checkpoint()
-    step = live.trains.session.total_steps
+    live.hit(",", ",")
+    assert live.show.label != NEWEST
     hit()
-    assert live.show.label == f"step {step:,}"
-    assert live.show.agents["policy"] is not live.trains.agents["policy"]
+    assert live.show.label == NEWEST
+    assert live.show.agents is live.trains.agents
+    assert int(live.show.clock.tick[0]) == 0
+
+
+def before_and_after(live: Live, hit: Hit) -> None:
+    stage = live.window.show
+    stage.go_to(1)
+    live.frames(2)
+    before, trained = live.state(), live.trains.world.save_columns()
+    hit()
+    untrained, now = live.window.shows
+    assert [show.names for show in live.window.shows] == [["seed 10001"]] * 2
+    assert (untrained.label, now.label) == ("untrained", NEWEST)
+    assert now.agents is live.trains.agents
+    run = live.trains.session.run
+    assert run is not None
+    weights = section(read_checkpoint(policies(run.path)[0])[1], "policy")
+    playing = join(list(untrained.agents.values())).policy_state()
+    assert all(torch.equal(weights[name], playing[name]) for name in weights)
+    assert same(untrained.world.save_columns(), now.world.save_columns()), "the same seed from its beginning"
+    live.draw()
+    assert [pane.title for pane in live.window.seen.panes] == ["untrained", NEWEST]
+    assert live.window.seen.modes.before_after
+    live.hit(",")
+    assert "nothing else to choose" in live.said()
+    hit()
+    assert live.window.shows == [stage]
+    assert same(live.state(), before), "the stage is as it was"
+    assert same(live.trains.world.save_columns(), trained)
+    hit()
+    live.hit("Esc")
+    assert live.window.shows == [stage]
+    hit()
+    for _ in range(3000):
+        if live.window.before_after is None:
+            break
+        live.window.advance(0.1, math.inf)
+    assert live.window.shows == [stage], "it comes to an end by itself"
+
+
+def one_update(live: Live, hit: Hit) -> None:
+    live.finish_what_was_asked()
+    for _ in range(2):
+        weights = live.trains.session.agent.parameters_sha256()
+        hit()
+        assert not live.background.paused
+        ticks = 0
+        while not live.background.paused:
+            assert live.trains.session.agent.parameters_sha256() == weights, "it waits after the first update"
+            steps = live.trains.session.total_steps
+            live.background._slice()
+            live.finish_what_was_asked()
+            ticks += live.trains.session.total_steps > steps
+            assert ticks <= 16, "that is a whole rollout"
+        assert live.trains.session.agent.parameters_sha256() != weights
+        live.draw()
+        assert live.window.seen.modes.training_paused
+    live.hit("T")
+    assert not live.background.paused
+
+
+def pace(live: Live, hit: Hit) -> None:
+    live.draw()
+    assert live.window.seen.modes.pace == ""
+    found = []
+    for _ in range(4):
+        hit()
+        live.draw()
+        found.append((live.background.pace.name, live.background.times_real, live.window.seen.modes.pace))
+    slow = ("slow", 0.25, "TRAINING AT 1/4x")
+    assert found == [slow, ("1x", 1.0, "TRAINING AT 1x"), ("max", math.inf, ""), slow]
+    assert "a quarter of real time" in live.said()
 
 
 def checkpoint_after(live: Live, hit: Hit) -> None:
@@ -256,7 +354,7 @@ def turbo(live: Live, hit: Hit) -> None:
 
 def save(live: Live, hit: Hit) -> None:
     folder = live.trains.session.run.path / "checkpoints"  # type: ignore[union-attr]
-    assert not list(folder.iterdir())
+    assert not list(folder.glob("[!m]*"))
     hit()
     live.finish_what_was_asked()
     step = live.trains.session.total_steps
@@ -384,11 +482,15 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "]": arena_after,
     ",": checkpoint_before,
     ".": checkpoint_after,
+    "L": newest,
+    "B": before_and_after,
     "D": sampled,
     "P": poke,
     "G": grid,
     "Enter": enter,
     "T": pause_training,
+    "N": one_update,
+    "O": pace,
     "U": turbo,
     "Ctrl+S": save,
     "Ctrl+E": evaluate,

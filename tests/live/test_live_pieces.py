@@ -17,7 +17,7 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.grid_watch import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
-from ecs_rl.viewer.live import watch
+from ecs_rl.viewer.live import shown, watch
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.playlist import Playlist
@@ -76,7 +76,7 @@ def slow() -> Slow:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, background_module, watch, window_module)
+    held.hold(monkeypatch, background_module, watch, window_module, shown)
     return held
 
 
@@ -227,7 +227,7 @@ def test_an_arena_whose_episode_ended_shows_it_and_fades(live: Live) -> None:
 
 def test_the_steps_per_second_are_measured_over_a_second_and_rest_with_the_training(live: Live, clock: Clock) -> None:
     window = live.window
-    window.rates = window_module.Rates()
+    window.rates = shown.Rates()
     live.draw()
     live.finish_what_was_asked()
     for _ in range(2):
@@ -253,7 +253,7 @@ def test_the_steps_per_second_are_measured_over_a_second_and_rest_with_the_train
 
 
 def test_the_status_line_stays_readable_and_answers_a_key_at_once(live: Live, clock: Clock) -> None:
-    live.window.rates = window_module.Rates()
+    live.window.rates = shown.Rates()
     live.draw()
     first = live.window.seen.status
     live.slices(40)

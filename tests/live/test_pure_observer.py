@@ -17,6 +17,7 @@ from mixed_controls import MIXED
 from readme_scenes import BEACONS
 
 from ecs_rl.errors import EcsRlError
+from ecs_rl.viewer.live import shown
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.things import Chosen
@@ -233,7 +234,7 @@ def test_a_mistake_of_ours_in_drawing_is_told_in_full_and_training_goes_on(
     headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     views = []
-    view = window_module.view
+    view = shown.view
 
     def broken(window: Window, seconds: float) -> object:
         views.append(seconds)
@@ -254,7 +255,7 @@ def test_a_problem_with_a_file_in_drawing_does_not_end_the_training(
     headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     views = []
-    view = window_module.view
+    view = shown.view
 
     def broken(window: Window, seconds: float) -> object:
         views.append(seconds)

@@ -15,14 +15,28 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HELP, INSPECTOR, a_comparison, a_field, a_grid, a_stage, a_view
+from viewer_views import (
+    HELP,
+    INSPECTOR,
+    RIBBON,
+    TIMELINE,
+    a_comparison,
+    a_field,
+    a_grid,
+    a_stacked_learning,
+    a_stage,
+    a_view,
+)
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
+from ecs_rl.viewer.panels.learning import draw_learning
+from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
+from ecs_rl.viewer.view import Modes
 
 GOLDENS = Path(__file__).parent / "goldens"
 MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004
@@ -84,6 +98,22 @@ def window(size: tuple[int, int]) -> pygame.Surface:
     return surface
 
 
+def drawer(size: tuple[int, int]) -> pygame.Surface:
+    """Draw how learning went, with endings, rewards and the timeline."""
+    surface, kit, learning = pygame.Surface(size), DrawContext(), a_stacked_learning()
+    draw_learning(surface, surface.get_rect(), learning, kit)
+    draw_timeline(surface, surface.get_rect(), learning, TIMELINE, kit)
+    return surface
+
+
+def joy(size: tuple[int, int]) -> pygame.Surface:
+    """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
+    surface, painter = pygame.Surface(size), Painter()
+    view = replace(a_view(), modes=Modes(), mind=None, learning=None, profile=None, toasts=(), ribbon=RIBBON, joy=1.2)
+    painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
+    return surface
+
+
 def panes(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
     painter.draw(surface, a_comparison(), painter.layout(size, learning=False))
@@ -101,6 +131,8 @@ PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int
     "panels-small": (panels, (900, 600)),
     "window-small": (window, (640, 400)),
     "panes": (panes, (760, 420)),
+    "drawer": (drawer, (760, 160)),
+    "joy": (joy, (360, 240)),
     "help": (help_over_all, (900, 600)),
 }
 

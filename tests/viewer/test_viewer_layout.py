@@ -42,10 +42,11 @@ def test_letters_grow_with_the_window_and_with_the_density_of_the_screen() -> No
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("others", range(7))
-def test_plots_stay_apart_and_inside(size: tuple[int, int], others: int) -> None:
+@pytest.mark.parametrize("stacks", range(3))
+def test_plots_stay_apart_and_inside(size: tuple[int, int], others: int, stacks: int) -> None:
     layout = arrange(size)
     assert layout.learning is not None
-    large, small = places(layout.learning.size, others, DrawContext(layout.scale))
+    large, small = places(layout.learning.size, others, DrawContext(layout.scale), stacks)
     room = pygame.Rect((0, 0), layout.learning.size)
     for part in (large, *small):
         assert room.contains(part)

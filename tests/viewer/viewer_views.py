@@ -30,11 +30,14 @@ from ecs_rl.viewer.view import (
     ProfileRow,
     ProfileView,
     RayView,
+    RibbonView,
     Seen,
     Series,
+    Stack,
     StageView,
     StatusView,
     Term,
+    TimelineView,
     Toast,
     View,
 )
@@ -178,6 +181,21 @@ def a_learning(rows: int = 400) -> LearningView:
     return LearningView(returns, evaluations, (300_000.0, float(evaluations.y[-1])), 200.0, 1.5e6, others)
 
 
+def a_stacked_learning() -> LearningView:
+    """Return a history that tells endings and rewards too, and is solved at step 170,000."""
+    learning = a_learning()
+    x = learning.returns.x
+    landed = 1 / (1 + np.exp(-(x - 120_000) / 25_000))
+    up = (1 - landed) * 0.3
+    endings = (Series("landed", x, landed), Series("crashed", x, 1 - landed - up), Series("time up", x, up))
+    turning = Series("upright", x, 40 * np.sin(x / 4e4))
+    rewards = (Series("approach", x, 60 + x / 5e3), turning, Series("fuel", x, -20 - 10 * landed))
+    stacks = (Stack("endings", endings, whole=True), Stack("rewards", rewards))
+    return replace(learning, stacks=stacks, solved_step=170_000.0)
+
+
+TIMELINE = TimelineView((0.0, *(300_000 / 1.5**power for power in range(18, -1, -1)), np.inf), 59_260.0, "step 59,260")
+RIBBON = RibbonView(tuple((2.0 * np.sin(t / 5), -0.3, 100.0 * (t == 160)) for t in range(200)), (161,))
 STATUS = StatusView(
     "lander", "v1/20261118_102922", "training", "plain", 204_800, 1_500_000, 40.0, 32_734.0, 16.0, 12.3, 220.8, 204_800
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from time import perf_counter
 
+from ecs_rl.processors.learn import Learn
 from ecs_rl.training.prepare import Training
+from ecs_rl.viewer.live.pace import FLAT_OUT, Pace, times_real
 from ecs_rl.viewer.view import Tone
 
 Say = Callable[[str, Tone], None]
@@ -15,8 +18,12 @@ _OVER = object()
 class BackgroundTraining:
     """Runs a training in slices; what somebody asks for in between waits for the end of the tick."""
 
-    def __init__(self, training: Training, after: Callable[[], None]) -> None:
+    def __init__(self, training: Training, after: Callable[[], None], pace: str = FLAT_OUT) -> None:
         self.training, self._after = training, after
+        self.pace = Pace(pace)
+        """How fast its ticks may begin."""
+        self.to_update = False
+        """It goes on until the policy has been updated once, and rests then."""
         self.is_saved = False
         """The training is over, and all of it is on disk."""
         self._slices: Iterator[None] | None = None
@@ -29,7 +36,7 @@ class BackgroundTraining:
 
     def pause(self, rest: bool) -> None:
         """Rest, or go on; the time in between does not count as training."""
-        self.paused = rest
+        self.paused, self.to_update = rest, False
         if not self._is_aside:
             self._idle(rest)
 
@@ -39,6 +46,19 @@ class BackgroundTraining:
         elif not idle and self._idle_since is not None:
             self.training.leave_out(perf_counter() - self._idle_since)
             self._idle_since = None
+
+    def one_update(self) -> None:
+        """Go on, flat out, until the policy has been updated once, and rest then."""
+        self.pause(False)
+        self.to_update = True
+
+    @property
+    def times_real(self) -> float:
+        """How many times faster than real time each training arena lives."""
+        if self.pace.name == FLAT_OUT:
+            return math.inf
+        world = self.training.world
+        return times_real(self.pace.name, self.training.session.total_steps / world.arenas * world.scene.dt)
 
     def save(self, say: Say) -> None:
         """Write a checkpoint once the present tick is complete."""
@@ -54,9 +74,20 @@ class BackgroundTraining:
         return bool(self._asked) or self._is_aside or not (self.paused or self.is_saved)
 
     def run(self, until: float) -> None:
-        """Work until the clock shows this moment, or there is nothing to do."""
+        """Work until the clock shows this moment, or there is nothing to do, or the pace allows no tick yet."""
         while self.busy and perf_counter() < until:
+            if self._waits():
+                self._idle(True)
+                return
+            if not self.paused:
+                self._idle(False)
             self._slice()
+
+    def _waits(self) -> bool:
+        """Return whether the next tick is not due yet."""
+        if self.pace.name == FLAT_OUT or self._slices is not None or self._asked or self.to_update:
+            return False
+        return not self.training.done and not self.pace.may_tick(self.times_real / self.training.world.scene.dt)
 
     def finish_tick(self) -> None:
         """Bring the present tick, or what else is under way, to its end, or to where a stop may leave it."""
@@ -83,8 +114,16 @@ class BackgroundTraining:
         return self._end() if self.training.done else self._tick()
 
     def _tick(self) -> Iterator[None]:
+        updates = self._updates() if self.to_update else None
         yield from self.training.slices()
         self._after()
+        if self.to_update and updates is not None and self._updates() > updates:
+            self.pause(True)
+
+    def _updates(self) -> int:
+        learn = self.training.world.stages["learn"]
+        assert isinstance(learn, Learn)
+        return learn.updates
 
     def _end(self) -> Iterator[None]:
         yield from self.training.finishing()

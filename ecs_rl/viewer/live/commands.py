@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pygame
 
 from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.live.pace import PACES
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.view import HelpGroup
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
+    from ecs_rl.viewer.live.playlist import CheckpointList
     from ecs_rl.viewer.live.window import Window
 
 CTRL = pygame.KMOD_CTRL | pygame.KMOD_META
@@ -90,12 +92,21 @@ def _pick_arena(window: Window, by: int) -> None:
         show.go_to(show.arena + by)
 
 
-def _pick_checkpoint(window: Window, by: int) -> None:
+def _choose(window: Window, choose: Callable[[CheckpointList], str]) -> None:
+    """Put another policy on the stage, and say which one."""
     if window.checkpoints is None or len(window.shows) > 1:
         window.say("there is nothing else to choose from here", "warn")
         return
-    label = window.checkpoints.turn(by, window.shows)
+    label = choose(window.checkpoints)
     window.say(f"on the stage: {label}" if label else "there is no checkpoint yet", "plain" if label else "warn")
+
+
+def _turn(window: Window, by: int) -> None:
+    _choose(window, lambda found: found.turn(by, window.shows))
+
+
+def _turn_back(window: Window) -> None:
+    _choose(window, lambda found: found.back(window.shows))
 
 
 def _toggle_sampling(window: Window) -> None:
@@ -117,6 +128,7 @@ def _toggle_grid(window: Window) -> None:
     if window.background.training.world.by_episodes:
         window.say("the training's environments are not drawn: there is no grid", "warn")
         return
+    window.leave_before_after()
     window.grid = GridWatch(window.background.training.world) if window.grid is None else None
 
 
@@ -126,6 +138,13 @@ def _when_training(window: Window, run: Callable[[BackgroundTraining], None]) ->
         window.say("training is over", "warn")
     else:
         run(window.background)
+
+
+def _change_pace(window: Window, work: BackgroundTraining) -> None:
+    names = list(PACES)
+    work.pace.name = names[(names.index(work.pace.name) + 1) % len(names)] if work.pace.name in names else names[0]
+    told = {"slow": "a quarter of real time", "1x": "real time", "max": "flat out"}[work.pace.name]
+    window.say(f"training goes at {told}".replace("at flat", "flat"))
 
 
 def _toggle_panel(window: Window, panel: str) -> None:
@@ -150,12 +169,18 @@ COMMANDS: tuple[Command, ...] = (
     Command(_STAGE, "R", "same seed", "same seed again", _restart, (pygame.K_r,)),
     Command(_STAGE, "[", "previous arena", "another arena", lambda w: _pick_arena(w, -1), (), "["),
     Command(_STAGE, "]", "next arena", "", lambda w: _pick_arena(w, +1), (), "]"),
-    Command(_POLICY, ",", "earlier checkpoint", "earlier, later checkpoint", lambda w: _pick_checkpoint(w, -1),
-            (), ",<"),
-    Command(_POLICY, ".", "later checkpoint", "", lambda w: _pick_checkpoint(w, +1), (), ".>"),
+    Command(_POLICY, ",", "earlier checkpoint", "earlier, later policy of the run", lambda w: _turn(w, -1), (), ",<"),
+    Command(_POLICY, ".", "later checkpoint", "", lambda w: _turn(w, +1), (), ".>"),
+    Command(_POLICY, "L", "newest policy", "back to the newest, or the first one", _turn_back, (pygame.K_l,)),
+    Command(_POLICY, "B", "before and after", "untrained and now, side by side", lambda w: w.toggle_before_after(),
+            (pygame.K_b,)),
     Command(_POLICY, "D", "sampling", "best action or drawn at random", _toggle_sampling, (pygame.K_d,)),
     Command(_TRAINING, "T", "pause training", "pause training",
             lambda w: _when_training(w, lambda work: work.pause(not work.paused)), (pygame.K_t,), trains=True),
+    Command(_TRAINING, "N", "one update", "one update, then wait",
+            lambda w: _when_training(w, lambda work: work.one_update()), (pygame.K_n,), trains=True),
+    Command(_TRAINING, "O", "pace", "pace: slow, real time, flat out",
+            lambda w: _when_training(w, lambda work: _change_pace(w, work)), (pygame.K_o,), trains=True),
     Command(_TRAINING, "U", "turbo", "turbo: 4 frames a second",
             lambda w: _when_training(w, lambda _: setattr(w, "turbo", not w.turbo)), (pygame.K_u,), trains=True),
     Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
@@ -165,7 +190,7 @@ COMMANDS: tuple[Command, ...] = (
             lambda w: _when_training(w, lambda work: work.save(w.say)), (pygame.K_s,), trains=True),
     Command(_TRAINING, "Ctrl+E", "evaluate", "evaluate now",
             lambda w: _when_training(w, lambda work: work.evaluate(w.say)), (pygame.K_e,), trains=True),
-    Command(_HANDS, "Left-drag", "grab", "pull a body", lambda w, at: w.grab(at)),
+    Command(_HANDS, "Left-drag", "grab", "pull a body; along the curve: that policy", lambda w, at: w.grab(at)),
     Command(_HANDS, "", "drag", "", lambda w, to: w.drag(to)),
     Command(_HANDS, "", "let go", "", lambda w: w.let_go()),
     Command(_HANDS, "Click", "click", "inspect a body, or turn to the next agent's mind", lambda w, at: w.click(at)),
@@ -207,12 +232,14 @@ def help_groups(*, trains: bool) -> tuple[HelpGroup, ...]:
     return tuple(HelpGroup(title, tuple(rows)) for title, rows in groups.items())
 
 
-def hints(*, trains: bool, grid: bool, paused: bool, choice: bool) -> tuple[tuple[str, str], ...]:
+def hints(
+    *, trains: bool, grid: bool, paused: bool, choice: bool, compares: bool = False
+) -> tuple[tuple[str, str], ...]:
     """Return the keys that matter most right now."""
     if grid:
         return (("[ ]", "choose"), ("Enter", "watch it"), ("G", "back to the stage"), ("F1", "all keys"))
     first = (("Space", "go on"), ("Right", "one tick")) if paused else (("Space", "pause"),)
-    which = ((", .", "checkpoint"),) if choice else ()
+    which = (("B", "back"),) if compares else ((", .", "checkpoint"),) if choice else ()
     last = (("G", "all arenas"), ("U", "turbo")) if trains else (("R", "again"), ("Backspace", "next"))
     return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)
 

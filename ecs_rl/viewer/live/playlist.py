@@ -13,9 +13,10 @@ from ecs_rl.agents.base import Agent
 from ecs_rl.agents.make import Algorithm
 from ecs_rl.errors import EcsRlError
 from ecs_rl.runs import read_manifest
-from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
+from ecs_rl.runs.layout import CHECKPOINTS, milestones, policies
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.playback import Player
+from ecs_rl.viewer.live.before_after import algorithm_of
 from ecs_rl.viewer.live_episode import Ended, LiveEpisode
 
 NEWEST = "newest policy"
@@ -80,11 +81,17 @@ class CheckpointList:
 
     def __init__(self, run: Path, newest: Mapping[str, Agent] | None = None, now: Path | None = None) -> None:
         self.run, self.newest = run, newest
-        self.step = math.inf if now is None else _place(now).step
+        self.step = self.first = math.inf if now is None else _place(now).step
+        """The place of the policy on the stage, and of the one that is there at first: in training the newest."""
+
+    @property
+    def untrained(self) -> Path | None:
+        """The file of the policy before it had learned anything, if the run has kept it."""
+        return milestones(self.run).get(0)
 
     def choices(self) -> list[Choice]:
         """Return all policies there are right now, the oldest first."""
-        found = [Choice(f"step {step:,}", path, step) for step, path in sorted(step_checkpoints(self.run).items())]
+        found = [Choice(f"step {step:,}", path, step) for step, path in sorted(policies(self.run).items())]
         best = self.run / CHECKPOINTS / "best.safetensors"
         if best.is_file():
             found.append(_place(best))
@@ -102,13 +109,28 @@ class CheckpointList:
         at = bisect_left([choice.step for choice in choices], self.step)
         there = at < len(choices) and choices[at].step == self.step
         target = at + by if there or by < 0 else at + by - 1  # what is on the stage may be gone from the list
-        chosen = choices[min(max(target, 0), len(choices) - 1)]
+        return self._put(choices[min(max(target, 0), len(choices) - 1)], shows)
+
+    def seek(self, step: float, newest: float, shows: list[LiveEpisode]) -> str:
+        """Put the policy that is nearest to a step on the stage; the newest counts as being at the step `newest`."""
+        choices = self.choices()
+        if not choices:
+            return ""
+        return self._put(min(reversed(choices), key=lambda each: abs(min(each.step, newest) - step)), shows)
+
+    def back(self, shows: list[LiveEpisode]) -> str:
+        """Put the policy on the stage that was there at first; return its label, '' where it is gone."""
+        there = [choice for choice in self.choices() if choice.step == self.first]
+        return self._put(there[-1], shows) if there else ""
+
+    def _put(self, chosen: Choice, shows: list[LiveEpisode]) -> str:
+        """Put a policy on the stage, and begin the episode that is there again; nothing if it is there already."""
         if chosen.step != self.step:
             self.step = chosen.step
-            now = next(iter(shows[0].agents.values()))
-            agents = self.agents(chosen, shows[0].scene, getattr(now, "algorithm", None))
+            agents = self.agents(chosen, shows[0].scene, algorithm_of(shows[0]))
             for show in shows:
                 show.use(agents, chosen.label)
+                show.restart()
         return chosen.label
 
     def agents(self, choice: Choice, scene: Scene, algorithm: Algorithm | None = None) -> Mapping[str, Agent]:

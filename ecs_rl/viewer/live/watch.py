@@ -18,6 +18,7 @@ from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.display import Display, DisplayLost
+from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -66,15 +67,20 @@ class WatchWindow:
 
     display: Display
     show: LiveEpisode
+    pace: str = FLAT_OUT
 
     @classmethod
-    def open(cls, training: Training, size: tuple[int, int] | None = None) -> WatchWindow:
-        """Open a window for a training; what the scene cannot show is refused now."""
+    def open(cls, training: Training, size: tuple[int, int] | None = None, *, pace: str = FLAT_OUT) -> WatchWindow:
+        """Open a window for a training, which goes at this `pace`; what the scene cannot show is refused now.
+
+        Without one, '', it begins in real time and opens up, if anybody can see it.
+        """
         scene = training.world.scene
         display = Display(f"{scene.name} - ecs_rl", size)
         try:
             seeds = training.evaluation.seeds[:EPISODES]
-            return cls(display, LiveEpisode(scene, training.agents, seeds=seeds, label=NEWEST))
+            pace = pace or (OPENS if display.seen else FLAT_OUT)
+            return cls(display, LiveEpisode(scene, training.agents, seeds=seeds, label=NEWEST), pace)
         except BaseException:
             display.close()
             raise
@@ -88,7 +94,7 @@ class WatchWindow:
             [self.show],
             folder=run,
             run="/".join(run.parts[-2:]),
-            background=BackgroundTraining(training, after_tick),
+            background=BackgroundTraining(training, after_tick, self.pace),
             checkpoints=CheckpointList(run, training.agents),
             history=history,
         )
@@ -132,6 +138,7 @@ def watch_training(
         tell(f"train.py: the window is gone ({lost}){told}", sys.stderr)
     finally:
         window.recorder.end(window)
+        window.leave_before_after()
         training.metrics_schedule.fresh = None
         opened.close()
     work.finish_tick()
@@ -161,6 +168,7 @@ def watch_play(
         tell(f"play.py: the window is gone ({lost})", sys.stderr)
     finally:
         window.recorder.end(window)
+        window.leave_before_after()
 
 
 class Loop:

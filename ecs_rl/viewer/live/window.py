@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pygame
 
@@ -15,41 +15,25 @@ from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.films.recorder import Recorder
-from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.frame import Layout, Painter
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.inspector import inspect, pick
+from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, help_groups, hints
+from ecs_rl.viewer.live.before_after import BeforeAfter
+from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panels.timeline import curve_axes
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import LearningView, Modes, Point, StatusView, Toast, Tone, View
-
-if TYPE_CHECKING:
-    from ecs_rl.viewer.live.background import BackgroundTraining
+from ecs_rl.viewer.view import Point, Tone, View
 
 Pixel = tuple[float, float]
 REACH = 10
 """Pixels from a body within which the mouse still takes hold of it."""
-SPOKEN, FADES = 3.5, 0.6
-"""Seconds for which a message stays, and the last of them in which it fades."""
-READABLE = 0.2
-"""Seconds for which the status line stays as it is."""
-LEARNING_EVERY = 1.0
-"""Seconds for which the curves stay as they are: painting them takes a while."""
-
-
-@dataclass
-class Message:
-    """Something the window says for a while."""
-
-    text: str
-    tone: Tone
-    until: float
 
 
 class Window:
@@ -77,6 +61,15 @@ class Window:
         self.selected: Chosen | None = None
         self.turbo = self.closing = False
         self.messages: list[Message] = []
+        self.before_after: BeforeAfter | None = None
+        self._stage = self.shows
+        """The shows that come back after it."""
+        self.solved_since: float | None = None
+        """When the window saw its training solve the scene, by the clock; None before, or if it was solved already."""
+        self._was_solved = background is not None and background.training.solved
+        self._has_compared = False
+        self.seeks = False
+        """The mouse goes along the curve."""
         self.held = 0
         """The number of the show whose body the mouse holds."""
         self.touched_at = perf_counter()
@@ -147,15 +140,50 @@ class Window:
         except SceneError as error:  # such as a rule that fails where only a kick can bring a body
             self.say(str(error), "bad")
             self.new_episode()
-        if self.playlist is not None:
+        if self.playlist is not None and self.before_after is None:
             self.playlist.look(self.shows)
         else:
             for show in self.shows:
                 show.ended.clear()
+        self._look_at_solving(seconds)
+
+    def _look_at_solving(self, seconds: float) -> None:
+        """Celebrate once the scene is solved, then show what learning has changed; leave that once it was seen."""
+        solved, now = self.background is not None and self.background.training.solved, perf_counter()
+        if solved and not self._was_solved:
+            self.solved_since = now
+            self.say("solved!", "good")
+        self._was_solved = solved
+        if self.before_after is not None and self.before_after.is_over(seconds):
+            self.leave_before_after()
+        if self.solved_since is not None and now - self.solved_since >= JOY and not self._has_compared:
+            self._has_compared = True
+            if len(self.shows) == 1 and self.grid is None and self.checkpoints and self.checkpoints.untrained:
+                self.do("before and after")
+
+    def toggle_before_after(self) -> None:
+        """Show the untrained policy and the present one on the seed that is on the stage, or go back."""
+        if self.before_after is not None:
+            self.leave_before_after()
+            return
+        untrained = None if self.checkpoints is None else self.checkpoints.untrained
+        if untrained is None or len(self.shows) > 1:
+            self.say("there is no untrained policy here to compare with", "warn")
+            return
+        self.grid = self.selected = None
+        self.before_after = BeforeAfter(self.show, untrained)
+        self.before_after.set_speed(self.show.speed)
+        self._stage, self.shows = self.shows, self.before_after.shows
+
+    def leave_before_after(self) -> None:
+        """Bring the stage back."""
+        if self.before_after is not None:
+            self.before_after.close()
+            self.before_after, self.shows, self.camera = None, self._stage, None
 
     def new_episode(self) -> None:
         """Begin the next episode, on every show."""
-        if self.playlist is not None:
+        if self.playlist is not None and self.before_after is None:
             self.playlist.go_on(self.shows)
             return
         for show in self.shows:
@@ -204,21 +232,43 @@ class Window:
 
     def grab(self, pixel: Pixel) -> None:
         """Take hold of the body under a pixel."""
+        self.seeks = self.seek(pixel)
         self.held, role = self.body_at(pixel)
         if role is not None:
             self.shows[self.held].grab(role, self.metres(pixel, self.held))
 
     def drag(self, pixel: Pixel) -> None:
         """Move the hand."""
-        self.shows[self.held].drag(self.metres(pixel, self.held))
+        if self.seeks:
+            self.seek(pixel, beside=True)
+        else:
+            self.shows[self.held].drag(self.metres(pixel, self.held))
 
     def let_go(self) -> None:
         """Hold nothing."""
+        self.seeks = False
         for show in self.shows:
             show.let_go()
 
+    def seek(self, pixel: Pixel, *, beside: bool = False) -> bool:
+        """Put the policy on the stage whose step is under a pixel of the return curve; tell whether there is one.
+
+        `beside` takes pixels to the left and right, above and below of the curve too.
+        """
+        timeline, learning, area = self.seen.timeline, self.seen.learning, self.layout.learning
+        if timeline is None or learning is None or area is None or self.checkpoints is None:
+            return False
+        axes = curve_axes(area, learning, self.painter.kit)
+        if not (beside or axes.area.collidepoint(pixel)):
+            return False
+        step = min(max(axes.x_at(pixel[0]), axes.x[0]), axes.x[1])
+        self.checkpoints.seek(step, axes.x[1], self.shows)
+        return True
+
     def click(self, pixel: Pixel) -> None:
-        """Choose what is under a pixel; on the mind, the next agent's."""
+        """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
+        if self.seek(pixel):
+            return
         mind = self.layout.mind if self.seen.mind is not None else None
         if mind is not None and mind.collidepoint(pixel):
             self.show.mind.turn()
@@ -254,6 +304,8 @@ class Window:
                 return
         if self.selected is not None:
             self.selected = None
+        elif self.before_after is not None:
+            self.leave_before_after()
         elif self.grid is not None:
             self.grid = None
         elif self.turbo:
@@ -280,113 +332,3 @@ class Window:
         self.layout = layout
         self.painter.draw(surface, self.seen, layout, self.camera)
         self.stale = False
-
-
-class Rates:
-    """Numbers that are measured over a while, and parts of the view that are not made anew in every frame."""
-
-    def __init__(self) -> None:
-        self.steps_per_second: float | None = None
-        self.learning: LearningView | None = None
-        self.status: StatusView | None = None
-        self._steps, self._since = 0, perf_counter()
-        self._status_due = self._learning_due = 0.0
-
-    def look(self, window: Window) -> None:
-        """Renew what is due."""
-        now = perf_counter()
-        if now >= self._status_due or window.stale:
-            self._status_due = now + READABLE
-            self.status = status(window)
-        if now >= self._learning_due and window.history is not None:
-            self._learning_due = now + LEARNING_EVERY
-            self.learning = window.history.refresh()
-            if window.background is not None:
-                self._measure(window.background.training.session.total_steps, now)
-
-    def _measure(self, steps: int, now: float) -> None:
-        passed = now - self._since
-        if self._steps and steps >= self._steps and passed > 0:
-            self.steps_per_second = (steps - self._steps) / passed
-        self._steps, self._since = steps, now
-
-
-def view(window: Window, seconds: float) -> View:
-    """Return what to show, so many seconds after the last frame."""
-    rates, panels, shows, grid = window.rates, window.panels, window.shows, window.grid
-    rates.look(window)
-    if window.playlist is not None:
-        for number, show in enumerate(shows):
-            show.note = window.playlist.note(number, shows)
-    trains, alone = window.background is not None, len(shows) == 1
-    on_stage = window.show if grid is None and alone else None
-    selected = window.selected if on_stage is not None else None
-    return View(
-        status=rates.status or status(window),
-        modes=Modes(
-            paused=window.show.paused,
-            training_paused=window.background is not None and window.background.paused,
-            turbo=window.turbo,
-            sampled=window.show.sampled if grid is None else None,
-            recording=window.recorder.film is not None,
-        ),
-        stage=on_stage.stage(selected=selected) if on_stage is not None else None,
-        grid=grid.view(seconds) if grid is not None else None,
-        mind=on_stage.mind.view() if on_stage is not None and "mind" in panels else None,
-        learning=rates.learning if "learning" in panels else None,
-        profile=window.profiler.view() if "profile" in panels else None,
-        inspector=inspect(window.show.world, window.show.arena, selected) if selected is not None else None,
-        help=help_groups(trains=trains) if "help" in panels else None,
-        toasts=_toasts(window),
-        hints=hints(
-            trains=trains,
-            grid=grid is not None,
-            paused=window.show.paused,
-            choice=window.checkpoints is not None and alone,
-        ),
-        panes=() if alone else tuple(pane_of(show) for show in shows),
-    )
-
-
-def status(window: Window) -> StatusView:
-    """Return the line at the top."""
-    show, work = window.show, window.background
-    reached = None if show.paused else show.reached
-    name, state = show.scene.name, "paused" if show.paused else "playing"
-    if work is None:
-        return StatusView(name, window.run, state, steps=None, speed_asked=show.speed, speed_reached=reached)
-    session, total = work.training.session, work.training.steps_total
-    rate = None if work.paused or work.is_saved else window.rates.steps_per_second
-    return StatusView(
-        name,
-        window.run,
-        *_state(work),
-        steps=session.total_steps,
-        steps_total=total,
-        seconds_left=work.training.seconds_left(rate) if rate else None,
-        steps_per_second=rate,
-        speed_asked=show.speed,
-        speed_reached=reached,
-        best=session.best_eval,
-        best_at=session.best_step,
-        counted="score" if show.scene.score else "",
-    )
-
-
-def _state(work: BackgroundTraining) -> tuple[str, Tone]:
-    """Return what the training does, and whether that is good news."""
-    training = work.training
-    if work.is_saved:
-        return ("solved", "good") if training.solved else (training.status, "plain")
-    if work.paused:
-        return "training paused", "warn"
-    if training.evaluation.trend.collapsed:
-        return "collapsed, training", "warn"
-    return ("solved, training", "good") if training.solved else ("training", "plain")
-
-
-def _toasts(window: Window) -> tuple[Toast, ...]:
-    now = perf_counter()
-    window.messages = [message for message in window.messages if message.until > now]
-    latest = {(m.text.split(" ")[0], m.tone): m for m in window.messages}  # of several about a speed the newest
-    return tuple(Toast(m.text, m.tone, min(1.0, (m.until - now) / FADES)) for m in latest.values())

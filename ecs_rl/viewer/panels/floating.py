@@ -40,7 +40,9 @@ def _chips(modes: Modes) -> list[Chip]:
     """Return a chip for everything that is not as usual, the most surprising one first."""
     chips = (
         (modes.paused, Chip("PAUSED", "Space", WARN)),
+        (modes.before_after, Chip("BEFORE AND AFTER", "B", MAIN_LINE)),
         (modes.training_paused, Chip("TRAINING PAUSED", "T", WARN)),
+        (bool(modes.pace) and not modes.training_paused, Chip(modes.pace, "O", MAIN_LINE)),
         (modes.recording, Chip("RECORDING", "V", BAD, dot=True)),
         (modes.turbo, Chip("TURBO", "U", WARN)),
         (modes.sampled is not None, Chip("SAMPLED ACTIONS" if modes.sampled else "BEST ACTIONS", "D", DIM)),

@@ -11,8 +11,9 @@ from ecs_rl.viewer.context import SMALL, DrawContext
 from ecs_rl.viewer.number_formats import count, short
 from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.panels.keys import draw_head_key
+from ecs_rl.viewer.panels.stacks import colour_of, draw_stack, reach_of
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach
-from ecs_rl.viewer.view import LearningView, Series
+from ecs_rl.viewer.view import LearningView, Series, Stack
 
 BEST = "best"
 LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
@@ -27,14 +28,20 @@ def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: Learning
         kit.lay(surface, area, "learning", learning, _paint)
 
 
-def places(size: tuple[int, int], others: int, kit: DrawContext) -> tuple[pygame.Rect, list[pygame.Rect]]:
-    """Return the rectangle of the large plot, and as many small ones as there is room for, in two rows."""
+def places(
+    size: tuple[int, int], others: int, kit: DrawContext, stacks: int = 0
+) -> tuple[pygame.Rect, list[pygame.Rect]]:
+    """Return the rectangle of the large plot, and as many small ones as there is room for, in two rows.
+
+    With stacks the small ones are narrower, so that there are two more.
+    """
     w, h = size
     edge, gap = kit.px(EDGE), kit.px(18)
     key = kit.px(KEY_ROOM) if w >= kit.px(KEYED) else 0
     inner = pygame.Rect(edge, kit.px(4), w - 2 * edge - key, h - kit.px(8))
     rows = 2 if h >= kit.px(150) else 1
-    wide = max(kit.px(132), round(inner.w * 0.235))
+    others += stacks
+    wide = max(kit.px(132), round(inner.w * (0.18 if stacks else 0.235)))
     columns = min(-(-others // rows), int(inner.w * 0.62) // (wide + gap))
     if not columns:
         return inner, []
@@ -52,21 +59,24 @@ def _paint(surface: pygame.Surface, learning: LearningView, kit: DrawContext) ->
     surface.fill(NIGHT, (0, 0, surface.get_width(), kit.px(1)))
     if surface.get_width() >= kit.px(KEYED):
         draw_head_key(surface, KEY, surface.get_width() - kit.px(7), kit.px(4 + HEAD / 2), kit)
-    large, small = places(surface.get_size(), len(learning.others), kit)
-    x = _x_reach(learning)
+    large, small = places(surface.get_size(), len(learning.others), kit, len(learning.stacks))
+    x = x_reach(learning)
     _paint_returns(surface, large, learning, x, kit)
-    for rect, lines in zip(small, learning.others, strict=False):
+    for rect, stack in zip(small, learning.stacks, strict=False):
+        _paint_stack(surface, rect, stack, x, kit)
+    for rect, lines in zip(small[len(learning.stacks) :], learning.others, strict=False):
         _paint_small(surface, rect, lines, x, kit)
 
 
-def _x_reach(learning: LearningView) -> tuple[float, float]:
+def x_reach(learning: LearningView) -> tuple[float, float]:
     """Return the same steps for all plots: from zero to the newest number."""
     series = (learning.returns, learning.evaluations, *(line for lines in learning.others for line in lines))
     last = [float(np.nanmax(line.x)) for line in series if np.isfinite(line.x).any()]
     return 0.0, max([1.0, *last])
 
 
-def _area(rect: pygame.Rect, kit: DrawContext, *, below: bool) -> pygame.Rect:
+def plot_area(rect: pygame.Rect, kit: DrawContext, *, below: bool) -> pygame.Rect:
+    """Return the part of a plot in which its curves are; `below` it there is room for numbers."""
     left, top, under = kit.px(40), kit.px(HEAD), kit.px(18 if below else 8)
     return pygame.Rect(rect.x + left, rect.y + top, max(4, rect.w - left), max(4, rect.h - top - under))
 
@@ -74,7 +84,7 @@ def _area(rect: pygame.Rect, kit: DrawContext, *, below: bool) -> pygame.Rect:
 def _paint_returns(
     surface: pygame.Surface, rect: pygame.Rect, learning: LearningView, x: tuple[float, float], kit: DrawContext
 ) -> None:
-    area = _area(rect, kit, below=True)
+    area = plot_area(rect, kit, below=True)
     returns, evaluations = learning.returns, learning.evaluations
     heads = [(returns.name.capitalize(), TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
     _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _newest(evaluations, returns), kit)
@@ -96,6 +106,8 @@ def _paint_returns(
     draw_line(surface, axes, returns, MAIN_LINE, kit.px(2))
     draw_line(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.6), 1)
     draw_points(surface, axes, evaluations, SECOND_LINE, 2.6 * kit.scale)
+    if learning.solved_step is not None and axes.x[0] <= learning.solved_step <= axes.x[1]:
+        _flag(surface, axes, learning.solved_step, kit)
     if learning.best is not None:
         at = axes.at(np.array(learning.best[0]), np.array(learning.best[1]))
         if np.isfinite(at).all():
@@ -113,6 +125,15 @@ def draw_goal(surface: pygame.Surface, axes: Axes, value: float, kit: DrawContex
     kit.write(surface, f"solved at {short(value)}", at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
 
 
+def _flag(surface: pygame.Surface, axes: Axes, step: float, kit: DrawContext) -> None:
+    """Draw a flag where the scene was solved."""
+    x, top = round(float(axes.at(np.array(step), np.array(axes.y[0]))[0])), axes.area.top
+    for y in range(top, axes.area.bottom, kit.px(6)):
+        surface.fill(mix(PANEL, GOOD, 0.8), (x, y, kit.px(1), kit.px(3)))
+    high, wide = kit.px(9), kit.px(10) if x + kit.px(10) < axes.area.right else -kit.px(10)
+    pygame.draw.polygon(surface, GOOD, [(x, top), (x + wide, top + high // 2), (x, top + high)])
+
+
 def _star(surface: pygame.Surface, at: tuple[float, float], radius: float) -> None:
     turns = np.arange(10) * np.pi / 5 - np.pi / 2
     lengths = np.where(np.arange(10) % 2 == 0, radius, radius * 0.45)
@@ -125,7 +146,7 @@ def _star(surface: pygame.Surface, at: tuple[float, float], radius: float) -> No
 def _paint_small(
     surface: pygame.Surface, rect: pygame.Rect, lines: tuple[Series, ...], x: tuple[float, float], kit: DrawContext
 ) -> None:
-    area = _area(rect, kit, below=False)
+    area = plot_area(rect, kit, below=False)
     if len(lines) == 1:
         heads, newest = [(lines[0].name, TEXT)], _newest(lines[0])
     else:
@@ -139,6 +160,17 @@ def _paint_small(
     for i, line in enumerate(lines):
         draw_band(surface, axes, line, LINES[i % len(LINES)])
         draw_line(surface, axes, line, LINES[i % len(LINES)], kit.px(1))
+
+
+def _paint_stack(
+    surface: pygame.Surface, rect: pygame.Rect, stack: Stack, x: tuple[float, float], kit: DrawContext
+) -> None:
+    area = plot_area(rect, kit, below=False)
+    heads = [(part.name, colour_of(stack, number)) for number, part in enumerate(stack.parts)]
+    _head(surface, rect, [(stack.name, TEXT), *heads], "", kit)
+    axes = Axes(area, x, reach_of(stack))
+    draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
+    draw_stack(surface, axes, stack)
 
 
 def _nothing(surface: pygame.Surface, area: pygame.Rect, text: str, kit: DrawContext) -> None:

@@ -1,0 +1,178 @@
+"""What a window shows at a moment, as the view model: from its shows, its training and its messages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ecs_rl.viewer.films.studio import pane_of
+from ecs_rl.viewer.inspector import inspect
+from ecs_rl.viewer.live.commands import help_groups, hints
+from ecs_rl.viewer.live.pace import OPENS
+from ecs_rl.viewer.number_formats import speed
+from ecs_rl.viewer.view import LearningView, Modes, StatusView, TimelineView, Toast, Tone, View
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.live.background import BackgroundTraining
+    from ecs_rl.viewer.live.window import Window
+
+SPOKEN, FADES = 3.5, 0.6
+"""Seconds for which a message stays, and the last of them in which it fades."""
+READABLE = 0.2
+"""Seconds for which the status line stays as it is."""
+LEARNING_EVERY = 1.0
+"""Seconds for which the curves stay as they are: painting them takes a while."""
+JOY = 3.5
+"""Seconds for which a solved scene is celebrated."""
+
+
+@dataclass
+class Message:
+    """Something the window says for a while."""
+
+    text: str
+    tone: Tone
+    until: float
+
+
+class Rates:
+    """Numbers that are measured over a while, and parts of the view that are not made anew in every frame."""
+
+    def __init__(self) -> None:
+        self.steps_per_second: float | None = None
+        self.learning: LearningView | None = None
+        self.status: StatusView | None = None
+        self.kept: tuple[float, ...] = ()
+        """The steps of the policies that can be put on the stage."""
+        self._steps, self._since = 0, perf_counter()
+        self._status_due = self._learning_due = 0.0
+
+    def look(self, window: Window) -> None:
+        """Renew what is due."""
+        now = perf_counter()
+        if now >= self._status_due or window.stale:
+            self._status_due = now + READABLE
+            self.status = status(window)
+        if now >= self._learning_due and window.history is not None:
+            self._learning_due = now + LEARNING_EVERY
+            self.learning = window.history.refresh()
+            if window.checkpoints is not None:
+                self.kept = tuple(choice.step for choice in window.checkpoints.choices())
+            if window.background is not None:
+                self._measure(window.background.training.session.total_steps, now)
+
+    def _measure(self, steps: int, now: float) -> None:
+        passed = now - self._since
+        if self._steps and steps >= self._steps and passed > 0:
+            self.steps_per_second = (steps - self._steps) / passed
+        self._steps, self._since = steps, now
+
+
+def view(window: Window, seconds: float) -> View:
+    """Return what to show, so many seconds after the last frame."""
+    rates, panels, shows, grid = window.rates, window.panels, window.shows, window.grid
+    rates.look(window)
+    if window.playlist is not None and window.before_after is None:
+        for number, show in enumerate(shows):
+            show.note = window.playlist.note(number, shows)
+    trains, alone = window.background is not None, len(shows) == 1
+    on_stage = window.show if grid is None and alone else None
+    selected = window.selected if on_stage is not None else None
+    return View(
+        status=rates.status or status(window),
+        modes=Modes(
+            paused=window.show.paused,
+            training_paused=window.background is not None and window.background.paused,
+            turbo=window.turbo,
+            sampled=window.show.sampled if grid is None else None,
+            recording=window.recorder.film is not None,
+            pace=_pace(window),
+            before_after=window.before_after is not None,
+        ),
+        stage=on_stage.stage(selected=selected) if on_stage is not None else None,
+        grid=grid.view(seconds) if grid is not None else None,
+        mind=on_stage.mind.view() if on_stage is not None and "mind" in panels else None,
+        learning=rates.learning if "learning" in panels else None,
+        timeline=_timeline(window) if alone and window.checkpoints is not None else None,
+        ribbon=on_stage.mind.ribbon() if on_stage is not None else None,
+        joy=_joy(window),
+        profile=window.profiler.view() if "profile" in panels else None,
+        inspector=inspect(window.show.world, window.show.arena, selected) if selected is not None else None,
+        help=help_groups(trains=trains) if "help" in panels else None,
+        toasts=_toasts(window),
+        hints=hints(
+            trains=trains,
+            grid=grid is not None,
+            paused=window.show.paused,
+            choice=window.checkpoints is not None and alone,
+            compares=window.before_after is not None,
+        ),
+        panes=() if alone else tuple(pane_of(show) for show in shows),
+    )
+
+
+def status(window: Window) -> StatusView:
+    """Return the line at the top."""
+    show, work = window.show, window.background
+    reached = None if show.paused else show.reached
+    name, state = show.scene.name, "paused" if show.paused else "playing"
+    if work is None:
+        return StatusView(name, window.run, state, steps=None, speed_asked=show.speed, speed_reached=reached)
+    session, total = work.training.session, work.training.steps_total
+    rate = None if work.paused or work.is_saved else window.rates.steps_per_second
+    return StatusView(
+        name,
+        window.run,
+        *_state(work),
+        steps=session.total_steps,
+        steps_total=total,
+        seconds_left=work.training.seconds_left(rate) if rate else None,
+        steps_per_second=rate,
+        speed_asked=show.speed,
+        speed_reached=reached,
+        best=session.best_eval,
+        best_at=session.best_step,
+        counted="score" if show.scene.score else "",
+    )
+
+
+def _state(work: BackgroundTraining) -> tuple[str, Tone]:
+    """Return what the training does, and whether that is good news."""
+    training = work.training
+    if work.is_saved:
+        return ("solved", "good") if training.solved else (training.status, "plain")
+    if work.paused:
+        return "training paused", "warn"
+    if training.evaluation.trend.collapsed:
+        return "collapsed, training", "warn"
+    return ("solved, training", "good") if training.solved else ("training", "plain")
+
+
+def _toasts(window: Window) -> tuple[Toast, ...]:
+    now = perf_counter()
+    window.messages = [message for message in window.messages if message.until > now]
+    latest = {(m.text.split(" ")[0], m.tone): m for m in window.messages}  # of several about a speed the newest
+    return tuple(Toast(m.text, m.tone, min(1.0, (m.until - now) / FADES)) for m in latest.values())
+
+
+def _pace(window: Window) -> str:
+    """Return how fast the training may go where that is not flat out, as a chip says it."""
+    work = window.background
+    if work is None or work.is_saved or math.isinf(work.times_real):
+        return ""
+    return f"TRAINING AT {speed(work.times_real)}{', OPENS UP' if work.pace.name == OPENS else ''}"
+
+
+def _timeline(window: Window) -> TimelineView:
+    """Return where the policy on the stage stands among those of the run."""
+    assert window.checkpoints is not None
+    step, label = window.checkpoints.step, window.show.label
+    return TimelineView(window.rates.kept, step, "now" if math.isinf(step) else label)
+
+
+def _joy(window: Window) -> float | None:
+    """Return how many seconds ago the scene was solved, None once that was celebrated or if it is not."""
+    since = math.inf if window.solved_since is None else perf_counter() - window.solved_since
+    return since if since < JOY else None

@@ -1,0 +1,65 @@
+"""Stacked areas over training steps: shares of a whole, or sums whose negative parts are stacked downwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pygame
+
+from ecs_rl.arrays import F64
+from ecs_rl.session.records import TIME_UP
+from ecs_rl.viewer.palette import DIM, PANEL, ROLES, TEXT, Colour, mix
+from ecs_rl.viewer.plots import Axes, decimate
+from ecs_rl.viewer.view import Series, Stack
+
+
+def colour_of(stack: Stack, number: int) -> Colour:
+    """Return the colour of one of the parts."""
+    return mix(PANEL, DIM, 0.7) if stack.parts[number].name == TIME_UP else ROLES[number % len(ROLES)]
+
+
+def layers(stack: Stack) -> tuple[F64, list[tuple[F64, F64]]]:
+    """Return the steps, and for each part the lower and upper edges of two areas: of its gains, and of its losses.
+
+    Gains are stacked upwards and losses downwards, each in the order of the parts. A part has both where it changes.
+    """
+    x, values = _together(stack.parts)
+    up, down, found = np.zeros(len(x)), np.zeros(len(x)), []
+    for row in values:
+        above, below = up + np.maximum(row, 0.0), down + np.minimum(row, 0.0)
+        found += [(up, above), (below, down)]
+        up, down = above, below
+    return x, found
+
+
+def _together(parts: tuple[Series, ...]) -> tuple[F64, F64]:
+    """Return the steps of the first part, and (parts, steps) numbers; zero where a part has no number."""
+    x = parts[0].x if parts else np.zeros(0)
+    rows = []
+    for part in parts:
+        good = np.isfinite(part.x) & np.isfinite(part.y)
+        rows.append(np.interp(x, part.x[good], part.y[good]) if good.any() else np.zeros(len(x)))
+    return x, np.array(rows).reshape(len(parts), len(x))
+
+
+def reach_of(stack: Stack) -> tuple[float, float]:
+    """Return the lowest and the highest number that is drawn; zero is always among them."""
+    if stack.whole:
+        return 0.0, 1.0
+    edges = [edge for pair in layers(stack)[1] for edge in pair]
+    low, high = (pick([0.0, *(float(pick(e)) for e in edges if len(e))]) for pick in (min, max))
+    return (low, high) if high > low else (0.0, 1.0)
+
+
+def draw_stack(surface: pygame.Surface, axes: Axes, stack: Stack) -> None:
+    """Fill the area of each part."""
+    x, found = layers(stack)
+    for number, (low, high) in enumerate(found):
+        if len(x) < 2 or not (high > low).any():
+            continue
+        top_x, top = decimate(x, high, axes.area.w)
+        base_x, base = decimate(x, low, axes.area.w)
+        points = np.concatenate((axes.at(top_x, top), axes.at(base_x, base)[::-1]))
+        pygame.draw.polygon(surface, mix(PANEL, colour_of(stack, number // 2), 0.75), points.tolist())
+    zero = round(float(axes.at(np.array(axes.x[0]), np.array(0.0))[1]))
+    if not stack.whole:
+        surface.fill(mix(PANEL, TEXT, 0.6), (axes.area.left, min(zero, axes.area.bottom - 1), axes.area.w, 1))

@@ -1,0 +1,51 @@
+"""The timeline: along the return curve, the policies of the run and where the one on the stage stands."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pygame
+
+from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.palette import DIM, PANEL, TEXT, mix
+from ecs_rl.viewer.panels.learning import places, plot_area, x_reach
+from ecs_rl.viewer.plots import Axes
+from ecs_rl.viewer.view import LearningView, TimelineView
+
+NOTCH = 6
+"""Pixels that the notch of a policy is high."""
+
+
+def curve_axes(area: pygame.Rect, learning: LearningView, kit: DrawContext) -> Axes:
+    """Return where the return curve is in a window whose learning drawer is there, and which steps it shows."""
+    large, _ = places(area.size, len(learning.others), kit, len(learning.stacks))
+    return Axes(plot_area(large, kit, below=True).move(area.topleft), x_reach(learning), (0.0, 1.0))
+
+
+def draw_timeline(
+    surface: pygame.Surface, area: pygame.Rect, learning: LearningView, timeline: TimelineView, kit: DrawContext
+) -> None:
+    """Draw a notch for each policy that can be put on the stage, and the mark of the one that is there."""
+    axes = curve_axes(area, learning, kit)
+    bottom, high = axes.area.bottom, kit.px(NOTCH)
+    for step in timeline.steps:
+        if step <= axes.x[1]:
+            x = round(_x(axes, step))
+            surface.fill(mix(PANEL, DIM, 0.7), (x, bottom - high, kit.px(1), high))
+    x = round(_x(axes, min(timeline.shown, axes.x[1])))
+    surface.fill(TEXT, (x, axes.area.top, kit.px(1), axes.area.h))
+    tip = [(x - kit.px(4), bottom + kit.px(5)), (x + kit.px(4), bottom + kit.px(5)), (x, bottom - kit.px(2))]
+    pygame.draw.polygon(surface, TEXT, tip)
+    wide = kit.width(timeline.label, SMALL - 0.5) + kit.px(10)
+    label = pygame.Rect(0, axes.area.top, min(wide, axes.area.w), kit.px(16))
+    label.centerx = x
+    label.clamp_ip(axes.area)
+    rounded(surface, label, PANEL, radius=kit.px(4), edge=mix(PANEL, TEXT, 0.5), alpha=225)
+    kit.write(surface, timeline.label, label.center, size=SMALL - 0.5, anchor="middle", width=label.w - kit.px(4))
+
+
+def _x(axes: Axes, step: float) -> float:
+    at = axes.at(np.array(step), np.array(0.0))
+    return float(at[0]) if math.isfinite(at[0]) else float(axes.area.left)
