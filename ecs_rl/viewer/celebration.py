@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import pygame
+from numpy.typing import NDArray
 
+from ecs_rl.arrays import F64
 from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import BLUE, FAINT, GOOD, GREEN, NIGHT, ORANGE, PANEL, PURPLE, ROLES, SKY, TEXT, YELLOW, mix
@@ -31,35 +33,35 @@ def draw_ribbon(surface: pygame.Surface, area: pygame.Rect, ribbon: RibbonView, 
 def _paint_ribbon(surface: pygame.Surface, ribbon: RibbonView, kit: DrawContext) -> None:
     w, h = surface.get_size()
     wide, middle = kit.px(TICK), h // 2
-    if not ribbon.earned:
-        return
-    rows = np.nan_to_num(np.array(ribbon.earned).reshape(len(ribbon.earned), -1))[-max(1, w // wide) :]
-    first = len(ribbon.earned) - len(rows)
     surface.fill((*mix(NIGHT, TEXT, 0.35), 200), (0, middle, w, 1))
     kit.write(surface, "earned", (0, kit.px(6)), size=SMALL - 1, colour=FAINT)
-    sums = [np.where(rows > 0, rows, 0).sum(axis=1), np.where(rows < 0, -rows, 0).sum(axis=1)]
-    most = max((float(each.max()) for each in sums if len(each)), default=0.0)
-    if most <= 0:
+    if not ribbon.earned or not ribbon.earned[0]:
         return
-    for number, row in enumerate(rows.tolist()):
-        x = w - (len(rows) - number) * wide
-        if first + number in ribbon.begins:
-            surface.fill((*FAINT, 220), (x, 0, kit.px(1), h))
-        for sign in (1, -1):
-            _paint_tick(surface, (x, wide), [(i, v * sign) for i, v in enumerate(row) if v * sign > 0], sign, most)
+    rows = np.clip(np.nan_to_num(np.array(ribbon.earned)), -1e300, 1e300)[-max(1, w // wide) :]
+    first, left = len(ribbon.earned) - len(rows), w - len(rows) * wide
+    for begin in ribbon.begins:
+        if begin >= first:
+            surface.fill((*FAINT, 220), (left + (begin - first) * wide, 0, kit.px(1), h))
+    terms = np.zeros((len(rows), h), np.int64)
+    gains, losses = np.maximum(rows, 0.0), np.maximum(-rows, 0.0)
+    most = max(float(gains.sum(axis=1).max()), float(losses.sum(axis=1).max()))
+    if most > 0:
+        terms[:, :middle] = _stacked(gains, most, middle)[:, ::-1]
+        terms[:, middle + 1 :] = _stacked(losses, most, h - middle - 1)
+    colours, there = np.array([NIGHT, *ROLES])[terms], terms > 0
+    for column in range(max(1, wide - 1)):
+        at = slice(left + column, left + column + len(rows) * wide, wide)
+        pygame.surfarray.pixels3d(surface)[at][there] = colours[there]
+        pygame.surfarray.pixels_alpha(surface)[at][there] = 235
 
 
-def _paint_tick(
-    surface: pygame.Surface, place: tuple[int, int], terms: list[tuple[int, float]], sign: int, most: float
-) -> None:
-    middle, (x, wide) = surface.get_height() // 2, place
-    whole = sum(value for _, value in terms)
-    tall = max(1.0, math.sqrt(whole / most) * (middle - 1)) if whole else 0.0
-    done = 0.0
-    for number, value in terms:
-        start, done = done, done + value / whole * tall
-        top = middle - round(done) if sign > 0 else middle + 1 + round(start)
-        surface.fill((*ROLES[number % len(ROLES)], 235), (x, top, max(1, wide - 1), round(done) - round(start)))
+def _stacked(values: F64, most: float, room: int) -> NDArray[np.int64]:
+    """Return (ticks, room) which term is drawn at each pixel from the middle, counted from 1; 0 is none."""
+    whole = values.sum(axis=1, keepdims=True)
+    tall = np.where(whole > 0, np.maximum(1.0, np.sqrt(whole / most) * room), 0.0)
+    ends = np.round(np.cumsum(values, axis=1) / np.where(whole > 0, whole, 1.0) * tall)
+    term = (np.arange(room) >= ends[:, :, None]).sum(axis=1)  # how many terms end before a pixel
+    return np.where(term < values.shape[1], term % len(ROLES) + 1, 0)
 
 
 def draw_joy(surface: pygame.Surface, area: pygame.Rect, seconds: float, kit: DrawContext) -> None:
