@@ -84,8 +84,6 @@ class TrainSettings:
     """The name of a scene, or the path of a scene file."""
     watch: bool = False
     """Open a window and watch it learn."""
-    pace: Annotated[Literal["", "slow", "1x", "max"], arg(metavar="slow|1x|max", help_behavior_hint=OPENS_UP)] = ""
-    """With --watch: how fast the training arenas live, a quarter of real time, real time, or flat out."""
     until_solved: bool = False
     """Stop as soon as an evaluation reaches the scene's solved_at."""
     resume: Annotated[str | None, _RESUME, arg(help_behavior_hint="(default: start anew)")] = None
@@ -156,6 +154,8 @@ class TrainSettings:
     """How many periodic checkpoints stay, besides latest and best."""
     record_every: Natural = 0
     """Steps between two clips of the policy in the run's folder films, 0 for none (needs imageio-ffmpeg)."""
+    pace: Annotated[Literal["", "slow", "1x", "max"], arg(metavar="slow|1x|max", help_behavior_hint=OPENS_UP)] = ""
+    """With --watch: how fast the training arenas live, a quarter of real time, real time, or flat out."""
     threads: Natural = 0
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
     tb: bool = False
