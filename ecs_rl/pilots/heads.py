@@ -45,27 +45,20 @@ class Head:
         self.epsilon = _epsilon(saved) if saved.agent == "dqn" else 0.0
         """Share of choices that are drawn with equal chances."""
         self.draws = saved.agent != "dqn"
-        first = int(bool(saved.setting("dueling")))  # in front of the advantages stands the state's value
-        lever, option = 0, 2 * space.levers if saved.agent == "sac" else first
-        self.parts: list[Choice | Levers] = []
-        for part, _, outputs in spans(space):
-            if saved.agent != "sac":
-                option, at = outputs.stop + first, slice(outputs.start + first, outputs.stop + first)
-            elif isinstance(part, Discrete):
-                at, option = slice(option, option + len(part.names)), option + len(part.names)
-            else:
-                at = slice(lever, lever + part.levers)
-            if isinstance(part, Discrete):
-                self.parts.append(Choice(at))
-                continue
-            learned = saved.agent != "sac"
-            theirs = slice(space.levers + at.start, space.levers + at.stop)
-            spread = saved.tensors["policy/log_std"][lever : lever + part.levers] if learned else theirs
-            self.parts.append(Levers(at, spread, not learned))
-            lever += part.levers
-        needed = option + bool(saved.setting("shared"))
+        places, needed = _places(saved)
         if width != needed:
             raise ValueError(f"its network has {width} outputs, and its actions take {needed}")
+        self.parts: list[Choice | Levers] = []
+        lever = 0
+        for part, at in zip(space.parts, places, strict=True):
+            if isinstance(part, Discrete):
+                self.parts.append(Choice(at))
+            elif saved.agent == "sac":
+                self.parts.append(Levers(at, slice(space.levers + at.start, space.levers + at.stop), squashed=True))
+            else:
+                spread = saved.tensors["policy/log_std"][lever : lever + part.levers]
+                self.parts.append(Levers(at, spread, squashed=False))
+                lever += part.levers
         self._is_all = isinstance(space, Discrete) and self.parts[0].outputs == slice(0, width)
 
     def best(self, ops: Ops[V], output: V) -> V:
@@ -105,6 +98,21 @@ class Head:
         some = random.integers(0, sizes, (len(best), len(sizes)))
         some = some.astype(np.float32) if self.several else some[:, 0]
         return np.where(random.random(some.shape) < self.epsilon, some, best)
+
+
+def _places(saved: SavedPolicy) -> tuple[list[slice], int]:
+    """Return which of a network's outputs decide on each part of an action, and how many outputs it has."""
+    space = saved.spec.actions
+    if saved.agent != "sac":  # the state's value stands in front of advantages, and behind the outputs of a shared one
+        first = int(bool(saved.setting("dueling")))
+        places = [slice(each.start + first, each.stop + first) for _, _, each in spans(space)]
+        return places, first + len(space.names) + bool(saved.setting("shared"))
+    places, lever, option = [], 0, 2 * space.levers  # all means, all logarithms of spreads, all options
+    for part in space.parts:
+        first, many = (option, len(part.names)) if isinstance(part, Discrete) else (lever, part.levers)
+        places.append(slice(first, first + many))
+        option, lever = (option + many, lever) if isinstance(part, Discrete) else (option, lever + many)
+    return places, option
 
 
 def _epsilon(saved: SavedPolicy) -> float:
