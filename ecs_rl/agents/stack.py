@@ -72,10 +72,13 @@ class Pass:
         self._seen = [value[:, :learns] for value in self._values[:-1]]
         self._seen_flipped = [value.transpose(1, 2) for value in self._seen]
         self._narrow = [seen.shape[2] < grad.shape[2] for seen, grad in zip(self._seen, self._learnt, strict=True)]
-        self._spare = [torch.empty_like(grad.transpose(1, 2)).contiguous() for grad in stack.weight_grad]
+        self._weight_grad_flipped = [grad.transpose(1, 2) for grad in stack.weight_grad]
+        self._spare = [torch.empty(grad.shape) for grad in self._weight_grad_flipped]
         self._ones = torch.ones(count, 1, learns)
-        self._driven, self._driving = self._grads[0][:, learns:], stack.weight[0][:, :, x.shape[1] - inputs :]
-        self._by_input = torch.empty(count, back - learns, inputs) if inputs else None
+        self._driven = self._grads[0][:, learns:].transpose(1, 2)
+        self._driving = stack.weight[0][:, :, x.shape[1] - inputs :].transpose(1, 2)
+        self._by_input = torch.empty(count, inputs, back - learns)
+        self._by_input_flipped = self._by_input.transpose(1, 2) if inputs else None
 
     def forward(self) -> Tensor:
         """Return (count, rows, outputs), which the next call overwrites."""
@@ -91,16 +94,17 @@ class Pass:
         for i in range(len(self._weight) - 1, -1, -1):
             # A product with few columns is several times as slow in MKL as its transpose.
             if self._narrow[i]:
-                self._weight_grad[i].copy_(torch.bmm(self._seen_flipped[i], self._learnt[i]).transpose(1, 2))
+                torch.bmm(self._seen_flipped[i], self._learnt[i], out=self._spare[i])
+                self._weight_grad_flipped[i].copy_(self._spare[i])
             else:
                 torch.bmm(self._flipped[i], self._seen[i], out=self._weight_grad[i])
             torch.bmm(self._ones, self._learnt[i], out=self._bias_grad[i])
             if i > 0:
                 torch.bmm(self._grads[i], self._weight[i], out=self._grads[i - 1])
                 self._through_activation(self._grads[i - 1], self._activated[i - 1])
-        if self._by_input is not None:
-            torch.bmm(self._driven, self._driving, out=self._by_input)
-        return self._by_input
+        if self._by_input_flipped is not None:
+            torch.bmm(self._driving, self._driven, out=self._by_input)
+        return self._by_input_flipped
 
     def _activate(self, x: Tensor) -> None:
         if self._tanh:
