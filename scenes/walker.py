@@ -55,7 +55,13 @@ def build(arena: Arena) -> None:
     earth = arena.terrain(ground, points=POINTS, draws=POINTS, friction=0.8)
     start = Start(x=BEGIN, y=2 * LEG + THICK, vx=jitter(0.5))
     hull = arena.spawn("hull", Body(mass=5.4, friction=0.1), HULL, start, Look("purple"))
-    parts, motors, feels = [], {}, []
+    parts: list[Role] = []
+    motors: dict[str, Motor] = {}
+    feels: list[Sensor] = []
+
+    def bend(name: str, bone: Role, base: Role, speed: float) -> None:
+        feels.append(Feel(name, lambda: bone.angle - base.angle))
+        feels.append(Feel(f"{name} turns", lambda: bone.spin - base.spin, 1 / speed))
 
     def leg(name: str, colour: str, lean: float) -> None:
         look = Look(colour)
@@ -69,9 +75,8 @@ def build(arena: Arena) -> None:
         )
         motors[f"{name} hip"] = Motor(thigh, hull, speed=4.0, strength=80.0)
         motors[f"{name} knee"] = Motor(shin, thigh, speed=6.0, strength=80.0)
-        for what, bone, base, speed in (("hip", thigh, hull, 4.0), ("knee", shin, thigh, 6.0)):
-            feels.append(Feel(f"{name} {what}", lambda bone=bone, base=base: bone.angle - base.angle))
-            feels.append(Feel(f"{name} {what} turns", lambda bone=bone, base=base: bone.spin - base.spin, 1 / speed))
+        bend(f"{name} hip", thigh, hull, 4.0)
+        bend(f"{name} knee", shin, thigh, 6.0)
         feels.append(Touching(shin, arena.ground))
         parts.extend((thigh, shin))
 
