@@ -69,9 +69,12 @@ def _unknown(tokens: Sequence[str], settings: type, prog: str, to_come: Sequence
     name = wrong.partition("=")[0]
     if name.replace("_", "-") in to_come:
         return f"{name} is not there yet ({prog} --help lists all flags)"
-    near = _near(name, list(flags_of(settings).values()))
+    known = list(flags_of(settings).values())
+    table, dot, _ = name.lstrip("-").partition(".")
+    tables = {flag.lstrip("-").partition(".")[0] for flag in known if "." in flag}
+    near = _near(name, known) if not dot or difflib.get_close_matches(table, tables, n=1) else None
     hint = f": did you mean '{near}'?" if near else ""
-    if not near and "." in name:
+    if not near and dot:
         hint = ": an algorithm of your own has its settings where --agent FILE.py:CLASS names it too"
     return f"unknown flag '{name}'{hint} ({prog} --help lists all flags)"
 

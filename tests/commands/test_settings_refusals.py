@@ -6,6 +6,7 @@ from ecs_rl.commands.flags import flags_of
 from ecs_rl.commands.parse import Recipes, parse_play, parse_train
 from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.errors import CommandError
+from ecs_rl.shipped import scene_names
 from ecs_rl.values import LARGEST
 
 
@@ -33,7 +34,7 @@ def play_refusal(line: str) -> str:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("", "SCENE is missing: name a scene, as in: train.py balance (there is: balance, lander, swingup)"),
+        ("", f"SCENE is missing: name a scene, as in: train.py balance (there is: {', '.join(scene_names())})"),
         ("--resume cartpole", "--resume took 'cartpole' as its run: write SCENE before it"),
         ("a --sed 1", "unknown flag '--sed': did you mean '--seed'?"),
         ("a --sed=1", "unknown flag '--sed': did you mean '--seed'?"),

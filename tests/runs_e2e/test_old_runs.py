@@ -48,7 +48,8 @@ def test_an_old_run_and_a_bare_copy_of_its_checkpoints_play_as_it_recorded(
     step = read_manifest(file).step
     for target in ((old, "--checkpoint", which), (file,), (bare,)):
         played = play(*target, "--headless", "--json", "--episodes", 3)
-        assert (played.code, played.err) == (0, "")
+        assert played.code == 0
+        assert not played.err or "balance.py is not as it was" in played.err  # its recipes have changed since
         assert (played.json["step"], played.json["returns"]) == (step, recorded(old, step))
     assert len(recorded(old, step)) == 3
     assert which == "latest" or played.json["mean_return"] == metadata(old)["best_eval"]
@@ -83,6 +84,8 @@ def test_a_new_run_begins_with_the_policy_of_an_old_one(old: Path, tmp_path: Pat
     best = old / "checkpoints" / "best.safetensors"
     agent = ("--agent", known["agent"], f"--{known['agent']}.hidden", 8)
     small = TINY[: TINY.index("--ppo.rollout")]
+    if known["agent"] == "dqn":  # the recipe has learned since what that policy has not
+        agent += ("--dqn.no-dueling", "--dqn.no-normalise-observations")
     told = train("balance", *small, *agent, "--steps", 16, "--init-from", best, "--runs", tmp_path / "new", "--json")
     assert told.code == 0, told.err
     again = play(told.run, "--checkpoint", "latest", "--headless", "--json", "--episodes", 3)
