@@ -28,6 +28,10 @@ SCENE = Scene(
             "lr": 1e-3, "lr_end": 0.02, "n_step": 3, "dueling": True, "normalise_observations": True, "huber": 30,
             "memory": "300k", "learn_every": 4, "target_every": 1, "target_rate": 0.005, "epsilon_steps": "40k",
         },
+        "sac": {
+            "arenas": 16, "threads": 1, "steps": "400k", "eval_every": "10k", "checkpoint_every": "75k",
+            "updates_per_step": 0.5, "target_share": 0.01, "normalise_observations": True,
+        },
     },
 )  # fmt: skip
 

@@ -19,6 +19,8 @@ RECIPES = [
     ("lander", "ppo"),
     ("lander", "dqn"),
 ]
+LONG = [("lander", "sac")]
+"""Recipes that take half a minute of processor time."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def test_a_recipe_solves_its_scene(scene: str, agent: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scene", "agent"), RECIPES)
+@pytest.mark.parametrize(("scene", "agent"), RECIPES + LONG)
 def test_a_recipe_solves_its_scene_on_ten_seeds(scene: str, agent: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = [learn(scene, agent, seed) for seed in range(10)]
     solved = [each for each in found if each.step is not None]
