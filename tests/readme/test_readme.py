@@ -85,7 +85,7 @@ def test_the_command_for_the_pictures_makes_them(tmp_path: Path) -> None:
 
 
 def test_ci_runs_the_readmes_test_command() -> None:
-    found = re.search(r"&& (python -m pip install -e '\.\[dev\]') && (python -m pytest)\n", README)
+    found = re.search(r"&& (python -m pip install -e '\.\[dev\]') && (python -m pytest -n auto)\n", README)
     assert found is not None
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert found[1].removeprefix("python -m pip install") in script
