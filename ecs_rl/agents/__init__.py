@@ -33,3 +33,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     where = "make" if name == "make_agent" else "config" if name.endswith("Config") else "base"
     return getattr(import_module(f"{__name__}.{where}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return what is exported here, so that a name that is misspelt finds its nearest."""
+    return __all__

@@ -98,6 +98,7 @@ def test_every_flag_that_is_named_exists() -> None:
         "--help",
         "--grid",
         "--cem.batch",
+        "--train",
         *flags_of(TrainSettings).values(),
     }
     known |= {*TRAIN_TO_COME, *PLAY_TO_COME}  # which the README says are not there yet

@@ -82,7 +82,7 @@ def test_resuming_an_old_run_is_refused_in_one_sentence_that_says_what_to_do(old
 def test_a_new_run_begins_with_the_policy_of_an_old_one(old: Path, tmp_path: Path) -> None:
     known = metadata(old)
     best = old / "checkpoints" / "best.safetensors"
-    agent = ("--agent", known["agent"], f"--{known['agent']}.hidden", 8)
+    agent: tuple[object, ...] = ("--agent", known["agent"], f"--{known['agent']}.hidden", 8)
     small = TINY[: TINY.index("--ppo.rollout")]
     if known["agent"] == "dqn":  # the recipe has learned since what that policy has not
         agent += ("--dqn.no-dueling", "--dqn.no-normalise-observations")

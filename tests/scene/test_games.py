@@ -69,7 +69,8 @@ def test_a_game_is_a_file_of_less_than_60_lines(name: str) -> None:
 
 
 def test_every_game_is_tested() -> None:
-    assert sorted(path.stem for path in Path(game("tag")).parent.glob("*.py")) == sorted(GAMES)
+    others = {"balance_unseen"}  # no game: what recurrent policies are for
+    assert {path.stem for path in Path(game("tag")).parent.glob("*.py")} - others == set(GAMES)
 
 
 @pytest.mark.parametrize("name", GAMES)

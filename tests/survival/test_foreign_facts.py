@@ -152,9 +152,9 @@ TENSORS: dict[str, tuple[str, str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "actions of brain floats": ("ppo", "world/actions/0", lambda t: t.bfloat16()),
     "actions without ticks": ("ppo", "world/actions/0", lambda _: torch.tensor(1)),
     "a memory past its end": ("dqn", "agent/memory/next", lambda t: t + 10**9),
-    "a memory of other choices": ("dqn", "agent/memory/table", lambda t: t - 50),
+    "a memory of other choices": ("dqn", "agent/memory/rows", lambda t: t - 50),
     "negative counts": ("dqn", "agent/count/due", lambda t: t - 10**6),
-    "a memory of choices that are not there": ("sac", "agent/memory/table", lambda t: t - 50),
+    "a memory of choices that are not there": ("sac", "agent/memory/rows", lambda t: t - 50),
     "steps due that are no number": ("sac", "agent/count/due", lambda t: t * float("nan")),
 }
 

@@ -174,7 +174,7 @@ def test_drawing_twice_gives_the_same_picture() -> None:
 
 
 def test_goldens_stay_small() -> None:
-    assert sum(path.stat().st_size for path in GOLDENS.glob("*.png")) < 800_000
+    assert sum(path.stat().st_size for path in GOLDENS.glob("*.png")) < 900_000
 
 
 if __name__ == "__main__":
