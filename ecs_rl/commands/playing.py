@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ecs_rl.scene.scene import Scene
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.playback import Player
-    from ecs_rl.viewer.live_episode import Ended, LiveEpisode
+    from ecs_rl.viewer.endings import Ended
+    from ecs_rl.viewer.live_episode import LiveEpisode
 
 MOST_PANES = 6
 _MEANS = ("episodes", "mean_return", "std_return", "min_return", "max_return", "mean_length")

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import compress
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from ecs_rl.agents.base import ActMode, Agent
-from ecs_rl.components import Chance, Clock, EpisodeEnd, Explosion, Finished, Terms, UserInput
-from ecs_rl.processors.tally import records_of
+from ecs_rl.components import Chance, Clock, EpisodeEnd, UserInput
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
-from ecs_rl.session import EpisodeRecord
-from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.training.opponent import Opponent
 from ecs_rl.training.prepare import deciding
+from ecs_rl.viewer.endings import Ended, reasons_of, record_of, tone_of
 from ecs_rl.viewer.env_reader import EnvReader, reader_of
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.shapes import place
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import Point, StageView, Tone
+from ecs_rl.viewer.view import Point, StageView
 from ecs_rl.world import World
 
 REST = 1.0
@@ -34,28 +31,6 @@ MEASURE = 0.5
 """Seconds over which the reached speed is measured."""
 KICK = 2.0
 """Metres per second that a kick adds, about."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """One episode that was watched to its end."""
-
-    arena: int
-    seed: int
-    total: float
-    """What stands for it: the scene's score, or else the return."""
-    record: EpisodeRecord
-    """The same as an evaluation would have noted it."""
-    reasons: tuple[str, ...]
-    """The names of the rules that ended it; none if time was up."""
-    tone: Tone
-    counts: bool
-    """Nobody pulled or kicked, and all of it was played by the policy that the show began with, in its mode."""
-
-    @property
-    def length(self) -> int:
-        """Ticks."""
-        return self.record.length
 
 
 class LiveEpisode:
@@ -97,8 +72,7 @@ class LiveEpisode:
         self.opponent = opponent
         if opponent is not None:
             opponent.drive(self.world)
-        self.clock, self.terms = self.world.one(Clock), self.world.one(Terms)
-        self.finished = self.world.one(Finished)
+        self.clock = self.world.one(Clock)
         self._keys = self.world.one(Chance).key.copy()
         self.reader, self.mind = reader_of(self.world), MindLog(self.world, agents)
         self.agents, self.label = agents, label
@@ -342,8 +316,8 @@ class LiveEpisode:
                 self.let_go()
 
     def _end(self) -> None:
-        arena, total, reasons = self.arena, self.total, self._reasons()
-        tone, mark = self._tone(total, reasons), "  touched" if self.touched else ""
+        arena, total, reasons = self.arena, self.total, reasons_of(self.world, self.arena)
+        tone, mark = tone_of(self.world, arena, total, reasons), "  touched" if self.touched else ""
         told = f"{', '.join(reasons) or 'time is up'}  {signed(total)}{mark}"
         picture = self.reader.stage(arena, caption=self.caption)
         self._held = replace(picture, ending=told, ending_tone=tone, grip=self._grip())
@@ -352,45 +326,12 @@ class LiveEpisode:
             arena,
             self.seeds[arena],
             total,
-            self._record(reasons),
+            record_of(self.world, arena, reasons),
             reasons,
             tone,
             self._fair and not self.touched and (self.label, self.sampled) == self._billed,
         )
         self.ended.append(self.outcome)
-
-    def _record(self, reasons: Sequence[str]) -> EpisodeRecord:
-        """Return what is to be noted of the episode that ends in this tick; one that exploded is in no log."""
-        if "exploded" not in reasons:
-            row = int(np.flatnonzero(self.finished.arena == self.arena)[0])
-            return records_of(self.world, self.finished)[row]
-        world, arena, terms = self.world, self.arena, self.terms.total[:, self.arena]
-        results = world.results
-        extras = dict(zip(world.terms, results.by_name(terms).tolist(), strict=True))
-        extras |= {f"{OF_AGENT}{name}": float(value) for name, value in results.returns(terms).items()}
-        extras |= {f"{SCORE}{name}": float(results.score(name)[arena]) for name in world.arena.scores}
-        extras["end/exploded"] = 1.0
-        return EpisodeRecord(float(results.mean_return(terms)), int(self.clock.tick[arena]), "Truncated", extras)
-
-    def _reasons(self) -> tuple[str, ...]:
-        """Return the names of the rules that end the episode in this tick."""
-        if self.world.one(Explosion).now[self.arena]:
-            return ("exploded",)
-        row = int(np.flatnonzero(self.finished.arena == self.arena)[0])
-        return tuple(compress(self.world.reasons, self.finished.reasons[:, row]))
-
-    def _tone(self, total: float, reasons: Sequence[str]) -> Tone:
-        """Return whether the ending was a good one: paid or fined under its own name, else solved or cut short."""
-        if "exploded" in reasons:
-            return "warn"
-        earned = self.world.results.by_name(self.terms.now[:, self.arena]).tolist()
-        paid = dict(zip(self.world.terms, earned, strict=True))
-        named = sum(paid.get(reason, 0.0) for reason in reasons)
-        if named:
-            return "good" if named > 0 else "bad"
-        if self.scene.solved_at is not None and total >= self.scene.solved_at:
-            return "good"
-        return "bad" if reasons else "plain"
 
     def close(self) -> None:
         """Give the world back."""

@@ -22,6 +22,7 @@ from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live.background import BackgroundTraining
@@ -29,7 +30,7 @@ from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.watch import Loop, WatchWindow
 from ecs_rl.viewer.live.window import Window
-from ecs_rl.viewer.live_episode import Ended, LiveEpisode
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3", "--checkpoint-every", "1000")
 PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")

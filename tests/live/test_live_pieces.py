@@ -15,6 +15,7 @@ from live_windows import TINY, Clock, Live, watching
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.prepare import Training
+from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.grid_watch import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
 from ecs_rl.viewer.live import shown, watch
@@ -23,7 +24,7 @@ from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.watch import PATIENCE, Leaving
 from ecs_rl.viewer.live.window import Window
-from ecs_rl.viewer.live_episode import Ended, LiveEpisode
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 # --- work -------------------------------------------------------------------------------------------------------------
 

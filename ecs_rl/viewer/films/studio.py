@@ -12,9 +12,10 @@ import pygame
 from ecs_rl.agents.base import Agent
 from ecs_rl.scene.scene import Scene
 from ecs_rl.viewer.context import LARGE, DrawContext
+from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.films.encoder import Film, check_film
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.live_episode import Ended, LiveEpisode
+from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting

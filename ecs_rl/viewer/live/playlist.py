@@ -16,8 +16,9 @@ from ecs_rl.runs import read_manifest
 from ecs_rl.runs.layout import CHECKPOINTS, milestones, policies
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.playback import Player
+from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.live.before_after import algorithm_of
-from ecs_rl.viewer.live_episode import Ended, LiveEpisode
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 NEWEST = "newest policy"
 LAST = 1e18
