@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from ecs_rl.agents.base import ActMode, Agent
-from ecs_rl.components import Chance, Clock, EpisodeEnd, UserInput
+from ecs_rl.components import Chance, Clock, EpisodeEnd, Terms, UserInput
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
@@ -72,7 +72,7 @@ class LiveEpisode:
         self.opponent = opponent
         if opponent is not None:
             opponent.drive(self.world)
-        self.clock = self.world.one(Clock)
+        self.clock, self.terms = self.world.one(Clock), self.world.one(Terms)
         self._keys = self.world.one(Chance).key.copy()
         self.reader, self.mind = reader_of(self.world), MindLog(self.world, agents)
         self.agents, self.label = agents, label
