@@ -1,4 +1,4 @@
-"""Everything this project refuses, each kind with the exit code of its command (see the README).
+"""Everything this project refuses, each kind with the exit code of its command (see ecs_rl/README.md).
 
 A message says what happened, where, and what to do; `train.py` and `play.py` print it without a traceback.
 """

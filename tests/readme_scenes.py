@@ -1,19 +1,8 @@
-"""The README's scene with components and systems of its own, taken from there and never copied."""
+"""The pages' scene with components and systems of its own, taken from there and never copied."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-README = Path(__file__).parents[1] / "README.md"
-
-
-def example(name: str) -> str:
-    """Return the code that stands in the README under `<!-- example NAME: a test runs it -->`."""
-    found = re.search(rf"<!-- example {name}: a test runs it -->\n```python\n(.*?)```", README.read_text("utf-8"), re.S)
-    assert found is not None, f"the README has no example {name}"
-    return found[1]
-
+from pages import example
 
 BEACONS = example("systems")
 """A component on a role, a system as a closure, a system as a function of components, and numbers of the arena."""

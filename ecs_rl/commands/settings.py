@@ -103,7 +103,7 @@ class TrainSettings:
     minutes: Weight = 0.0
     """Stop after so many minutes of training, those before a resume included; 0 is no limit."""
     restore_best: bool = False
-    """Go on from the best policy, with a new optimiser, when the present one has collapsed (see the README)."""
+    """Go on from the best policy, with a new optimiser, when the present one has collapsed."""
     agent: Annotated[str, arg(metavar=f"{{{','.join(AGENTS)},FILE.py:CLASS}}", help_behavior_hint=_agent_hint)] = ""
     """Which algorithm learns; one of your own, by the path of its file."""
     network: Annotated[NetworkName, arg(metavar="NAME|FILE.py:NAME", help_behavior_hint="(default: mlp)")] = ""

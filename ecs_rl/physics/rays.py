@@ -2,7 +2,7 @@
 
 What is near a viewer is put into the viewer's own axes, in lengths of its reach. There the rays of all viewers have the
 same directions, and a hit lies between 0 and 1 along its ray. This is done in single precision, as observations are.
-A query of the physics costs twenty times as much per ray (see the README), and knows nothing of arenas.
+A query of the physics costs twenty times as much per ray (see tests/bench/README.md), and knows nothing of arenas.
 """
 
 from __future__ import annotations

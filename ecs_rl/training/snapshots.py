@@ -90,7 +90,7 @@ def why_lost(world: World) -> str:
         )
     return (
         "The scene keeps something that no component holds (a closure's variable, an attribute, random "
-        "numbers of its own); see the README, `train.py SCENE --check`, or go on all the same with --inexact"
+        "numbers of its own); see scenes/README.md, `train.py SCENE --check`, or go on all the same with --inexact"
     )
 
 

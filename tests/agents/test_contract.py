@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from readme_scenes import example
+from pages import example
 
 from ecs_rl.errors import EcsRlError
 from ecs_rl.from_file import load_object

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from readme_scenes import example
+from pages import example
 
 from ecs_rl.agents import ActMode, Composed, Decision, make_agent
 from ecs_rl.agents.base import Introspectable, output_of

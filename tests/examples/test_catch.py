@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from pathlib import Path
 
 import catch
 import numpy as np
 import pytest
+from pages import example
 
 import ecs_rl
-
-README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +41,5 @@ def test_who_moves_at_random_misses_most_of_them() -> None:
     assert caught < 60, "of the hundred that were missed at last, and those before"
 
 
-def test_the_loop_in_the_readme_is_that_of_the_game() -> None:
-    found = re.search(r"<!-- example pilot: .*? -->\n```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
-    assert found is not None
-    assert textwrap.indent(found[1], "    ") in Path(catch.__file__).read_text("utf-8")
+def test_the_loop_on_the_engines_page_is_that_of_the_game() -> None:
+    assert textwrap.indent(example("pilot"), "    ") in Path(catch.__file__).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""The README says nothing that a command or the code does not."""
+"""The pages say nothing that a command or the code does not, and every link between them leads somewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import make_pictures
 import pytest
-from readme_scenes import example
+from pages import PAGES, README, ROOT, TEXT, between, example
 
 from ecs_rl.commands.check import check_scene
 from ecs_rl.commands.flags import flags_of
@@ -21,16 +21,11 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import SCHEDULE
 from ecs_rl.viewer.live.commands import help_groups
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
 
 @pytest.fixture
 def drone(tmp_path: Path) -> Path:
-    found = re.search(r"<!-- example scene: a test runs it -->\n```python\n(.*?)```", README, re.S)
-    assert found is not None
     path = tmp_path / "drone.py"
-    path.write_text(found[1], encoding="utf-8")
+    path.write_text(example("scene"), encoding="utf-8")
     return path
 
 
@@ -57,19 +52,51 @@ def tick_table(schedule: Sequence[Entry]) -> str:
 
 
 def test_the_tick_table_is_made_from_the_schedule() -> None:
-    found = re.search(r"<!-- tick table: [^>]*-->\n(.*?)\n<!-- end of tick table -->", README, re.S)
-    assert found is not None
-    assert found[1] == tick_table(SCHEDULE)
+    assert between("tick table") == tick_table(SCHEDULE)
 
 
 def test_the_table_of_keys_is_made_from_the_bindings() -> None:
-    found = re.search(r"<!-- keys: [^>]*-->\n(.*?)\n<!-- end of keys -->", README, re.S)
-    assert found is not None
     rows = ["| | keys |", "|---|---|"]
     for group in help_groups(trains=True):
         told = "; ".join(f"{' '.join(f'`{key}`' for key in keys.split(' '))} {does}" for keys, does in group.keys)
         rows.append(f"| {group.title} | {told} |")
-    assert found[1] == "\n".join(rows)
+    assert between("keys") == "\n".join(rows)
+
+
+LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
+
+
+def prose(text: str) -> str:
+    """Return a page without its code."""
+    return re.sub(r"`[^`\n]+`", "", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page's headings, made as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_to_a_file_that_exists_and_to_a_heading_in_it(page: str) -> None:
+    links = [link for link in LINK.findall(prose(PAGES[page])) if "://" not in link]
+    for link in links:
+        name, _, anchor = link.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        assert path.exists(), f"{page}: {link}"
+        if anchor:
+            assert anchor in anchors(path.read_text(encoding="utf-8")), f"{page}: {link}"
+
+
+def test_every_page_is_one_of_those_that_are_checked_and_can_be_reached_from_the_first() -> None:
+    folders = ("ecs_rl", "scenes", "tests", "assets")
+    found = {str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.md")}
+    assert found | {"README.md"} == set(PAGES)
+    assert found <= set(LINK.findall(README))
+
+
+def test_the_first_page_is_read_to_its_end() -> None:
+    assert README.count("\n") <= 200
 
 
 def test_the_pictures_are_there_and_small_enough_to_load() -> None:
@@ -101,13 +128,13 @@ def test_every_flag_that_is_named_exists() -> None:
         "--train",
         *flags_of(TrainSettings).values(),
     }
-    known |= {*TRAIN_TO_COME, *PLAY_TO_COME}  # which the README says are not there yet
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z.-]*", README)) <= known
+    known |= {*TRAIN_TO_COME, *PLAY_TO_COME}  # which the first page says are not there yet
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z.-]*", TEXT)) <= known
 
 
 def test_every_file_that_is_named_exists() -> None:
-    for name in re.findall(r"(?:ecs_rl|tests|scenes)/[\w/]+(?:\.py)?", README):
-        assert (ROOT / name).exists() or f"{name}-v0" in README, name  # an environment's name looks like a file's
+    for name in re.findall(r"(?:ecs_rl|tests|scenes)/[\w/]+(?:\.py|\.md)?", TEXT):
+        assert (ROOT / name).exists() or f"{name}-v0" in TEXT, name  # an environment's name looks like a file's
 
 
 def test_the_example_network_solves_balance_and_is_played_back(tmp_path: Path) -> None:
@@ -145,11 +172,10 @@ def test_the_example_with_many_of_a_kind_learns_within_a_minute(coins: Path, tmp
 
 @pytest.fixture
 def beacons(tmp_path: Path) -> Path:
-    found = re.search(r"<!-- example systems: a test runs it -->\n```python\n(.*?)```", README, re.S)
-    assert found is not None
-    assert found[1].count("\n") < 60
+    text = example("systems")
+    assert text.count("\n") < 60
     path = tmp_path / "beacons.py"
-    path.write_text(found[1], encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
 
 

@@ -1,4 +1,4 @@
-"""What the README shows can be typed, in its order, and what it shows is what comes out."""
+"""What the pages show can be typed, in their order, and what they show is what comes out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from pages import README, ROOT, TEXT, example
 
 import ecs_rl
 from ecs_rl.commands import play, train
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import recipes_of
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 SMALL = {
     "train": {"--steps": "3k", "--arenas": "16", "--eval-every": "2k", "--eval-episodes": "2", "--json": None},
     "play": {"--episodes": "1", "--speed": "64", "--json": None},
@@ -28,17 +27,11 @@ GO_ON = {"--steps": "6k", "--json": None}
 CALLS = re.compile(r"(?:python )?(train|play)\.py\b(.*)")
 
 
-def example(mark: str) -> str:
-    found = re.search(rf"<!-- example {mark}: a test runs it -->\n```python\n(.*?)```", README, re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
 def commands() -> list[tuple[str, str]]:
-    """Return all commands of the README, in order: those in a block of their own and those inside the text."""
+    """Return all commands of the pages, in order: those in a block of their own and those inside the text."""
     blocks = re.compile(r"^```\n(.*?)^```$|`([^`]+)`", re.DOTALL | re.MULTILINE)
     found = []
-    for block, span in (match.groups() for match in blocks.finditer(re.sub(r"```\w+\n.*?```", "", README, flags=re.S))):
+    for block, span in (match.groups() for match in blocks.finditer(re.sub(r"```\w+\n.*?```", "", TEXT, flags=re.S))):
         lines = [span] if span else [part for part in block.split(" && ") if part.startswith("python ")]
         asked = [" ".join(line.split()) for line in lines]
         calls = [(call[1], call[2].strip()) for call in map(CALLS.fullmatch, asked) if call is not None]
@@ -64,7 +57,7 @@ def words(program: str, line: str, folder: Path) -> list[str]:
     return [word for word in (*given, *extra) if word]
 
 
-def test_the_commands_of_the_readme_do_what_it_says_as_typed_in_order(
+def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 from command_runs import ROOT, Told, metadata, play, train
+from pages import example
 
 from ecs_rl.runs import read_manifest
 
-TEXT = re.search(
-    r"<!-- example algorithm: a test runs it -->\n```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S
-)
-assert TEXT is not None
-CEM = TEXT[1]
+CEM = example("algorithm")
 SMALL = ("--arenas", 8, "--eval-every", 1000, "--eval-episodes", 3, "--json", "--cem.batch", 16)
 PLAYED = ("--headless", "--json", "--episodes", 2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pygame
 import pytest
+from pages import example
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.arrays import F64
@@ -29,7 +29,6 @@ from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World, policy_specs
 
-ROOT = Path(__file__).parents[2]
 EXTENT = 30.0
 
 
@@ -72,9 +71,7 @@ def sides(stage: StageView) -> F64:
 @pytest.fixture
 def drone(tmp_path: Path) -> Iterator[World]:
     """The README's own scene; without thrust the drone falls."""
-    text = re.search(r"<!-- example scene.*?```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert text
-    (tmp_path / "drone.py").write_text(text[1])
+    (tmp_path / "drone.py").write_text(example("scene"))
     world = world_of(load_scene(str(tmp_path / "drone.py")))
     yield world
     world.close()

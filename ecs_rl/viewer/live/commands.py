@@ -1,4 +1,4 @@
-"""The window's commands, one row for each key, and the mouse: help, hints and the README's table are made from them."""
+"""The window's commands, a row for each key, and the mouse: help, hints and the README's table are made from them."""
 
 from __future__ import annotations
 
