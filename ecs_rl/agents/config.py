@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from tyro.conf import arg
 
+from ecs_rl.errors import CommandError
 from ecs_rl.values import Count, Natural, Positive, Share, Weight, fitted, hints_of
 
 Activation = Literal["tanh", "relu"]
-Schedule = Literal["constant", "linear"]
+Schedule = Literal["constant", "linear", "exponential"]
 NETWORKS = ("mlp", "gru", "conv", "attention")
 """The networks that come with the project."""
 
@@ -71,9 +72,9 @@ class PPOConfig:
     lr: Positive = 3e-4
     """Adam's learning rate at the start."""
     lr_schedule: Schedule = "linear"
-    """`linear` lets the learning rate fall to `lr_end` of it over `--schedule-steps`."""
+    """How it falls to `lr_end` of it over `--schedule-steps`: by as much, or by the same share, with every step."""
     lr_end: Share = 0.1
-    """Share of the learning rate that is left at the end of a linear schedule, and after it."""
+    """Share of the learning rate that is left at the end of a schedule, and after it."""
     rollout: Rows = 128
     """Ticks that every arena plays between two updates."""
     epochs: Count = 4
@@ -104,6 +105,8 @@ class PPOConfig:
     """What learns: mlp, gru (remembers), conv (for a Grid), attention (for Nearest), or a module of your own."""
     state: Annotated[int, Meta(ge=1, le=4096)] = 64
     """Numbers that a gru remembers for each row."""
+    burn_in: Natural = 0
+    """Ticks before a rollout that a gru plays again in every epoch: what it remembers is its present weights' then."""
     shared: bool = False
     """One network with two heads for policy and value, instead of one for each."""
     value_clip: Weight = 0.0
@@ -117,6 +120,8 @@ class PPOConfig:
 
     def __post_init__(self) -> None:
         _fit("ppo", self)
+        if self.burn_in > self.rollout:
+            raise CommandError(f"ppo.burn_in must be at most ppo.rollout, {self.rollout}, not {self.burn_in}")
 
 
 @dataclass(frozen=True)
@@ -126,9 +131,9 @@ class DQNConfig:
     lr: Positive = 5e-4
     """Adam's learning rate at the start."""
     lr_schedule: Schedule = "linear"
-    """`linear` lets the learning rate fall to `lr_end` of it over `--schedule-steps`."""
+    """How it falls to `lr_end` of it over `--schedule-steps`: by as much, or by the same share, with every step."""
     lr_end: Share = 0.1
-    """Share of the learning rate that is left at the end of a linear schedule, and after it."""
+    """Share of the learning rate that is left at the end of a schedule, and after it."""
     gamma: Share = 0.99
     """Discount per tick."""
     n_step: Annotated[int, Meta(ge=1, le=1000)] = 1
@@ -209,6 +214,17 @@ class SACConfig:
         _fit("sac", self)
 
 
+def learning_rate(config: PPOConfig | DQNConfig, progress: float) -> float:
+    """Return the learning rate once this share of the schedule is done."""
+    done = min(max(progress, 0.0), 1.0)
+    match config.lr_schedule:
+        case "linear":
+            return config.lr * (1.0 - (1.0 - config.lr_end) * done)
+        case "exponential":
+            return float(config.lr * config.lr_end**done)
+    return config.lr
+
+
 AgentConfig = Any
 """The settings of an algorithm: a dataclass, one of those above or of a user's own."""
 
@@ -221,3 +237,5 @@ def _fit(name: str, config: Any) -> None:
         if isinstance(getattr(config, setting), OwnNetwork):
             continue
         object.__setattr__(config, setting, fitted(f"{name}.{setting}", getattr(config, setting), hint))
+    if getattr(config, "lr_schedule", "") == "exponential" and config.lr_end == 0.0:
+        raise CommandError(f"{name}.lr_end must be above 0 where the learning rate falls exponentially, as in 0.01")

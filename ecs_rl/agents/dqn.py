@@ -26,7 +26,7 @@ from ecs_rl.agents.base import (
     PolicySpec,
     State,
 )
-from ecs_rl.agents.config import DQNConfig
+from ecs_rl.agents.config import DQNConfig, learning_rate
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.agents.nstep import NStep
@@ -121,7 +121,7 @@ class DQN(Learner):
     def learn(self, progress: float) -> Iterator[None]:
         """Take the gradient steps that are due, yielding between them."""
         c, done = self.config, min(max(progress, 0.0), 1.0)
-        lr = c.lr * (1.0 - (1.0 - c.lr_end) * done) if c.lr_schedule == "linear" else c.lr
+        lr = learning_rate(c, progress)
         correction = c.priority_correction + (1.0 - c.priority_correction) * done
         while self._due >= c.learn_every and self._memory.size:
             self._descend(lr, correction)

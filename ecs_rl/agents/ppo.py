@@ -1,7 +1,8 @@
 """Proximal policy optimisation (Schulman et al. 2017): sample with the policy, then improve it a bounded step.
 
 A network with a memory learns from whole sequences: they set out from what was remembered as the rollout began, which
-is one update old at most, are played again in every epoch, and begin anew where an episode did.
+is one update old at most, or with `burn_in` some ticks before that, which are played again and do not count. They are
+played again in every epoch, and begin anew where an episode did.
 
 Read from top to bottom: `act` decides, `observe` takes complete transitions into the rollout,
 `learn` improves both networks once the rollout is full. Where an update stands is kept in the agent and not in the
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from ecs_rl.agents.actor_critic import Seen, Sequences, actor_critic, shapes_of_actor_critic
 from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
-from ecs_rl.agents.config import PPOConfig
+from ecs_rl.agents.config import PPOConfig, learning_rate
 from ecs_rl.agents.heads import Head, head_of
 from ecs_rl.agents.networks import Adam, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
@@ -63,7 +64,8 @@ class PPO(Learner):
         self._normaliser = Normaliser(inputs, config.normalise_observations, forms)
         self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
         action = torch.from_numpy(spec.actions.none(rows))
-        self._rollout = Rollout(config.rollout, inputs, action, self._networks.state)
+        lead = config.burn_in if self._networks.state else 0
+        self._rollout = Rollout(config.rollout, inputs, action, self._networks.state, lead)
         self._step = 0  # minibatches of the present update that are done
         self._order = torch.empty(0, dtype=torch.int64)
         """This epoch's permutation of the rollout's transitions, or of its rows where those are remembered."""
@@ -132,8 +134,8 @@ class PPO(Learner):
         told = experience.extras
         for name in ("observation", "log_prob", "value"):
             rollout.arrays[name][t] = told[name]
-        if self.spec.state and t == 0:
-            rollout.first_state.numpy()[...] = told["state"]
+        if self.spec.state:
+            rollout.note_state(told["state"])
         rollout.arrays["action"][t] = experience.action
         rollout.arrays["ended"][t] = ended
         rollout.arrays["valid"][t] = True if valid is None else valid
@@ -154,9 +156,7 @@ class PPO(Learner):
         """Make one full update if the rollout is full, yielding between minibatches."""
         if not self._rollout.is_full:
             return
-        c = self.config
-        fallen = (1.0 - c.lr_end) * min(max(progress, 0.0), 1.0) if c.lr_schedule == "linear" else 0.0
-        lr = c.lr * (1.0 - fallen)
+        lr = learning_rate(self.config, progress)
         while self._minibatch(lr):
             yield
 
@@ -246,8 +246,7 @@ class PPO(Learner):
             counts = rollout.tensors["valid"].index_select(1, rows).flatten().nonzero().squeeze(1)
             flat = {name: rollout.tensors[name].index_select(1, rows).flatten(0, 1) for name in names}
             others = [tensor.index_select(0, counts) for tensor in flat.values()]
-            x, state = rollout.tensors["observation"].index_select(1, rows), rollout.first_state.index_select(0, rows)
-            seen = Sequences(x, state, rollout.begins.index_select(1, rows), counts)
+            seen = Sequences(*rollout.sequences(rows), counts + rollout.lead.size * len(rows))
         action, log_prob, advantage, returns, value = others
         return seen, action, log_prob, advantage, returns, value
 
@@ -262,7 +261,7 @@ class PPO(Learner):
             explained = 1.0 - unexplained / spread if spread else 0.0
             self._newest = torch.tensor([*(total / steps for total in sums), explained, lr], dtype=torch.float64)
         self._step, self._order, self._shuffled = 0, self._order[:0], {}
-        self._rollout.size = 0
+        self._rollout.clear()
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
@@ -317,7 +316,7 @@ class PPO(Learner):
     def restart(self, policy: State) -> None:
         """Go on learning from an earlier policy; what another one has gathered for the next update is dropped."""
         super().restart(policy)
-        self._rollout.size = 0
+        self._rollout.size = self._rollout.lead.size = 0
 
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken; where an older one lacks the value's unit, its rewards have it."""

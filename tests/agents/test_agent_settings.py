@@ -30,7 +30,7 @@ SPEC = PolicySpec(("x",), Discrete(("a", "b")))
         ("log_std", 400.0, "from -20 to 5"),
         ("hidden", (64, 0), "a list of at most 16 whole numbers from 1"),
         ("activation", "gelu", "tanh or relu"),
-        ("lr_schedule", "cosine", "constant or linear"),
+        ("lr_schedule", "cosine", "constant or linear or exponential"),
         ("normalise_rewards", "yes", "true or false"),
     ],
 )
@@ -43,6 +43,13 @@ def test_a_setting_that_cannot_work_is_refused_by_name_with_what_it_must_be(name
 def test_the_settings_of_dqn_are_checked_too(name: str, value: Any) -> None:
     with pytest.raises(CommandError, match=rf"dqn\.{name} must be"):
         DQNConfig(**{name: value})
+
+
+def test_a_learning_rate_cannot_fall_by_a_share_to_nothing() -> None:
+    for config in (PPOConfig, DQNConfig):
+        assert config(lr_schedule="linear", lr_end=0).lr_end == 0
+        with pytest.raises(CommandError, match=r"(ppo|dqn)\.lr_end must be above 0 where the learning rate falls exp"):
+            config(lr_schedule="exponential", lr_end=0)
 
 
 def test_settings_at_the_edge_of_their_range_are_taken() -> None:

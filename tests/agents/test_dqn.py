@@ -138,15 +138,17 @@ def test_the_value_of_an_option_does_not_depend_on_the_other_choices_and_the_bes
     assert values.columns(best)[:, 1].min() >= 3
 
 
-@pytest.mark.parametrize(("schedule", "falls"), [("linear", 0.8), ("constant", 0.0)])
-def test_the_learning_rate_falls_in_a_straight_line_or_stays(schedule: Schedule, falls: float) -> None:
+@pytest.mark.parametrize(
+    ("schedule", "left"), [("linear", (1, 0.6, 0.2)), ("exponential", (1, 0.2**0.5, 0.2)), ("constant", (1, 1, 1))]
+)
+def test_the_learning_rate_falls_by_its_schedule_or_stays(schedule: Schedule, left: tuple[float, ...]) -> None:
     agent = DQN(CHOICES, replace(SMALL_DQN, lr=1e-3, lr_end=0.2, lr_schedule=schedule), seed=0, rows=ROWS)
     data = np.random.default_rng(0)
     play(agent, 3, data)
-    for progress, done in ((0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (1.7, 1.0)):
+    for progress, share in zip((0.0, 0.5, 1.0, 1.7), (*left, left[-1]), strict=True):
         play(agent, 1, data, learn=False, invalid=0)
         list(agent.learn(progress))
-        assert agent.metrics()["lr"] == pytest.approx(1e-3 * (1 - falls * done))
+        assert agent.metrics()["lr"] == pytest.approx(1e-3 * share)
 
 
 def test_gradient_steps_come_due_with_the_transitions_after_the_warm_up() -> None:

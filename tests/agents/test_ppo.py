@@ -8,7 +8,7 @@ import torch
 from agents_helpers import CHOICES, MOTORS, ROWS, SMALL_PPO, play, some_experience, some_observation
 
 from ecs_rl.agents.base import ActMode, Decision
-from ecs_rl.agents.config import PPOConfig
+from ecs_rl.agents.config import PPOConfig, Schedule
 from ecs_rl.agents.ppo import PPO
 
 
@@ -118,9 +118,14 @@ def test_a_small_target_kl_stops_the_update_early_and_the_next_one_starts_afresh
     assert agent.is_finite()
 
 
-def test_the_learning_rate_falls_in_a_straight_line_or_stays() -> None:
-    for schedule, expected in (("linear", 3e-4 * (1 - 0.6 * 0.8)), ("constant", 3e-4)):
-        agent = full_agent(replace(SMALL_PPO, lr_schedule=schedule, lr_end=0.2))  # type: ignore[arg-type]
+def test_the_learning_rate_falls_by_its_schedule_or_stays() -> None:
+    schedules: tuple[tuple[Schedule, float], ...] = (
+        ("linear", 3e-4 * (1 - 0.6 * 0.8)),
+        ("exponential", 3e-4 * 0.2**0.6),
+        ("constant", 3e-4),
+    )
+    for schedule, expected in schedules:
+        agent = full_agent(replace(SMALL_PPO, lr_schedule=schedule, lr_end=0.2))
         list(agent.learn(0.6))
         assert agent.metrics()["lr"] == pytest.approx(expected)
 

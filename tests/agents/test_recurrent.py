@@ -17,6 +17,7 @@ from ecs_rl.agents.gru import GRU
 from ecs_rl.agents.modules import RecurrentModule
 from ecs_rl.agents.networks import Parameters
 from ecs_rl.agents.ppo import PPO
+from ecs_rl.errors import CommandError
 
 TICKS, BATCH, MEMORY = 11, 5, 6
 SMALL_GRU = replace(SMALL_PPO, network="gru", state=MEMORY)
@@ -176,10 +177,12 @@ class Loop:
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("spec", [CHOICES, MIXED])
+@pytest.mark.parametrize(("burn_in", "lr"), [(0, 3e-4), (3, 1e-12), (5, 1e-12)])
 def test_before_the_first_step_replayed_sequences_give_the_log_probabilities_and_values_of_the_play(
-    spec: PolicySpec, shared: bool
+    spec: PolicySpec, shared: bool, burn_in: int, lr: float
 ) -> None:
-    agent = agent_of(replace(SMALL_GRU, shared=shared, minibatch=1000), spec=spec)
+    """Where the weights stay as they are, it makes no difference how far back what is remembered is played again."""
+    agent = agent_of(replace(SMALL_GRU, shared=shared, minibatch=1000, burn_in=burn_in, lr=lr), spec=spec)
     loop = Loop(agent)
     for _ in range(8):  # the second rollout sets out in the middle of episodes
         loop.tick()
@@ -202,6 +205,41 @@ def test_before_the_first_step_replayed_sequences_give_the_log_probabilities_and
     torch.testing.assert_close(told[0], value, rtol=1e-4, atol=1e-5)
     valid = agent._rollout.tensors["valid"].sum()
     assert len(seen) == len(log_prob) == int(valid) < 5 * ROWS
+    assert len(seen.x) == 5 + burn_in
+
+
+def test_what_is_remembered_as_a_rollout_begins_is_what_the_present_weights_make_of_the_ticks_before() -> None:
+    agent, ticks = agent_of(replace(SMALL_GRU, lr=0.05, burn_in=4, normalise_observations=False)), 4
+    loop = Loop(agent, invalid=0.0)
+    for _ in range(9):
+        loop.tick()
+    loop.tick(learn=False)
+    agent._begin()
+    agent._order = agent._shuffle()
+    seen = agent._batch(slice(0, ROWS))[0]
+    state = torch.from_numpy(loop.states[5 - ticks][agent._order])
+    for told in loop.seen[5 - ticks : 5]:
+        state = agent._networks.both(torch.from_numpy(told.observation[agent._order]), state)[2]
+        state[torch.from_numpy((told.terminated | told.truncated)[agent._order])] = 0.0
+    expected = agent._networks.both(torch.from_numpy(loop.seen[5].observation[agent._order]), state)[0]
+    output = agent._networks.forward(seen, lambda values: (torch.zeros(()), torch.zeros_like(values)))
+    torch.testing.assert_close(output[:ROWS], expected, rtol=1e-4, atol=1e-5)
+    stale = agent._networks.both(
+        torch.from_numpy(loop.seen[5].observation[agent._order]), torch.from_numpy(loop.states[5][agent._order])
+    )[0]
+    assert float((stale - expected).abs().max()) > 1e-3, "the weights have moved"
+
+
+def test_a_burn_in_is_at_most_a_rollout_long_and_forgotten_where_an_earlier_policy_is_taken_up() -> None:
+    with pytest.raises(CommandError, match=r"ppo\.burn_in must be at most ppo\.rollout, 5, not 6"):
+        replace(SMALL_GRU, burn_in=6)
+    agent = agent_of(replace(SMALL_GRU, burn_in=3))
+    loop = Loop(agent)
+    for _ in range(7):
+        loop.tick()
+    assert agent._rollout.lead.size == 3
+    agent.restart(agent.policy_state())
+    assert agent._rollout.lead.size == 0
 
 
 def test_a_rollout_bootstraps_from_what_was_remembered() -> None:
@@ -221,14 +259,13 @@ def test_a_rollout_bootstraps_from_what_was_remembered() -> None:
     assert np.array_equal(rollout.first_state.numpy(), loop.states[0])
 
 
-@pytest.mark.parametrize("network", ["gru", "own"])
+@pytest.mark.parametrize(("network", "burn_in"), [("gru", 0), ("gru", 2), ("own", 0)])
 @pytest.mark.parametrize("ticks", [3, 5, 8])
 def test_an_agent_that_remembers_continues_exactly_in_the_middle_of_an_episode_or_an_update(
-    network: str, ticks: int
+    network: str, burn_in: int, ticks: int
 ) -> None:
-    config = replace(
-        SMALL_GRU, network=OwnNetwork("own", lambda i, o, spec: Cell(i, o)) if network == "own" else network
-    )
+    name = OwnNetwork("own", lambda i, o, spec: Cell(i, o)) if network == "own" else network
+    config = replace(SMALL_GRU, network=name, burn_in=burn_in)
     first, second = agent_of(config, seed=1), agent_of(config, seed=2)
     loop = Loop(first)
     for _ in range(ticks - 1):
