@@ -31,9 +31,9 @@ class Pose:
     """Where a body is. Written by simulate, guard, systems and respawn."""
 
     position: F64 = column(unit="m")
-    """(arenas, [count], 2) Centre of gravity, from the arena's own origin."""
+    """(arenas, [count], 2) Centre of gravity from the arena's own origin, metres."""
     angle: F64 = column(unit="rad")
-    """(arenas, [count]) Counter-clockwise, never wrapped."""
+    """(arenas, [count]) Radians, counter-clockwise, never wrapped."""
 
 
 @component
@@ -41,7 +41,7 @@ class Motion:
     """How a body moves. Written by simulate, guard, systems and respawn."""
 
     velocity: F64 = column(unit="m/s")
-    """(arenas, [count], 2)"""
+    """(arenas, [count], 2) Metres per second, to the right and up."""
     spin: F64 = column(unit="rad/s")
     """(arenas, [count]) Radians per second, counter-clockwise."""
 
@@ -59,9 +59,9 @@ class Force:
     """What pushes a body during the coming tick, gravity left out. Written by actuate."""
 
     force: F64 = column(unit="N", lasts=False)
-    """(arenas, [count], 2) Through the centre of gravity, in the arena's axes."""
+    """(arenas, [count], 2) Newtons through the centre of gravity, in the arena's axes."""
     torque: F64 = column(unit="N m", lasts=False)
-    """(arenas, [count])"""
+    """(arenas, [count]) Newton metres, counter-clockwise."""
 
 
 @component
@@ -83,7 +83,7 @@ class Touch:
     before: Bool = column(False, axis=Axis.LAST, lasts=False)
     """(slots, arenas) The same in the tick before."""
     impulse: F64 = column(0.0, axis=Axis.LAST, unit="N s", lasts=False)
-    """(slots, arenas) How hard: the sum over the tick; kept only where a scene asks for it."""
+    """(slots, arenas) How hard, newton seconds: the sum over the tick; kept only where a scene asks for it."""
 
 
 @component
@@ -91,7 +91,7 @@ class Ground:
     """The segments that never move during an episode. One for the whole world. Written by respawn."""
 
     segments: F64 = column()
-    """(arenas, segments, 2, 2) Both ends of each."""
+    """(arenas, segments, 2, 2) Both ends of each, metres."""
     stamp: NDArray[np.uint64] = column(lasts=False)
     """(arenas,) A hash of them: what is worked out of them may be kept until it changes."""
 
@@ -248,7 +248,7 @@ class Amount:
     """How strongly the effects of a policy's agents work. Written by actuate and respawn."""
 
     value: F64 = column(0.0, axis=Axis.LAST)
-    """(effects, arenas) All effects of the first agent, then those of the second."""
+    """(effects, arenas) From -1 to 1: all effects of the first agent, then those of the second."""
 
 
 @component

@@ -13,6 +13,7 @@ PAGES = {
         "ecs_rl/README.md",
         "ecs_rl/agents/README.md",
         "scenes/README.md",
+        "scenes/REFERENCE.md",
         "tests/bench/README.md",
     )
 }

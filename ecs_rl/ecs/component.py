@@ -72,14 +72,22 @@ def column(
     dtype: type | None = None,
     is_new: bool = False,
 ) -> Any:
-    """Return the declaration of a field that needs more said than a type and a start value."""
+    """Return the declaration of a field that needs more said than a type and a start value.
+
+    `unit` is shown by the window's inspector. `lasts=False` is for what every tick makes anew before anything reads it:
+    it is neither saved nor copied. The others are the engine's own.
+    """
     life = {"axis": axis, "lasts": lasts, "dtype": dtype, "unit": unit, "is_new": is_new}
     return dataclasses.field(default=start, metadata=life)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(column,))
 def component(kind: type[C]) -> type[C]:
-    """Make a class a component; an instance holds start values until a world gives it arrays (see `live`)."""
+    """Make a class a component, each field of which, as in `fuel: float = 1.0`, is a column: (arenas,).
+
+    A field is a float, an int or a bool, or of several numbers, (arenas, n), if it starts as a tuple; it starts anew in
+    every episode. An instance holds start values, `Tank(fuel=0.5)`, until a world gives it arrays (see `live`).
+    """
     for name in inspect.get_annotations(kind):
         if getattr(kind.__dict__.get(name), "__hash__", True) is None:  # a list, or an array: of one object for all
             start = type(kind.__dict__[name]).__name__

@@ -43,7 +43,10 @@ MOST_MEMBERS = 10_000
 
 @dataclass
 class Arena(Bodies, Scores, Lines, Forces, Marks):
-    """What a scene's `build` receives: spawn roles, join them, give them an agent."""
+    """What a scene's `build` receives: spawn roles, join them, give them an agent.
+
+    `build` describes one arena; a world holds as many copies of it as it likes, and every rule serves all at once.
+    """
 
     file: str = ""
     """The scene's, next to which its sprites lie; empty for a scene that was not read from one."""
@@ -68,10 +71,11 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
     handles: dict[type, object] = field(default_factory=dict)
     """The arena's own components as a scene may hold them, by their class."""
     ground: Role = field(default_factory=lambda: Role("ground", -1))
+    """All walls and terrains: what a joint holds to, and what Touching, Rays, Grid and Motor may name."""
     touchings: list[Touching] = field(default_factory=list)
+    """Every Touching of the scene: the physics fills the slots of each."""
     context: Context | None = None
     """The world's, once there is one."""
-    """Every Touching of the scene: the physics fills the slots of each."""
     passing: list[set[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -121,7 +125,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         return role
 
     def through(self, *roles: Role) -> None:
-        """Let these roles pass through each other, and the members of each through their like."""
+        """Let these roles pass through each other, and the members of each through their own kind."""
         for role in roles:
             if is_role("what passes through others is", role) is self.ground:
                 raise SceneError("nothing passes through the ground: what is not solid does, Body(solid=False)")
@@ -174,11 +178,14 @@ class Arena(Bodies, Scores, Lines, Forces, Marks):
         return self._number(Draw(name, spread))
 
     def number(self, name: str, start: float | Spread | Rule = 0.0) -> Number:
-        """Return a number of the arena that systems change, such as a score: `got.value` is (arenas,)."""
+        """Return a number of the arena that systems change, such as a score: `got.value` is (arenas,).
+
+        `start` is what an episode begins with: a number, a spread such as `jitter(1.0)`, or a rule.
+        """
         return self._number(Number(named("a number", name), start))
 
     def add(self, part: C) -> C:
-        """Give the arena itself a component; return its handle."""
+        """Give the arena itself a component, such as `wind = arena.add(Wind())`; return its handle, `wind.speed`."""
         if not is_component(part) or isinstance(part, type):
             raise SceneError(
                 f"an arena takes an instance of a @component, as in `arena.add(Wind())`, not {shown(part)}"

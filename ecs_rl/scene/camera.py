@@ -17,6 +17,7 @@ class Follow:
     """Show what is around a role, `width` metres wide; of a kind around one member, or the middle of all."""
 
     role: str
+    """The name of the role."""
     width: float
     """Metres from the left edge of the picture to the right one."""
     member: int | None = None
@@ -51,7 +52,9 @@ class View:
     """Show this part of the arena always: from left to right and from below to above, metres."""
 
     x: Point
+    """The left and the right edge."""
     y: Point
+    """The lower and the upper edge."""
 
     def __post_init__(self) -> None:
         for what, side in (("x", self.x), ("y", self.y)):

@@ -28,7 +28,9 @@ class Spread:
     """A number drawn anew for each episode, evenly between two bounds."""
 
     low: float
+    """The least that it can be."""
     high: float
+    """What it stays below."""
     draws: ClassVar[int] = 1
     """Uniform numbers that one number takes."""
 
@@ -42,13 +44,13 @@ class Spread:
 
 
 def jitter(size: float) -> Spread:
-    """Return a spread from -size to +size."""
+    """Return a spread from -size to +size: `Start(x=jitter(1.0))`."""
     not_negative("a jitter", size)
     return Spread(-size, size)
 
 
 def between(low: float, high: float) -> Spread:
-    """Return a spread from low to high."""
+    """Return a spread from low to high: `Start(vy=between(-4.0, -2.0))`."""
     return Spread(low, high)
 
 

@@ -96,7 +96,10 @@ def _all_named(controls: object, unnamed: tuple[Any, ...]) -> None:
 
 
 class Choice(_Decided, _Named):
-    """The agent picks one of the named options; each is an effect, several in a tuple, or None for doing nothing."""
+    """The agent picks one of the named options: `Choice(left=Push(cart, x=-10.0), right=Push(cart, x=10.0))`.
+
+    Each is an effect, several in a tuple, or None for doing nothing.
+    """
 
     least, too_few = 2, "a choice needs at least two options"
 
@@ -117,7 +120,10 @@ class Choice(_Decided, _Named):
 
 
 class Levers(_Named):
-    """The agent sets each named lever between -1 and 1; a lever works one effect, or several in a tuple."""
+    """The agent sets each named lever between -1 and 1: `Levers(gas=Thrust(car, x=9.0))`.
+
+    A lever works one effect, or several in a tuple; what it was set to is their `amount`.
+    """
 
     @property
     def space(self) -> Continuous:
@@ -133,7 +139,10 @@ class Levers(_Named):
 
 
 class Trigger(_Decided):
-    """The agent pulls it or not: `fire.on` tells rules and systems; while it is on, its effects work in full."""
+    """The agent pulls it or not; while it is on, its effects work in full. A Trigger() is for systems to read.
+
+    It is one of `Controls`: `fire = Trigger()` before the agent, `does=Controls(fire=fire)`, then `fire.on`.
+    """
 
     def __init__(self, effects: Effects = None) -> None:
         self.effects = _listed(effects)

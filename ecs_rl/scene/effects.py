@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Effect:
-    """The base of all effects: the role it works on, and how strongly it works in each arena."""
+    """The base of all effects, and of one of your own: a class with `apply(dt)`, which adds to `self.role.force`.
+
+    How strongly it works, its `amount`, is 0 or 1 under a Choice or a Trigger, and -1 to 1 as a lever.
+    """
 
     role: Role
+    """What it works on."""
     _amount: F64 | None = field(default=None, init=False, repr=False)
     _note: Callable[[type], None] | None = field(default=None, init=False, repr=False)
 
@@ -42,7 +46,7 @@ class Effect:
 
     @property
     def amount(self) -> F64:
-        """(arenas,) How strongly the effect works in this tick."""
+        """(arenas,) How strongly the effect works in this tick; (arenas, count) for an agent of a kind."""
         if self._amount is None:
             raise not_yet(f"{type(self).__name__} on {self.role.name}")
         if self._note is not None:
@@ -139,10 +143,12 @@ class Constant(Effect):
 
 @dataclass(eq=False)
 class Push(Constant):
-    """A force through the centre of gravity, in the arena's axes, newtons."""
+    """A force through the centre of gravity, in the arena's axes."""
 
     x: float = 0.0
+    """Newtons to the right."""
     y: float = 0.0
+    """Newtons up."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,11 +161,14 @@ class Push(Constant):
 
 @dataclass(eq=False)
 class Thrust(Constant):
-    """A force that turns with the body: newtons along the body's own axes, at a point of the body."""
+    """A force that turns with the body, as an engine's does; the window draws its flame."""
 
     x: float = 0.0
+    """Newtons along the body's own first axis, which is to the right at angle 0."""
     y: float = 0.0
+    """Newtons along its second axis, up at angle 0."""
     at: Point = (0.0, 0.0)
+    """Where it works, in the body's own axes, metres."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,9 +181,10 @@ class Thrust(Constant):
 
 @dataclass(eq=False)
 class Twist(Constant):
-    """A torque, newton metres, counter-clockwise."""
+    """A torque."""
 
     torque: float = 0.0
+    """Newton metres, counter-clockwise."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -187,14 +197,17 @@ class Twist(Constant):
 
 @dataclass(eq=False)
 class Motor(Effect):
-    """Turns `role` against `base` at up to `speed` radians per second, with at most `strength` newton metres.
+    """Turns `role` against `base`.
 
-    The physics' own motor keeps that speed under load, as far as its strength goes; at amount 0 it holds still.
+    The physics' own motor keeps its speed under load, as far as its strength goes; at amount 0 it holds still.
     """
 
     base: Role
+    """What it turns against, such as the thigh for a shin, or `arena.ground`."""
     speed: float = 1.0
+    """Radians per second at amount 1, counter-clockwise."""
     strength: float = 1.0
+    """Newton metres at most."""
     rate: F64 = field(init=False, repr=False)
     """(arenas,) Its row of MotorSpeed, which the world gives it."""
 

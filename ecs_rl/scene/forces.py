@@ -34,16 +34,18 @@ def _mass(role: Role) -> float:
 
 @dataclass(eq=False)
 class Pull(Effect):
-    """A spring from the role's centre of gravity to a place: newtons per metre, and per metre per second.
+    """A spring from the role's centre of gravity to a place.
 
-    The place is a point, another role, which feels nothing of it, or a rule that gives (arenas, 2). Of any stiffness it
-    comes to rest: the force is the one that a spring has at the end of the tick. It never pushes: an amount below zero
-    counts as none.
+    Of any stiffness it comes to rest: the force is the one that a spring has at the end of the tick. It never pushes:
+    an amount below zero counts as none.
     """
 
     to: Point | Role | Rule
+    """A point, metres; another role, which feels nothing of it; or a rule that gives (arenas, 2)."""
     stiffness: float = 1.0
+    """Newtons per metre."""
     damping: float = 0.0
+    """Newtons per metre per second."""
     beside: Sequence[Pull] = field(default=(), init=False, repr=False)
     """All pulls of the arena that have a role in common with this one, itself included."""
 
@@ -112,13 +114,15 @@ class Jumped:
 
 @dataclass(eq=False)
 class Jump(Effect):
-    """Gives the role an upward speed, metres per second, in one tick, where the rule `off` says that it can jump off.
+    """Gives the role an upward speed in one tick, where it can jump off.
 
     There is one impulse, then none until the rule has been false, or the jump was let go and the role no longer rises.
     """
 
     speed: float
+    """Metres per second, up."""
     off: Rule = field(kw_only=True)
+    """A rule that is true where it can jump off, such as `Touching(hero, arena.ground)`."""
     memory: Jumped = field(init=False, repr=False)
     """What it knows, which the world gives it."""
 
@@ -201,7 +205,10 @@ class Forces:
     use: Callable[[Sensor | Remembering], Sensor | Remembering]
 
     def always(self, *effects: Effect, amount: Rule | float = 1.0) -> None:
-        """Add forces that no agent drives, such as wind or a spring; `amount`, a number or a rule, scales them."""
+        """Add forces that no agent drives, such as wind or a spring.
+
+        `amount`, a number or a rule that gives (arenas,), says how strongly they work.
+        """
         forces = always_of(effects, amount)
         check_effects("arena.always", effects, [*self.effects], self.roles, self.ground)
         self._use_all((amount, *effects))

@@ -20,7 +20,7 @@ Shaping = Callable[[F64], F64]
 
 
 class Draws:
-    """Some numbers in [0, 1) that each episode draws anew: `d.value` is (arenas, n)."""
+    """Some numbers in [0, 1) that each episode draws anew, as `arena.draws` returns them."""
 
     kind = Chance
     """The component behind it: what systems name as read."""
@@ -31,7 +31,7 @@ class Draws:
 
     @property
     def value(self) -> F64:
-        """(arenas, n)"""
+        """(arenas, n) This episode's draws."""
         try:
             return self.handle.uniform[:, self.slot : self.slot + self.n]
         except SceneError:
@@ -59,7 +59,7 @@ def try_shape(what: str, rule: Shaping, points: int, draws: int) -> F64:
 
 
 class Earth:
-    """A terrain as rules may read it: `earth.points` is (arenas, points, 2), `earth.height(x)` as x is."""
+    """A terrain as rules may read it, as `arena.terrain` returns it."""
 
     kind = Ground
     """The component behind it: what systems name as read."""
@@ -85,7 +85,7 @@ class Earth:
         return np.concatenate((segments[:, :, 0], segments[:, -1:, 1]), axis=1)
 
     def height(self, x: Any) -> F64:
-        """Return how high the ground is at x, (arenas,) or (arenas, count); beyond its ends, as high as there."""
+        """Return how high the ground is at x, metres, (arenas,) or (arenas, count); as at its ends beyond."""
         past, (_, low), (_, high) = self._below(x)
         return np.asarray(low + (high - low) * np.clip(past, 0.0, 1.0))
 
@@ -122,7 +122,7 @@ class Course:
 
 
 class Line:
-    """A path as rules may read it: `line.points` is (arenas, points, 2), `line.along(car)` metres along it."""
+    """A path as rules may read it, as `arena.path` returns it."""
 
     kind = Course
     """The component behind it: what systems name as read."""

@@ -16,7 +16,9 @@ class Joint:
     """The base of all joints: what it holds together."""
 
     a: Role
+    """The role that holds, or `arena.ground`."""
     b: Role
+    """The role that is held; of kinds each member is held by its own."""
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
@@ -44,8 +46,11 @@ class Groove(Joint):
     """Lets `b` slide along a straight groove in `a`, without friction."""
 
     start: Point
+    """One end of the groove, in `a`'s own axes, metres."""
     end: Point
+    """The other end."""
     at: Point = (0.0, 0.0)
+    """The point that slides, in `b`'s own axes, metres."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,10 +62,12 @@ class Groove(Joint):
 
 @dataclass(frozen=True)
 class Pivot(Joint):
-    """Pins the point `hinge` of `b` to the point `at` of `a`; `b` starts there."""
+    """Pins a point of `b` to a point of `a`; `b` starts there, and its Start is relative to `a`."""
 
     at: Point = (0.0, 0.0)
+    """The point of `a`, in its own axes, metres."""
     hinge: Point = (0.0, 0.0)
+    """The point of `b`, in its own axes, metres."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,10 +76,12 @@ class Pivot(Joint):
 
 @dataclass(frozen=True)
 class TurnLimit(Joint):
-    """Keeps the angle of `b` against `a` between two angles, in radians."""
+    """Keeps the angle of `b` against `a` between two angles."""
 
     low: float
+    """Radians."""
     high: float
+    """Radians."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,11 +91,14 @@ class TurnLimit(Joint):
 
 @dataclass(frozen=True)
 class TurnSpring(Joint):
-    """Pulls the angle of `b` against `a` back to `rest`: newton metres per radian, and per radian per second."""
+    """Pulls the angle of `b` against `a` back to `rest`."""
 
     rest: float
+    """Radians."""
     stiffness: float
+    """Newton metres per radian."""
     damping: float
+    """Newton metres per radian per second."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,13 +108,18 @@ class TurnSpring(Joint):
 
 @dataclass(frozen=True)
 class Spring(Joint):
-    """Pulls two points to a distance: newtons per metre, and per metre per second."""
+    """Pulls a point of `b` to a distance from a point of `a`, or pushes it away to that."""
 
     rest: float
+    """Metres between the points at which it is at rest."""
     stiffness: float
+    """Newtons per metre."""
     damping: float
+    """Newtons per metre per second."""
     at: Point = (0.0, 0.0)
+    """The point of `a`, in its own axes, metres."""
     hinge: Point = (0.0, 0.0)
+    """The point of `b`, in its own axes, metres."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -52,7 +52,7 @@ class Lines:
     _draw: Callable[[int], int]
 
     def wall(self, start: Point, end: Point, *, friction: float = 0.6, elasticity: float = 0.0) -> None:
-        """Add a straight piece of ground."""
+        """Add a straight piece of ground between two points, metres."""
         point("a wall's start", start), point("a wall's end", end)
         not_negative("a wall's friction", friction), not_negative("a wall's elasticity", elasticity)
         self.walls.append(Wall((start, end), friction, elasticity))
@@ -60,7 +60,11 @@ class Lines:
     def terrain(
         self, rule: Shaping, *, points: int, draws: int | Draws, friction: float = 0.6, elasticity: float = 0.0
     ) -> Earth:
-        """Add a line of ground that each episode shapes anew: `rule` turns (arenas, draws) into (arenas, points, 2)."""
+        """Add a line of ground that each episode shapes anew, and return it for rules to read.
+
+        `rule` turns (arenas, draws) numbers in [0, 1) into (arenas, points, 2) metres; `draws` is how many it takes, or
+        what `arena.draws` returned.
+        """
         not_negative("a terrain's friction", friction), not_negative("a terrain's elasticity", elasticity)
         drawn = self._drawn("terrain", draws)
         earth = Earth(try_shape("terrain", rule, points, drawn.n))

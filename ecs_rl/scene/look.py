@@ -30,9 +30,11 @@ BACKDROPS = ("night", "space", "dusk", "meadow")
 
 @dataclass(frozen=True)
 class Look:
-    """A role's or a mark's colour, a name or `#rrggbb`, and the picture that stands for its shapes."""
+    """How a role or a mark is drawn; training never sees it."""
 
     colour: str | None = None
+    """`sky`, `orange`, `green`, `yellow`, `blue`, `vermilion` or `purple` (the colour-blind tell them apart), or
+    `#rrggbb`; None leaves it to the window."""
     sprite: str | None = None
     """A PNG file, by its path from the scene's file or from `assets/`."""
     width: float | None = None

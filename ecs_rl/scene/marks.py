@@ -28,8 +28,11 @@ class Mark:
     """Something that is drawn without a body, such as a target, a goal area or a finish line."""
 
     name: str
+    """Of its own in the arena."""
     shape: Disc | Polygon | Line
+    """A line is a sequence of points, metres."""
     look: Look | None
+    """None leaves its colour to the window."""
     at: Point | Rule
     """Where its origin is; a rule gives (arenas, 2)."""
     angle: float | Rule

@@ -19,7 +19,7 @@ class Nearest(Several):
 
     The way is along the role's own axes, ahead and aside, or along the arena's where the role does not spin. With
     `velocity`, a scale, follows how fast it moves against the role. Where fewer are here, all numbers are 0. A member
-    that looks at its own kind leaves itself out.
+    that looks at its own kind leaves itself out. The network `attention` sees them as a set.
     """
 
     def __init__(

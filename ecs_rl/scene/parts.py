@@ -20,13 +20,16 @@ Chosen = float | Spread | tuple[float, ...] | Callable[[], Any]
 
 @dataclass(frozen=True)
 class Body:
-    """Mass in kilograms and the feel of the surface; the moment of inertia follows from the shapes."""
+    """What a role weighs, how its surface feels and how it moves; the moment of inertia follows from its shapes."""
 
     mass: float = 1.0
+    """Kilograms."""
     spins: bool = True
     """False keeps the body upright whatever pushes it."""
     friction: float = 0.6
+    """0 slips like ice, 1 grips; between two that touch the product of both counts."""
     elasticity: float = 0.0
+    """0 does not bounce, 1 bounces back as fast as it came; between two that touch the product of both counts."""
     solid: bool = True
     """False: it touches without pushing, and nothing stops it; hundreds cost next to nothing."""
     moves: str = "freely"
@@ -58,10 +61,12 @@ class Body:
 
 @dataclass(frozen=True)
 class Disc:
-    """A circle around `at`, in the body's own axes, metres."""
+    """A circle."""
 
     radius: float
+    """Metres."""
     at: Point = (0.0, 0.0)
+    """Its middle, in the body's own axes, metres."""
 
     def __post_init__(self) -> None:
         positive("a disc's radius", self.radius)
@@ -74,9 +79,10 @@ class Disc:
 
 @dataclass(frozen=True)
 class Polygon:
-    """A convex outline in the body's own axes, metres; the body's origin should be its centre of gravity."""
+    """A convex outline; a role of several of them may have any outline."""
 
     points: tuple[Point, ...]
+    """At least three corners in the body's own axes, metres; the body's origin should be the centre of gravity."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.points, (tuple, list)):
@@ -117,13 +123,13 @@ def _around(points: Sequence[Point]) -> Iterator[tuple[Point, Point]]:
 
 
 def Box(width: float, height: float) -> Polygon:
-    """Return a box around the body's centre."""
+    """Return a box around the body's centre, metres from side to side and from bottom to top."""
     x, y = positive("a box's width", width) / 2, positive("a box's height", height) / 2
     return Polygon(((-x, -y), (x, -y), (x, y), (-x, y)))
 
 
 def Rod(length: float, thickness: float = 0.1) -> Polygon:
-    """Return an upright rod around the body's centre."""
+    """Return an upright rod around the body's centre, metres long and thick; a `Start(angle=...)` lays it down."""
     return Box(thickness, length)
 
 
@@ -138,11 +144,17 @@ class Start:
     """
 
     x: Chosen = 0.0
+    """Metres to the right of the arena's origin."""
     y: Chosen = 0.0
+    """Metres above the arena's origin."""
     angle: Chosen = 0.0
+    """Radians, counter-clockwise."""
     vx: Chosen = 0.0
+    """Metres per second, to the right."""
     vy: Chosen = 0.0
+    """Metres per second, up."""
     spin: Chosen = 0.0
+    """Radians per second, counter-clockwise."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

@@ -21,7 +21,8 @@ Hits = Roles | Mapping[str, Roles]
 class Rays(Several):
     """See how near things are along rays that turn with the role: 1 touching, 0 nothing within reach.
 
-    The rays begin at a point of the role's own axes. They hit everything but the role itself, or only what `hits`
+    `angles` are radians from the role's own first axis, `reach` is metres, and the rays begin `at` a point of the
+    role's own axes. They hit everything but the role itself, or only what `hits`
     names: roles, kinds, `arena.ground`. A dict of these gives the nearness of each apart, all rays of one after the
     other. What is not here is not hit, and a member of a kind never hits itself.
     """

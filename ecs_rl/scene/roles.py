@@ -71,6 +71,7 @@ class Role:
     """
 
     name: str
+    """What messages, logs, cameras and what the agent sees call it."""
     number: int
     """The row in Touch.pairs; the ground comes after the last role."""
     body: Body | None = None
@@ -91,7 +92,7 @@ class Role:
     """Its members' rows in the blocks of all bodies, once the scene is described."""
 
     position = _Short(Pose, "position")
-    """(arenas, 2) metres."""
+    """(arenas, 2) metres: x and y."""
     x = _Short(Pose, "position", 0)
     """(arenas,) metres, to the right."""
     y = _Short(Pose, "position", 1)
@@ -174,7 +175,7 @@ class Role:
 
     @property
     def force(self) -> Force:
-        """The role's Force component."""
+        """The role's Force component, for an effect of your own: `role.force.force` and `role.force.torque`."""
         return self[Force]
 
     @property
@@ -224,7 +225,7 @@ class Role:
 
 
 class Number:
-    """A number of the arena: `wind.value` is (arenas,), with a start that may be drawn anew for each episode."""
+    """A number of the arena that systems change, as `arena.number` returns it: a score, a phase, a target."""
 
     def __init__(self, name: str, start: Any, count: int | None = None) -> None:
         self.name, self.start, self.count = name, start, count
@@ -234,7 +235,7 @@ class Number:
 
     @property
     def value(self) -> F64:
-        """(arenas,)"""
+        """(arenas,) The number; a system that writes it names it in `writes=`, as in `writes=(got,)`."""
         return self.handle.value  # type: ignore[no-any-return]
 
     @value.setter
@@ -243,11 +244,14 @@ class Number:
 
 
 class Draw(Number):
-    """A number that each episode draws anew: `wind.value` is (arenas,)."""
+    """A number that each episode draws anew, as `arena.random` returns it: `wind.value` is (arenas,)."""
 
 
 class Dice(Number):
-    """A number that each tick draws anew, a rule too: `luck()` and `luck.value` are (arenas,), or (arenas, count)."""
+    """A number that each tick draws anew, as `arena.dice` returns it.
+
+    It is a rule, too: `luck()` and `luck.value` are (arenas,), or (arenas, count) for the members of a kind.
+    """
 
     def __call__(self) -> F64:
         """Return this tick's draw."""

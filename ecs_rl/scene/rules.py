@@ -48,17 +48,17 @@ class Compared:
 
 
 def beyond(rule: Rule, limit: float) -> Compared:
-    """Return a rule that is true where a number is further from zero than the limit."""
+    """Return a rule that is true where a number is further from zero than the limit: `beyond(X(cart), 2.4)`."""
     return Compared("beyond", rule, limit)
 
 
 def below(rule: Rule, limit: float) -> Compared:
-    """Return a rule that is true where a number is below the limit."""
+    """Return a rule that is true where a number is below the limit: `below(lambda: tank.fuel, 0.0)`."""
     return Compared("below", rule, limit)
 
 
 def above(rule: Rule, limit: float) -> Compared:
-    """Return a rule that is true where a number is above the limit."""
+    """Return a rule that is true where a number is above the limit: `above(distance, 8.0)`."""
     return Compared("above", rule, limit)
 
 
@@ -145,7 +145,10 @@ class Remembering:
 
 
 class Progress(Remembering):
-    """Earns by how much a number has grown since the last tick: shaping that cannot be farmed by going in circles."""
+    """Earns by how much a number has grown since the last tick: shaping that cannot be farmed by going in circles.
+
+    The rule gives (arenas,), and so does this. It stands in `earns` or `ends`, or is made known by `arena.use`.
+    """
 
     kind, gives = Grown, "by"
 
@@ -164,7 +167,10 @@ class Progress(Remembering):
 
 
 class Lasting(Remembering):
-    """Is true where a rule has been true for so many ticks in a row."""
+    """Is true where a rule has been true for so many ticks in a row.
+
+    It stands in `earns` or `ends`, or is made known by `arena.use`.
+    """
 
     kind, gives = Held, "long"
 

@@ -21,7 +21,10 @@ Recipe = dict[str, object]
 
 @dataclass(frozen=True)
 class Scene:
-    """What a scene file says besides its arena: the clock, the goal, and how to train it well."""
+    """What a scene file says besides its arena: the clock, the goal, and how to train it well.
+
+    A scene file has one, `SCENE = Scene(...)`, and a function `build(arena)`.
+    """
 
     about: str
     """One sentence for lists and windows."""
@@ -34,6 +37,7 @@ class Scene:
     substeps: int = 1
     """Physics steps in one tick."""
     gravity: Point = (0.0, -9.81)
+    """Metres per second squared, to the right and up; (0, 0) for a game that is seen from above."""
     extent: float = 50.0
     """Nothing may get further than this from the arena's origin, metres; what does is cut as an explosion."""
     camera: Camera | None = None
@@ -41,17 +45,19 @@ class Scene:
     backdrop: str = "night"
     """What lies behind the arena in windows and films: `night`, `space`, `dusk` or `meadow`."""
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
-    """Settings by agent, which may be an algorithm of one's own; the first agent is the scene's default."""
+    """Settings by algorithm, `{"ppo": {"arenas": 64, "steps": "1M", "lr": 1e-3}}`; the first is the scene's default."""
     score: str = ""
     """The `arena.score` that `best`, `solved_at` and evaluations go by; '' goes by the return."""
     name: str = ""
     """Set by the loader, from the file's name."""
     file: str = ""
+    """Its path. Set by the loader."""
     reference: str = ""
-    """How to find the scene again: its name, or its path for one that does not come with the project."""
+    """Its name, or its path for one that does not come with the project. Set by the loader."""
     sha256: str = ""
-    """Of its file and of what that imports from its folder, to tell whether it is still the one that was trained."""
+    """Of its file and of what that imports from its folder, to tell whether it was trained. Set by the loader."""
     build: Callable[[Arena], None] = lambda arena: None
+    """The function of that name in its file. Set by the loader."""
     engine: Callable[..., World] | None = None
     """What makes its worlds, called like `World`, where that is not the project's own physics. Set by a loader."""
 

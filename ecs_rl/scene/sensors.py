@@ -27,7 +27,11 @@ Rule = Callable[[], Column]
 
 
 class Sensor:
-    """One named number, scaled; the base of all sensors."""
+    """One named number, scaled; the base of all sensors, and of one of your own.
+
+    That one calls `super().__init__(name, rule)`; or it sets `self.names`, one for each number that it sees, and fills
+    them in `write(out)`. A sensor is a rule, too: called, it gives what it reads.
+    """
 
     column: tuple[Role, str] | None = None
     """The role and the name of its column, where that is all that is read."""
@@ -105,12 +109,12 @@ X = _column("x", "See how far right the role is, metres.")
 Y = _column("y", "See how far up the role is, metres.")
 Vx = _column("vx", "See how fast the role moves to the right, metres per second.")
 Vy = _column("vy", "See how fast the role moves up, metres per second.")
-Angle = _column("angle", "See the role's angle, radians, never wrapped.")
-Spin = _column("spin", "See how fast the role turns, radians per second.")
+Angle = _column("angle", "See the role's angle, radians, counter-clockwise, never wrapped.")
+Spin = _column("spin", "See how fast the role turns, radians per second, counter-clockwise.")
 
 
 def Feel(name: str, rule: Rule, scale: float = 1.0) -> Sensor:
-    """See a number of your own making, times `scale`: a rule that gives (arenas,)."""
+    """See a number of your own making, times `scale`: a rule that gives (arenas,), of a kind (arenas, count)."""
     return Sensor(name, rule, scale)
 
 
@@ -193,12 +197,12 @@ def Heading(role: Role) -> Sensor:
 
 
 def Toward(role: Role, other: Role, scale: float = 1.0) -> Sensor:
-    """See the way from the role to another, along the role's own axes, metres; 0 while that is not here."""
+    """See the way from the role to another, metres ahead and aside along its own axes; 0 while that is not here."""
     return _between(role, other, scale, kind="Toward", name="{0} to {1}", column="position")
 
 
 def Closing(role: Role, other: Role, scale: float = 1.0) -> Sensor:
-    """See how fast another role moves against this one, along its own axes, m/s; 0 while that is not here."""
+    """See how fast another role moves against this one, m/s ahead and aside along its own axes; 0 while not here."""
     return _between(role, other, scale, kind="Closing", name="{1} against {0}", column="velocity")
 
 
