@@ -6,9 +6,10 @@ Both look at what is `Seen`: a batch of rows, or for networks with a memory whol
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -16,8 +17,9 @@ from torch import Tensor
 from ecs_rl.agents.base import PolicySpec
 from ecs_rl.agents.build import build, shapes_of
 from ecs_rl.agents.config import PPOConfig
+from ecs_rl.agents.heads import Head
 from ecs_rl.agents.networks import Network, Parameters, Recurrent, Shapes
-from ecs_rl.agents.worker import Worker
+from ecs_rl.agents.worker import Workers
 
 POLICY_GAIN = 0.01
 """Of the last layer: so small that all actions are about equally probable at first."""
@@ -42,24 +44,49 @@ class Sequences:
 
 Seen = Tensor | Sequences
 """(rows, inputs), or sequences of them."""
-ValueStep = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Takes (rows,) values and returns the loss and its gradient by them."""
+PolicyStep = Callable[[Head, slice, Tensor], tuple[Tensor, Tensor]]
+"""Takes the head and the rows of a part and its (rows, outputs); returns numbers that add up, and the gradient."""
+MakeHead = Callable[[Parameters], Head]
+"""Returns a head whose spreads, and their gradient, lie in these parameters."""
+ValueStep = Callable[[slice, Tensor], tuple[Tensor, Tensor]]
+"""Takes the rows of a part and its (rows,) values; returns its share of the loss, and the gradient by the values."""
+PART_ROWS = 1024
+"""Rows of a minibatch from which on they are learned from in several parts, which threads and machines can share."""
+MOST_PARTS = 64
+
+
+def parts_of(rows: int) -> list[slice]:
+    """Cut so many rows into parts, by their number alone: sums over them come out the same whoever works them out."""
+    count = max(1, min(MOST_PARTS, rows // PART_ROWS))
+    return [slice(i * rows // count, (i + 1) * rows // count) for i in range(count)]
 
 
 def actor_critic(
-    parameters: Parameters, spec: PolicySpec, config: PPOConfig, worker: Worker, generator: torch.Generator
+    parameters: Parameters,
+    spec: PolicySpec,
+    config: PPOConfig,
+    *,
+    head: MakeHead,
+    workers: Workers,
+    generator: torch.Generator,
 ) -> ActorCritic:
     """Return the networks of these settings, freshly drawn."""
     inputs, outputs = len(spec.observations), len(spec.actions.names)
+    kind: type[ActorCritic]
     if config.shared:
-        net = build(parameters, "policy", (inputs, outputs + 1), spec, config)
-        net.initialise(generator, torch.tensor([*[POLICY_GAIN] * outputs, 1.0]))
-        return Shared(net)
-    policy = build(parameters, "policy", (inputs, outputs), spec, config)
-    value = build(parameters, "value", (inputs, 1), spec, config)
-    policy.initialise(generator, POLICY_GAIN)
-    value.initialise(generator, 1.0)
-    return Separate(policy, value, worker)
+        widths, kind = {"policy": outputs + 1}, Shared
+        gains = {"policy": torch.tensor([*[POLICY_GAIN] * outputs, 1.0])}
+    else:
+        widths, kind = {"policy": outputs, "value": 1}, Separate
+        gains = {"policy": torch.tensor(POLICY_GAIN), "value": torch.tensor(1.0)}
+
+    def make(mine: Parameters) -> tuple[Network | Recurrent, ...]:
+        return tuple(build(mine, name, (inputs, width), spec, config) for name, width in widths.items())
+
+    networks = kind(parameters, make, head, workers, by_parts=config.network == "mlp")
+    for net, gain in zip(networks.nets(0), gains.values(), strict=True):
+        net.initialise(generator, gain if gain.ndim else float(gain))
+    return networks
 
 
 def shapes_of_actor_critic(spec: PolicySpec, config: PPOConfig) -> Shapes:
@@ -76,6 +103,30 @@ class ActorCritic(ABC):
 
     state: int
 
+    def __init__(
+        self,
+        parameters: Parameters,
+        make: Callable[[Parameters], tuple[Network | Recurrent, ...]],
+        head: MakeHead,
+        workers: Workers,
+        *,
+        by_parts: bool,
+    ) -> None:
+        """Let `make` build the networks in parameters; `by_parts` says whether it may for each part of a batch."""
+        self._make, self._make_head, self._workers, self._by_parts = make, head, workers, by_parts
+        self._parameters = [parameters]
+        """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
+        self._nets, self.heads = [make(parameters)], [head(parameters)]
+
+    def nets(self, part: int) -> tuple[Network | Recurrent, ...]:
+        """Return the networks that see this part of a batch."""
+        while part >= len(self._nets):
+            mine = self._parameters[0].beside()
+            self._parameters.append(mine)
+            self._nets.append(self._make(mine))
+            self.heads.append(self._make_head(mine))
+        return self._nets[part]
+
     @abstractmethod
     def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs) of the policy, and what both remember from here on."""
@@ -88,24 +139,38 @@ class ActorCritic(ABC):
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
 
-    @abstractmethod
-    def forward(self, seen: Seen, value_step: ValueStep) -> Tensor:
-        """Return (rows, outputs) of the policy for what counts, and let the value take its step meanwhile."""
+    def learn(self, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> tuple[Tensor, Tensor]:
+        """Write the gradient of every parameter; return what the policy's steps told, added up, and the value's loss.
+
+        Each part of the rows is a job of its own or two; their gradients are added in the order of the parts.
+        """
+        parts = parts_of(len(seen)) if self._by_parts else [slice(0, len(seen))]
+        jobs = [job for i, rows in enumerate(parts) for job in self._jobs(i, rows, seen, policy_step, value_step)]
+        told, losses = zip(*self._pairs(self._workers.all(jobs, len(seen))), strict=True)
+        for other in self._parameters[1 : len(parts)]:
+            self._parameters[0].flat_grad.add_(other.flat_grad)
+        return _added(told), _added(losses)
 
     @abstractmethod
-    def backward(self, grad: Tensor) -> Tensor:
-        """Write the gradient of every parameter, given that of the policy's outputs; return the value's loss."""
+    def _jobs(
+        self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
+    ) -> list[Callable[[], Any]]:
+        """Return what there is to do for one part."""
+
+    @abstractmethod
+    def _pairs(self, results: list[Any]) -> Iterable[tuple[Tensor, Tensor]]:
+        """Return what the policy's step told and the value's loss of each part, from the results of all jobs."""
 
 
 class Separate(ActorCritic):
     """A network each; on two threads they work at the same time."""
 
-    def __init__(self, policy: Network | Recurrent, value: Network | Recurrent, worker: Worker) -> None:
-        self._policy, self._value, self._worker = policy, value, worker
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        policy, value = self.nets(0)
+        self._policy, self._value = policy, value
         self._split = getattr(policy, "state", 0)
         self.state = self._split + getattr(value, "state", 0)
-        self._loss: Callable[[], Tensor] = lambda: torch.empty(0)
-        self._seen: Seen = torch.empty(0)
 
     def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs) of the policy, and what both remember; one without memory is asked alone."""
@@ -116,40 +181,47 @@ class Separate(ActorCritic):
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what both remember from here on."""
-        value = self._worker.start(len(x), _step, self._value, x, state[:, self._split :])
-        output, mine = _step(self._policy, x, state[:, : self._split])
-        told, theirs = value()
-        return output, told.squeeze(1), torch.cat([mine, theirs], 1) if self.state else state
+        mine, theirs = (
+            partial(_step, self._policy, x, state[:, : self._split]),
+            partial(_step, self._value, x, state[:, self._split :]),
+        )
+        (output, kept), (told, also) = self._workers.all([mine, theirs], len(x))
+        return output, told.squeeze(1), torch.cat([kept, also], 1) if self.state else state
 
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
         return _step(self._value, x, state[:, self._split :])[0].squeeze(1)
 
-    def forward(self, seen: Seen, value_step: ValueStep) -> Tensor:
-        """Return the policy's outputs, and let the value network learn on the other thread."""
-        self._seen = _with_state(seen, slice(0, self._split))
-        theirs = _with_state(seen, slice(self._split, None))
-        self._loss = self._worker.start(len(seen), self._learn_value, theirs, value_step)
-        return _forward(self._policy, self._seen)
+    def _jobs(
+        self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
+    ) -> list[Callable[[], Any]]:
+        (policy, value), head = self.nets(part), self.heads[part]
+        mine = _with_state(_rows(seen, rows), slice(0, self._split))
+        theirs = _with_state(_rows(seen, rows), slice(self._split, None))
 
-    def backward(self, grad: Tensor) -> Tensor:
-        """Write the policy's gradient, wait for the value's, and return its loss."""
-        _backward(self._policy, self._seen, grad)
-        return self._loss()
+        def learn_policy() -> Tensor:
+            told, grad = policy_step(head, rows, _forward(policy, mine))
+            _backward(policy, mine, grad)
+            return told
 
-    def _learn_value(self, seen: Seen, value_step: ValueStep) -> Tensor:
-        loss, grad = value_step(_forward(self._value, seen).squeeze(1))
-        _backward(self._value, seen, grad.unsqueeze(1))
-        return loss
+        def learn_value() -> Tensor:
+            loss, grad = value_step(rows, _forward(value, theirs).squeeze(1))
+            _backward(value, theirs, grad.unsqueeze(1))
+            return loss
+
+        return [learn_policy, learn_value]
+
+    def _pairs(self, results: list[Any]) -> Iterable[tuple[Tensor, Tensor]]:
+        return zip(results[::2], results[1::2], strict=True)
 
 
 class Shared(ActorCritic):
     """One network, whose last output is the value."""
 
-    def __init__(self, net: Network | Recurrent) -> None:
-        self._net, self.state = net, getattr(net, "state", 0)
-        self._seen: Seen = torch.empty(0)
-        self._loss = self._value_grad = torch.empty(0)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._net = self.nets(0)[0]
+        self.state = getattr(self._net, "state", 0)
 
     def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs) of the policy, and what is remembered from here on."""
@@ -165,21 +237,40 @@ class Shared(ActorCritic):
         """Return (rows,) values."""
         return _step(self._net, x, state)[0][:, -1]
 
-    def forward(self, seen: Seen, value_step: ValueStep) -> Tensor:
-        """Return the policy's outputs; the value's part of the gradient is noted."""
-        output = _forward(self._net, seen)
-        self._seen = seen
-        self._loss, self._value_grad = value_step(output[:, -1])
-        return output[:, :-1]
+    def _jobs(
+        self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
+    ) -> list[Callable[[], Any]]:
+        (net,), head = self.nets(part), self.heads[part]
+        mine = _rows(seen, rows)
 
-    def backward(self, grad: Tensor) -> Tensor:
-        """Write the gradient of both heads at once; return the value's loss."""
-        _backward(self._net, self._seen, torch.cat([grad, self._value_grad.unsqueeze(1)], 1))
-        return self._loss
+        def learn() -> tuple[Tensor, Tensor]:
+            output = _forward(net, mine)
+            loss, value_grad = value_step(rows, output[:, -1])
+            told, grad = policy_step(head, rows, output[:, :-1])
+            _backward(net, mine, torch.cat([grad, value_grad.unsqueeze(1)], 1))
+            return told, loss
+
+        return [learn]
+
+    def _pairs(self, results: list[Any]) -> Iterable[tuple[Tensor, Tensor]]:
+        return results
 
 
 def _step(net: Network | Recurrent, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
     return cast(Recurrent, net).step(x, state) if state.shape[1] else (cast(Network, net)(x), state)
+
+
+def _rows(seen: Seen, rows: slice) -> Seen:
+    """Return a part of what is seen; sequences stay whole."""
+    return seen[rows] if isinstance(seen, Tensor) else seen
+
+
+def _added(numbers: Sequence[Tensor]) -> Tensor:
+    """Return the sum, in this order."""
+    total = numbers[0]
+    for each in numbers[1:]:
+        total = total + each
+    return total
 
 
 def _with_state(seen: Seen, part: slice) -> Seen:

@@ -26,15 +26,21 @@ Shapes = dict[str, tuple[int, ...]]
 class Parameters:
     """Named tensors and their gradients, each a view into one flat vector."""
 
-    def __init__(self, shapes: Shapes) -> None:
+    def __init__(self, shapes: Shapes, flat: Tensor | None = None) -> None:
+        """Take the shape of each; with `flat` the numbers are those of another one, and the gradients are not."""
         sizes = [math.prod(shape) for shape in shapes.values()]
-        self.flat, self.flat_grad = torch.zeros(sum(sizes)), torch.zeros(sum(sizes))
+        self.shapes, self.flat = shapes, torch.zeros(sum(sizes)) if flat is None else flat
+        self.flat_grad = torch.zeros(sum(sizes))
         self.buffers: dict[str, Tensor] = {}
         """What networks hold by name besides and never change: saved with a policy, and not learned."""
         self.value, self.grad = (
             {name: part.view(shapes[name]) for name, part in zip(shapes, torch.split(flat, sizes), strict=True)}
             for flat in (self.flat, self.flat_grad)
         )
+
+    def beside(self) -> Parameters:
+        """Return the same numbers with gradients of their own: for another part of a batch."""
+        return Parameters(self.shapes, self.flat)
 
     def clip_gradient(self, largest: float) -> float:
         """Scale the gradient down to the norm `largest`; return the norm it had."""

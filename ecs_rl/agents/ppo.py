@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -24,11 +23,11 @@ from ecs_rl.agents.actor_critic import Seen, Sequences, actor_critic, shapes_of_
 from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig, learning_rate
 from ecs_rl.agents.heads import Head, head_of
-from ecs_rl.agents.networks import Adam, Shapes
+from ecs_rl.agents.networks import Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
-from ecs_rl.agents.worker import Worker
+from ecs_rl.agents.worker import Workers
 from ecs_rl.errors import CheckpointError, DivergedError
 
 ADAM_EPSILON = 1e-5
@@ -51,11 +50,14 @@ class PPO(Learner):
     def __init__(self, spec: PolicySpec, config: PPOConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         super().__init__(spec, self.shapes(spec, config), seed=seed, rows=rows, discount=config.gamma)
         self.config = config
-        p, none = self._parameters, torch.empty(0)
-        self._networks = actor_critic(p, spec, config, Worker(threads), self._first)
+        p = self._parameters
+        self._networks = actor_critic(
+            p, spec, config, head=self._head_in, workers=Workers(threads), generator=self._first
+        )
+        self._head = self._networks.heads[0]
         self.spec = replace(spec, state=self._networks.state)
-        log_std, log_std_grad = p.value.get(SPREAD, none).fill_(config.log_std), p.grad.get(SPREAD, none)
-        self._head: Head = head_of(spec.actions, log_std, log_std_grad)
+        if SPREAD in p.value:
+            p.value[SPREAD].fill_(config.log_std)
         self._adam = Adam(p, ADAM_EPSILON)
         self._good = p.flat.clone()  # as they were before the present update
 
@@ -78,6 +80,11 @@ class PPO(Learner):
         """Return the shape of every parameter; nothing is made."""
         log_std: Shapes = {SPREAD: (spec.actions.levers,)} if spec.actions.levers else {}
         return shapes_of_actor_critic(spec, config) | log_std
+
+    def _head_in(self, parameters: Parameters) -> Head:
+        """Return a head whose spreads and their gradient lie in these parameters."""
+        none = torch.empty(0)
+        return head_of(self.spec.actions, parameters.value.get(SPREAD, none), parameters.grad.get(SPREAD, none))
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -210,13 +217,23 @@ class PPO(Learner):
             std, mean = torch.std_mean(advantage, correction=0)
             advantage = (advantage - mean).div_(std + 1e-8)
 
-        value_step = partial(value_objective, returns, old_value, c.value_clip, c.value_weight)
-        log_prob, entropy = self._head.forward(self._networks.forward(seen, value_step), action)
-        log_ratio = log_prob - old_log_prob
-        ratio = log_ratio.exp()
-        policy_loss, log_prob_grad = clipped_objective(ratio, advantage, c.clip)
-        value_loss = self._networks.backward(self._head.backward(log_prob_grad, -c.entropy))
+        def policy_step(head: Head, rows: slice, output: Tensor) -> tuple[Tensor, Tensor]:
+            share = (rows.stop - rows.start) / n
+            log_prob, entropy = head.forward(output, action[rows])
+            log_ratio = log_prob - old_log_prob[rows]
+            ratio = log_ratio.exp()
+            loss, log_prob_grad = clipped_objective(ratio, advantage[rows], c.clip, share)
+            grad = head.backward(log_prob_grad, -c.entropy * share)
+            kl = ((ratio - 1.0).sub_(log_ratio)).mean() * share
+            clipped = (ratio.sub_(1.0).abs_() > c.clip).sum() / n
+            return torch.stack([loss, entropy * share, kl, clipped]), grad
 
+        def value_step(rows: slice, value: Tensor) -> tuple[Tensor, Tensor]:
+            share = (rows.stop - rows.start) / n
+            return value_objective(returns[rows], old_value[rows], c.value_clip, c.value_weight, value, share=share)
+
+        told, value_loss = self._networks.learn(seen, policy_step, value_step)
+        policy_loss, entropy, kl, clipped = told
         norm = self._parameters.clip_gradient(c.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(float(policy_loss + value_loss))):
             # A step that ruins the networks leaves them finite, and only the next one shows it.
@@ -227,8 +244,6 @@ class PPO(Learner):
                 "Try a lower ppo.lr, or look for huge rewards and observations"
             )
         self._adam.step(lr)
-        kl = ((ratio - 1.0).sub_(log_ratio)).mean()
-        clipped = (ratio.sub_(1.0).abs_() > c.clip).sum() / n
         self._sums += torch.stack([policy_loss, value_loss, entropy, kl, clipped, torch.ones(())])
         return float(kl) if c.target_kl else 0.0
 
@@ -334,21 +349,23 @@ def _renamed(state: State) -> State:
     return {UNIT if name.endswith("/unit") else name: tensor for name, tensor in state.items()}
 
 
-def clipped_objective(ratio: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:
-    """Return PPO's policy loss and its gradient by each log-probability.
+def clipped_objective(ratio: Tensor, advantage: Tensor, clip: float, share: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Return PPO's policy loss and its gradient by each log-probability, times these rows' share of the minibatch.
 
     d ratio / d log p is the ratio itself, so where the unclipped term is the smaller one the gradient is that term.
     """
     unclipped = ratio * advantage
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip).mul_(advantage)
-    grad = torch.where(unclipped <= clipped, unclipped, 0.0).mul_(-1.0 / len(ratio))
-    return -torch.minimum(unclipped, clipped).mean(), grad
+    grad = torch.where(unclipped <= clipped, unclipped, 0.0).mul_(-share / len(ratio))
+    return -torch.minimum(unclipped, clipped).mean() * share, grad
 
 
 def value_objective(
-    returns: Tensor, before: Tensor, clip: float, weight: float, value: Tensor
+    returns: Tensor, before: Tensor, clip: float, weight: float, value: Tensor, *, share: float = 1.0
 ) -> tuple[Tensor, Tensor]:
     """Return the mean squared error of (rows,) values, and the gradient of `weight` times that by each.
+
+    Both are times `share`, these rows' of the minibatch.
 
     With a `clip` the worse counts of the value and of one that has moved no further than that from where it was
     `before`: a value that has gone too far in the right direction gets no gradient.
@@ -360,4 +377,4 @@ def value_objective(
         held = before + (value - before).clamp_(-clip, clip) - returns
         loss = torch.maximum(error.square(), held.square()).mean()
         error = torch.where(held.square() > error.square(), 0.0, error)
-    return loss, error.mul_(2.0 * weight / len(error))
+    return loss * share, error.mul_(2.0 * weight * share / len(error))

@@ -1,35 +1,53 @@
-"""A second thread for half of the work: the value network beside the policy.
+"""Threads for learning: jobs that know nothing of each other, such as the networks' passes over parts of a batch.
 
 Torch's own threads share out every single operation and wait for each other by spinning, so that two of them are twenty
-times slower than one as soon as anything else runs on the machine. Two networks side by side meet once a minibatch
-instead, and give the same bits as one after the other: the number of threads never changes a result.
+times slower than one as soon as anything else runs on the machine. Whole passes side by side meet once a minibatch
+instead. Which jobs there are never depends on the threads, and what they give is put together in the order of the jobs:
+the number of threads never changes a result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 import torch
 
 ENOUGH_ROWS = 512
-"""Rows from which waking the other thread costs less than it saves."""
+"""Rows from which waking another thread costs less than it saves."""
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Worker:
-    """Runs functions on a thread of its own if there are two to use and enough rows, and at once otherwise."""
+class Workers:
+    """Runs jobs on so many threads, the caller's included, where there are enough rows to make it worth while."""
 
     def __init__(self, threads: int) -> None:
         torch.set_num_threads(1)
-        self._pool = ThreadPoolExecutor(1, "aside", torch.set_num_threads, (1,)) if threads > 1 else None
+        self._helpers = threads - 1
+        self._pool = ThreadPoolExecutor(threads - 1, "learning", torch.set_num_threads, (1,)) if threads > 1 else None
 
-    def start(self, rows: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
-        """Start the work; what is returned waits for it and gives its result."""
+    def all(self, jobs: Sequence[Callable[[], T]], rows: int) -> list[T]:
+        """Return the results of the jobs in their order; `rows` is how many all of them work on."""
         if self._pool is None or rows < ENOUGH_ROWS:
-            result = work(*args, **kwargs)
-            return lambda: result
-        return self._pool.submit(torch.inference_mode()(work), *args, **kwargs).result
+            return [job() for job in jobs]
+        waiting, done = deque(enumerate(jobs)), dict[int, T]()
+
+        @torch.inference_mode()
+        def work() -> None:
+            while waiting:
+                try:
+                    number, job = waiting.popleft()
+                except IndexError:  # another thread took the last one in between
+                    return
+                done[number] = job()
+
+        others = [self._pool.submit(work) for _ in range(min(self._helpers, len(jobs) - 1))]
+        try:
+            work()
+        finally:
+            for other in others:
+                other.result()
+        return [done[number] for number in range(len(jobs))]

@@ -221,10 +221,11 @@ def test_a_network_without_hidden_layers_learns_too(kind: str) -> None:
     assert agent.parameters_sha256() != before
 
 
-def test_the_number_of_threads_changes_no_bit() -> None:
-    hashes = set()
-    for threads in (1, 2, 2):
-        agent = make_agent("ppo", CHOICES, replace(SMALL_PPO, minibatch=2048), seed=0, rows=2100, threads=threads)
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_number_of_threads_changes_no_bit(shared: bool) -> None:
+    hashes, config = set(), replace(SMALL_PPO, minibatch=4096, shared=shared)
+    for threads in (1, 2, 5):
+        agent = make_agent("ppo", CHOICES, config, seed=0, rows=2100, threads=threads)
         data = np.random.default_rng(0)
         for _ in range(10):
             observation = some_observation(data, 2100)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from agents_helpers import CHOICES, MOTORS, ROWS, SMALL_PPO, play, some_experience, some_observation
 
+from ecs_rl.agents import actor_critic
 from ecs_rl.agents.base import ActMode, Decision
 from ecs_rl.agents.config import PPOConfig, Schedule
 from ecs_rl.agents.ppo import PPO
@@ -50,8 +51,12 @@ def test_every_epoch_visits_every_row_once_in_parts_of_nearly_equal_size(minibat
     assert max(sizes) <= minibatch
 
 
+@pytest.mark.parametrize("part_rows", [1024, 5])
 @pytest.mark.parametrize("continuous", [False, True])
-def test_one_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(continuous: bool) -> None:
+def test_one_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
+    continuous: bool, part_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actor_critic, "PART_ROWS", part_rows)
     c = replace(SMALL_PPO, epochs=1, minibatch=1000, entropy=0.02, value_weight=0.7, max_grad_norm=0.3, lr_end=0.0)
     agent = full_agent(c, continuous=continuous, invalid=0.2)
     leaves = {name: value.clone().requires_grad_() for name, value in agent._parameters.value.items()}

@@ -12,8 +12,10 @@ from agents_helpers import CHOICES, MIXED, ROWS, SMALL_PPO, some_experience, som
 from torch import Tensor, nn
 
 from ecs_rl.agents import ActMode, Agent, Experience, PolicySpec, PPOConfig, make_agent
+from ecs_rl.agents.actor_critic import Seen
 from ecs_rl.agents.config import Activation, OwnNetwork
 from ecs_rl.agents.gru import GRU
+from ecs_rl.agents.heads import Head
 from ecs_rl.agents.modules import RecurrentModule
 from ecs_rl.agents.networks import Parameters
 from ecs_rl.agents.ppo import PPO
@@ -175,6 +177,22 @@ class Loop:
                 pass
 
 
+def outputs_of(agent: PPO, seen: Seen) -> tuple[Tensor, Tensor]:
+    """Return what the policy and the value say while they learn."""
+    told: dict[str, Tensor] = {}
+
+    def policy_step(head: Head, rows: slice, output: Tensor) -> tuple[Tensor, Tensor]:
+        told["policy"] = output
+        return torch.zeros(()), torch.zeros_like(output)
+
+    def value_step(rows: slice, value: Tensor) -> tuple[Tensor, Tensor]:
+        told["value"] = value
+        return torch.zeros(()), torch.zeros_like(value)
+
+    agent._networks.learn(seen, policy_step, value_step)
+    return told["policy"], told["value"]
+
+
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("spec", [CHOICES, MIXED])
 @pytest.mark.parametrize(("burn_in", "lr"), [(0, 3e-4), (3, 1e-12), (5, 1e-12)])
@@ -191,18 +209,12 @@ def test_before_the_first_step_replayed_sequences_give_the_log_probabilities_and
     assert agent._rollout.is_full
     agent._begin()
     agent._order = agent._shuffle()
-    told: list[Tensor] = []
-
-    def noted(values: Tensor) -> tuple[Tensor, Tensor]:
-        told.append(values)
-        return torch.zeros(()), torch.zeros_like(values)
-
     with torch.inference_mode():
         seen, action, log_prob, _, _, value = agent._batch(slice(0, ROWS))
-        output = agent._networks.forward(seen, noted)
+        output, told = outputs_of(agent, seen)
         again, _ = agent._head.forward(output, action)
     torch.testing.assert_close(again, log_prob, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(told[0], value, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(told, value, rtol=1e-4, atol=1e-5)
     valid = agent._rollout.tensors["valid"].sum()
     assert len(seen) == len(log_prob) == int(valid) < 5 * ROWS
     assert len(seen.x) == 5 + burn_in
@@ -222,7 +234,7 @@ def test_what_is_remembered_as_a_rollout_begins_is_what_the_present_weights_make
         state = agent._networks.both(torch.from_numpy(told.observation[agent._order]), state)[2]
         state[torch.from_numpy((told.terminated | told.truncated)[agent._order])] = 0.0
     expected = agent._networks.both(torch.from_numpy(loop.seen[5].observation[agent._order]), state)[0]
-    output = agent._networks.forward(seen, lambda values: (torch.zeros(()), torch.zeros_like(values)))
+    output, _ = outputs_of(agent, seen)
     torch.testing.assert_close(output[:ROWS], expected, rtol=1e-4, atol=1e-5)
     stale = agent._networks.both(
         torch.from_numpy(loop.seen[5].observation[agent._order]), torch.from_numpy(loop.states[5][agent._order])
