@@ -29,7 +29,7 @@ class EnvReader:
         self.world, self.clock, self.places = world, world.one(Clock), NoPlaces()
         self._drawn: DrawnView | None = None
 
-    def follow(self, arena: int, *, held: bool = False, anew: bool = False) -> None:
+    def follow(self, arena: int, *, held: bool = False, anew: bool = False, again: bool = False) -> None:
         """Note that the arena looks otherwise now; it is drawn only where somebody wants to see it."""
         self._drawn = None
 

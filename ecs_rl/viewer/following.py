@@ -43,6 +43,9 @@ class Fixed:
     def begin(self) -> None:
         """Begin an episode."""
 
+    def cut(self) -> None:
+        """Take in another moment."""
+
     def hold(self) -> None:
         """Stay as it is, as long as a hand holds a body."""
 
@@ -80,6 +83,8 @@ class Following:
     def begin(self) -> None:
         """Begin an episode: the picture is at once where that begins."""
         self._cut = True
+
+    cut = begin
 
     def hold(self) -> None:
         """Stay as it is, as long as a hand holds a body: the point under the mouse must not move."""

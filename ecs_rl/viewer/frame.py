@@ -16,6 +16,7 @@ from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, 
 from ecs_rl.viewer.panels.keys import STRIP, draw_help, hints_width, paint_hints
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
+from ecs_rl.viewer.panels.scrubber import draw_scrubber
 from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.stage import (
@@ -103,6 +104,10 @@ class Painter:
         """Return where the stage is in the window, or the stage of one of the panes."""
         return stage_of(self._arena_area(view, layout), view.panes, pane, self.kit) if view.panes else layout.stage
 
+    def floor(self, view: View, layout: Layout) -> pygame.Rect:
+        """Return where what floats over stage, grid or panes may be."""
+        return _without_mind(view, layout).stage
+
     def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
         """Draw a frame over the whole surface; without a camera the whole arena is shown."""
         layout = _without_mind(view, layout)
@@ -162,6 +167,8 @@ class Painter:
             strip = pygame.Rect(area.x + kit.px(14), 0, area.w - kit.px(28), kit.px(RIBBON))
             strip.bottom = area.bottom - kit.px(STRIP + 2)
             draw_ribbon(surface, strip, view.ribbon, kit)
+        if view.rewind is not None:
+            draw_scrubber(surface, area, view.rewind, kit)
         if view.joy is not None:
             draw_joy(surface, area, view.joy, kit)
         if view.profile is not None and (view.inspector is None or both_fit(area, kit)):

@@ -96,6 +96,10 @@ class Framing:
         if (self._goal > wanted + SLACK * self._span()).any():
             self._goal = np.minimum(self._goal, wanted)
 
+    def cut(self) -> None:
+        """Forget how fast all that is here went: somebody has jumped to another moment."""
+        self._last = None
+
     def hold(self) -> None:
         """Stay as it is, as long as a hand holds a body: the point under the mouse must not move."""
         self.before, self._last = self.now, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
@@ -73,18 +74,19 @@ class Reader:
         self._marks: dict[int, Things] = {}
         self.particles = Particles(self)
 
-    def follow(self, arena: int, *, held: bool = False, anew: bool = False) -> None:
+    def follow(self, arena: int, *, held: bool = False, anew: bool = False, again: bool = False) -> None:
         """Note where the bodies of an arena are: trails grow by it, and pictures between two ticks begin here.
 
-        While a body is `held` by a hand the picture does not widen. Another episode begins `anew`.
+        While a body is `held` by a hand the picture does not widen. Another episode begins `anew`; where somebody
+        jumps to what was seen before, all that moves begins `again`.
         """
         episode = (arena, int(self.clock.episode[arena]))
         self._before, self._now = self._now, self.places.at(arena)
-        if anew or episode != self._followed:
+        if anew or again or episode != self._followed:
             self._followed, self._before = episode, self._now
             self._trails.clear()
             self._eased = [np.zeros(1)] * len(self.effects)
-            self.framing.begin()
+            self.framing.cut() if again else self.framing.begin()
             self.particles.begin()
         else:
             self._now.came_from(self._before, self.world.scene.dt)
@@ -97,6 +99,16 @@ class Reader:
         self._eased = [np.where(np.isfinite(a), e + EASE * (a - e), a) for e, a in amounts]
         things, at = self._tips
         self._trails.append(np.where(self._now.flows[things, None], self._now.points(things, at), np.nan))
+
+    @property
+    def trail(self) -> F64 | None:
+        """(points, 2) What the last tick added to the trails."""
+        return self._trails[-1] if self._trails else None
+
+    def trails(self, added: Sequence[F64]) -> None:
+        """Let the trails be what these ticks have added."""
+        self._trails.clear()
+        self._trails.extend(added)
 
     def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: Chosen | None = None) -> StageView:
         """Return an arena as it is, or between the last two ticks of the followed one: `blend` is the share since."""

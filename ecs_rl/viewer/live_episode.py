@@ -20,6 +20,7 @@ from ecs_rl.viewer.endings import Ended, reasons_of, record_of, tone_of
 from ecs_rl.viewer.env_reader import EnvReader, reader_of
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.viewer.number_formats import signed
+from ecs_rl.viewer.rewind import Rewind
 from ecs_rl.viewer.shapes import place
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Point, StageView
@@ -80,12 +81,15 @@ class LiveEpisode:
         self._fair = True
         """The running episode was played by one policy in one mode."""
         self._chance = np.random.default_rng(self.seeds[0] & 0xFFFFFFFF)
-        self._held: StageView | None = None
+        self.held: StageView | None = None
+        """The last picture of an episode that has ended, as long as it stands."""
         self._rest = 0.0
         self._owed = 0.0
         """Ticks that are due, the broken part of one included."""
         self._measured = [0.0, 0.0]
         self.reader.follow(0)
+        self.rewind = Rewind(self)
+        self.rewind.note(begins=True)
 
     # --- who plays --------------------------------------------------------------------------------------------------
 
@@ -113,10 +117,11 @@ class LiveEpisode:
     @property
     def episode(self) -> int:
         """Which episode of the arena is to be seen; while its ending stands, the arena itself is in the next."""
-        return int(self.clock.episode[self.arena]) - int(self.resting)
+        return int(self.clock.episode[self.arena]) - int(self.resting and self.rewind.at is None)
 
     def go_to(self, arena: int, episode: int = 0) -> None:
         """Watch this arena's episode from its beginning, exactly as an evaluation plays it."""
+        self.rewind.leave()
         self.world.one(Chance).key[:] = self._keys
         self.names = [f"seed {seed}" for seed in self.seeds]
         self._start(arena % len(self.seeds), episode)
@@ -129,15 +134,21 @@ class LiveEpisode:
         self._begin()
 
     def restart(self) -> None:
-        """Begin the same episode again."""
-        self._start(self.arena, self.episode)
+        """Begin the same episode again, in the past the one that is seen there."""
+        key, name, episode = self.world.one(Chance).key, self.names[self.arena], self.episode
+        named = key[self.arena]
+        self.rewind.leave()
+        key[self.arena], self.names[self.arena] = named, name
+        self._start(self.arena, episode)
 
     def new_episode(self) -> None:
         """Begin the next episode of the arena."""
+        self.rewind.leave()
         self._start(self.arena, self.episode + 1)
 
     def adopt(self, source: World, arena: int, name: str) -> None:
         """Go on here from where an arena of another world of the same scene stands, until somebody goes elsewhere."""
+        self.rewind.leave()
         self.world.copy_arena(source, arena, self.arena)
         self.names[self.arena] = name
         self.world.physics.rebuild()
@@ -148,6 +159,7 @@ class LiveEpisode:
         self._open()
         self.mind.forget()
         self.reader.follow(self.arena, anew=True)
+        self.rewind.note(begins=True)
 
     # --- time -------------------------------------------------------------------------------------------------------
 
@@ -157,16 +169,19 @@ class LiveEpisode:
             return
         until = perf_counter() + budget
         passed = seconds * self.speed
-        if self._held is not None:
+        if self.rewind.at is not None:
+            self.rewind.advance(seconds, passed)
+            return
+        if self.held is not None:
             self._rest -= max(passed, seconds)
             if self._rest > 0 or self.stays:
                 return
             self._go_on()
         owed, done = self._owed + passed / self.scene.dt, 0
         while owed >= 1.0 and perf_counter() < until:
-            self.world.tick()
+            self._tick()
             owed, done = owed - 1.0, done + 1
-            if self._held is not None:
+            if self.held is not None:
                 if math.isfinite(self.speed) or math.isinf(budget) or self.stays:
                     break
                 self._go_on()  # nobody could see it
@@ -175,24 +190,41 @@ class LiveEpisode:
         self._measure(seconds, done)
 
     def tick(self) -> None:
-        """Run exactly one tick; the picture of an ending first gives way to the next beginning."""
-        if self._held is not None:
+        """Run exactly one tick, in the past the next one again; the picture of an ending first gives way."""
+        if self.rewind.at is not None:
+            self.rewind.go(self.rewind.here + 1)
+            return
+        if self.held is not None:
             self._rest = 0.0
             if not self.stays:
                 self._go_on()
             return
-        self.world.tick()
+        self._tick()
         self._owed = 0.0
+
+    def _tick(self) -> None:
+        self.world.tick()
+        if self.held is None:  # else its end was noted in the middle of the tick
+            self.rewind.note()
+
+    def go_on_from_here(self) -> bool:
+        """Let the moment of the past that is seen be the present; False where an episode ended with it."""
+        if self.rewind.at is not None:
+            if not self.rewind.branch():
+                return False
+            self._owed, self._fair = 0.0, False
+        return True
 
     def _go_on(self) -> None:
         """Leave the picture of an ending; who kicked it kicked nothing."""
         self.hand.kicked = None
         self._open()
         self.reader.follow(self.arena)
+        self.rewind.note(begins=True)
 
     def _open(self) -> None:
         """Let an episode begin that nobody has touched."""
-        self._held, self.outcome, self._rest, self.touched, self._fair = None, None, 0.0, False, True
+        self.held, self.outcome, self._rest, self.touched, self._fair = None, None, 0.0, False, True
 
     def _measure(self, seconds: float, ticks: int) -> None:
         self._measured[0] += seconds
@@ -206,7 +238,7 @@ class LiveEpisode:
     def grab(self, chosen: Chosen, at: Point) -> None:
         """Hold a body where it is at this point of the arena, if forces move it at all."""
         role = self._role(chosen.role)
-        if self.resting or chosen not in self._bodies():
+        if self.resting or chosen not in self._bodies() or not self.go_on_from_here():
             return
         (x, y), angle = self._pose(role, chosen.member)
         self.hand.arena, self.hand.role, self.hand.member, self.hand.to = self.arena, role.number, chosen.member, at
@@ -224,7 +256,7 @@ class LiveEpisode:
     def poke(self, chosen: Chosen | None = None) -> str:
         """Kick a body, any solid one unless told, in a random direction; return its name, empty where there is none."""
         bodies = [body for body in self._bodies() if chosen == body or (chosen is None and self._role(body.role).solid)]
-        if self.resting or not bodies:
+        if self.resting or not bodies or not self.go_on_from_here():
             return ""
         chosen = bodies[int(self._chance.integers(len(bodies)))]
         role = self._role(chosen.role)
@@ -259,21 +291,22 @@ class LiveEpisode:
 
     def stage(self, *, selected: Chosen | None = None) -> StageView:
         """Return the picture of this moment."""
-        if self._held is not None:
-            return self._held
-        blend = 1.0 if self.paused or self.hand.role is not None else min(1.0, self._owed)
+        if self.held is not None:
+            return self.held
+        owed = self._owed if self.rewind.at is None else self.rewind.owed
+        blend = 1.0 if self.paused or self.hand.role is not None else min(1.0, owed)
         view = self.reader.stage(self.arena, blend=blend, caption=self.caption, selected=selected)
         return replace(view, grip=self._grip())
 
     @property
     def resting(self) -> bool:
         """Whether an episode has ended and its last picture still stands."""
-        return self._held is not None
+        return self.held is not None
 
     @property
     def rested(self) -> bool:
         """Whether that picture has stood long enough; a show that `stays` then waits to be sent on."""
-        return self._held is not None and self._rest <= 0
+        return self.held is not None and self._rest <= 0 and self.rewind.at is None
 
     @property
     def total(self) -> float:
@@ -281,9 +314,14 @@ class LiveEpisode:
         return self.outcome.total if self.outcome is not None else float(self.world.results.now()[self.arena])
 
     @property
+    def who(self) -> str:
+        """Who plays, and in which mode."""
+        return f"{self.label}, {'sampled' if self.sampled else 'greedy'}".removeprefix(", ")
+
+    @property
     def caption(self) -> str:
         """Who plays which episode, since when, and what it earned so far."""
-        who = f"{self.label}, {'sampled' if self.sampled else 'greedy'}".removeprefix(", ")
+        who = self.who if self.rewind.at is None else self.rewind.notes[self.rewind.at].who
         return "  ·  ".join(filter(None, (who, self.short_caption, f"{self.counted} {signed(self.total)}", self.note)))
 
     @property
@@ -320,7 +358,7 @@ class LiveEpisode:
         tone, mark = tone_of(self.world, arena, total, reasons), "  touched" if self.touched else ""
         told = f"{', '.join(reasons) or 'time is up'}  {signed(total)}{mark}"
         picture = self.reader.stage(arena, caption=self.caption)
-        self._held = replace(picture, ending=told, ending_tone=tone, grip=self._grip())
+        self.held = replace(picture, ending=told, ending_tone=tone, grip=self._grip())
         self._rest, self.hand.role = REST, None
         self.outcome = Ended(
             arena,
@@ -332,6 +370,7 @@ class LiveEpisode:
             self._fair and not self.touched and (self.label, self.sampled) == self._billed,
         )
         self.ended.append(self.outcome)
+        self.rewind.note()
 
     def close(self) -> None:
         """Give the world back."""

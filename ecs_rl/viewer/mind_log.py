@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import TRIGGER, Continuous, Part, PolicyOutput, output_of, spans
+from ecs_rl.agents.base import TRIGGER, Continuous, Kind, Part, output_of, spans
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import (
     Action,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 WINDOW = 300
 """Ticks that the plot goes back, over the ends of episodes."""
+PAST = 30.0
+"""Seconds of the past that can be told of, where those are more ticks."""
 KNOWN = 0.05
 """Once what is still to come counts less than this, a return is as good as known."""
 
@@ -67,6 +69,12 @@ class Moment:
     """(state,) What it remembered after that."""
     terms: tuple[float, ...] = ()
     """What the tick earned by each term, in the order of the plan."""
+    totals: tuple[float, ...] = ()
+    """The same since the episode began."""
+    asked: bool = False
+    """Whether the agent was asked what it thought of this."""
+    thought: tuple[Kind, F32, F32 | None] | None = None
+    """What it thought of doing, and how widely it would have spread that, if it lets anybody look."""
 
 
 class MindLog:
@@ -96,21 +104,20 @@ class MindLog:
         self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
         self._remembers = world.of(batch.entity, PolicyState)
         self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
-        self._moments: deque[Moment] = deque(maxlen=WINDOW)
-        self._fresh = 0
-        """How many of the newest moments nobody has asked the agent about."""
+        self._moments: deque[Moment] = deque(maxlen=max(WINDOW, math.ceil(PAST / world.scene.dt)))
+        self._back: Moment | None = None
+        """The moment of the past that is to be seen; None: the newest."""
         self._next = (-1, -1, -1)
         names = self.plan.observation_names
         self._low, self._high = -np.ones(len(names)), np.ones(len(names))
-        self._earned: tuple[F64, F64] = (np.full(len(self.plan.earns), math.nan),) * 2
-        self._thought: PolicyOutput | None = None
         self._view: MindView | None = None
         self.use(self._agents)
 
     def use(self, agents: Mapping[str, Agent]) -> None:
         """Ask other agents from now on, about the newest moment too; what was noted and expected before stays."""
         self._agents, self._agent = agents, agents.get(self.plan.policy)
-        self._fresh = max(self._fresh, min(1, len(self._moments)))
+        if self._moments:
+            self._moments[-1].asked = False
         self._view = None
 
     def forget(self) -> None:
@@ -118,6 +125,23 @@ class MindLog:
         if self._moments and self._moments[-1].fate is Fate.RUNNING:
             self._moments[-1].fate = Fate.CUT
             self._view = None
+
+    def look_back(self, moment: Moment | None) -> None:
+        """Tell of a moment of the past from now on; None: of the newest one."""
+        self._back, self._view = moment, None
+
+    def drop(self, moments: Sequence[Moment | None], arena: int) -> None:
+        """Forget the newest moments, all of these: the arena goes on from the one before in another way."""
+        gone = {id(moment) for moment in moments}
+        while self._moments and id(self._moments[-1]) in gone:
+            self._moments.pop()
+        self._next = (arena, int(self._clock.episode[arena]), int(self._clock.tick[arena]) + 1)
+        self._view = None
+
+    @property
+    def newest(self) -> Moment | None:
+        """The newest moment, if there is one."""
+        return self._moments[-1] if self._moments else None
 
     # --- once per tick ----------------------------------------------------------------------------------------------
 
@@ -131,11 +155,11 @@ class MindLog:
         fate = self._fate(arena)
         after = self._after.value[row].copy() if fate is Fate.TRUNCATED else None
         now, total = (self._slot.by_term(terms)[:, 0, arena].copy() for terms in (self._terms.now, self._terms.total))
-        did, reward, terms = np.array(self._did.value[row]), float(self._reward.value[row]), tuple(now.tolist())
-        remembered = {"state": self._remembers.before[row].copy(), "state_after": self._remembers.value[row].copy()}
-        self._moments.append(Moment(self._seen.value[row].copy(), did, reward, fate, after, **remembered, terms=terms))
-        self._earned = now, total
-        self._fresh += 1
+        did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
+        noted = Moment(self._seen.value[row].copy(), did, reward, fate, after)
+        noted.state, noted.state_after = self._remembers.before[row].copy(), self._remembers.value[row].copy()
+        noted.terms, noted.totals = tuple(now.tolist()), tuple(total.tolist())
+        self._moments.append(noted)
         self._view = None
 
     def _fate(self, arena: int) -> Fate:
@@ -150,22 +174,27 @@ class MindLog:
     def view(self) -> MindView:
         """Return the mind as it is now; the same object while nothing has happened."""
         if self._view is None:
-            self._ask()
-            self._view = self._told()
+            shown = self._shown()
+            self._ask(shown)
+            self._view = self._told(shown)
         return self._view
 
     def ribbon(self) -> RibbonView:
         """Return what each of the last ticks has earned."""
-        return RibbonView(tuple(moment.terms for moment in self._moments), self._begins())
+        shown = self._shown()
+        return RibbonView(tuple(moment.terms for moment in shown), _begins(shown))
 
-    def _begins(self) -> tuple[int, ...]:
-        return tuple(i + 1 for i, m in enumerate(self._moments) if m.fate is not Fate.RUNNING)
+    def _shown(self) -> list[Moment]:
+        """Return the moments that the plot goes back, up to the one that is to be seen."""
+        newest = list(islice(reversed(self._moments), WINDOW))
+        if self._back is not None:
+            older = dropwhile(lambda moment: moment is not self._back, reversed(self._moments))
+            newest = list(islice(older, WINDOW))
+        return newest[::-1]
 
-    def _ask(self) -> None:
+    def _ask(self, shown: Sequence[Moment]) -> None:
         """Let the agent think about all moments that are new to it, and about the ends that time cut, in one call."""
-        count = min(self._fresh, len(self._moments))
-        fresh = list(islice(reversed(self._moments), count))
-        self._fresh = 0
+        fresh = [moment for moment in shown if not moment.asked]
         if not fresh:
             return
         seen = np.stack([moment.seen for moment in fresh])
@@ -174,11 +203,14 @@ class MindLog:
         cut = [moment for moment in fresh if moment.after is not None]
         asked = np.concatenate((seen, *(moment.after[None] for moment in cut if moment.after is not None)))
         states = [moment.state for moment in fresh] + [moment.state_after for moment in cut]
-        self._thought = None if self._agent is None else output_of(self._agent, asked, self._stacked(states))
-        values = [math.nan] * len(asked) if self._thought is None else self._thought.value.tolist()
-        for moment, value in zip(fresh, values, strict=False):
-            moment.value = value
-        for moment, value in zip(cut, values[count:], strict=True):
+        told = None if self._agent is None else output_of(self._agent, asked, self._stacked(states))
+        values = [math.nan] * len(asked) if told is None else told.value.tolist()
+        for row, moment in enumerate(fresh):
+            moment.asked, moment.value, moment.thought = True, values[row], None
+            if told is not None:
+                spread = told.spread if told.spread is None or told.spread.ndim == 1 else told.spread[row]
+                moment.thought = told.kind, told.does[row], spread
+        for moment, value in zip(cut, values[len(fresh) :], strict=True):
             moment.value_after = value
 
     def _stacked(self, states: list[F32 | None]) -> F32:
@@ -186,32 +218,37 @@ class MindLog:
         nothing = np.zeros(self._remembers.value.shape[1], np.float32)
         return np.stack([nothing if told is None or told.shape != nothing.shape else told for told in states])
 
-    def _told(self) -> MindView:
-        names = self.plan.observation_names
-        last = self._moments[-1].seen.tolist() if self._moments else [math.nan] * len(names)
-        earned = zip(self.plan.earns, *(terms.tolist() for terms in self._earned), strict=True)
+    def _told(self, shown: Sequence[Moment]) -> MindView:
+        names, terms = self.plan.observation_names, list(self.plan.earns)
+        unknown = [math.nan] * len(terms)
+        last = shown[-1] if shown else None
+        seen = [math.nan] * len(names) if last is None else last.seen.tolist()
+        now, total = (unknown, unknown) if last is None else (last.terms, last.totals)
         return MindView(
-            sees=tuple(map(Seen, names, last, self._low.tolist(), self._high.tolist())),
-            kind="probabilities" if self._thought is None else self._thought.kind,
-            does=self._options(),
-            expected=np.array([moment.value for moment in self._moments]),
-            came=came(list(self._moments), float(getattr(self._agent, "discount", 1.0))),
-            begins=self._begins(),
-            earned=tuple(Term(name, now + 0.0, total + 0.0) for name, now, total in earned),  # no -0.0
+            sees=tuple(map(Seen, names, seen, self._low.tolist(), self._high.tolist())),
+            kind="probabilities" if last is None or last.thought is None else last.thought[0],
+            does=self._options(last),
+            expected=np.array([moment.value for moment in shown]),
+            came=came(shown, float(getattr(self._agent, "discount", 1.0))),
+            begins=_begins(shown),
+            earned=tuple(Term(name, n + 0.0, t + 0.0) for name, n, t in zip(terms, now, total, strict=True)),  # no -0.0
             who=self.plan.name if len(self._slots) > 1 else "",
         )
 
-    def _options(self) -> tuple[Option, ...]:
-        thought = self._thought
-        if thought is None or not self._moments:
+    def _options(self, last: Moment | None) -> tuple[Option, ...]:
+        if last is None or last.thought is None:
             return ()
-        does, did = thought.does[0], np.atleast_1d(self._moments[-1].did)
-        spread = np.full(len(does), math.nan) if thought.spread is None else np.atleast_2d(thought.spread)[0]
+        (_, does, told), did = last.thought, np.atleast_1d(last.did)
+        spread = np.full(len(does), math.nan) if told is None else told
         return tuple(
             option
             for part, columns, outputs in spans(self._space)
             for option in _options_of(part, did[columns], does[outputs].tolist(), spread[outputs].tolist())
         )
+
+
+def _begins(shown: Sequence[Moment]) -> tuple[int, ...]:
+    return tuple(i + 1 for i, m in enumerate(shown) if m.fate is not Fate.RUNNING)
 
 
 def _options_of(part: Part, did: NDArray[Any], values: list[float], spread: list[float]) -> list[Option]:
@@ -227,7 +264,7 @@ def _options_of(part: Part, did: NDArray[Any], values: list[float], spread: list
     return [Option(f"{part.name} {name}".strip(), value, chosen=i == chosen) for i, (name, value) in named]
 
 
-def came(moments: list[Moment], discount: float) -> F64:
+def came(moments: Sequence[Moment], discount: float) -> F64:
     """Return (ticks,) the discounted return that followed each moment; NaN while too much of it is unknown.
 
     An episode that time cut would have gone on: what the agent expected of its last sight stands for that.

@@ -31,6 +31,8 @@ class Modes:
     recording: bool = False
     pace: str = ""
     """How fast the training may go, where that is not flat out."""
+    ago: float | None = None
+    """So many seconds before the present is the moment that is to be seen; None in the present."""
     before_after: bool = False
     """The untrained policy and the present one play side by side."""
 
@@ -327,6 +329,17 @@ class RibbonView:
 
 
 @dataclass(frozen=True)
+class RewindView:
+    """How far back the stage can go, and where in its past it is."""
+
+    seconds: float
+    ago: float | None = None
+    """Seconds before the present; None in the present."""
+    ends: tuple[tuple[float, Tone], ...] = ()
+    """How many seconds ago episodes ended, and how good each ending was."""
+
+
+@dataclass(frozen=True)
 class ProfileRow:
     """What one stage of the tick costs."""
 
@@ -393,5 +406,6 @@ class View:
     """Two to six stages side by side, in place of the one."""
     timeline: TimelineView | None = None
     ribbon: RibbonView | None = None
+    rewind: RewindView | None = None
     joy: float | None = None
     """Seconds since the scene was solved, as long as that is celebrated."""

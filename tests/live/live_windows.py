@@ -140,12 +140,13 @@ class Live:
 # --- events -----------------------------------------------------------------------------------------------------------
 
 CODES = {
-    **{name: getattr(pygame, f"K_{name.upper()}") for name in ("Space", "Right", "Backspace", "Tab", "Home")},
+    **{name: getattr(pygame, f"K_{name.upper()}") for name in ("Space", "Left", "Right", "Backspace", "Tab", "Home")},
     **{name: getattr(pygame, f"K_{name}") for name in ("F1", "F3", "F11")},
     **{name: getattr(pygame, f"K_{name.lower()}") for name in "RDPGTUMVLBNO"},
     **{"Enter": pygame.K_RETURN, "Esc": pygame.K_ESCAPE, "-": pygame.K_MINUS, "=": pygame.K_EQUALS, "0": pygame.K_0},
     **{"[": pygame.K_LEFTBRACKET, "]": pygame.K_RIGHTBRACKET, ",": pygame.K_COMMA, ".": pygame.K_PERIOD},
     **{f"Ctrl+{name}": getattr(pygame, f"K_{name.lower()}") for name in "SEPQ"},
+    **{f"Ctrl+{name}": getattr(pygame, f"K_{name.upper()}") for name in ("Left", "Right")},
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pygame
 import pytest
+import rewind_keys
 import torch
 from live_windows import CODES, Live, key_event, pressed, same, watching
 
@@ -22,6 +23,7 @@ Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
+    *("Left", "Ctrl+Left", "Ctrl+Right"),
 )
 """The keys that a user is promised."""
 KEYED = [row for row in COMMANDS if row.codes or row.characters]
@@ -313,20 +315,6 @@ def grid(live: Live, hit: Hit) -> None:
     assert live.window.seen.stage is not None
 
 
-def enter(live: Live, hit: Hit) -> None:
-    hit()
-    assert "training arena" not in live.show.caption, "without the grid nothing is chosen"
-    live.hit("G", "]", "]")
-    hit()
-    assert live.window.grid is None
-    assert "training arena 2" in live.show.caption
-    for role in ("cart", "pole"):
-        there, here = (world.arena.roles for world in (live.trains.world, live.show.world))
-        (theirs,), (ours,) = ([each for each in roles if each.name == role] for roles in (there, here))
-        assert ours.position[0].tolist() == theirs.position[2].tolist()
-    live.show.tick()
-
-
 def pause_training(live: Live, hit: Hit) -> None:
     live.finish_what_was_asked()
     hit()
@@ -473,6 +461,9 @@ def leave_at_once(live: Live, hit: Hit) -> None:
 CASES: dict[str, Callable[[Live, Hit], None]] = {
     "Space": space,
     "Right": right,
+    "Left": rewind_keys.left,
+    "Ctrl+Left": rewind_keys.second_back,
+    "Ctrl+Right": rewind_keys.second_on,
     "-": slower,
     "=": faster,
     "0": real_time,
@@ -487,7 +478,7 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "D": sampled,
     "P": poke,
     "G": grid,
-    "Enter": enter,
+    "Enter": rewind_keys.enter,
     "T": pause_training,
     "N": one_update,
     "O": pace,
@@ -555,7 +546,7 @@ def test_a_letter_that_wants_ctrl_does_nothing_alone(key: str) -> None:
 
 def test_with_ctrl_a_key_that_wants_none_does_nothing() -> None:
     for row in KEYED:
-        if not row.key.startswith("Ctrl+") and row.key != "P":
+        if not row.key.startswith("Ctrl+") and not any(f"Ctrl+{row.key}" == other.key for other in KEYED):
             for code in set(row.codes) - {pygame.K_KP_MINUS, pygame.K_KP_PLUS, pygame.K_KP0}:
                 assert command_for(key_event(code, mod=pygame.KMOD_LCTRL), trains=True) is None, row.key
 
@@ -573,13 +564,14 @@ def test_without_a_training_its_keys_do_nothing_and_nobody_is_told_of_them() -> 
 @pytest.mark.parametrize("in_grid", [True, False])
 @pytest.mark.parametrize("paused", [True, False])
 @pytest.mark.parametrize("choice", [True, False])
+@pytest.mark.parametrize("back", [True, False])
 def test_the_hint_names_keys_that_the_help_explains_and_always_the_help_itself(
-    trains: bool, in_grid: bool, paused: bool, choice: bool
+    trains: bool, in_grid: bool, paused: bool, choice: bool, back: bool
 ) -> None:
     if in_grid and not trains:
         return
     told = {key for group in help_groups(trains=trains) for key, _ in group.keys}
-    shown = [key for key, _ in hints(trains=trains, grid=in_grid, paused=paused, choice=choice)]
+    shown = [key for key, _ in hints(trains=trains, grid=in_grid, paused=paused, choice=choice, back=back)]
     assert "F1" in shown
     assert set(shown) - {"Drag"} <= told
 

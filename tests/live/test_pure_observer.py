@@ -20,6 +20,7 @@ from ecs_rl.errors import EcsRlError
 from ecs_rl.viewer.live import shown
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panels.scrubber import scrubber_place
 from ecs_rl.viewer.things import Chosen
 
 EVALUATED = ("--eval-every", "1000", "--eval-episodes", "2", "--checkpoint-every", "1000", "--keep", "9")
@@ -97,6 +98,15 @@ def click_around(window: Window) -> Iterator[None]:
         yield
 
 
+def scrub(window: Window) -> Iterator[None]:
+    """Go along the scrubber, and pull at a body in the past."""
+    place = scrubber_place(window.layout.stage, window.painter.kit)
+    assert place is not None
+    post(down(place.center), moved((place.x + 20, place.y)), up(place.midleft))
+    yield
+    yield from drag(window)
+
+
 SCRIPTS: dict[str, Script] = {
     "watched": wait(30),
     "stage paused": in_order(wait(3), keys("Space"), wait(20), keys("Right", "Right", "Right", "Space"), wait(3)),
@@ -104,6 +114,11 @@ SCRIPTS: dict[str, Script] = {
     "dragged": in_order(wait(2), drag, wait(3), drag),
     "sped up": in_order(keys(*"======="), wait(10), keys(*"-----------"), wait(2), keys("0")),
     "sampled": in_order(keys("D"), wait(15), keys("D", "R", "Backspace", "R"), wait(3)),
+    "rewound": in_order(
+        *(wait(8), keys("Left", "Left", "Ctrl+Left", "Right"), wait(2), keys("Space"), wait(4), keys("P", "Left")),
+        *(scrub, keys("Enter"), wait(3), keys("Left", "Left", "R"), wait(4), keys("Left", "D", "D", "Left", "Esc")),
+        *(keys("Space"), wait(2), keys("Left", "Backspace", "Left", "G", "G", "Left", ",", "L", "Space")),
+    ),
     "grid": in_order(keys("G", "]", "]", "[", "Enter"), wait(3), keys("P", "G"), click_around, wait(3), keys("R")),
     "turbo": in_order(keys("U"), wait(20), keys("U"), wait(3)),
     "training paused": in_order(wait(3), keys("T"), wait(10), keys("P", "G", "T"), wait(3), keys("T", "Ctrl+E", "T")),

@@ -36,7 +36,7 @@ from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
-from ecs_rl.viewer.view import Modes
+from ecs_rl.viewer.view import Modes, RewindView
 
 GOLDENS = Path(__file__).parent / "goldens"
 MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004
@@ -120,6 +120,15 @@ def panes(size: tuple[int, int]) -> pygame.Surface:
     return surface
 
 
+def rewound(size: tuple[int, int]) -> pygame.Surface:
+    """Draw a stage that was wound back: the scrubber with endings on it, and the chip that leads back."""
+    surface, painter = pygame.Surface(size), Painter()
+    past = RewindView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
+    view = replace(a_view(), modes=Modes(paused=True, ago=11.4), mind=None, learning=None, profile=None, toasts=())
+    painter.draw(surface, replace(view, ribbon=RIBBON, rewind=past), painter.layout(size, mind=False, learning=False))
+    return surface
+
+
 PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int, int]]] = {
     "stage-large": (stage, (960, 500)),
     "stage-small": (stage, (440, 260)),
@@ -133,6 +142,7 @@ PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int
     "panes": (panes, (760, 420)),
     "drawer": (drawer, (760, 160)),
     "joy": (joy, (360, 240)),
+    "rewound": (rewound, (480, 280)),
     "help": (help_over_all, (900, 600)),
 }
 

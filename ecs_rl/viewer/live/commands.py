@@ -61,12 +61,6 @@ class Command:
 # --- what is more than a call -----------------------------------------------------------------------------------------
 
 
-def _step(window: Window) -> None:
-    window.pause_stage(True)
-    for show in window.shows:
-        show.tick()
-
-
 def _change_speed(window: Window, by: int) -> None:
     """Play the stage so many steps of the scale faster or slower."""
     nearest = min(range(len(SPEEDS)), key=lambda i: abs(math.log2(min(SPEEDS[i], 256) / min(window.show.speed, 256))))
@@ -160,7 +154,13 @@ _STAGE, _POLICY, _TRAINING, _HANDS, _WINDOW = "Stage", "Policy", "Training", "Ha
 # fmt: off
 COMMANDS: tuple[Command, ...] = (
     Command(_STAGE, "Space", "pause", "pause and go on", lambda w: w.pause_stage(not w.show.paused), (pygame.K_SPACE,)),
-    Command(_STAGE, "Right", "step", "one tick", _step, (pygame.K_RIGHT,)),
+    Command(_STAGE, "Left", "step back", "one tick back, on", lambda w: w.past.step(-1), (pygame.K_LEFT,)),
+    Command(_STAGE, "Right", "step", "", lambda w: w.past.step(+1), (pygame.K_RIGHT,)),
+    Command(_STAGE, "Ctrl+Left", "second back", "one second back, on", lambda w: w.past.second(-1), (pygame.K_LEFT,)),
+    Command(_STAGE, "Ctrl+Right", "second on", "", lambda w: w.past.second(+1), (pygame.K_RIGHT,)),
+    Command(_STAGE, "Enter", "go on from here", "grid: watch it; back: go on from here",
+            lambda w: w.show_chosen_arena() if w.grid is not None else w.past.go_on_from_here(),
+            (pygame.K_RETURN, pygame.K_KP_ENTER)),
     Command(_STAGE, "-", "slower", "slower, faster: 1/16x to 64x, max", lambda w: _change_speed(w, -1),
             (pygame.K_KP_MINUS,), "-"),
     Command(_STAGE, "=", "faster", "", lambda w: _change_speed(w, +1), (pygame.K_KP_PLUS,), "=+"),
@@ -184,8 +184,6 @@ COMMANDS: tuple[Command, ...] = (
     Command(_TRAINING, "U", "turbo", "turbo: 4 frames a second",
             lambda w: _when_training(w, lambda _: setattr(w, "turbo", not w.turbo)), (pygame.K_u,), trains=True),
     Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
-    Command(_TRAINING, "Enter", "show arena", "chosen arena to the stage", lambda w: w.show_chosen_arena(),
-            (pygame.K_RETURN, pygame.K_KP_ENTER), trains=True),
     Command(_TRAINING, "Ctrl+S", "save", "checkpoint now",
             lambda w: _when_training(w, lambda work: work.save(w.say)), (pygame.K_s,), trains=True),
     Command(_TRAINING, "Ctrl+E", "evaluate", "evaluate now",
@@ -233,12 +231,15 @@ def help_groups(*, trains: bool) -> tuple[HelpGroup, ...]:
 
 
 def hints(
-    *, trains: bool, grid: bool, paused: bool, choice: bool, compares: bool = False
+    *, trains: bool, grid: bool, paused: bool, choice: bool, compares: bool = False, back: bool = False
 ) -> tuple[tuple[str, str], ...]:
     """Return the keys that matter most right now."""
     if grid:
         return (("[ ]", "choose"), ("Enter", "watch it"), ("G", "back to the stage"), ("F1", "all keys"))
-    first = (("Space", "go on"), ("Right", "one tick")) if paused else (("Space", "pause"),)
+    first = (("Space", "go on"), ("Left Right", "one tick")) if paused else (("Space", "pause"),)
+    if back:
+        play = ("Space", "play" if paused else "pause")
+        return (("F1", "help"), play, ("Left Right", "one tick"), ("Enter", "go on from here"), ("Esc", "back to now"))
     which = (("B", "back"),) if compares else ((", .", "checkpoint"),) if choice else ()
     last = (("G", "all arenas"), ("U", "turbo")) if trains else (("R", "again"), ("Backspace", "next"))
     return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)

@@ -12,7 +12,7 @@ from ecs_rl.viewer.inspector import inspect
 from ecs_rl.viewer.live.commands import help_groups, hints
 from ecs_rl.viewer.live.pace import OPENS
 from ecs_rl.viewer.number_formats import speed
-from ecs_rl.viewer.view import LearningView, Modes, StatusView, TimelineView, Toast, Tone, View
+from ecs_rl.viewer.view import LearningView, Modes, RewindView, StatusView, TimelineView, Toast, Tone, View
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
@@ -89,6 +89,7 @@ def view(window: Window, seconds: float) -> View:
             sampled=window.show.sampled if grid is None else None,
             recording=window.recorder.film is not None,
             pace=_pace(window),
+            ago=window.past.lead.ago if grid is None and window.past.lead.at is not None else None,
             before_after=window.before_after is not None,
         ),
         stage=on_stage.stage(selected=selected) if on_stage is not None else None,
@@ -97,6 +98,7 @@ def view(window: Window, seconds: float) -> View:
         learning=rates.learning if "learning" in panels else None,
         timeline=_timeline(window) if alone and window.checkpoints is not None else None,
         ribbon=on_stage.mind.ribbon() if on_stage is not None else None,
+        rewind=_rewind(window),
         joy=_joy(window),
         profile=window.profiler.view() if "profile" in panels else None,
         inspector=inspect(window.show.world, window.show.arena, selected) if selected is not None else None,
@@ -108,6 +110,7 @@ def view(window: Window, seconds: float) -> View:
             paused=window.show.paused,
             choice=window.checkpoints is not None and alone,
             compares=window.before_after is not None,
+            back=window.past.lead.at is not None,
         ),
         panes=() if alone else tuple(pane_of(show) for show in shows),
     )
@@ -170,6 +173,13 @@ def _timeline(window: Window) -> TimelineView:
     assert window.checkpoints is not None
     step, label = window.checkpoints.step, window.show.label
     return TimelineView(window.rates.kept, step, "now" if math.isinf(step) else label)
+
+
+def _rewind(window: Window) -> RewindView | None:
+    """Return the past of the stage while it rests or is to be seen."""
+    past = window.past.lead
+    rests = window.show.paused or past.at is not None
+    return past.view() if window.grid is None and rests and past.seconds > 0 else None
 
 
 def _joy(window: Window) -> float | None:

@@ -23,6 +23,7 @@ from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import BeforeAfter
 from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for
 from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -70,6 +71,7 @@ class Window:
         self._has_compared = False
         self.seeks = False
         """The mouse goes along the curve."""
+        self.past = LookingBack(self)
         self.held = 0
         """The number of the show whose body the mouse holds."""
         self.touched_at = perf_counter()
@@ -134,6 +136,7 @@ class Window:
 
     def advance(self, seconds: float, budget: float) -> None:
         """Let time pass on every show."""
+        self.past.hold(seconds)
         try:
             for show in self.shows if self.grid is None else ():  # nobody sees the stage behind the grid
                 show.advance(seconds, budget / len(self.shows))
@@ -231,7 +234,10 @@ class Window:
         return number, pick(stage, self.metres(pixel, number), reach) if stage is not None else None
 
     def grab(self, pixel: Pixel) -> None:
-        """Take hold of the body under a pixel."""
+        """Take hold of the body under a pixel, or of the moment on the scrubber."""
+        self.past.scrubs = self.past.scrub(pixel)
+        if self.past.scrubs:
+            return
         self.seeks = self.seek(pixel)
         self.held, role = self.body_at(pixel)
         if role is not None:
@@ -239,14 +245,16 @@ class Window:
 
     def drag(self, pixel: Pixel) -> None:
         """Move the hand."""
-        if self.seeks:
+        if self.past.scrubs:
+            self.past.scrub(pixel, beside=True)
+        elif self.seeks:
             self.seek(pixel, beside=True)
         else:
             self.shows[self.held].drag(self.metres(pixel, self.held))
 
     def let_go(self) -> None:
         """Hold nothing."""
-        self.seeks = False
+        self.seeks = self.past.scrubs = False
         for show in self.shows:
             show.let_go()
 
@@ -267,7 +275,7 @@ class Window:
 
     def click(self, pixel: Pixel) -> None:
         """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
-        if self.seek(pixel):
+        if self.past.scrub(pixel) or self.seek(pixel):
             return
         mind = self.layout.mind if self.seen.mind is not None else None
         if mind is not None and mind.collidepoint(pixel):
@@ -304,6 +312,8 @@ class Window:
                 return
         if self.selected is not None:
             self.selected = None
+        elif self.past.leave():
+            self.say("back in the present")
         elif self.before_after is not None:
             self.leave_before_after()
         elif self.grid is not None:

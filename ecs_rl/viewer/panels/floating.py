@@ -40,6 +40,7 @@ def _chips(modes: Modes) -> list[Chip]:
     """Return a chip for everything that is not as usual, the most surprising one first."""
     chips = (
         (modes.paused, Chip("PAUSED", "Space", WARN)),
+        (modes.ago is not None, Chip(f"{modes.ago or 0.0:.1f} S AGO", "Esc", MAIN_LINE)),
         (modes.before_after, Chip("BEFORE AND AFTER", "B", MAIN_LINE)),
         (modes.training_paused, Chip("TRAINING PAUSED", "T", WARN)),
         (bool(modes.pace) and not modes.training_paused, Chip(modes.pace, "O", MAIN_LINE)),
