@@ -12,7 +12,8 @@ from ecs_rl.components import Clock, Touch
 from ecs_rl.viewer.number_formats import fixed, short
 from ecs_rl.viewer.shapes import distances, place
 from ecs_rl.viewer.things import Chosen, LookView, Things
-from ecs_rl.viewer.view import InspectorView, Point, StageView
+from ecs_rl.viewer.view import Point, StageView
+from ecs_rl.viewer.view_floating import InspectorView
 
 if TYPE_CHECKING:
     from ecs_rl.scene.roles import Role

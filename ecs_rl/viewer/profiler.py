@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from time import perf_counter
 
-from ecs_rl.viewer.view import ProfileRow, ProfileView
+from ecs_rl.viewer.view_floating import ProfileRow, ProfileView
 
 MEAN = 1.0
 """Seconds that means go back."""

@@ -19,7 +19,8 @@ from ecs_rl.components import NextObservation, Observation, PolicyState
 from ecs_rl.ecs.component import Array
 from ecs_rl.ecs.context import Stored
 from ecs_rl.viewer.gather import TRAIL, Reader
-from ecs_rl.viewer.view import RewindView, StageView, Tone
+from ecs_rl.viewer.view import StageView, Tone
+from ecs_rl.viewer.view_floating import RewindView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.endings import Ended

@@ -36,7 +36,8 @@ from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
-from ecs_rl.viewer.view import Modes, RewindView
+from ecs_rl.viewer.view import Modes
+from ecs_rl.viewer.view_floating import RewindView
 
 GOLDENS = Path(__file__).parent / "goldens"
 MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004

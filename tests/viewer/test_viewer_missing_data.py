@@ -19,14 +19,10 @@ from ecs_rl.viewer.view import (
     ForceView,
     GridView,
     GroundView,
-    HelpGroup,
-    InspectorView,
     LearningView,
     MindView,
     Modes,
     Option,
-    ProfileRow,
-    ProfileView,
     RayView,
     Seen,
     Series,
@@ -36,6 +32,7 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
+from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileRow, ProfileView
 
 NAN = math.nan
 SIZES = [(640, 400), (1280, 720)]

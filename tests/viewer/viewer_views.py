@@ -20,15 +20,11 @@ from ecs_rl.viewer.view import (
     ForceView,
     GridView,
     GroundView,
-    HelpGroup,
-    InspectorView,
     LearningView,
     MindView,
     Modes,
     Option,
     PaneView,
-    ProfileRow,
-    ProfileView,
     RayView,
     RibbonView,
     Seen,
@@ -41,6 +37,7 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
+from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileRow, ProfileView
 
 pygame.font.init()
 

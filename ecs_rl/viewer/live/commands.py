@@ -12,7 +12,7 @@ import pygame
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live.pace import PACES
 from ecs_rl.viewer.number_formats import speed
-from ecs_rl.viewer.view import HelpGroup
+from ecs_rl.viewer.view_floating import HelpGroup
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining

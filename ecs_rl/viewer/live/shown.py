@@ -12,7 +12,8 @@ from ecs_rl.viewer.inspector import inspect
 from ecs_rl.viewer.live.commands import help_groups, hints
 from ecs_rl.viewer.live.pace import OPENS
 from ecs_rl.viewer.number_formats import speed
-from ecs_rl.viewer.view import LearningView, Modes, RewindView, StatusView, TimelineView, Toast, Tone, View
+from ecs_rl.viewer.view import LearningView, Modes, StatusView, TimelineView, Toast, Tone, View
+from ecs_rl.viewer.view_floating import RewindView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining

@@ -13,7 +13,8 @@ from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, WARN, Colour, mix, role_colour
 from ecs_rl.viewer.panels.keys import cap_width, draw_head_key
 from ecs_rl.viewer.stage import TONES
-from ecs_rl.viewer.view import InspectorView, Modes, ProfileRow, ProfileView, Toast
+from ecs_rl.viewer.view import Modes, Toast
+from ecs_rl.viewer.view_floating import InspectorView, ProfileRow, ProfileView
 
 HEAD, ROW, PAD = 30, 18, 12
 PROFILE, INSPECTOR = 310, 290

@@ -11,7 +11,7 @@ import pygame
 from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, TEXT, mix
-from ecs_rl.viewer.view import HelpGroup
+from ecs_rl.viewer.view_floating import HelpGroup
 
 STRIP = 26
 """Height of the strip of hints."""

@@ -10,7 +10,7 @@ from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, TEXT, mix
 from ecs_rl.viewer.panels.keys import STRIP
 from ecs_rl.viewer.stage import TONES
-from ecs_rl.viewer.view import RewindView
+from ecs_rl.viewer.view_floating import RewindView
 
 TALL, BAR = 26, 6
 """Heights of the place that takes the mouse, and of the bar in it."""

@@ -1,0 +1,58 @@
+"""What floats over the stage, as plain data: the scrubber, the profiler, the help and the inspector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.view import Tone
+
+
+@dataclass(frozen=True)
+class RewindView:
+    """How far back the stage can go, and where in its past it is."""
+
+    seconds: float
+    ago: float | None = None
+    """Seconds before the present; None in the present."""
+    ends: tuple[tuple[float, Tone], ...] = ()
+    """How many seconds ago episodes ended, and how good each ending was."""
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """What one stage of the tick costs."""
+
+    name: str
+    now: float
+    """Milliseconds in the last frame."""
+    mean: float
+    share: float
+
+
+@dataclass(frozen=True)
+class ProfileView:
+    """Where the time goes."""
+
+    rows: tuple[ProfileRow, ...]
+    frame: tuple[tuple[str, float], ...] = ()
+    """Where the last frame went: name and milliseconds."""
+    budget: float = 1000 / 60
+    """Milliseconds that a frame may take."""
+
+
+@dataclass(frozen=True)
+class HelpGroup:
+    """Keys that belong together: what is pressed, and what that does."""
+
+    title: str
+    keys: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class InspectorView:
+    """The components of one entity: a title, and name, value and unit of each field."""
+
+    title: str
+    rows: tuple[tuple[str, str, str], ...]
