@@ -114,8 +114,74 @@ class Grows(Line):
         return np.zeros(3 if self.tick == 30 else 2, np.float32)
 
 
+class Catches(gymnasium.Env[Any, Any]):
+    """Be below what falls: 0 goes left, 1 stays, 2 goes right. Shows (height, width, 3) of bytes and nothing else."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
+    size = (8, 8)
+    observation_space: spaces.Space[Any] = spaces.Box(0, 255, (*size, 3), np.uint8)
+    action_space: spaces.Space[Any] = spaces.Discrete(3)
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.x, self.fruit = self.np_random.integers(0, self.size[1], 2).tolist()
+        self.y = 0
+        return self.seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        self.x = int(np.clip(self.x + int(action) - 1, 0, self.size[1] - 1))
+        self.y += 1
+        over = self.y == self.size[0] - 1
+        return self.seen(), float(over and abs(self.x - self.fruit) <= 1), over, False, {}
+
+    def seen(self) -> Any:
+        picture = np.zeros((*self.size, 3), np.uint8)
+        picture[self.y, self.fruit, 0], picture[-1, self.x, 1] = 255, 255
+        return picture
+
+    def render(self) -> Any:
+        return np.repeat(np.repeat(Catches.seen(self), 8, axis=0), 8, axis=1)
+
+
+class CatchesGrey(Catches):
+    """Shows (height, width)."""
+
+    observation_space = spaces.Box(0, 255, (8, 8), np.uint8)
+
+    def seen(self) -> Any:
+        return super().seen().max(axis=2)
+
+
+class CatchesFirst(Catches):
+    """Shows (3, height, width)."""
+
+    observation_space = spaces.Box(0, 255, (3, 8, 8), np.uint8)
+
+    def seen(self) -> Any:
+        return np.moveaxis(super().seen(), 2, 0)
+
+
+class Wide(Catches):
+    """Shows more than is seen: (130, 200, 3)."""
+
+    size = (130, 200)
+    observation_space = spaces.Box(0, 255, (130, 200, 3), np.uint8)
+
+
+class Shrinks(Catches):
+    def seen(self) -> Any:
+        return super().seen()[: 8 if self.y < 5 else 7]
+
+
+class Stacked(Line):
+    observation_space = spaces.Box(0, 255, (4, 210, 160, 3), np.uint8)
+
+
 class Looks(Line):
-    observation_space = spaces.Box(0, 255, (40, 60, 3), np.uint8)
+    observation_space = spaces.Dict({"eye": spaces.Box(0, 255, (84, 84, 3), np.uint8), "place": BOX})
 
 
 class Says(Line):
@@ -136,8 +202,10 @@ class NoPicture(Line):
 
 for _kind in (
     *(Line, Mixed, Switches, FromOne, Forgetful, Endless, Raises, Pays, Blind),
-    *(Grows, Looks, Says, Unbounded, Nested, NoPicture),
+    *(Grows, Looks, Says, Unbounded, Nested, NoPicture, Stacked),
+    *(Catches, CatchesGrey, CatchesFirst, Wide, Shrinks),
 ):
     _id = f"{_kind.__name__}-v0"
     if _id not in gymnasium.registry:
-        gymnasium.register(_id, entry_point=f"odd_environments:{_kind.__name__}", reward_threshold=20.0)
+        _solved = 0.95 if issubclass(_kind, Catches) else 20.0
+        gymnasium.register(_id, entry_point=f"odd_environments:{_kind.__name__}", reward_threshold=_solved)

@@ -9,24 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.adapters.environment_recipes import SOLVED_AT, recipes_for
-from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete
+from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete, Picture
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
 
+if TYPE_CHECKING:
+    from ecs_rl.adapters.pixels import Pixels
+
 PREFIX = "gym:"
 NO_LIMIT = 10_000
 """Decisions after which an episode is cut where the environment has no limit of its own."""
 MOST_NUMBERS = 10_000
-"""Numbers that a policy may see: pictures have more."""
+"""Numbers that a policy may see beside pictures, for which there is a convolution."""
+ATARI = "ALE/"
+"""Atari's games: they are seen in grey, the four newest frames at once, and need the package ale-py."""
+ATARI_FRAMES, ATARI_FPS = 4, 15.0
 
 Given = Callable[[NDArray[Any]], NDArray[Any]]
 """From a batch of a policy's actions to the environments' own, one for each row."""
@@ -49,9 +55,16 @@ class Environment:
     """Whether an observation is a row of numbers as it is."""
     draws: bool
     """Whether it can draw itself."""
+    pixels: Pixels | None = None
+    """What it shows as a picture, where that is what it shows."""
+
+    @property
+    def promised(self) -> str:
+        """What its `observation_space` says that it shows."""
+        return f"({len(self.observations)},) numbers" if self.pixels is None else f"{self.pixels.shape} of uint8"
 
     def make(self, *, pictures: bool = False) -> Any:
-        """Return a new `gymnasium.Env` that sees rows of numbers; with `pictures` it can be drawn."""
+        """Return a new `gymnasium.Env` that shows rows of numbers; with `pictures` it can be drawn."""
         if pictures and not self.draws:
             told = "cannot be drawn: it has no render_mode 'rgb_array'; play it with --headless"
             raise CommandError(f"'{PREFIX}{self.id}' {told}")
@@ -62,6 +75,10 @@ class Environment:
             env = env.env
         if self.flat:
             return env
+        if self.pixels is not None:
+            from ecs_rl.adapters.pixels import SeesPixels
+
+            return SeesPixels(env, self.pixels)
         from gymnasium.wrappers import FlattenObservation
 
         return FlattenObservation(env)
@@ -84,7 +101,7 @@ def load_environment(reference: str) -> Scene:
         max_ticks=environment.max_ticks,
         solved_at=environment.solved_at,
         dt=1 / environment.fps,
-        recipes=recipes_for(environment.id, levers=levers),
+        recipes=recipes_for(environment.id, levers=levers, pictures=environment.pixels is not None),
         name=_name_of(environment.id),
         reference=PREFIX + environment.id,
         build=partial(_describe, environment),
@@ -107,13 +124,15 @@ class Does:
 class Sees(Sensor):
     """The names of what an environment shows; its world writes the numbers."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
+    def __init__(self, names: tuple[str, ...], layout: Picture | None) -> None:
+        self.names, self.layout = names, layout
 
 
 def _describe(environment: Environment, arena: Arena) -> None:
     does = cast(Any, Does(environment.actions))
-    arena.agents.append(AgentSpec("agent", "policy", (Sees(environment.observations),), does, {"reward": _zero}, {}))
+    layout = None if environment.pixels is None else environment.pixels.seen
+    sees = Sees(environment.observations, layout)
+    arena.agents.append(AgentSpec("agent", "policy", (sees,), does, {"reward": _zero}, {}))
 
 
 def _zero() -> float:
@@ -124,7 +143,6 @@ def _zero() -> float:
 def _environment(name: str) -> Environment:
     """Return what there is to know of an environment, which is made once for that."""
     try:
-        import gymnasium
         from gymnasium import spaces
     except ImportError:
         install = "python -m pip install -e '.[gym]'"
@@ -132,15 +150,8 @@ def _environment(name: str) -> Environment:
     env = _made(name)
     try:
         seen, spec = env.observation_space, env.spec
-        told = f"'{PREFIX}{name}' sees {_short(seen)}"
-        if isinstance(seen, spaces.Box) and seen.dtype == np.uint8 and len(seen.shape) > 1:
-            raise CommandError(f"{told}, which is a picture: wrap the environment so that it sees a few numbers")
-        if not seen.is_np_flattenable:
-            cure = "a Box, Discrete, MultiDiscrete or MultiBinary, or a Dict or Tuple of these"
-            raise CommandError(f"{told}, of which no row of numbers can be made: it must be {cure}")
-        numbers = int(np.prod(spaces.flatten_space(seen).shape))  # type: ignore[arg-type]
-        if not 0 < numbers <= MOST_NUMBERS:
-            raise CommandError(f"{told}, which are {numbers:,} numbers: 1 to {MOST_NUMBERS:,} can be learned from")
+        pixels = _pixels_of(name, seen)
+        names = _numbers_of(name, seen) if pixels is None else pixels.names
         try:
             actions, given = actions_of(env.action_space)
         except ValueError as error:
@@ -148,25 +159,72 @@ def _environment(name: str) -> Environment:
         threshold = SOLVED_AT.get(name) if spec is None or spec.reward_threshold is None else spec.reward_threshold
         return Environment(
             name,
-            tuple(_names_of(seen, numbers)),
+            names,
             actions,
             given,
             (spec.max_episode_steps if spec is not None else None) or NO_LIMIT,
             None if threshold is None or not np.isfinite(threshold) else float(threshold),
-            float(env.metadata.get("render_fps") or 30),
-            isinstance(seen, gymnasium.spaces.Box) and len(seen.shape) == 1,
+            ATARI_FPS if name.startswith(ATARI) else float(env.metadata.get("render_fps") or 30),
+            isinstance(seen, spaces.Box) and len(seen.shape) == 1,
             "rgb_array" in env.metadata.get("render_modes", ()),
+            pixels,
         )
     finally:
         env.close()
+
+
+def _pixels_of(name: str, seen: Any) -> Pixels | None:
+    """Return what an environment shows as a picture, None where it shows numbers; CommandError where that is too much.
+
+    A picture is a Box of bytes with a height and a width.
+    """
+    from gymnasium import spaces
+
+    from ecs_rl.adapters.pixels import MOST_NUMBERS, Pixels
+
+    if not isinstance(seen, spaces.Box) or seen.dtype != np.uint8 or len(seen.shape) < 2:
+        return None
+    told = f"'{PREFIX}{name}' shows {_short(seen)}"
+    if len(seen.shape) > 4 or 0 in seen.shape:
+        raise CommandError(f"{told}: a picture is (height, width), with colours and frames at most {len(seen.shape)}")
+    pixels = Pixels(seen.shape, ATARI_FRAMES if name.startswith(ATARI) else 1)
+    picture = pixels.seen
+    if picture.size > MOST_NUMBERS:
+        small = f"{picture.layers} layers of {picture.up} x {picture.across}"
+        cure = "show fewer colours or frames at once, as gymnasium.wrappers.GrayscaleObservation does"
+        raise CommandError(f"{told}, made small {small}: {picture.size:,} numbers of at most {MOST_NUMBERS:,}; {cure}")
+    return pixels
+
+
+def _numbers_of(name: str, seen: Any) -> tuple[str, ...]:
+    """Return the name of each number that is seen; CommandError where there are none, or too many."""
+    from gymnasium import spaces
+
+    told = f"'{PREFIX}{name}' sees {_short(seen)}"
+    if not seen.is_np_flattenable:
+        cure = "a Box, Discrete, MultiDiscrete or MultiBinary, or a Dict or Tuple of these"
+        raise CommandError(f"{told}, of which no row of numbers can be made: it must be {cure}")
+    numbers = int(np.prod(spaces.flatten_space(seen).shape))  # type: ignore[arg-type]
+    if not 0 < numbers <= MOST_NUMBERS:
+        cure = "a picture must be the only thing that is seen, and of uint8" if numbers else "show something"
+        raise CommandError(f"{told}, which are {numbers:,} numbers: 1 to {MOST_NUMBERS:,} can be learned from; {cure}")
+    return tuple(_names_of(seen, numbers))
 
 
 def _made(name: str, *, pictures: bool = False) -> Any:
     """Return a new environment by its id; CommandError tells why there is none."""
     import gymnasium
 
+    more: dict[str, Any] = {}
+    if name.startswith(ATARI):
+        more["obs_type"] = "grayscale"
+        try:  # importing it makes the games known
+            import ale_py  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+        except ImportError:
+            told = "needs Atari's emulator, which is not installed: python -m pip install ale-py"
+            raise CommandError(f"'{PREFIX}{name}' {told}") from None
     try:
-        return gymnasium.make(name, render_mode="rgb_array" if pictures else None, disable_env_checker=True)
+        return gymnasium.make(name, render_mode="rgb_array" if pictures else None, disable_env_checker=True, **more)
     except Exception as error:
         told = f"{type(error).__name__}: {error}" if not isinstance(error, gymnasium.error.Error) else str(error)
         raise CommandError(f"'{PREFIX}{name}' cannot be made: {told}") from error

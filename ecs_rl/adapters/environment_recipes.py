@@ -14,6 +14,12 @@ LEVERS: Recipe = {
     "arenas": 16, "threads": 1, "steps": "1M", "eval_every": "25k", "checkpoint_every": "100k",
     "lr": 1e-3, "rollout": 128, "minibatch": 256, "epochs": 8, "gamma": 0.98, "gae_lambda": 0.95,
 }  # fmt: skip
+PICTURES: Recipe = {
+    "arenas": 16, "threads": 1, "steps": "1M", "eval_every": "50k", "checkpoint_every": "100k", "network": "conv",
+    "shared": True, "hidden": [128], "activation": "relu", "normalise_observations": False,
+    "lr": 1e-3, "rollout": 64, "minibatch": 256, "epochs": 4, "gamma": 0.99, "gae_lambda": 0.95, "entropy": 0.01,
+}  # fmt: skip
+"""What is seen lies between 0 and 1 already."""
 NAMED: Mapping[str, Mapping[str, Recipe]] = {
     "CartPole-v1": {
         "ppo": {
@@ -42,6 +48,6 @@ SOLVED_AT: Mapping[str, float] = {"Pendulum-v1": -200.0}
 """What counts as solved of environments that are registered without a `reward_threshold`."""
 
 
-def recipes_for(environment: str, *, levers: bool) -> Mapping[str, Recipe]:
+def recipes_for(environment: str, *, levers: bool, pictures: bool) -> Mapping[str, Recipe]:
     """Return the recipes of an environment by its id, by agent: the first is the one that is used unless told."""
-    return NAMED.get(environment) or {"ppo": LEVERS if levers else CHOICES}
+    return NAMED.get(environment) or {"ppo": PICTURES if pictures else LEVERS if levers else CHOICES}

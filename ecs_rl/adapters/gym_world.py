@@ -169,8 +169,9 @@ class GymWorld(World):
         """Return an observation as (numbers,); SceneError if it has another shape than the environment promised."""
         row, wanted = np.asarray(seen), (len(self.environment.observations),)
         if row.shape != wanted or row.dtype.kind not in "fiub":
-            told = f"'{self.scene.reference}' shows {row.shape} of {row.dtype} {self.when(arena)}, not {wanted} numbers"
-            raise SceneError(f"{told} as its observation_space promises: mend the environment")
+            told = f"'{self.scene.reference}' shows {row.shape} of {row.dtype} {self.when(arena)}"
+            promised = self.environment.promised
+            raise SceneError(f"{told}, not {promised} as its observation_space promises: mend the environment")
         return row.astype(np.float32)
 
     def refuse(self, row: F32, arena: int) -> None:

@@ -16,13 +16,12 @@ from ecs_rl.agents.base import Members, Picture, PolicySpec
 from ecs_rl.agents.config import Activation
 from ecs_rl.errors import CommandError
 
-CHANNELS = 16
 HEADS = 4
 Form = TypeVar("Form", Picture, Members)
 
 
 class Convolution(nn.Module):
-    """Two convolutions of 3 x 3 over each picture, the second of every other cell; then a perceptron over all."""
+    """Convolutions of 3 x 3 over each picture, as it says itself; then a perceptron over all."""
 
     def __init__(
         self, inputs: int, outputs: int, spec: PolicySpec, hidden: tuple[int, ...], activation: Activation
@@ -30,22 +29,14 @@ class Convolution(nn.Module):
         super().__init__()
         self._pictures = _forms(spec, Picture, "conv", "a Grid")
         self._plain = _plain(inputs, self._pictures)
-        self.looks = nn.ModuleList(
-            nn.Sequential(
-                nn.Conv2d(picture.layers, CHANNELS, 3, padding=1),
-                nn.ReLU(),
-                nn.Conv2d(CHANNELS, CHANNELS, 3, stride=2, padding=1),
-                nn.ReLU(),
-            )
-            for picture in self._pictures
-        )
-        sizes = [CHANNELS * -(-picture.up // 2) * -(-picture.across // 2) for picture in self._pictures]
+        self.looks = nn.ModuleList(map(_look, self._pictures))
+        sizes = [picture.features for picture in self._pictures]
         self.body, width = _perceptron(len(self._plain) + sum(sizes), hidden, activation)
         self.head = nn.Linear(width, outputs)
 
     def features(self, x: Tensor) -> list[Tensor]:
-        """Return (rows, channels, up, across) of each picture, every other cell: what moves there moves here."""
-        seen = (x[:, p.first : p.first + p.size].reshape(-1, p.layers, p.up, p.across) for p in self._pictures)
+        """Return (rows, channels, up, across) of each picture, made smaller: what moves there moves here."""
+        seen = (_picture(x[:, p.first : p.first + p.size], p) for p in self._pictures)
         return [look(picture) for look, picture in zip(self.looks, seen, strict=True)]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -93,6 +84,22 @@ class Attention(nn.Module):
     def _by_head(self, x: Tensor) -> Tensor:
         """Return (rows, members, width) as (rows, heads, members, width of a head)."""
         return x.view(*x.shape[:2], self._heads, -1).transpose(1, 2)
+
+
+def _picture(x: Tensor, picture: Picture) -> Tensor:
+    """Return (rows, layers, up, across), the layers innermost in memory where many cells are halved: twice as fast."""
+    seen = x.reshape(-1, picture.layers, picture.up, picture.across)
+    return seen.contiguous(memory_format=torch.channels_last) if 1 not in picture.strides else seen
+
+
+def _look(picture: Picture) -> nn.Sequential:
+    """Return the convolutions over a picture."""
+    layers: list[nn.Module] = []
+    for before, after, stride in zip(
+        (picture.layers, *picture.channels), picture.channels, picture.strides, strict=False
+    ):
+        layers += [nn.Conv2d(before, after, 3, stride=stride, padding=1), nn.ReLU()]
+    return nn.Sequential(*layers)
 
 
 def _forms(spec: PolicySpec, kind: type[Form], network: str, sensor: str) -> list[Form]:

@@ -12,8 +12,10 @@ from torch import Tensor
 from ecs_rl.agents.base import Floats, State
 from ecs_rl.agents.state import Attribute, Filled, Part
 from ecs_rl.agents.sum_tree import SumTree
-from ecs_rl.errors import CheckpointError
+from ecs_rl.errors import CheckpointError, CommandError
 
+MOST_BYTES = 8 << 30
+"""Of a whole replay memory."""
 SMALLEST_ERROR = 1e-3
 """Added to every error, so that a transition that is known by heart is still replayed now and then."""
 
@@ -51,6 +53,11 @@ class Replay:
         self.size = 0
         self.next = 0
         self._n, self._priority = observation, priority
+        width = 4 * (2 * observation + columns + 2)
+        if capacity * width > MOST_BYTES:
+            told = f"a replay memory of {capacity:,} transitions of {observation:,} numbers takes"
+            fits = f"at most {MOST_BYTES // width:,} fit into {MOST_BYTES >> 30}"
+            raise CommandError(f"{told} {capacity * width / 2**30:,.0f} GB: {fits} (the setting memory)")
         self._table = torch.zeros(capacity, 2 * observation + columns + 2)
         self._array = self._table.numpy()
         self._drawn = np.zeros((0, self._table.shape[1]), np.float32)

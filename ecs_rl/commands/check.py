@@ -30,6 +30,8 @@ from ecs_rl.world import World, policy_specs
 SHORTEST, LONGEST = 1_500, 10_000
 """Ticks of a play: long enough for two whole episodes, and for what a scene may do after some hundred ticks."""
 OURS = {entry.name for entry in SCHEDULE}
+MOST_LINES = 400
+"""Numbers that are told of one by one; pictures have more."""
 WATCHED = 60
 """Ticks of the debug run, in which every stage is compared with what it declares."""
 
@@ -262,7 +264,11 @@ def report(facts: dict[str, Any]) -> list[str]:
     tables = ("observations", "does", "reward_per_tick", "scores", "ends")
     wide = max(24, *(len(name) for table in tables for name in facts[table]))
     lines += ["sees (lowest to highest):"]
-    lines += [f"  {name:{wide}} {low:10.3f} {high:10.3f}" for name, (low, high) in facts["observations"].items()]
+    ranges = list(facts["observations"].items())
+    lines += [f"  {name:{wide}} {low:10.3f} {high:10.3f}" for name, (low, high) in ranges[:MOST_LINES]]
+    if more := [each for _, each in ranges[MOST_LINES:]]:
+        low, high = min(low for low, _ in more), max(high for _, high in more)
+        lines.append(f"  {f'and {len(more):,} more':{wide}} {low:10.3f} {high:10.3f}")
     lines += ["does:", *(f"  {name:{wide}} {what}" for name, what in facts["does"].items())]
     lines += ["earns (mean per tick):"]
     lines += [f"  {name:{wide}} {mean:10.4f}" for name, mean in facts["reward_per_tick"].items()]

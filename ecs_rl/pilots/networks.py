@@ -94,7 +94,7 @@ class GRU:
 
 
 class Convolution:
-    """Two convolutions over each picture, then a perceptron over all."""
+    """Convolutions over each picture, then a perceptron over all."""
 
     state = 0
 
@@ -102,8 +102,11 @@ class Convolution:
         self._pictures = [form for form in saved.spec.layout if isinstance(form, Picture)]
         self._plain = _plain(saved, self._pictures)
         self._looks = [
-            [tuple(tensors[f"{name}/looks.{i}.{layer}.{part}"] for part in ("weight", "bias")) for layer in (0, 2)]
-            for i in range(len(self._pictures))
+            [
+                tuple(tensors[f"{name}/looks.{i}.{2 * layer}.{part}"] for part in ("weight", "bias"))
+                for layer in range(len(picture.strides))
+            ]
+            for i, picture in enumerate(self._pictures)
         ]
         self._body = Perceptron(tensors, _numbered(tensors, f"{name}/body", "."), activation, last=True)
         self._head = Perceptron(tensors, [f"{name}/head"], activation)
@@ -114,10 +117,9 @@ class Convolution:
         for form, looks in zip(self._pictures, self._looks, strict=True):
             look = ops.take(x, slice(form.first, form.first + form.size))
             look = ops.reshape(look, (form.layers, form.up, form.across))
-            for (weight, bias), stride in zip(looks, (1, 2), strict=True):
+            for (weight, bias), stride in zip(looks, form.strides, strict=True):
                 look = ops.relu(ops.conv(look, weight, bias, stride))
-            cells = len(looks[-1][1]) * -(-form.up // 2) * -(-form.across // 2)
-            seen.append(ops.reshape(look, (cells,)))
+            seen.append(ops.reshape(look, (form.features,)))
         return self._head.of(ops, self._body.of(ops, ops.concat(seen, 1))), state
 
 

@@ -241,7 +241,8 @@ def test_an_environment_that_goes_wrong_is_told_by_arena_and_tick(name: str, wor
     [
         ("CartPol-v1", "'gym:CartPol-v1' cannot be made: .* Did you mean: `CartPole`"),
         ("no_such_module:Line-v0", "cannot be made: .*no_such_module"),
-        ("odd_environments:Looks-v0", "sees Box.*, which is a picture: wrap"),
+        ("odd_environments:Looks-v0", "sees Dict.*21,170 numbers: 1 to 10,000 can be .* must be the only thing"),
+        ("odd_environments:Stacked-v0", "12 layers of 84 x 84: 84,672 numbers of at most 28,224; show fewer"),
         ("odd_environments:Says-v0", r"sees Sequence\(.*, of which no row of numbers can be made: it must be a Box"),
         ("odd_environments:Unbounded-v0", "does Box.*: a Box needs finite bounds: wrap"),
         ("odd_environments:Nested-v0", "does Dict.*: it must be a Box, Discrete, MultiDiscrete or MultiBinary"),

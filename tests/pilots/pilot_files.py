@@ -29,6 +29,11 @@ PICTURES = PolicySpec(
     Discrete(("left", "stay", "right")),
     layout=(Picture(1, 2, 5, 4), Picture(42, 1, 3, 3)),
 )
+LARGE = PolicySpec(
+    ("own", *(f"pixel {i}" for i in range(2 * 40 * 35))),
+    Discrete(("left", "stay", "right")),
+    layout=(Picture(1, 2, 40, 35),),
+)
 SETS = PolicySpec(
     ("own", "speed", *(f"coin {i}" for i in range(4 * 3)), "height", *(f"stone {i}" for i in range(2 * 5))),
     Composed((Discrete(TRIGGER, "fire"), Continuous(("gas",)))),
@@ -47,6 +52,7 @@ KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "gru": ("ppo", CHOICE, replace(PPO, network="gru", state=7)),
     "gru shared": ("ppo", MIXED, replace(PPO, network="gru", state=5, shared=True)),
     "conv": ("ppo", PICTURES, replace(PPO, network="conv")),
+    "conv of a large picture": ("ppo", LARGE, replace(PPO, network="conv", normalise_observations=False)),
     "conv of pictures by mlp": ("ppo", PICTURES, PPO),
     "attention": ("ppo", SETS, replace(PPO, network="attention")),
     "attention with one head": ("ppo", SETS, replace(PPO, network="attention", hidden=(9,), activation="relu")),

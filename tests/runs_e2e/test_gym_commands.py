@@ -7,9 +7,14 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import odd_environments
 import pytest
 from command_runs import PPO, ROOT, Told, finish, metadata, play, rows, start, train
+
+import ecs_rl
 
 pytest.importorskip("gymnasium")
 
@@ -46,7 +51,25 @@ def test_the_recipe_of_cart_pole_solves_it_within_a_few_seconds(tmp_path: Path) 
     assert told.json["steps"] <= 30_000
 
 
-@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1", "odd_environments:Mixed-v0"])
+def test_what_is_seen_as_a_picture_is_learned_through_the_convolution_and_acts_elsewhere(tmp_path: Path) -> None:
+    name = ODD + "Catches-v0"
+    told = train(name, "--until-solved", "--steps", "60k", "--eval-every", 2048, "--runs", tmp_path, "--json")
+    assert (told.code, told.json["status"]) == (0, "solved"), told.err
+    settings = json.loads((told.run / "config.json").read_text())
+    assert settings["ppo"]["network"] == "conv"
+    pilot = ecs_rl.load(told.run, backend="numpy")
+    env: Any = odd_environments.Catches()
+    picture, caught = env.reset(seed=77)[0], 0.0
+    for _ in range(20 * 7):
+        picture, reward, over, *_ = env.step(pilot.act(np.moveaxis(picture, 2, 0).reshape(-1) / 255))
+        caught += reward
+        picture = env.reset()[0] if over else picture
+    assert caught >= 18
+
+
+@pytest.mark.parametrize(
+    "name", ["CartPole-v1", "Pendulum-v1", "odd_environments:Mixed-v0", "odd_environments:Catches-v0"]
+)
 def test_the_same_seed_gives_the_same_policy_and_so_does_a_run_that_was_resumed(name: str, tmp_path: Path) -> None:
     whole = trained(tmp_path, name, runs="whole")
     trained(tmp_path, name, steps=1300, runs="halves")
@@ -78,6 +101,7 @@ def test_one_that_does_not_come_back_is_resumed_only_with_new_episodes_and_says_
         ("Pays-v0", "gave a reward of nan in arena"),
         ("Blind-v0", "gave an observation ('0') of nan in arena"),
         ("Grows-v0", "shows (3,) of float32 in arena"),
+        ("Shrinks-v0", "shows (7, 8, 3) of uint8 in arena"),
     ],
 )
 def test_an_environment_that_breaks_ends_the_training_with_2_and_what_was_learned_is_saved(

@@ -1,0 +1,114 @@
+"""Pictures as rows of numbers: a Box of bytes, made small, layer by layer, for the convolution.
+
+A row holds numbers between 0 and 1, each layer from the top row down; a layer is a colour, a frame, or both.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ecs_rl.agents.base import Picture
+from ecs_rl.arrays import F32
+
+MOST_SIDE = 84
+"""Longer sides are brought to this many cells, each of which is the mean of what lies in it."""
+MOST_NUMBERS = 4 * MOST_SIDE * MOST_SIDE
+"""Numbers of all layers together: four frames in grey."""
+WHITE = 255.0
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """What an environment shows as a picture, and the picture that a policy sees of it."""
+
+    shape: tuple[int, ...]
+    """(height, width), (height, width, colours) or (colours, height, width); of four numbers the first is of frames."""
+    frames: int = 1
+    """The newest pictures that are seen at once."""
+
+    @property
+    def colours_first(self) -> bool:
+        """Whether the colours stand before the height: there are fewer of them than rows."""
+        return len(self.shape) > 2 and self.shape[-3] < self.shape[-1]
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """The height and the width that are shown."""
+        if len(self.shape) == 2 or self.colours_first:
+            return self.shape[-2], self.shape[-1]
+        return self.shape[-3], self.shape[-2]
+
+    @property
+    def seen(self) -> Picture:
+        """The picture that is seen."""
+        height, width = self.sides
+        layers = self.frames * int(np.prod(self.shape)) // (height * width)
+        return Picture(0, layers, min(height, MOST_SIDE), min(width, MOST_SIDE))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each number that is seen: its layer and its place, from the left and from the top."""
+        seen = self.seen
+        places = [f"{x},{y}" for y in range(seen.up) for x in range(seen.across)]
+        return tuple(f"{layer} {place}" for layer in range(seen.layers) for place in places)
+
+    def layered(self, picture: NDArray[Any]) -> NDArray[Any]:
+        """Return a picture as (layers, height, width)."""
+        if len(self.shape) > 2 and not self.colours_first:
+            picture = np.moveaxis(picture, -1, -3)
+        return picture.reshape(-1, *self.sides)
+
+
+class SeesPixels(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment whose pictures become rows of numbers; one of another form than promised is handed on as it is."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], pixels: Pixels) -> None:
+        super().__init__(env)
+        self._pixels, seen = pixels, pixels.seen
+        height, width = pixels.sides
+        # By torch, which has one thread: numpy's BLAS would wake two for it, which spin while they wait.
+        self._down, self._across = (
+            torch.from_numpy(each) for each in (means(height, seen.up), means(width, seen.across).T)
+        )
+        self._small = (height, width) == (seen.up, seen.across)
+        self._frames: deque[F32] = deque(maxlen=pixels.frames)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; where several frames are seen, all of them are the first."""
+        picture, info = self.env.reset(seed=seed, options=options)
+        self._frames.clear()
+        return self._row(picture), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take one decision."""
+        picture, reward, terminated, truncated, info = self.env.step(action)
+        return self._row(picture), reward, terminated, truncated, info
+
+    def _row(self, shown: Any) -> Any:
+        picture = np.asarray(shown)
+        if picture.shape != self._pixels.shape or picture.dtype != np.uint8:
+            return picture  # the world tells what is wrong, and where
+        layers: NDArray[Any] = self._pixels.layered(picture).astype(np.float32)
+        if not self._small:
+            layers = (self._down @ torch.from_numpy(layers) @ self._across).numpy()
+        frame: F32 = np.asarray(layers.reshape(-1) / WHITE, np.float32)
+        while len(self._frames) < self._pixels.frames:
+            self._frames.append(frame)
+        self._frames.append(frame)
+        return frame if self._pixels.frames == 1 else np.concatenate(self._frames)
+
+
+def means(size: int, cells: int) -> F32:
+    """Return (cells, size) shares: each cell is the mean of the part of a side that it covers."""
+    edges = np.arange(cells + 1) * (size / cells)
+    at = np.arange(size)
+    covered = np.minimum(edges[1:, None], at + 1) - np.maximum(edges[:-1, None], at)
+    shares: F32 = (np.maximum(covered, 0.0) * (cells / size)).astype(np.float32)
+    return shares
