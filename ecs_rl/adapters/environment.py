@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.adapters.environment_recipes import SOLVED_AT, recipes_for
-from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete, Picture
+from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete
+from ecs_rl.agents.forms import Picture
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena

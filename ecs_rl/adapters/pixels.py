@@ -11,10 +11,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Picture
+from ecs_rl.agents.forms import Picture
 from ecs_rl.arrays import F32
 
 MOST_SIDE = 84
@@ -73,10 +72,6 @@ class SeesPixels(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self._pixels, seen = pixels, pixels.seen
         height, width = pixels.sides
-        # By torch, which has one thread: numpy's BLAS would wake two for it, which spin while they wait.
-        self._down, self._across = (
-            torch.from_numpy(each) for each in (means(height, seen.up), means(width, seen.across).T)
-        )
         self._small = (height, width) == (seen.up, seen.across)
         self._frames: deque[F32] = deque(maxlen=pixels.frames)
 
@@ -97,7 +92,8 @@ class SeesPixels(gymnasium.Wrapper[Any, Any, Any, Any]):
             return picture  # the world tells what is wrong, and where
         layers: NDArray[Any] = self._pixels.layered(picture).astype(np.float32)
         if not self._small:
-            layers = (self._down @ torch.from_numpy(layers) @ self._across).numpy()
+            seen = self._pixels.seen
+            layers = means(means(layers, seen.up, 1), seen.across, 2)
         frame: F32 = np.asarray(layers.reshape(-1) / WHITE, np.float32)
         while len(self._frames) < self._pixels.frames:
             self._frames.append(frame)
@@ -105,10 +101,16 @@ class SeesPixels(gymnasium.Wrapper[Any, Any, Any, Any]):
         return frame if self._pixels.frames == 1 else np.concatenate(self._frames)
 
 
-def means(size: int, cells: int) -> F32:
-    """Return (cells, size) shares: each cell is the mean of the part of a side that it covers."""
+def means(layers: NDArray[Any], cells: int, axis: int) -> NDArray[Any]:
+    """Return so many cells along an axis: each is the mean of the part that it covers, shares of rows included.
+
+    Sums up to each edge are subtracted: a product of matrices would wake the threads of numpy's BLAS for it.
+    """
+    size = layers.shape[axis]
     edges = np.arange(cells + 1) * (size / cells)
-    at = np.arange(size)
-    covered = np.minimum(edges[1:, None], at + 1) - np.maximum(edges[:-1, None], at)
-    shares: F32 = (np.maximum(covered, 0.0) * (cells / size)).astype(np.float32)
-    return shares
+    whole = np.minimum(edges.astype(np.int64), size - 1)
+    share = (edges - whole).astype(np.float32).reshape(-1, *[1] * (layers.ndim - 1 - axis))
+    upto = np.cumsum(layers, axis) - layers  # before each row
+    sums = upto.take(whole, axis) + share * layers.take(whole, axis)
+    found: NDArray[Any] = np.diff(sums, axis=axis) * np.float32(cells / size)
+    return found

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_ch
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.forms import Layout as Layout
-from ecs_rl.agents.forms import Members as Members
-from ecs_rl.agents.forms import Picture as Picture
+from ecs_rl.agents.forms import Layout
 
 if TYPE_CHECKING:
     import torch

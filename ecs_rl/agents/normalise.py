@@ -7,7 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import Bools, Floats, Layout
+from ecs_rl.agents.base import Bools, Floats
+from ecs_rl.agents.forms import Layout
 from ecs_rl.agents.scaling import EPSILON, LIMIT, Groups, deviation
 
 __all__ = ["EPSILON", "Normaliser", "RewardScaler", "RunningMoments"]

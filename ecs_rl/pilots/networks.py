@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ecs_rl.agents.base import Members, Picture
+from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.agents.scaling import LIMIT, Groups, deviation
 from ecs_rl.pilots.ops import Array, Ops, V
 from ecs_rl.pilots.source import SavedPolicy, Tensors

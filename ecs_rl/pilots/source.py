@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, Members, Picture, PolicySpec
+from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, PolicySpec
+from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.errors import CheckpointError, CommandError, nearest, quoted
 from ecs_rl.shipped import ASSETS
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, Members, Picture, PolicySpec
+from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, PolicySpec
+from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.errors import CheckpointError
 
 SCHEMA = 1

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import accumulate, zip_longest
 from typing import Any
 
-from ecs_rl.agents.base import Layout
+from ecs_rl.agents.forms import Layout
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import by_value, finite, named, ruling, shown

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ecs_rl.agents.base import Picture
+from ecs_rl.agents.forms import Picture
 from ecs_rl.arrays import F32, I64
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ecs_rl.agents.base import Members
+from ecs_rl.agents.forms import Members
 from ecs_rl.arrays import F64, I64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, whole

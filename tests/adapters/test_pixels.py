@@ -13,7 +13,7 @@ import pytest
 from ecs_rl.adapters.gym_world import GymWorld
 from ecs_rl.adapters.pixels import Pixels, SeesPixels, means
 from ecs_rl.agents import DQNConfig, make_agent
-from ecs_rl.agents.base import Picture
+from ecs_rl.agents.forms import Picture
 from ecs_rl.components import ActionLog, NextObservation, Observation, Snapshots
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.loader import load_scene
@@ -79,10 +79,11 @@ def test_height_width_and_layers_are_told_by_the_shape(shape: tuple[int, ...], s
 
 
 def test_a_large_picture_is_made_small_by_means_that_leave_nothing_out() -> None:
-    shares = means(210, 84)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-6)
-    np.testing.assert_allclose(shares.sum(axis=0), 84 / 210, rtol=1e-5)
+    shares = means(np.eye(210, dtype=np.float32)[None], 84, 1)[0]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(shares.sum(axis=0), 84 / 210, rtol=1e-4)
     np.testing.assert_allclose(shares[1, :6], [0, 0, 0.2, 0.4, 0.4, 0], atol=1e-6)
+    np.testing.assert_allclose(means(shares[None], 7, 2)[0], shares.reshape(84, 7, 30).mean(axis=2), atol=1e-6)
     wide = odd_environments.Wide()
     row, _ = SeesPixels(wide, Pixels((130, 200, 3))).reset(seed=1)
     assert row.shape == (3 * 84 * 84,)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent
-from ecs_rl.agents.base import Layout, Members, Picture
+from ecs_rl.agents.forms import Layout, Members, Picture
 from ecs_rl.agents.layout_modules import Attention, Convolution
 from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.errors import SceneError

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from ecs_rl.agents import Discrete, PolicySpec
-from ecs_rl.agents.base import Picture
+from ecs_rl.agents.forms import Picture
 from ecs_rl.agents.gru import GRU
 from ecs_rl.agents.layout_modules import Convolution
 from ecs_rl.agents.modules import ModuleNetwork, RecurrentModule, shapes_of_module

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load, save_file
 
-from ecs_rl.agents.base import Continuous, Discrete, Members, Picture, PolicySpec
+from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
+from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs import (
     EvalSettings,
