@@ -1,4 +1,4 @@
-"""Self-play learns sumo: the newest policy beats random play and itself as it was."""
+"""Self-play learns sumo: the newest policy beats random play, a rush, and itself as it was."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from games import game
 
 from ecs_rl.commands import play, train
+from ecs_rl.shipped import SCENES
 
 GAMES, SEED = 200, 50_000
 """Games that no evaluation saw, and the seed of the first."""
@@ -19,7 +19,7 @@ def trained(folder: Path, *more: str) -> Path:
     """Train with the recipe of the scene; return the folder of the checkpoints, all of them kept."""
     name = f"seed{len(list(folder.iterdir()))}"
     arguments = [
-        game("sumo"),
+        "sumo",
         "--runs",
         str(folder),
         "--name",
@@ -38,7 +38,7 @@ def trained(folder: Path, *more: str) -> Path:
 def won(folder: Path, opponent: str, capsys: pytest.CaptureFixture[str]) -> Mapping[str, float]:
     """Return how many of the games the newest policy wins, with the interval."""
     capsys.readouterr()
-    more = ["--scene", game("sumo"), "--episodes", str(GAMES), "--seed", str(SEED), "--against", opponent]
+    more = ["--episodes", str(GAMES), "--seed", str(SEED), "--against", opponent]
     assert play.main([str(folder / "latest.safetensors"), "--headless", "--json", *more]) == 0
     found: Mapping[str, float] = json.loads(capsys.readouterr().out)
     return found
@@ -53,7 +53,7 @@ def at(folder: Path, steps: int) -> str:
 def test_a_short_training_beats_random_play_and_itself_as_it_was(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = trained(tmp_path, "--steps", "100k", "--schedule-steps", "400k")
+    folder = trained(tmp_path, "--steps", "100k", "--schedule-steps", "500k")
     assert won(folder, "random", capsys)["low"] > 0.85
     assert won(folder, at(folder, 25_000), capsys)["low"] > 0.55
 
@@ -64,10 +64,12 @@ def test_the_newest_policy_beats_random_play_and_itself_as_it_was_after_a_quarte
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = trained(tmp_path, "--seed", str(seed))
-    random, quarter = won(folder, "random", capsys), won(folder, at(folder, 100_000), capsys)
+    random, quarter = won(folder, "random", capsys), won(folder, at(folder, 125_000), capsys)
+    rush = won(folder, f"{SCENES / 'sumo.py'}:rush", capsys)
     with capsys.disabled():
-        for who, found in (("random", random), ("a quarter of the way", quarter)):
+        for who, found in (("random", random), ("a quarter of the way", quarter), ("a rush", rush)):
             told = "{wins:.0f} won, {draws:.0f} drawn, {losses:.0f} lost, {low:.1%} to {high:.1%}".format(**found)
             print(f"\nsumo, seed {seed}, against {who}: {told}", end="")
     assert random["wins"] >= 0.95 * GAMES
     assert quarter["wins"] >= 0.7 * GAMES
+    assert rush["wins"] > 0.5 * GAMES

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -177,6 +178,115 @@ def urchin(pen: Pen) -> None:
     pen.line(((-0.22, -0.32), (0.0, -0.24), (0.22, -0.32)), INK, 0.07)
 
 
+def wrestler(pen: Pen, belt: Colour, knot: Colour) -> None:
+    """A sumo wrestler from above, with both hands out."""
+    skin, shade = (240, 196, 156), (214, 160, 120)
+    for side in (-1, 1):
+        pen.line(((0.0, 0.62 * side), (0.42, 0.72 * side), (0.72, 0.46 * side)), shade, 0.3)
+        pen.disc((0.78, 0.42 * side), 0.17, skin)
+    pen.oval((-0.06, 0.0), 0.7, 0.8, belt)
+    pen.oval((0.1, 0.0), 0.62, 0.76, shade)
+    pen.oval((0.1, 0.03), 0.56, 0.7, skin)
+    pen.polygon(((-0.98, 0.2), (-0.64, 0.1), (-0.64, -0.1), (-0.98, -0.2)), knot)
+    pen.disc((-0.66, 0.0), 0.17, belt)
+    pen.disc((0.26, 0.0), 0.38, shade)
+    pen.disc((0.28, 0.0), 0.34, skin)
+    pen.oval((0.14, 0.0), 0.26, 0.32, INK)
+    pen.line(((0.0, 0.0), (0.26, 0.0)), (66, 62, 74), 0.13)
+    for side in (-1, 1):
+        eye(pen, (0.46, 0.16 * side), 0.1)
+        pen.disc((0.4, 0.3 * side), 0.07, (236, 140, 120), 150)
+
+
+def dohyo(pen: Pen) -> None:
+    """The square of clay with a ring of straw on which wrestlers meet."""
+    pen.polygon(((-1, -1), (1, -1), (1, 1), (-1, 1)), (96, 70, 48))
+    pen.polygon(((-0.97, -0.96), (0.97, -0.96), (0.97, 0.98), (-0.97, 0.98)), (176, 136, 92))
+    pen.disc((0.0, 0.0), 0.79, (150, 112, 72))
+    for i in range(64):
+        turn = (i + 0.5) * math.pi / 32
+        at = 0.75 * math.cos(turn), 0.75 * math.sin(turn)
+        pen.oval(at, 0.03, 0.034, (236, 206, 140) if i % 2 else (206, 170, 104), turn=turn)
+    pen.disc((0.0, 0.0), 0.72, (204, 164, 114))
+    pen.disc((0.0, 0.0), 0.66, (214, 176, 126))
+    pen.disc((0.0, 0.0), 0.4, (222, 186, 138))
+    for x in (-0.16, 0.16):
+        pen.line(((x, -0.13), (x, 0.13)), WHITE, 0.03)
+
+
+def crowd(pen: Pen) -> None:
+    """Two rows of people on cushions who look to the right."""
+    random = np.random.default_rng(4)
+    coats = ((92, 184, 236), (236, 166, 42), (34, 176, 132), (210, 134, 176), (228, 110, 46), (204, 208, 220))
+    for x in (-0.5, 0.5):
+        for i in range(9):
+            y = (i - 4) * 1.06 + 0.3 * x
+            pen.polygon(
+                [(x + a, y + b) for a, b in ((-0.4, -0.44), (0.4, -0.44), (0.4, 0.44), (-0.4, 0.44))], (70, 44, 84)
+            )
+            pen.oval((x - 0.02, y), 0.26, 0.38, coats[int(random.integers(6))])
+            pen.disc((x + 0.06, y), 0.23, (236, 192, 154))
+            pen.oval((x - 0.01, y), 0.18, 0.22, coats[5] if random.random() < 0.15 else (44, 34, 34))
+            for side in (-1, 1):
+                pen.disc((x + 0.2, y + 0.1 * side), 0.035, INK)
+
+
+def sheep(pen: Pen) -> None:
+    """A sheep from above, nearly all of it wool."""
+    for x in (-0.42, 0.34):
+        for side in (-1, 1):
+            pen.oval((x, 0.5 * side), 0.12, 0.14, (40, 38, 46))
+    pen.oval((-0.88, 0.0), 0.12, 0.09, (214, 210, 200))
+    for i in range(11):
+        turn = i * math.tau / 11
+        pen.disc((0.56 * math.cos(turn) - 0.14, 0.42 * math.sin(turn)), 0.24, (206, 202, 192))
+    for i in range(11):
+        turn = i * math.tau / 11 + 0.2
+        pen.disc((0.46 * math.cos(turn) - 0.14, 0.34 * math.sin(turn) + 0.03), 0.22, (244, 242, 234))
+    pen.oval((-0.14, 0.02), 0.48, 0.36, (250, 249, 244))
+    for x, y in ((-0.4, 0.14), (-0.1, -0.1), (-0.34, -0.16), (0.1, 0.16)):
+        pen.disc((x, y), 0.1, (228, 225, 216))
+    for side in (-1, 1):
+        pen.oval((0.56, 0.3 * side), 0.1, 0.16, (40, 38, 46), turn=-0.5 * side)
+    pen.oval((0.68, 0.0), 0.27, 0.2, (54, 50, 60))
+    pen.disc((0.48, 0.0), 0.16, (250, 249, 244))
+    for side in (-1, 1):
+        eye(pen, (0.74, 0.13 * side), 0.08)
+
+
+def dog(pen: Pen) -> None:
+    """A sheepdog from above, black and white, with its tongue out."""
+    pen.line(((-0.6, 0.0), (-0.84, 0.1), (-0.95, 0.26)), (44, 44, 54), 0.15)
+    pen.disc((-0.95, 0.28), 0.08, WHITE)
+    for x in (-0.42, 0.26):
+        for side in (-1, 1):
+            pen.line(((x, 0.2 * side), (x + 0.14, 0.4 * side)), (236, 236, 240), 0.14)
+    pen.oval((-0.18, 0.0), 0.55, 0.31, (24, 24, 32))
+    pen.oval((-0.2, 0.05), 0.46, 0.2, (50, 50, 62))
+    pen.oval((0.22, 0.0), 0.17, 0.3, WHITE)
+    pen.line(((-0.5, 0.0), (0.1, 0.0)), (70, 70, 84), 0.05)
+    pen.oval((0.96, -0.02), 0.1, 0.05, (236, 120, 130))
+    for side in (-1, 1):
+        pen.polygon(((0.38, 0.2 * side), (0.3, 0.46 * side), (0.6, 0.26 * side)), (30, 30, 38))
+    pen.oval((0.56, 0.0), 0.28, 0.27, (38, 38, 48))
+    pen.oval((0.72, 0.0), 0.24, 0.1, WHITE)
+    pen.disc((0.92, 0.0), 0.06, INK)
+    for side in (-1, 1):
+        eye(pen, (0.64, 0.14 * side), 0.08)
+
+
+def fold(pen: Pen) -> None:
+    """A fold for sheep: straw, hay and a trough behind a gate."""
+    pen.polygon(((-1, -1.6), (1, -1.6), (1, 1.6), (-1, 1.6)), (150, 122, 70))
+    random = np.random.default_rng(2)
+    for x, y, turn in random.uniform(-1, 1, (170, 3)).tolist():
+        cos, sin = 0.14 * math.cos(3 * turn), 0.14 * math.sin(3 * turn)
+        at = 0.9 * x, 1.5 * y
+        pen.line((at, (at[0] + cos, at[1] + sin)), (206, 176, 104) if turn > 0 else (176, 146, 84), 0.025)
+    pen.polygon(((0.5, -0.9), (0.88, -0.9), (0.88, 0.9), (0.5, 0.9)), (104, 76, 50))
+    pen.polygon(((0.56, -0.84), (0.82, -0.84), (0.82, 0.84), (0.56, 0.84)), (92, 150, 84))
+
+
 PICTURES: dict[str, tuple[Callable[[Pen], None], tuple[int, int]]] = {
     "bird": (bird, (112, 80)),
     "car": (car, (128, 64)),
@@ -185,6 +295,13 @@ PICTURES: dict[str, tuple[Callable[[Pen], None], tuple[int, int]]] = {
     "bug": (bug, (112, 112)),
     "coin": (coin, (64, 64)),
     "urchin": (urchin, (112, 112)),
+    "sumo_orange": (partial(wrestler, belt=(228, 110, 46), knot=(178, 78, 30)), (128, 112)),
+    "sumo_blue": (partial(wrestler, belt=(48, 132, 204), knot=(32, 96, 156)), (128, 112)),
+    "dohyo": (dohyo, (512, 512)),
+    "crowd": (crowd, (96, 480)),
+    "sheep": (sheep, (96, 72)),
+    "dog": (dog, (128, 72)),
+    "fold": (fold, (192, 308)),
 }
 
 

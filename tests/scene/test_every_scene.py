@@ -44,6 +44,10 @@ class TestWalker(SceneContract):
     scene = "walker"
 
 
+class TestSumo(SceneContract):
+    scene = "sumo"
+
+
 class TestBalanceByPath(SceneContract):
     scene = str(SCENES / "balance.py")
 
