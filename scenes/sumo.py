@@ -73,7 +73,7 @@ def build(arena: Arena) -> None:
         for me, trigger in charges.items():
             goes = trigger.on & (me[Breath].short <= 0.0)
             me.velocity[goes] += CHARGE * me.heading[goes]
-            me[Breath].short = np.where(goes, REST, np.maximum(me[Breath].short - TICK, 0.0))
+            me[Breath].short = np.maximum(me[Breath].short - TICK, REST * goes)
 
     def out(wrestler: Role) -> np.ndarray:
         return np.hypot(wrestler.x, wrestler.y)

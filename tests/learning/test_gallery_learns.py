@@ -9,8 +9,9 @@ from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import put_together, recipes_of
 from ecs_rl.training.prepare import Training
 
-QUICK = {"walker": (-20.0, "200k")}
+QUICK = {"walker": (-20.0, "200k"), "sheepdog": (1.0, "250k")}
 """What the best evaluation of a small training must reach, and its steps; falling over at once comes to -110."""
+GALLERY = ("reacher", "flappy", "forager", "asteroids", "racer", "walker", "sheepdog", "sumo")
 
 
 def learned(name: str, seed: int, *more: str) -> Training:
@@ -31,7 +32,7 @@ def test_a_game_is_learned_in_small(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", GALLERY)
 def test_a_recipe_solves_its_game_on_five_seeds(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = [learned(name, seed, "--until-solved").evaluation for seed in range(5)]
     seconds = [each.solved_second for each in found if each.solved_second is not None]

@@ -255,20 +255,21 @@ def sheep(pen: Pen) -> None:
 
 
 def dog(pen: Pen) -> None:
-    """A sheepdog from above, black and white, with its tongue out."""
-    pen.line(((-0.6, 0.0), (-0.84, 0.1), (-0.95, 0.26)), (44, 44, 54), 0.15)
+    """A brown and white sheepdog from above, with its tongue out."""
+    pen.line(((-0.6, 0.0), (-0.84, 0.1), (-0.95, 0.26)), (150, 84, 34), 0.15)
     pen.disc((-0.95, 0.28), 0.08, WHITE)
     for x in (-0.42, 0.26):
         for side in (-1, 1):
             pen.line(((x, 0.2 * side), (x + 0.14, 0.4 * side)), (236, 236, 240), 0.14)
-    pen.oval((-0.18, 0.0), 0.55, 0.31, (24, 24, 32))
-    pen.oval((-0.2, 0.05), 0.46, 0.2, (50, 50, 62))
+    pen.oval((-0.18, 0.0), 0.55, 0.31, (134, 74, 30))
+    pen.oval((-0.2, 0.05), 0.46, 0.2, (196, 120, 54))
     pen.oval((0.22, 0.0), 0.17, 0.3, WHITE)
-    pen.line(((-0.5, 0.0), (0.1, 0.0)), (70, 70, 84), 0.05)
+    pen.oval((0.33, 0.0), 0.07, 0.27, (48, 132, 204))
+    pen.line(((-0.5, 0.0), (0.1, 0.0)), (226, 156, 84), 0.05)
     pen.oval((0.96, -0.02), 0.1, 0.05, (236, 120, 130))
     for side in (-1, 1):
-        pen.polygon(((0.38, 0.2 * side), (0.3, 0.46 * side), (0.6, 0.26 * side)), (30, 30, 38))
-    pen.oval((0.56, 0.0), 0.28, 0.27, (38, 38, 48))
+        pen.polygon(((0.38, 0.2 * side), (0.3, 0.46 * side), (0.6, 0.26 * side)), (112, 60, 24))
+    pen.oval((0.56, 0.0), 0.28, 0.27, (190, 112, 48))
     pen.oval((0.72, 0.0), 0.24, 0.1, WHITE)
     pen.disc((0.92, 0.0), 0.06, INK)
     for side in (-1, 1):
@@ -283,8 +284,59 @@ def fold(pen: Pen) -> None:
         cos, sin = 0.14 * math.cos(3 * turn), 0.14 * math.sin(3 * turn)
         at = 0.9 * x, 1.5 * y
         pen.line((at, (at[0] + cos, at[1] + sin)), (206, 176, 104) if turn > 0 else (176, 146, 84), 0.025)
-    pen.polygon(((0.5, -0.9), (0.88, -0.9), (0.88, 0.9), (0.5, 0.9)), (104, 76, 50))
-    pen.polygon(((0.56, -0.84), (0.82, -0.84), (0.82, 0.84), (0.56, 0.84)), (92, 150, 84))
+    pen.polygon(((0.5, -1.45), (0.88, -1.45), (0.88, 1.45), (0.5, 1.45)), (104, 76, 50))
+    pen.polygon(((0.56, -1.39), (0.82, -1.39), (0.82, 1.39), (0.56, 1.39)), (92, 150, 84))
+
+
+def player(pen: Pen, shirt: Colour, dark: Colour, hair: Colour) -> None:
+    """A footballer from above."""
+    for side in (-1, 1):
+        pen.oval((0.3 * side, 0.3 * side), 0.34, 0.13, (244, 246, 250))
+        pen.oval((0.3 * side + 0.2, 0.3 * side), 0.2, 0.13, INK)
+        pen.line(((0.0, 0.6 * side), (0.1 - 0.3 * side, 0.86 * side)), (226, 172, 130), 0.2)
+    pen.oval((-0.04, 0.0), 0.4, 0.78, dark)
+    pen.oval((-0.02, 0.03), 0.35, 0.72, shirt)
+    for side in (-1, 1):
+        pen.oval((-0.02, 0.5 * side), 0.3, 0.06, WHITE)
+    pen.disc((0.06, 0.0), 0.4, (226, 172, 130))
+    pen.oval((-0.02, 0.0), 0.36, 0.39, hair)
+    for side in (-1, 1):
+        eye(pen, (0.34, 0.15 * side), 0.09)
+
+
+def ball(pen: Pen) -> None:
+    """A football."""
+    pen.disc((0.0, 0.0), 0.98, (40, 44, 56))
+    pen.disc((0.0, 0.02), 0.92, WHITE)
+
+    def patch(at: Point, size: float, turn: float) -> None:
+        corners = [turn + i * math.tau / 5 for i in range(5)]
+        pen.polygon([(at[0] + size * math.cos(c), at[1] + size * math.sin(c)) for c in corners], (40, 44, 56))
+
+    for i in range(5):
+        turn = 0.3 + i * math.tau / 5
+        pen.line(((0.0, 0.0), (0.7 * math.cos(turn), 0.7 * math.sin(turn))), (120, 126, 140), 0.06)
+        patch((0.74 * math.cos(turn), 0.74 * math.sin(turn)), 0.25, turn + math.pi)
+    patch((0.0, 0.0), 0.34, 0.3)
+
+
+def pitch(pen: Pen) -> None:
+    """A football pitch, mown in stripes."""
+    for i in range(12):
+        x = -1.0 + i / 6
+        corners = ((x, -0.67), (x + 1 / 6, -0.67), (x + 1 / 6, 0.67), (x, 0.67))
+        pen.polygon(corners, (44, 112, 66) if i % 2 else (52, 124, 74))
+    chalk, wide = (206, 226, 210), 0.009
+    pen.disc((0.0, 0.0), 0.2, chalk)
+    pen.disc((0.0, 0.0), 0.2 - wide, (48, 118, 70))
+    pen.line(((0.0, -0.66), (0.0, 0.66)), chalk, wide)
+    pen.disc((0.0, 0.0), 0.02, chalk)
+    for side in (-1, 1):
+        for x, y in ((0.72, 0.4), (0.88, 0.26)):
+            pen.line(((side, -y), (side * x, -y), (side * x, y), (side, y)), chalk, wide)
+        pen.disc((0.8 * side, 0.0), 0.012, chalk)
+        pen.line(((-1, 0.657 * side), (1, 0.657 * side)), chalk, wide)
+        pen.line(((0.992 * side, -0.66), (0.992 * side, 0.66)), chalk, wide)
 
 
 PICTURES: dict[str, tuple[Callable[[Pen], None], tuple[int, int]]] = {
@@ -299,6 +351,10 @@ PICTURES: dict[str, tuple[Callable[[Pen], None], tuple[int, int]]] = {
     "sumo_blue": (partial(wrestler, belt=(48, 132, 204), knot=(32, 96, 156)), (128, 112)),
     "dohyo": (dohyo, (512, 512)),
     "crowd": (crowd, (96, 480)),
+    "player_orange": (partial(player, shirt=(228, 110, 46), dark=(178, 78, 30), hair=(62, 44, 34)), (104, 104)),
+    "player_blue": (partial(player, shirt=(48, 132, 204), dark=(32, 96, 156), hair=(236, 206, 140)), (104, 104)),
+    "ball": (ball, (64, 64)),
+    "pitch": (pitch, (512, 342)),
     "sheep": (sheep, (96, 72)),
     "dog": (dog, (128, 72)),
     "fold": (fold, (192, 308)),

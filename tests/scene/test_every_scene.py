@@ -44,6 +44,10 @@ class TestWalker(SceneContract):
     scene = "walker"
 
 
+class TestSheepdog(SceneContract):
+    scene = "sheepdog"
+
+
 class TestSumo(SceneContract):
     scene = "sumo"
 
