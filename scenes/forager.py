@@ -25,8 +25,7 @@ SCENE = Scene(
             "checkpoint_every": "300k",
             "lr": 1e-3,
             "rollout": 128,
-            "minibatch": 1024,
-            "epochs": 8,
+            "minibatch": 512,
             "gamma": 0.98,
         }
     },
