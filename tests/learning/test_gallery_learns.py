@@ -11,7 +11,7 @@ from ecs_rl.training.prepare import Training
 
 QUICK = {"walker": (-20.0, "200k"), "sheepdog": (1.0, "250k")}
 """What the best evaluation of a small training must reach, and its steps; falling over at once comes to -110."""
-GALLERY = ("reacher", "flappy", "forager", "asteroids", "racer", "walker", "sheepdog", "sumo")
+GALLERY = ("reacher", "flappy", "forager", "asteroids", "racer", "walker", "sheepdog", "sumo", "soccer")
 
 
 def learned(name: str, seed: int, *more: str) -> Training:

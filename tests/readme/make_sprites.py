@@ -335,8 +335,11 @@ def pitch(pen: Pen) -> None:
         for x, y in ((0.72, 0.4), (0.88, 0.26)):
             pen.line(((side, -y), (side * x, -y), (side * x, y), (side, y)), chalk, wide)
         pen.disc((0.8 * side, 0.0), 0.012, chalk)
-        pen.line(((-1, 0.657 * side), (1, 0.657 * side)), chalk, wide)
-        pen.line(((0.992 * side, -0.66), (0.992 * side, 0.66)), chalk, wide)
+        pen.line(((-0.72, 0.657 * side), (0.72, 0.657 * side)), chalk, wide)
+        pen.line(((0.992 * side, -0.39), (0.992 * side, 0.39)), chalk, wide)
+        for other in (-1, 1):
+            pen.polygon(((side, 0.39 * other), (side, 0.67 * other), (0.72 * side, 0.67 * other)), (34, 76, 56))
+            pen.line(((side, 0.392 * other), (0.725 * side, 0.667 * other)), (84, 104, 150), 0.02)
 
 
 PICTURES: dict[str, tuple[Callable[[Pen], None], tuple[int, int]]] = {

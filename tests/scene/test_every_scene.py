@@ -48,6 +48,10 @@ class TestSheepdog(SceneContract):
     scene = "sheepdog"
 
 
+class TestSoccer(SceneContract):
+    scene = "soccer"
+
+
 class TestSumo(SceneContract):
     scene = "sumo"
 
