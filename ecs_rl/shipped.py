@@ -1,4 +1,4 @@
-"""What ships beside the code: scenes and assets, and the scenes of other packages. Nothing heavy is imported here.
+"""What ships beside the code: scenes, assets and pilots, and the scenes of other packages. It imports nothing heavy.
 
 In a clone both folders lie beside the package, in an installed package inside it. Another package names its scenes in
 the entry points of the group `ecs_rl.scenes`, each with the module that is the scene's file.
@@ -25,6 +25,7 @@ def _folder(name: str) -> Path:
 
 SCENES = _folder("scenes")
 ASSETS = _folder("assets")
+PILOTS = ASSETS / "pilots"
 
 
 @cache
@@ -47,6 +48,12 @@ def _file_of(module: str) -> Path | None:
 def scene_names() -> list[str]:
     """Return the names of the scenes that come with the project, and of those that other packages bring."""
     return list(scene_files())
+
+
+def pilot_file(scene: str) -> Path | None:
+    """Return the checkpoint of the trained policy that comes with a scene of this name, None where none does."""
+    path = PILOTS / f"{scene}.safetensors"
+    return path if scene in scene_names() and path.is_file() else None
 
 
 def scene_abouts() -> dict[str, str]:

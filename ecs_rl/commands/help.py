@@ -29,11 +29,11 @@ Numbers may be written 5e5, 500k, 2M or 1_000_000. A flag comes before the
 def about_playing() -> str:
     """Return the text above the flags of `play.py`."""
     play, scenes = typed("play"), scene_names()
-    examples = {f"{play} --list": "The runs there are."}
-    examples |= {f"{play} runs/{name}": f"The newest run in {name}." for name in scenes}
+    examples = {f"{play} --list": "The runs there are, and the pilots that come with the project."}
+    examples |= {f"{play} {name}": f"The newest run of {name}, or else its pilot." for name in scenes}
     return f"""\
 Play back what a run has learnt; without a target, the best checkpoint of the
-newest run. A run is named after its scene: {", ".join(scenes)}, or your own.
+newest run, and where there is no run yet, a pilot of your choice.
 
 {_table(examples)}"""
 

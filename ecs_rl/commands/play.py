@@ -53,7 +53,8 @@ def run(settings: PlaySettings, answer: Answer) -> int:
 
 
 def list_all(settings: PlaySettings) -> int:
-    """Print the runs there are, newest first."""
+    """Print the runs there are, newest first, and then the pilots; with `--json` only the runs."""
+    from ecs_rl.commands.gallery import lines
     from ecs_rl.runs import list_runs
 
     entries = list_runs(settings.runs)
@@ -70,13 +71,13 @@ def list_all(settings: PlaySettings) -> int:
         deliver(json.dumps(rows))
         return 0
     if not entries:
-        deliver(f"there are no runs in {settings.runs}: train one first")
+        deliver("\n".join([f"there are no runs in {settings.runs}: train one first", *lines()]))
         return 0
     # A pipe has no width: nothing is left out.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     rows_of_words = [{name: visible(word) for name, word in row_of(entry).items()} for entry in entries]
     problems = [visible(entry.problem) for entry in entries if entry.problem]
-    deliver("\n".join([*table(rows_of_words, width), *problems]))
+    deliver("\n".join([*table(rows_of_words, width), *problems, *lines()]))
     return 0
 
 

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import ActMode
+from ecs_rl.commands.called import typed
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
+from ecs_rl.shipped import PILOTS, pilot_file, scene_names
 
 if TYPE_CHECKING:
+    from ecs_rl.runs import FoundRun
     from ecs_rl.scene.scene import Scene
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.playback import Player
@@ -39,8 +42,28 @@ class Candidate:
 
 
 def play(settings: PlaySettings) -> int:
-    """Play what is asked for, in the way that is asked for."""
-    found = candidates(settings)
+    """Play what is asked for, in the way that is asked for; the pilots where nothing is, and there is no run."""
+    from ecs_rl.runs import NoRunError
+
+    try:
+        found = candidates(settings)
+    except NoRunError as none:
+        if not asks_for_nothing(settings):
+            raise
+        from ecs_rl.commands.gallery import offer
+
+        return offer(settings, none)
+    return play_these(found, settings)
+
+
+def asks_for_nothing(settings: PlaySettings) -> bool:
+    """Return whether a command leaves open what is played."""
+    named = (settings.target, settings.compare, settings.record, settings.against, settings.scene, settings.agent)
+    return not any(named) and settings.checkpoint == "best"
+
+
+def play_these(found: Sequence[Candidate], settings: PlaySettings) -> int:
+    """Play some checkpoints, in the way that is asked for."""
     report = Report(found, settings)
     if settings.record is not None:
         film(found, settings, report)
@@ -90,8 +113,8 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
         tell(f"play.py: {algorithm.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     if player.manifest.source_sha256 not in ("", player.scene.sha256):
         tell(f"play.py: {player.scene.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
-    which = name or path.stem
-    word = f"{which}, " if which in ("best", "latest") else ""
+    which = "pilot" if is_pilot(path) else name or path.stem
+    word = f"{which}, " if which in ("best", "latest", "pilot") else ""
     opponent = opponent_meant(player.scene, settings.against, settings.runs)
     return Candidate(path, player, f"{word}step {player.manifest.step:,}", opponent)
 
@@ -107,7 +130,6 @@ def opponent_meant(scene: Scene, text: str, runs: Path) -> Opponent | None:
 
 def checkpoint_meant(settings: PlaySettings) -> Path:
     """Return the checkpoint file: the target itself, or the one asked for of the run that the target names."""
-    from ecs_rl.runs import find_run
     from ecs_rl.runs.layout import CHECKPOINTS, policies
 
     if settings.target is not None and settings.target.endswith(".safetensors"):
@@ -117,7 +139,9 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
         return path
     if settings.target and Path(settings.target).is_file() and not (settings.runs / settings.target).is_dir():
         raise CommandError(f"{settings.target} is a file: name the directory of a run, or a .safetensors file")
-    found = find_run(settings.target, settings.runs)
+    found = run_or_pilot(settings)
+    if isinstance(found, Path):
+        return found
     for skipped in found.skipped:
         tell(f"play.py: {skipped}", sys.stderr)
     which = settings.checkpoint
@@ -133,6 +157,31 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
         hint = f"use --checkpoint {there[0]}" if there else "train it further"
         raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
     return path
+
+
+def run_or_pilot(settings: PlaySettings) -> FoundRun | Path:
+    """Return the run that is meant, or the pilot of the scene that the target names where no run has it.
+
+    A run of the scene's name comes first, then the newest run of that scene by any name.
+    """
+    from ecs_rl.runs import NoRunError, find_run, run_of_scene
+
+    scene, runs = settings.target or "", settings.runs
+    try:
+        return find_run(settings.target, runs)
+    except (CommandError, NoRunError) as none:
+        found = run_of_scene(scene, runs) if scene in scene_names() else None
+        if found is not None:
+            return found
+        pilot = pilot_file(scene)
+        if pilot is None:
+            raise
+        why = str(none) if isinstance(none, NoRunError) else f"there is no run of {scene} in {runs}"
+    if settings.checkpoint != "best":
+        told = f"{why}, and its pilot is one policy, without a checkpoint '{settings.checkpoint}'"
+        raise CommandError(f"{told}: leave that out, or train one first: {typed('train')} {scene}")
+    tell(f"play.py: {why}: this is the pilot that comes with it", sys.stderr)
+    return pilot
 
 
 class Report:
@@ -163,6 +212,14 @@ class Report:
 
     def finish(self) -> None:
         """Tell the means."""
+        rows = self.rows()
+        if self._settings.json:
+            self._say(json.dumps({"compare": rows} if self._settings.compare else rows[0] if rows else {}))
+        elif not rows:
+            self._say("no episode was played to its end")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return what each candidate's episodes came to, and tell it in words."""
         rows: list[dict[str, Any]] = []
         for each, by_episode in zip(self._found, self._records, strict=True):
             if not by_episode:
@@ -186,10 +243,7 @@ class Report:
                 self._say(f"{each.player.scene.name}, {each.label}: {mean} over {report.episodes} episodes")
             if each.opponent is not None:
                 row |= self._standing(each.opponent, [each.opponent.lead(record, score) for record in records])
-        if self._settings.json:
-            self._say(json.dumps({"compare": rows} if self._settings.compare else rows[0] if rows else {}))
-        elif not rows:
-            self._say("no episode was played to its end")
+        return rows
 
     def _standing(self, opponent: Opponent, leads: Sequence[float]) -> dict[str, Any]:
         """Return how it stands against an opponent, and tell it."""
@@ -228,7 +282,8 @@ def play_in_window(found: Sequence[Candidate], settings: PlaySettings, report: R
         playlist = Playlist(shows, report.add_watched)
         run = run_of(found[0].path)
         checkpoints = CheckpointList(run, now=found[0].path) if run is not None else None
-        folder = run or found[0].path.parent
+        # What is filmed of a pilot goes into the current folder: beside the package perhaps nobody can write.
+        folder = run or (Path.cwd() if is_pilot(found[0].path) else found[0].path.parent)
         watch_play(shows, display, folder, playlist, checkpoints, attended=not settings.json)
     finally:
         for show in shows:
@@ -273,6 +328,11 @@ def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpi
     for show in shows:
         show.speed = settings.speed
     return shows
+
+
+def is_pilot(path: Path) -> bool:
+    """Return whether a checkpoint is a pilot that comes with the project."""
+    return path.parent == PILOTS
 
 
 def run_of(path: Path) -> Path | None:

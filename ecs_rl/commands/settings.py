@@ -124,8 +124,8 @@ class TrainSettings:
     """The run's version, the folder below the name."""
     runs: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The folder that holds all runs."""
-    init_from: Annotated[Path | None, arg(metavar="CHECKPOINT", help_behavior_hint="")] = None
-    """Start a new run from the weights of this checkpoint."""
+    init_from: Annotated[Path | None, arg(metavar="CHECKPOINT|pilot", help_behavior_hint="")] = None
+    """Start a new run from the weights of this checkpoint, or of the pilot that comes with the scene."""
     inexact: bool = False
     """With --resume: go on also where that cannot be done to the last bit."""
     config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
@@ -195,10 +195,10 @@ def settings_with(own: Algorithm) -> type[TrainSettings]:
 class PlaySettings:
     """Play back what a run has learnt; without a target, the best checkpoint of the newest run."""
 
-    target: Annotated[str | None, Positional, arg(metavar="[RUN|CHECKPOINT]", help_behavior_hint="")] = None
-    """A run, runs/NAME, runs/NAME/VERSION, or a checkpoint file."""
+    target: Annotated[str | None, Positional, arg(metavar="[SCENE|RUN|CHECKPOINT]", help_behavior_hint="")] = None
+    """A scene (its newest run, else its pilot), runs/NAME, runs/NAME/VERSION, a run, or a checkpoint file."""
     list: bool = False
-    """List the runs there are, and play nothing."""
+    """List the runs and pilots there are, and play nothing."""
     headless: bool = False
     """Open no window; only report the returns."""
     episodes: AtOnce = 20

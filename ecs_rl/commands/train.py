@@ -20,9 +20,11 @@ from ecs_rl.commands.progress import Progress, ProgressSnapshot, number
 from ecs_rl.commands.resume import earlier_settings, resume, with_its_network
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
+from ecs_rl.shipped import pilot_file
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
+    from ecs_rl.scene.scene import Scene
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.prepare import Training
     from ecs_rl.training.selfplay import SelfPlaySettings
@@ -102,6 +104,8 @@ def ready(settings: TrainSettings) -> tuple[TrainSettings, Training]:
     return put_together(settings)
 
 
+PILOT = "pilot"
+"""What `--init-from` calls the pilot that comes with the scene."""
 SAVING = "saving after this tick; again to end at once"
 """What is said at the first signal."""
 
@@ -192,11 +196,12 @@ def prepared(
     )
 
 
-def start_from(training: Training, checkpoint: Path) -> None:
-    """Give the new agents the policy of a checkpoint that sees and does the same."""
+def start_from(training: Training, named: Path) -> None:
+    """Give the new agents the policy of a checkpoint that sees and does the same, or of the scene's pilot."""
     from ecs_rl.runs import read_checkpoint, section
     from ecs_rl.training.playback import check_same
 
+    checkpoint = pilot_of(training.world.scene) if str(named) == PILOT else named
     manifest, tensors = read_checkpoint(checkpoint)
     agent = training.session.agent
     if manifest.agent != agent.name:
@@ -206,6 +211,15 @@ def start_from(training: Training, checkpoint: Path) -> None:
         )
     check_same(checkpoint, manifest, training.world.specs, training.world.scene.name)
     agent.load_policy_state(section(tensors, "policy"))
+
+
+def pilot_of(scene: Scene) -> Path:
+    """Return the checkpoint of the pilot that comes with a scene; CommandError where there is none."""
+    found = pilot_file(scene.reference)
+    if found is None:
+        told = f"no pilot comes with the scene '{scene.name}'"
+        raise CommandError(f"--init-from {PILOT}: {told}: name a checkpoint file, or leave --init-from out")
+    return found
 
 
 def train(training: Training, record: TrainingRun, settings: TrainSettings, window: WatchWindow | None = None) -> int:

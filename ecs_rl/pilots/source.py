@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, PolicySpec
 from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.errors import CheckpointError, CommandError, nearest, quoted
-from ecs_rl.shipped import ASSETS
+from ecs_rl.shipped import pilot_file
 
 SCHEMA = 1
 NETWORKS = ("mlp", "gru", "conv", "attention")
@@ -62,8 +62,8 @@ def checkpoint_at(source: str | Path, checkpoint: str, runs: str | Path) -> Path
     inside = Path("checkpoints") / f"{name}.safetensors"
     if (path / inside).is_file():
         return path / inside
-    shipped = ASSETS / "pilots" / f"{source}.safetensors"
-    if shipped.is_file() and not (Path(runs) / source).is_dir() and not path.is_dir():
+    shipped = pilot_file(str(source))
+    if shipped is not None and not (Path(runs) / source).is_dir() and not path.is_dir():
         return shipped
     from ecs_rl.runs.layout import find_run  # which reads metadata: a file or the very directory needs none of that
 

@@ -1,7 +1,7 @@
 """Everything about the run directory: metadata, logs, checkpoints, and which run is meant. No ECS here."""
 
 from ecs_rl.runs.checkpoint import join_sections, read_checkpoint, read_manifest, sealed_pieces, section
-from ecs_rl.runs.layout import FoundRun, RunEntry, find_run, list_runs
+from ecs_rl.runs.layout import FoundRun, NoRunError, RunEntry, find_run, list_runs, run_of_scene
 from ecs_rl.runs.logs import EvalEpisode, TrainEpisode
 from ecs_rl.runs.manifest import EvalSettings, Manifest, PolicyEntry
 from ecs_rl.runs.metadata import Metadata, read_metadata, versions_here
@@ -13,6 +13,7 @@ __all__ = [
     "FoundRun",
     "Manifest",
     "Metadata",
+    "NoRunError",
     "PolicyEntry",
     "RunEntry",
     "TrainEpisode",
@@ -23,6 +24,7 @@ __all__ = [
     "read_checkpoint",
     "read_manifest",
     "read_metadata",
+    "run_of_scene",
     "sealed_pieces",
     "section",
     "settings_of",

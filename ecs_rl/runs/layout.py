@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -31,6 +32,10 @@ class FoundRun(NamedTuple):
 
     path: Path
     skipped: list[str]
+
+
+class NoRunError(CheckpointError):
+    """There are no runs where one is looked for, or none that can be used."""
 
 
 class RunEntry(NamedTuple):
@@ -77,7 +82,19 @@ def find_run(
         skipped.append(visible(f"skipped {problem}"))
     if fallback:
         return fallback
-    raise CheckpointError(f"no run that can be used in {base}; " + ("; ".join(skipped) or "train one first"))
+    raise NoRunError(f"no run that can be used in {base}; " + ("; ".join(skipped) or "train one first"))
+
+
+def run_of_scene(scene: str, runs_dir: str | Path = "runs") -> FoundRun | None:
+    """Return the newest usable run of a scene by its name, whatever the run is called; None if there is none."""
+    skipped: list[str] = []
+    for path in run_directories(Path(runs_dir))[0]:
+        with suppress(CheckpointError):
+            if read_metadata(path).scene == scene:
+                if sound_manifest(path) is not None:
+                    return FoundRun(path, skipped)
+                skipped.append(visible(f"skipped {path}: it has no checkpoint that can be used"))
+    return None
 
 
 def list_runs(runs_dir: str | Path = "runs") -> list[RunEntry]:

@@ -173,6 +173,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     best_step: Count | None = None
     evaluation: EvalSettings | None = None
     """How `best_eval` was measured."""
+    made_on: str = ""
+    """The day on which a pilot that comes with the project was made, such as 2026-11-19; '' for any other policy."""
     full: bool = False
     """True if the tensors are enough to continue training exactly, not only to act."""
     resume: dict[str, Any] = {}

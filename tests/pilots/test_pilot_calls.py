@@ -16,10 +16,10 @@ import torch
 from pilot_files import CHOICE, KINDS, checkpoint, observations, wild_agent, write
 
 import ecs_rl
+from ecs_rl import shipped
 from ecs_rl.agents import ActMode
 from ecs_rl.commands.train import main as train
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, ObservationError
-from ecs_rl.pilots import source
 from ecs_rl.pilots.pilot import Pilot
 
 BACKENDS = ("torch", "numpy")
@@ -153,7 +153,7 @@ def test_a_scene_that_ships_a_pilot_is_loaded_by_its_name_where_no_run_has_it(
 ) -> None:
     (tmp_path / "pilots").mkdir()
     checkpoint(tmp_path / "pilots" / "balance.safetensors", "ppo choice")
-    monkeypatch.setattr(source, "ASSETS", tmp_path)
+    monkeypatch.setattr(shipped, "PILOTS", tmp_path / "pilots")
     monkeypatch.chdir(tmp_path)
     assert ecs_rl.load("balance", backend=backend).path == tmp_path / "pilots" / "balance.safetensors"
 

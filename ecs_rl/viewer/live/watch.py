@@ -155,7 +155,7 @@ def watch_play(
 ) -> None:
     """Play the playlist in a window until it is closed."""
     history = None if checkpoints is None else history_of(checkpoints.run, shows[0].scene)
-    name = "/".join(folder.parts[-2:])
+    name = "pilot" if checkpoints is None else "/".join(folder.parts[-2:])
     window = Window(
         display, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist
     )
