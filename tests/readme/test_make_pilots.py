@@ -23,7 +23,8 @@ SMALL = ("--steps", "2k", "--arenas", "8", "--eval-every", "500", "--eval-episod
 
 
 def plan(folder: Path, **more: Any) -> Plan:
-    return Plan(**({"runs": folder / "runs", "to": folder / "pilots", "seeds": 2, "more": SMALL} | more))
+    small: dict[str, Any] = {"runs": folder / "runs", "to": folder / "pilots", "seeds": 2, "more": SMALL}
+    return Plan(**(small | more))
 
 
 def test_it_trains_each_seed_once_and_writes_a_pilot_with_its_row(tmp_path: Path) -> None:
