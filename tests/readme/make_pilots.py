@@ -19,6 +19,7 @@ from statistics import fmean, pstdev
 import msgspec
 
 from ecs_rl.agents.base import ActMode
+from ecs_rl.commands.train import recipes_of
 from ecs_rl.errors import CheckpointError
 from ecs_rl.pilots.gallery import BEGINNING, PilotEntry
 from ecs_rl.runs import (
@@ -133,24 +134,28 @@ def middle(runs: list[tuple[Path, Metadata]]) -> tuple[Path, Metadata]:
 
 
 def best_of(scene: Scene, run: Path) -> Path:
-    """Return the best checkpoint of a run, or its last one where that does as well on the evaluation's seeds.
+    """Return the best checkpoint of a run, or its last one where that does as well on ten times as many episodes.
 
-    `best` is the first policy of several that are as good; the one that has trained longest is the calmest.
+    `best` is the first policy of several that are as good, or one that was lucky; the one that has trained longest is
+    the calmest. The episodes begin with those of the evaluations, and are none of those that the pilot is judged by.
     """
     best, latest = (run / CHECKPOINTS / f"{name}.safetensors" for name in ("best", "latest"))
-    both = [fmean(results(scene, path, SEED, BEGINNING)) for path in (best, latest)]
+    both = [fmean(results(scene, path, SEED, EPISODES)) for path in (best, latest)]
     return latest if both[1] >= both[0] else best
 
 
 def results(scene: Scene, checkpoint: Path, first: int, episodes: int) -> list[float]:
-    """Return the score, or else the return, of greedy episodes; where agents are opponents, against random actions."""
+    """Return the score, or else the return, of greedy episodes."""
     records = Player.load(checkpoint, scene=scene).play(episodes, first, ActMode.GREEDY, opponent_in(scene))
     return [record.result(scene.score) for record in records]
 
 
 def opponent_in(scene: Scene) -> Opponent | None:
-    """Return whom a pilot is judged against, None where its scene knows no opponents."""
-    return opponent_of(scene, RANDOM, Path) if len(scene.describe().agents) > 1 else None
+    """Return whom a pilot is judged against, that of the recipe or else random actions; None where there is nobody."""
+    if len(scene.describe().agents) < 2:
+        return None
+    recipe = next(iter(recipes_of(scene.reference).values()))
+    return opponent_of(scene, str(recipe.get("against", RANDOM)), Path)
 
 
 def judged(scene: Scene, checkpoint: Path, known: Metadata, trained: dict[str, float]) -> PilotEntry:
@@ -170,7 +175,7 @@ def judged(scene: Scene, checkpoint: Path, known: Metadata, trained: dict[str, f
         beginning=fmean(found[:BEGINNING]),
         solved_at=scene.solved_at,
         counts=scene.score,
-        against=RANDOM if opponent_in(scene) is not None else "",
+        against=Path(opponent.reference).name if (opponent := opponent_in(scene)) is not None else "",
         made_on=f"{datetime.now(UTC):%Y-%m-%d}",
     )
 
