@@ -20,7 +20,7 @@ from ecs_rl.from_file import is_reference
 
 FIXED = ("seed", "arenas", "eval_episodes", "against", "self_play", "pool_size", "pool_also")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
-PROGRAMS = ("against", "pool_also")
+PROGRAMS = ("against", "pool_also", "recorder")
 """Settings that may name a file which is run: a run's word for it is not enough, whoever resumes it names it again."""
 FIXED_OF_THE_AGENT = (
     *("network", "state", "shared", "hidden", "activation", "normalise_observations", "normalise_rewards"),

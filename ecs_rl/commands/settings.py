@@ -160,6 +160,8 @@ class TrainSettings:
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
     tb: bool = False
     """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs tensorboard)."""
+    recorder: Annotated[str, arg(metavar="mlflow|wandb|FILE.py:NAME", help_behavior_hint="")] = ""
+    """Who else hears how it goes: MLflow or W&B, on this machine, or one of your own; several with commas."""
     algorithms: ClassVar[dict[str, Algorithm]] = AGENTS
     """Those that these settings know, each of which has a table by its name."""
 

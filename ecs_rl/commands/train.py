@@ -6,13 +6,14 @@ import json
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import typed
+from ecs_rl.commands.messages import CollapseMessages, RecorderMessages
 from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
@@ -24,6 +25,7 @@ from ecs_rl.shipped import pilot_file
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
+    from ecs_rl.runs.recorders import Recorder
     from ecs_rl.scene.scene import Scene
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.prepare import Training
@@ -73,19 +75,21 @@ def recipes_of(scene: str) -> Recipes:
 
 def run(settings: TrainSettings, answer: Answer) -> int:
     """Carry out the command; from the moment at which there is a run, signals stop the training and not the process."""
+    from ecs_rl.runs.recorders import recorders_of
     from ecs_rl.scene.loader import load_scene
 
     if settings.check:
         from ecs_rl.commands.check import check_scene
 
         return check_scene(load_scene(settings.scene), settings)
+    recorders = recorders_of(settings.recorder)
     settings, training = ready(settings)
     if settings.pace and not settings.watch:
         tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
     window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
     answer.first = partial(stop, training)
     try:
-        return train(training, recorded(training, settings), settings, window)
+        return train(training, recorded(training, settings, recorders), settings, window)
     finally:
         if window is not None:
             window.close()
@@ -127,15 +131,24 @@ def opened(training: Training, pace: str) -> WatchWindow:
         raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
 
 
-def recorded(training: Training, settings: TrainSettings) -> TrainingRun:
-    """Return the run that the training writes from now on: a new one, or the one to go on with."""
+def recorded(
+    training: Training, settings: TrainSettings, recorders: Mapping[str, Recorder] | None = None
+) -> TrainingRun:
+    """Return the run that the training writes from now on, a new one or the one to go on with, and let others hear."""
+    record = resume(training, settings) if settings.resume is not None else begun(training, settings)
+    if settings.tb:
+        record.open_board()
+    for name, recorder in (recorders or {}).items():
+        record.open_recorder(name, recorder)
+    if settings.resume is None:
+        training.write_to(record)
+    return record
+
+
+def begun(training: Training, settings: TrainSettings) -> TrainingRun:
+    """Return a new run for a training."""
     from ecs_rl.runs import TrainingRun
 
-    if settings.resume is not None:
-        record = resume(training, settings)
-        if settings.tb:
-            record.open_board()
-        return record
     if settings.init_from is not None:
         start_from(training, settings.init_from)
     # Only now is everything known to work: a refused command leaves no run directory behind.
@@ -150,9 +163,6 @@ def recorded(training: Training, settings: TrainSettings) -> TrainingRun:
         seed=settings.seed,
     )
     record.write_config(settings_as_dict(settings))
-    if settings.tb:
-        record.open_board()
-    training.write_to(record)
     return record
 
 
@@ -227,10 +237,12 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
     with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
-        draw, guard = partial(progress.update, partial(snapshot, training, settings)), CollapseMessages(training)
+        draw = partial(progress.update, partial(snapshot, training, settings))
+        messages, recorders = CollapseMessages(training), RecorderMessages(record)
 
         def shown() -> None:
-            guard.update()
+            messages.update()
+            recorders.update()
             draw()
 
         try:
@@ -249,10 +261,12 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
             raise
     if problem is None:
         training.close()
+        recorders.update()
         if not training.session.total_steps:  # a signal came when the run's directory was just made
             shutil.rmtree(record.path, ignore_errors=True)
             raise KeyboardInterrupt
     else:
+        recorders.update()
         tell(f"train.py: training diverged: {problem}", sys.stderr)
     no_films = training.films.problem if training.films is not None else ""
     if no_films:
@@ -261,33 +275,6 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     if problem is not None:
         return DivergedError.exit_code
     return StorageError.exit_code if no_films else 0
-
-
-class CollapseMessages:
-    """Tells when a policy collapses, recovers, or is replaced by the best one."""
-
-    def __init__(self, training: Training) -> None:
-        self._evaluation, self._session = training.evaluation, training.session
-        self._collapsed, self._restored = self._now()
-
-    def _now(self) -> tuple[bool, int]:
-        return self._evaluation.trend.collapsed, self._evaluation.trend.restored
-
-    def update(self) -> None:
-        """Say what has changed since the last call."""
-        (before, times), (collapsed, restored) = (self._collapsed, self._restored), self._now()
-        self._collapsed, self._restored = collapsed, restored
-        best, at = number(self._session.best_eval), f"at step {self._session.total_steps:,}"
-        if restored > times:
-            tell(f"train.py: {at} the policy had collapsed: it goes on from the best one's ({best})", sys.stderr)
-        elif collapsed and not before:
-            tell(
-                f"train.py: {at} the policy has collapsed: its newest evaluations are far below the best ({best}); "
-                "`best` keeps that one, and --restore-best goes back to it",
-                sys.stderr,
-            )
-        elif before and not collapsed:
-            tell(f"train.py: {at} the policy has recovered", sys.stderr)
 
 
 def close_broken(training: Training, problem: BaseException, status: str) -> None:

@@ -22,6 +22,7 @@ from ecs_rl.runs.lock import RunLock
 from ecs_rl.runs.logs import METRIC_GROUPS, EvalEpisode, JsonLines, Status, TrainEpisode
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, iso, now, read_metadata, versions_here
+from ecs_rl.runs.recorders import LONG, SOON, Recorder, Recording, RunFacts, last_evaluation, stored_rows
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
@@ -51,6 +52,8 @@ class TrainingRun:
         self._problem: EcsRlError | None = None
         self._saved_step: int | None = None
         self._board: Board | None = None
+        self.recordings: list[Recording] = []
+        """The recorders that hear of this run; the `problem` of one is told by it alone."""
         self._train, self._eval, self._metrics = self._rows = (
             JsonLines(path / "train_episodes.jsonl"),
             JsonLines(path / "eval_episodes.jsonl"),
@@ -252,12 +255,22 @@ class TrainingRun:
         self._metrics.extend([row])
         if self._board is not None:
             self._board.write(row)
+        for recording in self.recordings:
+            recording.row(row)
 
     def open_board(self) -> None:
         """Mirror metrics.jsonl for TensorBoard from now on, all that it holds already included."""
         self.flush()
         with self._writing():
             self._board = Board(self.path)
+
+    def open_recorder(self, name: str, recorder: Recorder) -> None:
+        """Let a recorder hear of this run until it is closed, on a thread of its own; earlier rows come first."""
+        self.flush()
+        told = self.metadata
+        about = (told.run_id, told.name, told.scene, told.agent, told.seed, told.started_at)
+        facts = RunFacts(self.path, *about, self.config)
+        self.recordings.append(Recording(name, recorder, facts, stored_rows(self.path / "metrics.jsonl")))
 
     def flush(self, *, sync: bool = False) -> dict[str, int]:
         """Hand all buffered rows to the system, with `sync` to the disk; return how long each log is now, in bytes."""
@@ -295,8 +308,20 @@ class TrainingRun:
                 problem = problem or error
         self._checkpoints.close()
         self._lock.release()
+        self._end_recordings()
         if problem is not None and told is None:
             raise problem
+
+    def _end_recordings(self) -> None:
+        """Tell the recorders what the run came to, now that all of it is on the disk."""
+        going = [each for each in self.recordings if not each.ended]
+        if not going:
+            return
+        rows, status = stored_rows(self.path / "metrics.jsonl"), self.metadata.status
+        table = {**msgspec.to_builtins(self.metadata), **(rows[-1] if rows else {})}
+        episodes = last_evaluation(stored_rows(self.path / "eval_episodes.jsonl"))
+        for recording in going:
+            recording.finish(status, table, episodes, SOON if status == "interrupted" else LONG)
 
     @property
     def _logs(self) -> tuple[JsonLines | Board, ...]:

@@ -1,0 +1,54 @@
+"""What `train.py` says on the way: of a policy that collapses, and of a recorder that fails."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.progress import number
+
+if TYPE_CHECKING:
+    from ecs_rl.runs import TrainingRun
+    from ecs_rl.training.prepare import Training
+
+
+class CollapseMessages:
+    """Tells when a policy collapses, recovers, or is replaced by the best one."""
+
+    def __init__(self, training: Training) -> None:
+        self._evaluation, self._session = training.evaluation, training.session
+        self._collapsed, self._restored = self._now()
+
+    def _now(self) -> tuple[bool, int]:
+        return self._evaluation.trend.collapsed, self._evaluation.trend.restored
+
+    def update(self) -> None:
+        """Say what has changed since the last call."""
+        (before, times), (collapsed, restored) = (self._collapsed, self._restored), self._now()
+        self._collapsed, self._restored = collapsed, restored
+        best, at = number(self._session.best_eval), f"at step {self._session.total_steps:,}"
+        if restored > times:
+            tell(f"train.py: {at} the policy had collapsed: it goes on from the best one's ({best})", sys.stderr)
+        elif collapsed and not before:
+            tell(
+                f"train.py: {at} the policy has collapsed: its newest evaluations are far below the best ({best}); "
+                "`best` keeps that one, and --restore-best goes back to it",
+                sys.stderr,
+            )
+        elif before and not collapsed:
+            tell(f"train.py: {at} the policy has recovered", sys.stderr)
+
+
+class RecorderMessages:
+    """Tells of each recorder that has failed, once: the training goes on without it."""
+
+    def __init__(self, record: TrainingRun) -> None:
+        self._waiting = record.recordings
+
+    def update(self) -> None:
+        """Say what has failed since the last call."""
+        for each in [each for each in self._waiting if each.problem]:
+            self._waiting = [other for other in self._waiting if other is not each]
+            told = " ".join(each.problem.split())
+            tell(f"train.py: the recorder {each.name} was given up, training was not: {told}", sys.stderr)

@@ -1,0 +1,154 @@
+"""Recorders: whoever else shall hear how a training goes, beside its run directory: MLflow, W&B, or one of your own.
+
+Each works on a thread of its own, so that no training waits for it, and what fails there ends that recorder alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.from_file import blaming, is_reference, load_object
+
+SHIPPED = ("mlflow", "wandb")
+FLAG = "--recorder"
+SOON, LONG = 1.5, 30.0
+"""Seconds that a recorder has to finish: of a training that a signal stopped, and of any other."""
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a recorder is told of the run that it records."""
+
+    path: Path
+    run_id: str
+    """`<name>/<version>/<start>`."""
+    name: str
+    scene: str
+    agent: str
+    seed: int
+    started_at: str
+    settings: Mapping[str, Any]
+    """Every setting, as in config.json: the hyper-parameters are in the table of the agent."""
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """What hears of a run: once `begin`, then `record` for each row of metrics, and `finish` at the end."""
+
+    def begin(self, facts: RunFacts) -> int:
+        """Begin, or go on with, what is kept of this run; return the last step that is there already, -1 for none."""
+
+    def record(self, step: int, seconds: float, metrics: Mapping[str, float]) -> None:
+        """Take one row, in the order of steps; all metrics are finite."""
+
+    def finish(self, status: str, table: Mapping[str, Any], episodes: Sequence[Row]) -> None:
+        """Take what the run came to, and each episode of its last evaluation; nothing comes after it."""
+
+
+class Recording:
+    """A recorder at work on its thread; after the first thing that fails it does nothing more."""
+
+    def __init__(self, name: str, recorder: Recorder, facts: RunFacts, rows: Sequence[Row]) -> None:
+        """Begin with the rows that there are; of those before a resume it takes what it does not have."""
+        self.name, self.problem, self.ended = name, "", False
+        self._recorder, self._last = recorder, -1
+        self._waiting: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=f"recorder {name}", daemon=True)
+        self._waiting.put(partial(self._begin, facts))
+        for row in rows:
+            self.row(row)
+        self._thread.start()
+
+    def row(self, row: Row) -> None:
+        """Hand on one row of metrics.jsonl."""
+        self._waiting.put(partial(self._record, dict(row)))
+
+    def finish(self, status: str, table: Row, episodes: Sequence[Row], seconds: float) -> None:
+        """Hand on the end, and wait so long for all that is not done."""
+        self.ended = True
+        self._waiting.put(partial(self._recorder.finish, status, table, episodes))
+        self._waiting.put(None)
+        self._thread.join(seconds)
+        if self._thread.is_alive() and not self.problem:
+            self.problem = f"it was not done after {seconds:g} s"
+
+    def _begin(self, facts: RunFacts) -> None:
+        self._last = int(self._recorder.begin(facts))
+
+    def _record(self, row: Row) -> None:
+        step = int(row["total_steps"])
+        if step > self._last:
+            metrics = {name: float(value) for name, value in row.items() if "/" in name and _is_number(value)}
+            self._recorder.record(step, float(row["seconds"]), metrics)
+
+    def _work(self) -> None:
+        while (job := self._waiting.get()) is not None:
+            try:
+                job()
+            except BaseException as error:
+                self.problem = f"{type(error).__name__}: {error}".rstrip(": ")
+                return
+
+
+def stored_rows(path: Path) -> Sequence[Row]:
+    """Return the rows of a log, none where it is not there; CheckpointError where one is no row."""
+    try:
+        return msgspec.json.Decoder(dict[str, Any]).decode_lines(path.read_bytes())
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"cannot read {path}: {error}; restore it, or train without {FLAG}") from error
+
+
+def last_evaluation(rows: Sequence[Row]) -> list[Row]:
+    """Return the episodes of the last evaluation as rows of a table: their extras are columns too."""
+    newest = max((row["total_steps_at_eval"] for row in rows), default=-1)
+    plain = ("seed", "total_reward", "length", "status")
+    return [
+        {name: row.get(name) for name in plain} | dict(row.get("extras", {}))
+        for row in rows
+        if row["total_steps_at_eval"] == newest
+    ]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
+
+
+def recorders_of(text: str) -> dict[str, Recorder]:
+    """Return new recorders by the names that `--recorder` gives, with commas between them; CommandError if one is none.
+
+    A name is mlflow, wandb, or FILE.py:NAME of a class of one's own, which is made without arguments.
+    """
+    return {name: _recorder(name) for name in filter(None, text.split(","))}
+
+
+def _recorder(name: str) -> Recorder:
+    if name == "mlflow":
+        from ecs_rl.runs.mlflow_recorder import MlflowRecorder
+
+        return MlflowRecorder()
+    if name == "wandb":
+        from ecs_rl.runs.wandb_recorder import WandbRecorder
+
+        return WandbRecorder()
+    if not is_reference(name):
+        raise CommandError(f"{FLAG} {name}: there is {', '.join(SHIPPED)}, or FILE.py:NAME of your own")
+    own = load_object(FLAG, name)
+    with blaming(FLAG, own.file):
+        made = own.value()
+    if not isinstance(made, Recorder):
+        lacks = ", ".join(each for each in ("begin", "record", "finish") if not callable(getattr(made, each, None)))
+        raise CommandError(f"{FLAG} {name}: it has no {lacks}: see Recorder in ecs_rl/runs/recorders.py")
+    return made
