@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOP = ("pyproject.toml", "README.md", ".gitignore", "train.py", "play.py", "ecs_rl", "scenes", "assets")
+TOP = ("pyproject.toml", "README.md", ".gitignore", "train.py", "play.py", "ecs_rl", "scenes", "assets", "tests")
 WHERE = "import ecs_rl, ecs_rl.runs; from ecs_rl.shipped import SCENES; print(ecs_rl.runs.__file__, SCENES, sep='\\n')"
 TRAIN = (
     "from ecs_rl.commands.train import main; "
@@ -36,6 +37,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy(ROOT / name, folder / name)
     (folder / "runs").mkdir()
+    (folder / "notes.txt").write_text("of whoever works on the clone")
     return folder
 
 
@@ -43,6 +45,17 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(clone: Path) -> Path:
     done("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", clone.parent, clone)
     (built,) = clone.parent.glob("ecs_rl-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def archive(clone: Path) -> Path:
+    """Return the source archive, built by the build's own tool."""
+    tools = clone.parent / "tools"
+    done("-m", "pip", "--quiet", "install", "--target", tools, "hatchling>=1.26")
+    code = f"import sys; sys.path.insert(0, {str(tools)!r}); from hatchling.build import build_sdist as b; b('..')"
+    done("-c", code, cwd=clone)
+    (built,) = clone.parent.glob("ecs_rl-*.tar.gz")
     return built
 
 
@@ -98,6 +111,28 @@ def test_a_wheel_holds_every_module_scene_font_and_licence_and_nothing_else(whee
     wanted |= {f"ecs_rl/{each.as_posix()}" for each in assets if each.parts[1] != "pictures"}
     assert found == wanted
     assert "ecs_rl/assets/fonts/LICENSE" in found
+
+
+def test_a_source_archive_holds_what_a_clone_does_and_nothing_that_lies_about_in_it(archive: Path) -> None:
+    with tarfile.open(archive) as file:
+        found = {name.partition("/")[2] for name in file.getnames()}
+    folders = [each for each in TOP if (ROOT / each).is_dir()]
+    every = [each for folder in folders for each in (ROOT / folder).rglob("*") if each.is_file()]
+    wanted = {each.relative_to(ROOT).as_posix() for each in every if not {"__pycache__", ".hypothesis"} & {*each.parts}}
+    assert found == wanted | {each for each in TOP if each not in folders} | {"PKG-INFO"}
+
+
+def test_a_source_archive_installs_what_the_wheel_does_and_trains_in_an_empty_folder(
+    archive: Path, wheel: Path, tmp_path: Path
+) -> None:
+    done("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, archive)
+    (again,) = tmp_path.glob("ecs_rl-*.whl")
+    names = [sorted(zipfile.ZipFile(each).namelist()) for each in (wheel, again)]
+    assert names[0] == names[1]
+    python = installed(tmp_path / "env", again)
+    (tmp_path / "empty").mkdir()
+    told = json.loads(done("-c", TRAIN, python=python, cwd=tmp_path / "empty").splitlines()[-1])
+    assert told["status"] == "finished"
 
 
 def test_a_scene_of_another_package_is_trained_and_played_by_its_name(tmp_path: Path) -> None:
