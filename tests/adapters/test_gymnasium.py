@@ -18,6 +18,8 @@ from ecs_rl.adapters.gym import SceneEnv, SceneVectorEnv, environment_id
 from ecs_rl.adapters.spaces import action_space, world_action
 from ecs_rl.agents.base import Composed, Continuous, Discrete
 from ecs_rl.errors import SceneError
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.shipped import scene_names
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.world import policy_specs
 
@@ -27,12 +29,22 @@ MIXTURE = Composed(
 )
 
 
-@pytest.mark.parametrize("scene", ["balance", "swingup", "lander"])
+def of_one_agent(scene: str) -> bool:
+    agents = load_scene(scene).describe().agents
+    return len(agents) == 1 and agents[0].count is None
+
+
+SCENES = sorted(filter(of_one_agent, [*scene_names(), *map(str, GAMES.glob("*.py"))]))
+
+
+@pytest.mark.parametrize("scene", SCENES)
 def test_the_library_finds_nothing_to_complain_of(scene: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    own: dict[str, Any] = {"scene": scene} if scene.endswith(".py") else {}
+    name = "ecs_rl/Scene-v0" if own else environment_id(scene)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        env = gymnasium.make(environment_id(scene), render_mode="rgb_array")
+        env: Any = gymnasium.make(name, render_mode="rgb_array", **own)
         check_env(env.unwrapped)
     env.reset(seed=0)
     picture: Any = env.render()

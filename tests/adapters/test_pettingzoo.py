@@ -9,14 +9,23 @@ import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from ecs_rl.adapters.pettingzoo import parallel_env
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.shipped import scene_names
 
 GAMES = Path(__file__).parents[1] / "scenes"
 
 
-@pytest.mark.parametrize("game", ["soccer", "tag"])
+def of_several_agents(scene: str) -> bool:
+    agents = load_scene(scene).describe().agents
+    return len(agents) > 1 or agents[0].count is not None
+
+
+SCENES = sorted(filter(of_several_agents, [*scene_names(), *map(str, GAMES.glob("*.py"))]))
+
+
+@pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_library_s_own_tests_pass(game: str) -> None:
-    scene = str(GAMES / f"{game}.py")
+def test_the_library_s_own_tests_pass(scene: str) -> None:
     parallel_api_test(parallel_env(scene), num_cycles=400)
     parallel_seed_test(lambda: parallel_env(scene), num_cycles=100)
 
