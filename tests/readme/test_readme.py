@@ -126,6 +126,8 @@ def test_every_flag_that_is_named_exists() -> None:
         "--grid",
         "--cem.batch",
         "--train",
+        "--backend-store-uri",  # of mlflow
+        "--env-id",  # of CleanRL
         *flags_of(TrainSettings).values(),
     }
     known |= {*TRAIN_TO_COME, *PLAY_TO_COME}  # which the first page says are not there yet
