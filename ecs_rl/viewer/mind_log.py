@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
     from ecs_rl.world import World
 
+MOST_TOLD = 200
+"""Numbers that are seen and told of one by one: no panel has room for more, and a picture has thousands."""
 WINDOW = 300
 """Ticks that the plot goes back, over the ends of episodes."""
 PAST = 30.0
@@ -108,7 +110,7 @@ class MindLog:
         self._back: Moment | None = None
         """The moment of the past that is to be seen; None: the newest."""
         self._next = (-1, -1, -1)
-        names = self.plan.observation_names
+        names = self._names = self.plan.observation_names
         self._low, self._high = -np.ones(len(names)), np.ones(len(names))
         self._view: MindView | None = None
         self.use(self._agents)
@@ -219,13 +221,15 @@ class MindLog:
         return np.stack([nothing if told is None or told.shape != nothing.shape else told for told in states])
 
     def _told(self, shown: Sequence[Moment]) -> MindView:
-        names, terms = self.plan.observation_names, list(self.plan.earns)
+        terms, told = list(self.plan.earns), slice(0, MOST_TOLD)
+        names = self._names[told]
         unknown = [math.nan] * len(terms)
         last = shown[-1] if shown else None
-        seen = [math.nan] * len(names) if last is None else last.seen.tolist()
+        seen = [math.nan] * len(names) if last is None else last.seen[told].tolist()
         now, total = (unknown, unknown) if last is None else (last.terms, last.totals)
         return MindView(
-            sees=tuple(map(Seen, names, seen, self._low.tolist(), self._high.tolist())),
+            sees=tuple(map(Seen, names, seen, self._low[told].tolist(), self._high[told].tolist())),
+            sees_more=len(self._names) - len(names),
             kind="probabilities" if last is None or last.thought is None else last.thought[0],
             does=self._options(last),
             expected=np.array([moment.value for moment in shown]),

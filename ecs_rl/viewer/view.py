@@ -256,6 +256,8 @@ class MindView:
     """What the agent sees, does, expects and earned."""
 
     sees: tuple[Seen, ...] = ()
+    sees_more: int = 0
+    """Numbers that it sees besides, such as most of a picture's."""
     kind: Literal["probabilities", "values", "levers", "mixture"] = "probabilities"
     does: tuple[Option, ...] = ()
     expected: F64 = field(default_factory=lambda: np.zeros(0))

@@ -63,7 +63,8 @@ def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: D
         return
     sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
     barred = (*(seen.name for seen in mind.sees), *(option.name for option in mind.does))
-    names = (barred, len(mind.sees), tuple(term.name for term in mind.earned), mind.kind, mind.who, sizes)
+    seen, earned = len(mind.sees) + mind.sees_more, tuple(term.name for term in mind.earned)
+    names = (barred, seen, earned, mind.kind, mind.who, sizes)
     kit.lay(surface, area, "mind", names, lambda it, _, kit: _Sheet(it, sizes, kit, barred).names(mind))
     _Sheet(target, sizes, kit, barred).numbers(mind)
 
@@ -102,7 +103,7 @@ class _Sheet:
         self.surface.fill(PANEL)
         self.surface.fill(NIGHT, (0, 0, self.kit.px(1), self.surface.get_height()))
         s = self.sizes
-        self._head(f"{mind.who} sees".strip(), self.sees_at, _rest(len(mind.sees), s.sees), KEY)
+        self._head(f"{mind.who} sees".strip(), self.sees_at, _rest(len(mind.sees) + mind.sees_more, s.sees), KEY)
         self._rows(self.sees_at, [seen.name for seen in mind.sees[: s.sees]], 5)
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
         self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
