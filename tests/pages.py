@@ -34,3 +34,18 @@ def between(mark: str) -> str:
     found = re.findall(rf"<!-- {mark}: [^>]*-->\n(.*?)\n<!-- end of {mark} -->", TEXT, re.DOTALL)
     assert len(found) == 1, f"the pages have {len(found)} parts {mark}"
     return str(found[0])
+
+
+GRAVITY = "    gravity=(0.0, -4.0),\n"
+LOOK = re.compile(r"below `gravity`, goes `(.+?)` and as the last line\nof `build` comes `(.+?)`\.")
+
+
+def tutorial(number: int) -> str:
+    """Return the reader's file after a step: whole ones are copied, the last one adds to the one before."""
+    if number < 4:
+        return example(f"bee {number}")
+    ((shown, decorated),) = LOOK.findall(PAGES["scenes/README.md"])
+    text = example("bee 3")
+    assert text.count(GRAVITY) == 1
+    text = text.replace(GRAVITY, f"{GRAVITY}    {shown}\n")
+    return f"{text}    {decorated}\n\n\n{example('bee 4')}"

@@ -62,7 +62,7 @@ def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    for name, mark in {"drone": "scene", "cem": "algorithm", "mine": "network"}.items():
+    for name, mark in {"drone": "scene", "cem": "algorithm", "mine": "network", "bee": "bee 3"}.items():
         (tmp_path / f"{name}.py").write_text(example(mark))
     asked = commands()
     assert len(asked) > 25
