@@ -9,12 +9,8 @@ SHEEP, FEAR, ROOM = 8, 3.5, 0.9  # how many, and metres at which they fear the d
 FLIGHT, EASE = 3.5, 0.3  # metres per second of a sheep in fear, and of one that grazes
 SCENE = Scene(
     about="Drive a flock of sheep home into the fold.",
-    max_ticks=600,
-    dt=1 / 20,
-    score="home",
-    solved_at=7,
-    gravity=(0.0, 0.0),
-    backdrop="meadow",
+    max_ticks=600, dt=1 / 20, score="home", solved_at=7,
+    gravity=(0.0, 0.0), backdrop="meadow",
     camera=View(x=(-WIDE - 0.5, WIDE + FOLD + 0.5), y=(-HIGH - 0.8, HIGH + 0.8)),
     recipes={
         "ppo": {
@@ -25,15 +21,20 @@ SCENE = Scene(
 )  # fmt: skip
 
 
-def build(arena: Arena) -> None:
-    """A meadow with a gate to the right, eight sheep and a dog."""
-    arena.mark("fold", Box(FOLD, 4.8), Look("yellow", "sprites/fold.png", FOLD), at=(WIDE + FOLD / 2, 0.0))
+def stand_fences(arena: Arena) -> None:
+    """Fence the meadow in, and the fold behind its gate."""
     arena.wall((-WIDE, -HIGH), (-WIDE, HIGH))
     arena.wall((WIDE + FOLD, -2.4), (WIDE + FOLD, 2.4))
     for side in (-1, 1):
         arena.wall((-WIDE, side * HIGH), (WIDE, side * HIGH))
         arena.wall((WIDE, side * HIGH), (WIDE, side * GATE))
         arena.wall((WIDE, side * 2.4), (WIDE + FOLD, side * 2.4))
+
+
+def build(arena: Arena) -> None:
+    """A meadow with a gate to the right, eight sheep and a dog."""
+    arena.mark("fold", Box(FOLD, 4.8), Look("yellow", "sprites/fold.png", FOLD), at=(WIDE + FOLD / 2, 0.0))
+    stand_fences(arena)
     wool, coat = Look("#f4f2ea", "sprites/sheep.png", 1.3), Look("orange", "sprites/dog.png", 1.8)
     east, north = arena.random("flock east", between(-4.0, 3.0)), arena.random("flock north", jitter(3.0))
     round, far = np.linspace(0.0, 2.0 * np.pi, SHEEP, endpoint=False), np.resize((0.6, 1.5, 1.1), SHEEP)
@@ -46,10 +47,8 @@ def build(arena: Arena) -> None:
     sheep = arena.spawn("sheep", fleece, Disc(0.4), grazing, wool, count=SHEEP)
     safe = arena.spawn("safe sheep", fleece, Disc(0.4), wool, count=SHEEP, here=False)
     dog = arena.spawn("dog", Body(drag=2.0, spins=False), Disc(0.35), Start(x=-8.0, y=jitter(5.0)), coat)
-    whim, hay = (
-        arena.dice(jitter(0.4), of=sheep),
-        np.stack((np.full(8, WIDE + 1.75), np.linspace(-1.9, 1.9, 8)), axis=1),
-    )
+    whim = arena.dice(jitter(0.4), of=sheep)
+    hay = np.stack((np.full(8, WIDE + 1.75), np.linspace(-1.9, 1.9, 8)), axis=1)
 
     @arena.system(writes=(Pose, Motion))
     def flock() -> None:
@@ -81,6 +80,12 @@ def build(arena: Arena) -> None:
         safe.velocity = 0.8 * (hay - safe.position) * safe.here[..., None]
         safe.angle *= 0.95
         dog.angle = np.arctan2(dog.vy, dog.vx)
+
+    drive(arena, dog, sheep, safe)
+
+
+def drive(arena: Arena, dog: Role, sheep: Role, safe: Role) -> None:
+    """Let an agent run the dog, and earn by sheep that come closer to the gate and through it."""
 
     def count() -> np.ndarray:
         return np.asarray(safe.here.sum(axis=1))

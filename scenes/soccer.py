@@ -7,12 +7,8 @@ from ecs_rl.scene import *
 LONG, WIDE, GOAL, DEEP = 5.1, 3.4, 1.3, 0.9  # metres from the middle to goal line and side line; half a goal, its depth
 REACH, KICK, REST, TICK = 0.95, 7.0, 0.6, 1 / 20  # metres, metres per second, and seconds until the next kick; a tick
 SCENE = Scene(
-    about="Two against two play for goals.",
-    max_ticks=400, dt=TICK, substeps=2,
-    score="goals",
-    solved_at=0.5,
-    gravity=(0.0, 0.0),
-    backdrop="meadow",
+    about="Two against two play for goals.", max_ticks=400, dt=TICK, substeps=2,
+    score="goals", solved_at=0.5, gravity=(0.0, 0.0), backdrop="meadow",
     camera=View(x=(-LONG - 1.3, LONG + 1.3), y=(-WIDE - 0.8, WIDE + 0.8)),
     recipes={
         "ppo": {
@@ -22,6 +18,8 @@ SCENE = Scene(
         }
     },
 )  # fmt: skip
+THINGS = ("own", "moves", "ball", "mate", "foe 0", "foe 1", "ball moves", "mate moves")
+SEEN = [f"{thing} {axis}" for thing in THINGS for axis in "xy"]
 
 
 @component
@@ -40,15 +38,20 @@ def chase(seen: dict[str, np.ndarray]) -> np.ndarray:
     return np.stack((way[0] / far, way[1] / far, x > -0.2), axis=1)
 
 
-def build(arena: Arena) -> None:
-    """A pitch with two goals, two teams of two and a ball."""
-    arena.mark("pitch", Box(2 * LONG, 2 * WIDE), Look("green", "sprites/pitch.png"))
+def stand_walls(arena: Arena) -> None:
+    """Let the ball bounce off the edge of the pitch, cut at the corners, and rest in the goals."""
     for x, y in ((-1, -1), (-1, 1), (1, -1), (1, 1)):  # a quarter of the pitch each
         arena.wall((0.0, y * WIDE), (x * (LONG - 1.4), y * WIDE), elasticity=0.8)
         arena.wall((x * (LONG - 1.4), y * WIDE), (x * LONG, y * (WIDE - 1.4)), elasticity=0.8)
         arena.wall((x * LONG, y * (WIDE - 1.4)), (x * LONG, y * GOAL), elasticity=0.8)
         arena.wall((x * LONG, y * GOAL), (x * (LONG + DEEP), y * GOAL))
         arena.wall((x * (LONG + DEEP), y * GOAL), (x * (LONG + DEEP), 0.0))
+
+
+def build(arena: Arena) -> None:
+    """A pitch with two goals, two teams of two and a ball."""
+    arena.mark("pitch", Box(2 * LONG, 2 * WIDE), Look("green", "sprites/pitch.png"))
+    stand_walls(arena)
     leather = Look("#f4f6fa", "sprites/ball.png", 0.6)
     ball = arena.spawn("ball", Body(0.2, elasticity=0.8, drag=0.6), Disc(0.28), Start(y=jitter(2.0)), leather)
     goals, scored = arena.number("goals"), arena.number("scored")
@@ -90,12 +93,10 @@ def build(arena: Arena) -> None:
             ways += [ball.velocity[:, None] + 0.0 * who.position, who.velocity[:, ::-1]]
             return side * np.concatenate(ways, axis=2)
 
-        things = ("own", "moves", "ball", "mate", "foe 0", "foe 1", "ball moves", "mate moves")
-        names = [f"{thing} {axis}" for thing in things for axis in "xy"]
         arena.agent(
             of=who,
             policy=who.name,
-            sees=[Feels(names, sight), Feel("tired", lambda: who[Leg].tired)],
+            sees=[Feels(SEEN, sight), Feel("tired", lambda: who[Leg].tired)],
             does=Controls(right=Push(who, x=14.0 * side), up=Push(who, y=14.0 * side), kick=kicks[who]),
             earns={
                 "goal": lambda: 10.0 * side * scored.value,
