@@ -256,8 +256,6 @@ class MindView:
     """What the agent sees, does, expects and earned."""
 
     sees: tuple[Seen, ...] = ()
-    sees_more: int = 0
-    """Numbers that it sees besides, such as most of a picture's."""
     kind: Literal["probabilities", "values", "levers", "mixture"] = "probabilities"
     does: tuple[Option, ...] = ()
     expected: F64 = field(default_factory=lambda: np.zeros(0))
@@ -269,6 +267,8 @@ class MindView:
     """The ticks of these at which another episode began: what came before does not lead there."""
     who: str = ""
     """The agent's name, where there are several."""
+    sees_more: int = 0
+    """Numbers that it sees besides, such as most of a picture's."""
 
 
 @dataclass(frozen=True, eq=False)
