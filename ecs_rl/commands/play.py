@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ecs_rl.commands.episodes import is_episode, play_episode
 from ecs_rl.commands.parse import parse_play
 from ecs_rl.commands.pipes import deliver
 from ecs_rl.commands.process import Answer, carry_out
@@ -49,6 +50,8 @@ def run(settings: PlaySettings, answer: Answer) -> int:
     from ecs_rl.commands.playing import play
 
     answer.first = interrupt
+    if is_episode(settings):
+        return play_episode(settings)
     return play(settings)
 
 

@@ -197,8 +197,10 @@ def settings_with(own: Algorithm) -> type[TrainSettings]:
 class PlaySettings:
     """Play back what a run has learnt; without a target, the best checkpoint of the newest run."""
 
-    target: Annotated[str | None, Positional, arg(metavar="[SCENE|RUN|CHECKPOINT]", help_behavior_hint="")] = None
-    """A scene (its newest run, else its pilot), runs/NAME, runs/NAME/VERSION, a run, or a checkpoint file."""
+    target: Annotated[str | None, Positional, arg(metavar="[SCENE|RUN|CHECKPOINT|EPISODE]", help_behavior_hint="")] = (
+        None
+    )
+    """A scene (its newest run, else its pilot), runs/NAME, runs/NAME/VERSION, a run, or a file: checkpoint, episode."""
     list: bool = False
     """List the runs and pilots there are, and play nothing."""
     headless: bool = False

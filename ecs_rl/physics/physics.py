@@ -193,6 +193,12 @@ class Physics:
                 self._built[row].mend()
             self._rates[:, rows] = 0.0  # their motors are new, and stand still
 
+    def forget(self, rows: I64) -> None:
+        """Let these arenas be as the columns say, and their joints and contacts remember nothing of what was before."""
+        if self.shards and len(rows):
+            self.mend(rows)
+            self.put(rows)
+
     def put(self, rows: I64) -> None:
         """Move the bodies of these arenas to where the columns say."""
         moved = np.ascontiguousarray(self.state[:, : self.solid, rows].transpose(2, 1, 0))

@@ -1,4 +1,4 @@
-"""One checkpoint file: safetensors with a manifest, and a seal over every byte that shows any damage on load.
+"""A sealed file, such as a checkpoint: safetensors with a manifest, and a seal over every byte that shows any damage.
 
 What the head of a file says is only used to find the seal; it is believed once the seal is whole.
 """
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -35,6 +35,21 @@ _HEAD = re.compile(
 _BYTES = {1: "BOOL U8 I8 F8_E4M3 F8_E5M2", 2: "I16 U16 F16 BF16", 4: "I32 U32 F32", 8: "I64 U64 F64"}
 _ITEM_BYTES = {name: size for size, names in _BYTES.items() for name in names.split()}
 _Size = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
+
+
+class Sealed(Protocol):
+    """What a sealed file tells of itself: a struct whose first two fields are these."""
+
+    @property
+    def schema(self) -> int:
+        """The version of the format."""
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the whole file with this field all zeros."""
+
+
+Head = TypeVar("Head")
 
 
 class _Damage(Exception):
@@ -66,34 +81,41 @@ def section(tensors: State, part: str) -> State:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def sealed_pieces(tensors: State, manifest: Manifest) -> list[Bytes]:
-    """Return the bytes of a checkpoint file, the same for the same content.
+def sealed_pieces(tensors: State, manifest: Sealed) -> list[Bytes]:
+    """Return the bytes of a sealed file, the same for the same content.
 
     They come in pieces, so that a large file is not copied only to set its seal.
     """
     from safetensors.torch import save
 
-    text = msgspec.json.encode(msgspec.structs.replace(manifest, sha256=UNSEALED), enc_hook=plain).decode()
+    kind: type[Any] = type(manifest)
+    text = msgspec.json.encode(msgspec.structs.replace(cast(Any, manifest), sha256=UNSEALED), enc_hook=plain).decode()
     # safetensors writes metadata in random order: one single key keeps the file the same every time.
     raw = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {"manifest": text})
     try:
         head = raw[: _head_size(raw[:8], len(raw))]
         at, _ = _find_seal(head)
-        _decode_head(head, len(raw) - len(head))
+        _decode_head(head, len(raw) - len(head), kind)
     except _Damage as damage:
-        raise CheckpointError(f"step {manifest.step} cannot be saved, for it could not be read: {damage}") from damage
+        step = f"step {manifest.step}" if isinstance(manifest, Manifest) else "this"
+        raise CheckpointError(f"{step} cannot be saved, for it could not be read: {damage}") from damage
     view = memoryview(raw)
     return [view[:at], hashlib.sha256(raw).hexdigest().encode(), view[at + len(UNSEALED) :]]
 
 
 def read_checkpoint(path: Path) -> tuple[Manifest, State]:
     """Return the manifest and the tensors of a checkpoint; CheckpointError unless every bit is as it was written."""
+    return read_sealed(path, Manifest)
+
+
+def read_sealed(path: Path, kind: type[Head], what: str = "checkpoint", remedy: str = _REMEDY) -> tuple[Head, State]:
+    """Return what a sealed file tells of itself, which must be of this kind, and its tensors, or refuse it."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 
-    with _refusing(path), opened(path, MAX_FILE_BYTES) as (file, size):
+    with _refusing(path, what, remedy), opened(path, MAX_FILE_BYTES) as (file, size):
         # First without keeping anything: only a file that is whole may take memory.
-        manifest, at, sha256 = _verified(file, size)
+        manifest, at, sha256 = _verified(file, size, kind)
         file.seek(0)
         data = file.read(size)
         if _digest(at, data) != sha256:
@@ -107,30 +129,30 @@ def read_checkpoint(path: Path) -> tuple[Manifest, State]:
 def read_manifest(path: Path) -> Manifest:
     """Return the manifest of a checkpoint, verified like `read_checkpoint` but without loading torch or the tensors."""
     with _refusing(path), opened(path, MAX_FILE_BYTES) as (file, size):
-        return _verified(file, size)[0]
+        return _verified(file, size, Manifest)[0]
 
 
 @contextmanager
-def _refusing(path: Path) -> Iterator[None]:
+def _refusing(path: Path, what: str = "checkpoint", remedy: str = _REMEDY) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
         reason = getattr(error, "strerror", None) or error
-        raise CheckpointError(f"cannot read checkpoint {path}: {reason}; {_REMEDY}") from error
+        raise CheckpointError(f"cannot read {what} {path}: {reason}; {remedy}") from error
     except MemoryError as error:
-        raise CheckpointError(f"cannot read checkpoint {path}: there is too little memory; {_REMEDY}") from error
+        raise CheckpointError(f"cannot read {what} {path}: there is too little memory; {remedy}") from error
     except _Damage as damage:
-        raise CheckpointError(f"checkpoint {path} is damaged: {damage}; {_REMEDY}") from damage
+        raise CheckpointError(f"{what} {path} is damaged: {damage}; {remedy}") from damage
 
 
-def _verified(file: BinaryIO, size: int) -> tuple[Manifest, int, str]:
+def _verified(file: BinaryIO, size: int, kind: type[Head]) -> tuple[Head, int, str]:
     """Return the manifest of a file that is whole, and its seal."""
     head = file.read(8)
     head += file.read(_head_size(head, size) - 8)
     at, sha256 = _find_seal(head)
     if _digest(at, head, (file.read(CHUNK_BYTES) for _ in range(len(head), size, CHUNK_BYTES))) != sha256:
         raise _Damage("its content does not match its SHA-256")
-    return _decode_head(head, size - len(head)), at, sha256
+    return _decode_head(head, size - len(head), kind), at, sha256
 
 
 def _digest(at: int, head: bytes, rest: Iterable[bytes] = ()) -> str:
@@ -164,13 +186,13 @@ def _find_seal(head: bytes) -> tuple[int, str]:
     return found.start(2), found[2].decode()
 
 
-def _decode_head(head: bytes, body_size: int) -> Manifest:
+def _decode_head(head: bytes, body_size: int, kind: type[Head]) -> Head:
     """Return the manifest if the head describes tensors that fill the body exactly; for sealed files only."""
     try:
         metadata = bytes(msgspec.json.decode(head[8:], type=_Header).metadata)
         rest = head[8:].removeprefix(_START + metadata)
         tensors = msgspec.json.decode(b"{" + rest.lstrip(b","), type=dict[str, _Tensor])
-        manifest = msgspec.json.decode(msgspec.json.decode(metadata, type=_Metadata).manifest, type=Manifest)
+        manifest = msgspec.json.decode(msgspec.json.decode(metadata, type=_Metadata).manifest, type=kind)
     except UNREADABLE as error:
         raise _Damage(f"its header cannot be read ({error})") from error
     end = 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import NormalDist, fmean
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,13 @@ from ecs_rl.world import DecideAction, PolicyBatch, World, policy_specs
 
 RANDOM = "random"
 CONFIDENCE = 0.95
+
+
+class Driver(Protocol):
+    """Who decides for some or all agents of a world, in place of those that were to."""
+
+    def drive(self, world: World) -> None:
+        """Play in this world from now on."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ecs_rl.agents.own import algorithm_from
 from ecs_rl.errors import CheckpointError, CommandError, quoted
 from ecs_rl.from_file import is_reference, object_in
 from ecs_rl.runs import Manifest, read_metadata, settings_of
+from ecs_rl.runs.episode_file import EpisodeManifest
 from ecs_rl.runs.layout import CHECKPOINTS
 from ecs_rl.scene.loader import load_scene, scene_of
 from ecs_rl.scene.scene import Scene
@@ -41,7 +42,7 @@ def difference(manifest: Manifest, scene: Scene) -> str | None:
     return f"{scene.file} has changed since, and was {manifest.scene} then"
 
 
-def trusted_scene(checkpoint: Path, manifest: Manifest, runs: Path | None = None) -> Scene:
+def trusted_scene(checkpoint: Path, manifest: Manifest | EpisodeManifest, runs: Path | None = None) -> Scene:
     """Return the scene that a checkpoint names, if it may be run on that word alone; CheckpointError otherwise.
 
     That is one that comes with the project, or a file with the very content that was trained: where it was then, or

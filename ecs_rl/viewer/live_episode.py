@@ -14,10 +14,11 @@ from ecs_rl.components import Chance, Clock, EpisodeEnd, Terms, UserInput
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
-from ecs_rl.training.opponent import Opponent
+from ecs_rl.training.opponent import Driver
 from ecs_rl.training.prepare import deciding
 from ecs_rl.viewer.endings import Ended, reasons_of, record_of, tone_of
 from ecs_rl.viewer.env_reader import EnvReader, reader_of
+from ecs_rl.viewer.episode_log import EpisodeLog
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.rewind import Rewind
@@ -37,6 +38,9 @@ KICK = 2.0
 class LiveEpisode:
     """Plays the episodes that `seeds` name, each in an arena of its own, and watches one of them."""
 
+    replays = False
+    """Whether what is done was decided before."""
+
     def __init__(
         self,
         scene: Scene,
@@ -46,7 +50,7 @@ class LiveEpisode:
         sampled: bool = False,
         label: str = "",
         stays: bool = False,
-        opponent: Opponent | None = None,
+        opponent: Driver | None = None,
     ) -> None:
         self.scene, self.seeds, self.arena = scene, tuple(seeds), 0
         self.names = [f"seed {seed}" for seed in seeds]
@@ -88,7 +92,7 @@ class LiveEpisode:
         """Ticks that are due, the broken part of one included."""
         self._measured = [0.0, 0.0]
         self.reader.follow(0)
-        self.rewind = Rewind(self)
+        self.log, self.rewind = EpisodeLog(self), Rewind(self)
         self.rewind.note(begins=True)
 
     # --- who plays --------------------------------------------------------------------------------------------------
@@ -115,6 +119,11 @@ class LiveEpisode:
     # --- which episode ----------------------------------------------------------------------------------------------
 
     @property
+    def episodes(self) -> int:
+        """How many different episodes there are to watch."""
+        return len(self.seeds)
+
+    @property
     def episode(self) -> int:
         """Which episode of the arena is to be seen; while its ending stands, the arena itself is in the next."""
         return int(self.clock.episode[self.arena]) - int(self.resting and self.rewind.at is None)
@@ -130,8 +139,12 @@ class LiveEpisode:
         self.arena = arena
         self.clock.episode[:] = episode
         self.hand.arena, self.hand.role, self.hand.kicked = self.arena, None, None
-        self.world.start_over()
+        self._start_world()
+        self.log.begin()
         self._begin()
+
+    def _start_world(self) -> None:
+        self.world.start_over()
 
     def restart(self) -> None:
         """Begin the same episode again, in the past the one that is seen there."""
@@ -152,6 +165,7 @@ class LiveEpisode:
         self.world.copy_arena(source, arena, self.arena)
         self.names[self.arena] = name
         self.world.physics.rebuild()
+        self.log.adopt()
         self._begin()
 
     def _begin(self) -> None:
@@ -203,7 +217,9 @@ class LiveEpisode:
         self._owed = 0.0
 
     def _tick(self) -> None:
+        self.log.hand()
         self.world.tick()
+        self.log.begin_anew()
         if self.held is None:  # else its end was noted in the middle of the tick
             self.rewind.note()
 
@@ -216,8 +232,8 @@ class LiveEpisode:
         return True
 
     def _go_on(self) -> None:
-        """Leave the picture of an ending; who kicked it kicked nothing."""
-        self.hand.kicked = None
+        """Leave the picture of an ending."""
+        self.hand.kicked = None  # who kicked it kicked nothing
         self._open()
         self.reader.follow(self.arena)
         self.rewind.note(begins=True)
@@ -305,7 +321,7 @@ class LiveEpisode:
 
     @property
     def rested(self) -> bool:
-        """Whether that picture has stood long enough; a show that `stays` then waits to be sent on."""
+        """Whether that picture has stood long enough."""
         return self.held is not None and self._rest <= 0 and self.rewind.at is None
 
     @property
@@ -343,6 +359,7 @@ class LiveEpisode:
         self._lose_what_left()
         self.reader.follow(self.arena, held=self.hand.role is not None)
         self.mind.saw(self.arena)
+        self.log.tick()
         if self.world.one(EpisodeEnd).ended[self.arena]:
             self._end()
 

@@ -198,6 +198,8 @@ class Rewind:
             return True
         if self.notes[self.at].picture is not None:
             return False
+        same = not any(note.begins for note in islice(self.notes, self.at + 1, None))
+        self.show.log.back(int(self.show.clock.tick[self.show.arena]), same=same)
         dropped = [self.notes.pop() for _ in range(len(self.notes) - 1 - self.at)]
         self._noted -= len(dropped)
         while self._ends and self._ends[-1][0] > self._noted:

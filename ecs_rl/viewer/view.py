@@ -34,8 +34,8 @@ class Modes:
     """How fast the training may go, where that is not flat out."""
     ago: float | None = None
     """So many seconds before the present is the moment that is to be seen; None in the present."""
-    before_after: bool = False
-    """The untrained policy and the present one play side by side."""
+    aside: tuple[str, str] = ("", "")
+    """What takes the place of the stage for a while, and the key that leads back."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
-    *("Left", "Ctrl+Left", "Ctrl+Right"),
+    *("Left", "Ctrl+Left", "Ctrl+Right", "W", "K"),
 )
 """The keys that a user is promised."""
 KEYED = [row for row in COMMANDS if row.codes or row.characters]
@@ -211,7 +211,7 @@ def before_and_after(live: Live, hit: Hit) -> None:
     assert same(untrained.world.save_columns(), now.world.save_columns()), "the same seed from its beginning"
     live.draw()
     assert [pane.title for pane in live.window.seen.panes] == ["untrained", NEWEST]
-    assert live.window.seen.modes.before_after
+    assert live.window.seen.modes.aside[0]
     live.hit(",")
     assert "nothing else to choose" in live.said()
     hit()
@@ -223,7 +223,7 @@ def before_and_after(live: Live, hit: Hit) -> None:
     assert live.window.shows == [stage]
     hit()
     for _ in range(3000):
-        if live.window.before_after is None:
+        if live.window.aside is None:
             break
         live.window.advance(0.1, math.inf)
     assert live.window.shows == [stage], "it comes to an end by itself"
@@ -297,6 +297,29 @@ def poke(live: Live, hit: Hit) -> None:
     live.window.selected = Chosen("pole")
     hit()
     assert live.said().endswith("kicked pole")
+
+
+def replays_worst(live: Live, hit: Hit) -> None:
+    stage, trained = live.show, live.trains.world.save_columns()
+    while stage.log.worst() is None:
+        stage.tick()
+    hit()
+    replay = live.show
+    assert (replay is not stage, replay.replays) == (True, True)
+    assert "the worst of the last 1 episodes" in live.said()
+    for _ in range(3):
+        hit()
+    assert live.show is stage
+    assert same(live.trains.world.save_columns(), trained)
+
+
+def keeps(live: Live, hit: Hit) -> None:
+    while live.show.outcome is None:
+        live.show.tick()
+    hit()
+    live.window.replays.finish()
+    (path,) = (live.window.folder / "episodes").iterdir()
+    assert f"kept: play.py {path}" in live.said()
 
 
 # --- the training -----------------------------------------------------------------------------------------------------
@@ -478,6 +501,8 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "D": sampled,
     "P": poke,
     "G": grid,
+    "W": replays_worst,
+    "K": keeps,
     "Enter": rewind_keys.enter,
     "T": pause_training,
     "N": one_update,

@@ -119,6 +119,10 @@ SCRIPTS: dict[str, Script] = {
         *(scrub, keys("Enter"), wait(3), keys("Left", "Left", "R"), wait(4), keys("Left", "D", "D", "Left", "Esc")),
         *(keys("Space"), wait(2), keys("Left", "Backspace", "Left", "G", "G", "Left", ",", "L", "Space")),
     ),
+    "replayed": in_order(
+        *(keys("K", *"======="), wait(20), keys("W"), wait(3), keys("Left", "Left", "P", "W", "K"), wait(3)),
+        *(keys("W", "W", "K", "Esc", "0", "W"), wait(2), keys("Backspace", "R", "G", "G", "W", "Esc")),
+    ),
     "grid": in_order(keys("G", "]", "]", "[", "Enter"), wait(3), keys("P", "G"), click_around, wait(3), keys("R")),
     "turbo": in_order(keys("U"), wait(20), keys("U"), wait(3)),
     "training paused": in_order(wait(3), keys("T"), wait(10), keys("P", "G", "T"), wait(3), keys("T", "Ctrl+E", "T")),
@@ -145,7 +149,7 @@ def test_whatever_is_done_in_the_window_the_training_of_balance_is_the_same(
 def test_everything_done_in_one_window_leaves_other_scenes_and_agents_the_same_too(
     scene: str, headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driver = Scripted(monkeypatch, ALL, {"dqn": 7, "game": 5}.get(scene, 11))
+    driver = Scripted(monkeypatch, ALL, {"dqn": 5, "game": 4, "environment": 6}.get(scene, 8))
     told = watched(scene, tmp_path)
     assert told.code == 0, told.err
     assert driver.is_done, "the training was over before the script"

@@ -281,7 +281,7 @@ def test_who_looks_at_the_grid_as_it_is_solved_is_left_alone(tmp_path: Path, mon
             live.window.advance(0.1, math.inf)
             clock.now += JOY
         assert live.window.grid is not None
-        assert live.window.before_after is None
+        assert live.window.aside is None
 
 
 def test_a_training_that_was_solved_before_the_window_opened_is_not_celebrated_again(live: Live) -> None:

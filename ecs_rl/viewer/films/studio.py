@@ -44,7 +44,7 @@ def record_play(shows: Sequence[LiveEpisode], path: Path, *, speed: float = 1.0)
         painter.draw(picture, shown, painter.layout(picture.get_size(), mind=shown.mind is not None, learning=False))
 
     with Film(path, *FORMATS[path.suffix.lower()]) as film:
-        for arena in range(len(shows[0].seeds)):
+        for arena in range(shows[0].episodes):
             for show in shows:
                 show.go_to(arena)
                 show.stays, show.paused, show.speed = True, False, speed

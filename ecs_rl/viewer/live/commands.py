@@ -88,7 +88,7 @@ def _pick_arena(window: Window, by: int) -> None:
 
 def _choose(window: Window, choose: Callable[[CheckpointList], str]) -> None:
     """Put another policy on the stage, and say which one."""
-    if window.checkpoints is None or len(window.shows) > 1:
+    if window.checkpoints is None or len(window.shows) > 1 or window.aside is not None:
         window.say("there is nothing else to choose from here", "warn")
         return
     label = choose(window.checkpoints)
@@ -104,6 +104,9 @@ def _turn_back(window: Window) -> None:
 
 
 def _toggle_sampling(window: Window) -> None:
+    if window.show.replays:
+        window.say("this was played before: it goes as it went", "warn")
+        return
     sampled = not window.show.sampled
     for show in window.shows:
         show.sample(sampled)
@@ -122,7 +125,7 @@ def _toggle_grid(window: Window) -> None:
     if window.background.training.world.by_episodes:
         window.say("the training's environments are not drawn: there is no grid", "warn")
         return
-    window.leave_before_after()
+    window.leave_aside()
     window.grid = GridWatch(window.background.training.world) if window.grid is None else None
 
 
@@ -174,6 +177,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(_POLICY, "L", "newest policy", "back to the newest, or the first one", _turn_back, (pygame.K_l,)),
     Command(_POLICY, "B", "before and after", "untrained and now, side by side", lambda w: w.toggle_before_after(),
             (pygame.K_b,)),
+    Command(_POLICY, "W", "replay", "worst, best, most surprising", lambda w: w.replays.turn(), (pygame.K_w,)),
+    Command(_POLICY, "K", "keep episode", "keep this episode as a file", lambda w: w.replays.keep(), (pygame.K_k,)),
     Command(_POLICY, "D", "sampling", "best action or drawn at random", _toggle_sampling, (pygame.K_d,)),
     Command(_TRAINING, "T", "pause training", "pause training",
             lambda w: _when_training(w, lambda work: work.pause(not work.paused)), (pygame.K_t,), trains=True),
@@ -231,7 +236,7 @@ def help_groups(*, trains: bool) -> tuple[HelpGroup, ...]:
 
 
 def hints(
-    *, trains: bool, grid: bool, paused: bool, choice: bool, compares: bool = False, back: bool = False
+    *, trains: bool, grid: bool, paused: bool, choice: bool, leads_back: str = "", back: bool = False
 ) -> tuple[tuple[str, str], ...]:
     """Return the keys that matter most right now."""
     if grid:
@@ -240,7 +245,7 @@ def hints(
     if back:
         play = ("Space", "play" if paused else "pause")
         return (("F1", "help"), play, ("Left Right", "one tick"), ("Enter", "go on from here"), ("Esc", "back to now"))
-    which = (("B", "back"),) if compares else ((", .", "checkpoint"),) if choice else ()
+    which = ((leads_back, "back"),) if leads_back else ((", .", "checkpoint"),) if choice else ()
     last = (("G", "all arenas"), ("U", "turbo")) if trains else (("R", "again"), ("Backspace", "next"))
     return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)
 

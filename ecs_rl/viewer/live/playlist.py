@@ -31,7 +31,7 @@ class Playlist:
     def __init__(self, shows: Sequence[LiveEpisode], report: Callable[[int, Ended], None]) -> None:
         self.results: list[dict[int, Ended]] = [{} for _ in shows]
         """For each show how each episode ended, by its arena: the first time that counts."""
-        self.episodes = len(shows[0].seeds)
+        self.episodes = shows[0].episodes
         self._had: set[int] = set()
         self._report = report
 
@@ -62,7 +62,7 @@ class Playlist:
 
     def note(self, number: int, shows: Sequence[LiveEpisode]) -> str:
         """Return where the playlist is, if there is one show, and how this one has fared."""
-        where = f"episode {shows[number].arena + 1} of {self.episodes}" if len(shows) == 1 else ""
+        where = f"episode {shows[number].arena + 1} of {self.episodes}" if len(shows) == 1 < self.episodes else ""
         totals = [ended.total for ended in self.results[number].values()]
         mean = f"mean of {len(totals)}: {fmean(totals):.1f}" if totals else ""
         return "  ·  ".join(filter(None, (where, mean)))

@@ -75,7 +75,7 @@ def view(window: Window, seconds: float) -> View:
     """Return what to show, so many seconds after the last frame."""
     rates, panels, shows, grid = window.rates, window.panels, window.shows, window.grid
     rates.look(window)
-    if window.playlist is not None and window.before_after is None:
+    if window.playlist is not None and window.aside is None:
         for number, show in enumerate(shows):
             show.note = window.playlist.note(number, shows)
     trains, alone = window.background is not None, len(shows) == 1
@@ -87,17 +87,17 @@ def view(window: Window, seconds: float) -> View:
             paused=window.show.paused,
             training_paused=window.background is not None and window.background.paused,
             turbo=window.turbo,
-            sampled=window.show.sampled if grid is None else None,
+            sampled=window.show.sampled if grid is None and not window.show.replays else None,
             recording=window.recorder.film is not None,
             pace=_pace(window),
             ago=window.past.lead.ago if grid is None and window.past.lead.at is not None else None,
-            before_after=window.before_after is not None,
+            aside=("", "") if window.aside is None else (window.aside.title, window.aside.key),
         ),
         stage=on_stage.stage(selected=selected) if on_stage is not None else None,
         grid=grid.view(seconds) if grid is not None else None,
         mind=on_stage.mind.view() if on_stage is not None and "mind" in panels else None,
         learning=rates.learning if "learning" in panels else None,
-        timeline=_timeline(window) if alone and window.checkpoints is not None else None,
+        timeline=_timeline(window) if alone and window.aside is None and window.checkpoints is not None else None,
         ribbon=on_stage.mind.ribbon() if on_stage is not None else None,
         rewind=_rewind(window),
         joy=_joy(window),
@@ -110,7 +110,7 @@ def view(window: Window, seconds: float) -> View:
             grid=grid is not None,
             paused=window.show.paused,
             choice=window.checkpoints is not None and alone,
-            compares=window.before_after is not None,
+            leads_back="" if window.aside is None else window.aside.key,
             back=window.past.lead.at is not None,
         ),
         panes=() if alone else tuple(pane_of(show) for show in shows),

@@ -138,7 +138,8 @@ def watch_training(
         tell(f"train.py: the window is gone ({lost}){told}", sys.stderr)
     finally:
         window.recorder.end(window)
-        window.leave_before_after()
+        window.replays.finish()
+        window.leave_aside()
         training.metrics_schedule.fresh = None
         opened.close()
     work.finish_tick()
@@ -168,7 +169,8 @@ def watch_play(
         tell(f"play.py: the window is gone ({lost})", sys.stderr)
     finally:
         window.recorder.end(window)
-        window.leave_before_after()
+        window.replays.finish()
+        window.leave_aside()
 
 
 class Loop:

@@ -19,12 +19,14 @@ from ecs_rl.viewer.frame import Layout, Painter
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.inspector import pick
+from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import BeforeAfter
 from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels.timeline import curve_axes
@@ -62,7 +64,8 @@ class Window:
         self.selected: Chosen | None = None
         self.turbo = self.closing = False
         self.messages: list[Message] = []
-        self.before_after: BeforeAfter | None = None
+        self.folder, self.replays = folder, Replays(self)
+        self.aside: Aside | None = None
         self._stage = self.shows
         """The shows that come back after it."""
         self.solved_since: float | None = None
@@ -143,7 +146,8 @@ class Window:
         except SceneError as error:  # such as a rule that fails where only a kick can bring a body
             self.say(str(error), "bad")
             self.new_episode()
-        if self.playlist is not None and self.before_after is None:
+        self.replays.look()
+        if self.playlist is not None and self.aside is None:
             self.playlist.look(self.shows)
         else:
             for show in self.shows:
@@ -157,8 +161,8 @@ class Window:
             self.solved_since = now
             self.say("solved!", "good")
         self._was_solved = solved
-        if self.before_after is not None and self.before_after.is_over(seconds):
-            self.leave_before_after()
+        if self.aside is not None and self.aside.is_over(seconds):
+            self.leave_aside()
         if self.solved_since is not None and now - self.solved_since >= JOY and not self._has_compared:
             self._has_compared = True
             if len(self.shows) == 1 and self.grid is None and self.checkpoints and self.checkpoints.untrained:
@@ -166,27 +170,30 @@ class Window:
 
     def toggle_before_after(self) -> None:
         """Show the untrained policy and the present one on the seed that is on the stage, or go back."""
-        if self.before_after is not None:
-            self.leave_before_after()
+        if self.aside is not None:
+            self.leave_aside()
             return
         untrained = None if self.checkpoints is None else self.checkpoints.untrained
         if untrained is None or len(self.shows) > 1:
             self.say("there is no untrained policy here to compare with", "warn")
             return
-        self.grid = self.selected = None
-        self.before_after = BeforeAfter(self.show, untrained)
-        self.before_after.set_speed(self.show.speed)
-        self._stage, self.shows = self.shows, self.before_after.shows
+        self.take_aside(BeforeAfter(self.show, untrained))
 
-    def leave_before_after(self) -> None:
+    def take_aside(self, aside: Aside) -> None:
+        """Let other shows take the place of the stage, at its speed."""
+        self.grid = self.selected = None
+        aside.set_speed(self.show.speed)
+        self.aside, self._stage, self.shows = aside, self.shows, aside.shows
+
+    def leave_aside(self) -> None:
         """Bring the stage back."""
-        if self.before_after is not None:
-            self.before_after.close()
-            self.before_after, self.shows, self.camera = None, self._stage, None
+        if self.aside is not None:
+            self.aside.close()
+            self.aside, self.shows, self.camera = None, self._stage, None
 
     def new_episode(self) -> None:
         """Begin the next episode, on every show."""
-        if self.playlist is not None and self.before_after is None:
+        if self.playlist is not None and self.aside is None:
             self.playlist.go_on(self.shows)
             return
         for show in self.shows:
@@ -314,8 +321,8 @@ class Window:
             self.selected = None
         elif self.past.leave():
             self.say("back in the present")
-        elif self.before_after is not None:
-            self.leave_before_after()
+        elif self.aside is not None:
+            self.leave_aside()
         elif self.grid is not None:
             self.grid = None
         elif self.turbo:

@@ -42,7 +42,7 @@ def _chips(modes: Modes) -> list[Chip]:
     chips = (
         (modes.paused, Chip("PAUSED", "Space", WARN)),
         (modes.ago is not None, Chip(f"{modes.ago or 0.0:.1f} S AGO", "Esc", MAIN_LINE)),
-        (modes.before_after, Chip("BEFORE AND AFTER", "B", MAIN_LINE)),
+        (bool(modes.aside[0]), Chip(*modes.aside, MAIN_LINE)),
         (modes.training_paused, Chip("TRAINING PAUSED", "T", WARN)),
         (bool(modes.pace) and not modes.training_paused, Chip(modes.pace, "O", MAIN_LINE)),
         (modes.recording, Chip("RECORDING", "V", BAD, dot=True)),

@@ -1,0 +1,147 @@
+"""`play.py FILE.episode`: one episode that was kept, played again as it was: in a window, headless or into a film."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecs_rl.commands.pipes import deliver, tell
+from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.errors import CommandError
+
+if TYPE_CHECKING:
+    from ecs_rl.runs.episode_file import Episode
+    from ecs_rl.scene.scene import Scene
+    from ecs_rl.viewer.endings import Ended
+    from ecs_rl.viewer.live_episode import LiveEpisode
+
+FITS = ("target", "headless", "record", "speed", "scene", "runs", "json")
+"""The settings that mean something where an episode is played again."""
+
+
+def is_episode(settings: PlaySettings) -> bool:
+    """Tell whether the target is an episode's file."""
+    return (settings.target or "").endswith(".episode")
+
+
+def play_episode(settings: PlaySettings) -> int:
+    """Play the episode again in the way that is asked for."""
+    from ecs_rl.runs.episode_file import read_episode
+
+    for each in fields(settings):
+        if each.name not in FITS and getattr(settings, each.name) != each.default:
+            flag = f"--{each.name.replace('_', '-')}"
+            raise CommandError(f"{flag}: an episode goes as it went: leave {flag} out")
+    path = Path(settings.target or "")
+    if not path.is_file():
+        raise CommandError(f"there is no episode {path}: check the path")
+    episode = read_episode(path)
+    scene = _scene(path, episode, settings)
+    report = Report(path, episode, scene, settings)
+    if settings.record is not None:
+        _film(scene, episode, settings, report)
+    elif settings.headless:
+        _headless(scene, episode, report)
+    else:
+        _window(path, scene, episode, settings, report)
+    return 0
+
+
+def _scene(path: Path, episode: Episode, settings: PlaySettings) -> Scene:
+    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.training.trust import trusted_scene
+
+    facts = episode.facts
+    scene = load_scene(settings.scene) if settings.scene else trusted_scene(path, facts, settings.runs)
+    if facts.source_sha256 not in ("", scene.sha256):
+        tell(f"play.py: {scene.file} is not as it was when {path} was saved: it may go otherwise", sys.stderr)
+    return scene
+
+
+class Report:
+    """Tells how the episode went, once; with `--json` as one object."""
+
+    def __init__(self, path: Path, episode: Episode, scene: Scene, settings: PlaySettings) -> None:
+        self.path, self.episode, self.scene, self.settings = path, episode, scene, settings
+        self._told = False
+
+    def add(self, ended: Ended, *, exact: bool) -> None:
+        """Tell how it ended, and whether it came to the same bits."""
+        if self._told:
+            return
+        self._told = True
+        facts, record = self.episode.facts, ended.record
+        if not exact:
+            told = f"{ended.total:.6g} in {ended.length} ticks, not {facts.total:.6g} in {facts.ticks}"
+            tell(f"play.py: {self.path} came out otherwise than it was: {told}", sys.stderr)
+        if self.settings.json:
+            row: dict[str, Any] = {
+                "episode": str(self.path),
+                "scene": self.scene.reference,
+                "seed": facts.seed,
+                "who": facts.who,
+                "episodes": 1,
+                "mean_return": record.total_reward,
+                "mean_length": record.length,
+                "returns": [record.total_reward],
+                "reasons": list(ended.reasons),
+                "exact": exact,
+            }
+            if self.scene.score:
+                row |= {"mean_score": ended.total}
+            deliver(json.dumps(row))
+            return
+        how = f"{', '.join(ended.reasons) or 'time is up'}, {ended.total:.1f} in {ended.length} ticks"
+        same = "bit for bit as it was" if exact else "not as it was"
+        (deliver if self.settings.headless else tell)(
+            f"{self.scene.name}, seed {facts.seed}, {facts.who}: {how}; {same}"
+        )
+
+
+def _headless(scene: Scene, episode: Episode, report: Report) -> None:
+    from ecs_rl.viewer.replay import played_again
+
+    ended, exact = played_again(scene, episode)
+    report.add(ended, exact=exact)
+
+
+def _film(scene: Scene, episode: Episode, settings: PlaySettings, report: Report) -> None:
+    from ecs_rl.viewer.films.studio import record_play
+    from ecs_rl.viewer.replay import Replay
+
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    assert settings.record is not None
+    replay = Replay(scene, episode)
+    try:
+        for (ended,) in record_play([replay], settings.record, speed=settings.speed):
+            report.add(ended, exact=bool(replay.is_exact))
+    finally:
+        replay.close()
+    tell(f"film written: {settings.record}", sys.stderr if settings.json else sys.stdout)
+
+
+def _window(path: Path, scene: Scene, episode: Episode, settings: PlaySettings, report: Report) -> None:
+    from ecs_rl.viewer.live.display import Display, NoDisplay
+    from ecs_rl.viewer.live.playlist import Playlist
+    from ecs_rl.viewer.live.watch import watch_play
+    from ecs_rl.viewer.replay import Replay
+
+    try:
+        display = Display(f"{scene.name} - ecs_rl")
+    except NoDisplay as none:
+        raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
+    shows: list[LiveEpisode] = []
+    try:
+        replay = Replay(scene, episode)
+        shows.append(replay)
+        replay.speed = settings.speed
+        playlist = Playlist(shows, lambda _, ended: report.add(ended, exact=bool(replay.is_exact)))
+        watch_play(shows, display, path.parent, playlist, None, attended=not settings.json)
+    finally:
+        for show in shows:
+            show.close()
+        display.close()
