@@ -37,7 +37,11 @@ class ActionValues:
 
     def of(self, output: Tensor) -> Floats:
         """Return (rows, options) values of a network's (rows, outputs)."""
-        return (output if self._mix is None else torch.mm(output, self._mix)).numpy()
+        return self.mixed(output).numpy()
+
+    def mixed(self, output: Tensor) -> Tensor:
+        """Return the same as a tensor that autograd can follow."""
+        return output if self._mix is None else torch.mm(output, self._mix)
 
     def backward(self, grad: Tensor) -> Tensor:
         """Return the loss's gradient by the output, given that by the values."""

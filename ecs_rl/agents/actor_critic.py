@@ -17,6 +17,7 @@ from torch import Tensor
 from ecs_rl.agents.base import PolicySpec
 from ecs_rl.agents.build import build, shapes_of
 from ecs_rl.agents.config import PPOConfig
+from ecs_rl.agents.explain import traced
 from ecs_rl.agents.heads import Head
 from ecs_rl.agents.networks import Network, Parameters, Recurrent, Shapes
 from ecs_rl.agents.worker import Workers
@@ -152,6 +153,10 @@ class ActorCritic(ABC):
         return _added(told), _added(losses)
 
     @abstractmethod
+    def traced(self, x: Tensor, state: Tensor) -> Tensor:
+        """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
+
+    @abstractmethod
     def _jobs(
         self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
     ) -> list[Callable[[], Any]]:
@@ -191,6 +196,10 @@ class Separate(ActorCritic):
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
         return _step(self._value, x, state[:, self._split :])[0].squeeze(1)
+
+    def traced(self, x: Tensor, state: Tensor) -> Tensor:
+        """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
+        return traced(self._policy, x, state[:, : self._split])
 
     def _jobs(
         self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
@@ -236,6 +245,10 @@ class Shared(ActorCritic):
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
         return _step(self._net, x, state)[0][:, -1]
+
+    def traced(self, x: Tensor, state: Tensor) -> Tensor:
+        """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
+        return traced(self._net, x, state)[:, :-1]
 
     def _jobs(
         self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep

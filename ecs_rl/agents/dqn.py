@@ -27,6 +27,7 @@ from ecs_rl.agents.base import (
     State,
 )
 from ecs_rl.agents.config import DQNConfig, learning_rate
+from ecs_rl.agents.explain import traced
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.agents.nstep import NStep
@@ -101,9 +102,7 @@ class DQN(Learner):
 
     def _values_of(self, observation: Floats) -> Floats:
         """Return (rows, options) what the online network says."""
-        x = torch.empty(observation.shape)
-        self._normaliser.apply(observation, out=x.numpy())
-        return self._values.of(self._q(x))
+        return self._values.of(self._q(self.inputs(observation)))
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
@@ -175,6 +174,16 @@ class DQN(Learner):
         values = self._values_of(observation)
         best = np.take_along_axis(values, self._values.columns(self._values.best(values)), axis=1)
         return PolicyOutput("values", values, None, best.mean(axis=1, dtype=np.float64))
+
+    def inputs(self, observation: Floats) -> torch.Tensor:
+        """Return (rows, numbers) what the network is given for observations."""
+        x = torch.empty(observation.shape)
+        self._normaliser.apply(observation, out=x.numpy())
+        return x
+
+    def traced(self, x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+        """Return each option's value, by operations that autograd follows."""
+        return self._values.mixed(traced(self._q, x, state))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""

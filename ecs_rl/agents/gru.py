@@ -59,6 +59,13 @@ class GRU:
         memory.numpy()[...] = self._tick(self._body(x).numpy(), recurrent, state.numpy())[0]
         return torch.addmm(self._c, memory, self._w.t()), memory
 
+    def traced(self, x: Tensor, state: Tensor) -> Tensor:
+        """Return (rows, outputs) of one tick by operations that autograd follows back to `x`."""
+        gates, recurrent, h = self._body.traced(x), state @ self._u.t(), self.state
+        r, z = torch.split(torch.sigmoid(gates[:, : 2 * h] + recurrent[:, : 2 * h]), h, 1)
+        n = torch.tanh(gates[:, 2 * h :] + r * (recurrent[:, 2 * h :] + self._b))
+        return torch.addmm(self._c, n + z * (state - n), self._w.t())
+
     def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:
         """Return (ticks, rows, outputs) of sequences and remember what `backward` needs."""
         ticks, rows, _ = x.shape

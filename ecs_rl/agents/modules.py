@@ -67,6 +67,10 @@ class ModuleNetwork:
             self._output = self._module(self._x)
             return self._output.detach()
 
+    def traced(self, x: Tensor) -> Tensor:
+        """Return (rows, outputs) by operations that autograd follows back to `x`."""
+        return torch.as_tensor(self._module(x))
+
     def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
         """Write the gradient of every parameter, and return that of the inputs where it is asked for."""
         if inputs:
@@ -102,6 +106,10 @@ class RecurrentModule(ModuleNetwork):
         output, after = self._module(x, state)
         check_output(f"the state of {self._told}", after, (len(x), self.state))
         return self._sound(output, len(x)), after
+
+    def traced(self, x: Tensor, state: Tensor) -> Tensor:  # type: ignore[override]
+        """Return (rows, outputs) of one tick by operations that autograd follows back to `x`."""
+        return torch.as_tensor(self._module(x, state)[0])
 
     def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:  # type: ignore[override]
         """Return (ticks, rows, outputs) of sequences and remember what `backward` needs."""

@@ -167,6 +167,13 @@ class MLP:
             inputs.append(self._activate(torch.addmm(bias, inputs[-1], weight)))
         return [*inputs, torch.addmm(self._bias[-1], inputs[-1], self._transposed[-1])]
 
+    def traced(self, x: Tensor) -> Tensor:
+        """Return the output for a batch by operations that autograd follows back to `x`."""
+        for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
+            x = torch.addmm(bias, x, weight)
+            x = x.tanh() if self._tanh else x.relu()
+        return torch.addmm(self._bias[-1], x, self._transposed[-1])
+
     def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
         """Write the gradient of every parameter, given the loss's gradient by the output of the last `forward`."""
         for i in range(len(self._weight) - 1, -1, -1):

@@ -22,6 +22,7 @@ from torch import Tensor
 from ecs_rl.agents.actor_critic import Seen, Sequences, actor_critic, shapes_of_actor_critic
 from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig, learning_rate
+from ecs_rl.agents.explain import log_probabilities
 from ecs_rl.agents.heads import Head, head_of
 from ecs_rl.agents.networks import Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
@@ -289,6 +290,14 @@ class PPO(Learner):
         value *= self._rewards.unit if 0.0 < self._rewards.unit < math.inf else math.nan
         does, spread = self._head.shown(output)
         return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)
+
+    def inputs(self, observation: Floats) -> Tensor:
+        """Return (rows, numbers) what the networks are given for observations."""
+        return self._normalised(observation)
+
+    def traced(self, x: Tensor, state: Tensor) -> Tensor:
+        """Return each option's log-probability and each lever's mean, by operations that autograd follows."""
+        return log_probabilities(self._networks.traced(x, state), self.spec.actions)
 
     def metrics(self) -> Mapping[str, float]:
         """Return the mean numbers of the newest update, empty before the first."""

@@ -249,6 +249,14 @@ class SAC(Learner):
         spread = layout.named(squashed_spread(mean, log_std), np.full((len(q), layout.options), np.nan, np.float32))
         return PolicyOutput(layout.kind, does, spread if layout.levers else None, value)
 
+    def inputs(self, observation: Floats) -> torch.Tensor:
+        """Return (rows, numbers) what the networks are given for observations."""
+        return self._normalised(observation)
+
+    def traced(self, x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+        """Return each lever's setting and each option's log-probability, by operations that autograd follows."""
+        return self._layout.traced(self._policy.traced(x)[0])
+
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""
         if not self._steps:

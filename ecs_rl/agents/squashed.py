@@ -76,7 +76,7 @@ class Layout:
         self._space = space
         choices = [each for each in spans(space) if isinstance(each[0], Discrete)]
         levers = [each for each in spans(space) if not isinstance(each[0], Discrete)]
-        sizes = [len(part.names) for part, *_ in choices]
+        self._sizes = sizes = [len(part.names) for part, *_ in choices]
         self.levers, self.options, self.combined = space.levers, sum(sizes), math.prod(sizes)
         self.outputs = 2 * self.levers + self.options
         self.log_options = sum(map(math.log, sizes))
@@ -117,6 +117,14 @@ class Layout:
     def named(self, levers: Floats, options: Floats) -> Floats:
         """Return (rows, actions) numbers of levers and options in the order of the space."""
         return np.concatenate([levers, options], axis=1)[:, self._place]
+
+    def traced(self, output: torch.Tensor) -> torch.Tensor:
+        """Return (rows, actions) levers' settings and options' log-probabilities, in the order of the space."""
+        told, first = [torch.tanh(output[:, : self.levers])], 2 * self.levers
+        for size in self._sizes:
+            told.append(torch.log_softmax(output[:, first : first + size], 1))
+            first += size
+        return torch.cat(told, 1)[:, torch.from_numpy(self._place)]
 
     def action(self, levers: Floats, combination: NDArray[np.int64]) -> NDArray[np.int64] | Floats:
         """Return the action in the form that the space has, from (rows, levers) and (rows,) combinations."""

@@ -42,6 +42,15 @@ class Stack:
                 torch.nn.init.orthogonal_(one, gain, generator=generator)
             bias.zero_()
 
+    def traced(self, x: Tensor) -> Tensor:
+        """Return (count, rows, outputs) for (rows, inputs) by operations that autograd follows back to `x`."""
+        x = x.expand(self.count, *x.shape)
+        for i, (weight, bias) in enumerate(zip(self.weight, self.bias, strict=True)):
+            x = torch.baddbmm(bias, x, weight.transpose(1, 2))
+            if i < len(self.weight) - 1:
+                x = x.tanh() if self.tanh else x.relu()
+        return x
+
     def __call__(self, x: Tensor) -> Tensor:
         """Return (count, rows, outputs) for (rows, inputs) of any number, and remember nothing."""
         return Pass(self, x).forward()
