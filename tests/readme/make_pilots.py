@@ -138,8 +138,11 @@ def best_of(scene: Scene, run: Path) -> Path:
 
     `best` is the first policy of several that are as good, or one that was lucky; the one that has trained longest is
     the calmest. The episodes begin with those of the evaluations, and are none of those that the pilot is judged by.
+    Who learned by self-play is best by its rating, whatever it does against one opponent.
     """
     best, latest = (run / CHECKPOINTS / f"{name}.safetensors" for name in ("best", "latest"))
+    if read_manifest(best).config.get("self_play"):
+        return best
     both = [fmean(results(scene, path, SEED, EPISODES)) for path in (best, latest)]
     return latest if both[1] >= both[0] else best
 
