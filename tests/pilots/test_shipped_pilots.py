@@ -17,7 +17,7 @@ from ecs_rl.shipped import PILOTS, SCENES, pilot_file
 from ecs_rl.training.playback import Player
 
 NAMES = sorted(path.stem for path in PILOTS.glob("*.safetensors"))
-TO_COME = {"soccer"}
+TO_COME: set[str] = set()
 """Scenes whose pilot is still in training."""
 LONGEST = 150
 """Characters of a line of the table at most, so that a change of it can be read."""
