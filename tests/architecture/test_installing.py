@@ -98,8 +98,11 @@ def test_a_wheel_trains_and_plays_in_an_empty_folder(wheel: Path, tmp_path: Path
     assert Path(scenes) == Path(code).parents[1] / "scenes"
     told = json.loads(done("-c", TRAIN, python=python, cwd=folder).splitlines()[-1])
     assert (told["scene"], told["steps"]) == ("balance", 2016)
-    played = done(python.with_name("ecs-rl"), "play", "--headless", "--json", python=python, cwd=folder)
-    assert json.loads(played)["episodes"] == 20
+    play = (python.with_name("ecs-rl"), "play", "--headless", "--json")
+    assert json.loads(done(*play, python=python, cwd=folder))["episodes"] == 20
+    landed = json.loads(done(*play, "lander", "--episodes", "2", python=python, cwd=folder))
+    assert Path(landed["checkpoint"]).is_relative_to(tmp_path), "the pilot comes with the wheel"
+    assert landed["mean_return"] > 100
 
 
 def test_a_wheel_holds_every_module_scene_font_and_licence_and_nothing_else(wheel: Path) -> None:
