@@ -64,6 +64,12 @@ class StorageError(EcsRlError):
     exit_code = 4
 
 
+class WorkerLostError(EcsRlError):
+    """Another process of the same training is gone: it goes on from the newest checkpoint, with a new one."""
+
+    exit_code = 1
+
+
 class DivergedError(EcsRlError):
     """Training produced numbers that are not finite; the last good parameters were kept."""
 

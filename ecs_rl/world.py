@@ -111,9 +111,12 @@ class World(Context):
     """N arenas of a scene in an esper context of their own; `tick` runs every stage of the schedule once.
 
     `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`. `hooks` are
-    the functions that stages such as render call.
+    the functions that stages such as render call. A world that other processes share
+    has the arenas from `first` on, of so many `everywhere`.
     """
 
+    everywhere: int
+    """Arenas of the training, those of other processes included."""
     by_episodes = False
     """Whether it comes back by the seeds and actions of its episodes, so that a snapshot changes nothing in it."""
 
@@ -131,8 +134,11 @@ class World(Context):
         resources: Sequence[object] = (),
         hooks: Mapping[str, Callable[..., Any]] | None = None,
         debug: bool = False,
+        first: int = 0,
+        everywhere: int | None = None,
     ) -> None:
         super().__init__(scene.name or "scene", arenas)
+        self.first, self.everywhere = first, everywhere or arenas
         self.scene, self.arena, self.debug = scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
         self.policies: dict[str, DecideAction] = {name: (policies or {}).get(name, nobody) for name in self.specs}
@@ -165,7 +171,7 @@ class World(Context):
 
     def _create_arenas(self, seed: int, seeds: Sequence[int] | None) -> None:
         n = self.arenas
-        numbers = np.zeros(n, np.int64) if seeds is not None else np.arange(1, n + 1)
+        numbers = np.zeros(n, np.int64) if seeds is not None else self.first + np.arange(1, n + 1)
         named = np.full(n, seed, np.int64) if seeds is None else np.asarray(seeds, np.int64)
         # In the order of the batches, in which judge writes: agents that share a policy come one after the other.
         agents = [spec for policy in self.specs for spec in self.arena.agents if spec.policy == policy]

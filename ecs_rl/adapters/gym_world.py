@@ -93,6 +93,7 @@ class GymWorld(World):
         debug: bool = False,
     ) -> None:
         Context.__init__(self, scene.name, arenas)
+        self.first, self.everywhere = 0, arenas
         self.environment, self.scene, self.arena, self.debug = environment, scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
         self.policies = {name: (policies or {}).get(name, nobody) for name in self.specs}

@@ -51,6 +51,8 @@ MakeHead = Callable[[Parameters], Head]
 """Returns a head whose spreads, and their gradient, lie in these parameters."""
 ValueStep = Callable[[slice, Tensor], tuple[Tensor, Tensor]]
 """Takes the rows of a part and its (rows,) values; returns its share of the loss, and the gradient by the values."""
+Exchange = Callable[[int, Callable[[Sequence[int]], Tensor]], Tensor]
+"""Takes how many parts there are and what works on some of them, and returns what came of all: (parts, numbers)."""
 PART_ROWS = 1024
 """Rows of a minibatch from which on they are learned from in several parts, which threads and machines can share."""
 MOST_PARTS = 64
@@ -118,6 +120,9 @@ class ActorCritic(ABC):
         self._parameters = [parameters]
         """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
         self._nets, self.heads = [make(parameters)], [head(parameters)]
+        self.exchange: Exchange | None = None
+        """Shares out the parts of a batch among so many processes, where there are as many parts."""
+        self.processes = 1
 
     def nets(self, part: int) -> tuple[Network | Recurrent, ...]:
         """Return the networks that see this part of a batch."""
@@ -146,11 +151,36 @@ class ActorCritic(ABC):
         Each part of the rows is a job of its own or two; their gradients are added in the order of the parts.
         """
         parts = parts_of(len(seen)) if self._by_parts else [slice(0, len(seen))]
-        jobs = [job for i, rows in enumerate(parts) for job in self._jobs(i, rows, seen, policy_step, value_step)]
-        told, losses = zip(*self._pairs(self._workers.all(jobs, len(seen))), strict=True)
+
+        def work(numbers: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
+            jobs = [job for i in numbers for job in self._jobs(i, parts[i], seen, policy_step, value_step)]
+            return list(self._pairs(self._workers.all(jobs, len(seen))))
+
+        if 1 < self.processes <= len(parts):
+            return self._learn_together(len(parts), work)
+        told, losses = zip(*work(range(len(parts))), strict=True)
         for other in self._parameters[1 : len(parts)]:
             self._parameters[0].flat_grad.add_(other.flat_grad)
         return _added(told), _added(losses)
+
+    def _learn_together(
+        self, parts: int, work: Callable[[Sequence[int]], list[tuple[Tensor, Tensor]]]
+    ) -> tuple[Tensor, Tensor]:
+        """Do the same where other processes do some of the parts, to the same bits."""
+        assert self.exchange is not None
+
+        def mine(numbers: Sequence[int]) -> Tensor:
+            rows = [
+                torch.cat([self._parameters[i].flat_grad, told, loss.reshape(1)])
+                for i, (told, loss) in zip(numbers, work(numbers), strict=True)
+            ]
+            return torch.stack(rows)
+
+        grad = self._parameters[0].flat_grad
+        told = self.exchange(parts, mine)
+        whole = _added(told.unbind())
+        grad.copy_(whole[: len(grad)])
+        return whole[len(grad) : -1], whole[-1]
 
     @abstractmethod
     def traced(self, x: Tensor, state: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.actor_critic import Seen, Sequences, actor_critic, shapes_of_actor_critic
+from ecs_rl.agents.actor_critic import Exchange, Seen, Sequences, actor_critic, shapes_of_actor_critic
 from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig, learning_rate
 from ecs_rl.agents.explain import log_probabilities
@@ -157,6 +157,10 @@ class PPO(Learner):
             self._normaliser.apply(experience.next_observation, out=rollout.last_observation.numpy())
             if self.spec.state:
                 rollout.last_state.numpy()[...] = told["state_after"]
+
+    def share_learning(self, exchange: Exchange, processes: int) -> None:
+        """Let so many processes, which have all gathered the same, share out the parts of large minibatches."""
+        self._networks.exchange, self._networks.processes = exchange, processes
 
     # --- learning ---------------------------------------------------------------------------------------------------
 

@@ -106,6 +106,16 @@ def refuse_several(settings: TrainSettings) -> NoReturn:
 
 def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
     """Return the newest checkpoint of a run from which training can go on; damaged ones are told and passed over."""
+    _, manifest, tensors = _newest(run)
+    return manifest, tensors
+
+
+def newest_checkpoint_file(run: Path) -> Path:
+    """Return the file of that one."""
+    return _newest(run)[0]
+
+
+def _newest(run: Path) -> tuple[Path, Manifest, State]:
     from ecs_rl.runs import read_checkpoint
     from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
 
@@ -121,8 +131,8 @@ def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
         except CheckpointError as error:
             tell(f"train.py: passed over: {error}", sys.stderr)
             continue
-        if manifest.full and (found is None or manifest.step > found[0].step):
-            found = manifest, tensors
+        if manifest.full and (found is None or manifest.step > found[1].step):
+            found = path, manifest, tensors
     if found is None:
         raise CheckpointError(f"{run} has no checkpoint to go on from: start a new run, or --init-from its best policy")
     return found

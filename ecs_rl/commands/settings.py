@@ -17,7 +17,7 @@ from ecs_rl.errors import CommandError
 from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
 TRAIN_TO_COME = (
-    *("--workers", "--ray", "--sweep", "--trials"),
+    *("--sweep", "--trials"),
     *("--population", "--imitate"),
 )
 PLAY_TO_COME = ("--human", "--save-demo")
@@ -158,6 +158,10 @@ class TrainSettings:
     """With --watch: how fast the training arenas live, a quarter of real time, real time, or flat out."""
     threads: Natural = 0
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
+    workers: Natural = 0
+    """Processes that train together, here or on the cluster at --ray (needs ray); 0 or 1 is this one alone."""
+    ray: Annotated[str, arg(metavar="ADDRESS", help_behavior_hint="")] = ""
+    """With --workers: the Ray cluster to use, such as 10.0.0.1:6379 or auto; without it this machine."""
     tb: bool = False
     """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs tensorboard)."""
     recorder: Annotated[str, arg(metavar="mlflow|wandb|FILE.py:NAME", help_behavior_hint="")] = ""

@@ -20,7 +20,15 @@ from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
 from ecs_rl.commands.progress import Progress, ProgressSnapshot, number
 from ecs_rl.commands.resume import earlier_settings, resume, with_its_network
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
-from ecs_rl.errors import ActionError, CheckpointError, CommandError, DivergedError, EcsRlError, StorageError
+from ecs_rl.errors import (
+    ActionError,
+    CheckpointError,
+    CommandError,
+    DivergedError,
+    EcsRlError,
+    StorageError,
+    WorkerLostError,
+)
 from ecs_rl.shipped import pilot_file
 
 if TYPE_CHECKING:
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.prepare import Training
     from ecs_rl.training.selfplay import SelfPlaySettings
+    from ecs_rl.training.together import Group
     from ecs_rl.viewer.live.watch import WatchWindow
 
 
@@ -46,6 +55,10 @@ def main(argv: Sequence[str]) -> int:
     def command(answer: Answer) -> int:
         refuse_what_is_no_text(argv)
         settings = parse_train(argv, recipes_of, earlier_settings)
+        if settings.workers > 1 and not settings.check:
+            from ecs_rl.commands.workers import run_together
+
+            return run_together(settings, answer)
         if settings.seeds:
             from ecs_rl.commands.seeds import run_seeds
 
@@ -95,8 +108,11 @@ def run(settings: TrainSettings, answer: Answer) -> int:
             window.close()
 
 
-def ready(settings: TrainSettings) -> tuple[TrainSettings, Training]:
-    """Return the settings with all that they name looked up, and their training, which writes nothing yet."""
+def ready(settings: TrainSettings, group: Group | None = None) -> tuple[TrainSettings, Training]:
+    """Return the settings with all that they name looked up, and their training, which writes nothing yet.
+
+    In a `group` of processes it is this one's share of it.
+    """
     from ecs_rl.runs.board import require_tensorboard
 
     if settings.tb:
@@ -105,7 +121,7 @@ def ready(settings: TrainSettings) -> tuple[TrainSettings, Training]:
         from ecs_rl.viewer.films.encoder import require_encoder
 
         require_encoder("--record-every")
-    return put_together(settings)
+    return put_together(settings, group)
 
 
 PILOT = "pilot"
@@ -166,7 +182,7 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
     return record
 
 
-def put_together(settings: TrainSettings) -> tuple[TrainSettings, Training]:
+def put_together(settings: TrainSettings, group: Group | None = None) -> tuple[TrainSettings, Training]:
     """Return the training that the settings describe, and those with its opponents by their files.
 
     A run tells those, and not what was the newest run or the current folder then.
@@ -180,7 +196,7 @@ def put_together(settings: TrainSettings) -> tuple[TrainSettings, Training]:
         settings = replace(settings, against=opponent.reference)
     settings = with_its_network(settings, scene)
     if not settings.self_play:
-        return settings, prepared(settings, opponent)
+        return settings, prepared(settings, opponent, group=group)
     from ecs_rl.agents.selfplay import PoolSettings
     from ecs_rl.training.selfplay import settings_of
 
@@ -190,7 +206,10 @@ def put_together(settings: TrainSettings) -> tuple[TrainSettings, Training]:
 
 
 def prepared(
-    settings: TrainSettings, opponent: Opponent | None = None, self_play: SelfPlaySettings | None = None
+    settings: TrainSettings,
+    opponent: Opponent | None = None,
+    self_play: SelfPlaySettings | None = None,
+    group: Group | None = None,
 ) -> Training:
     """Return the training that the settings describe, which writes nothing yet."""
     from ecs_rl.scene.loader import load_scene
@@ -202,6 +221,7 @@ def prepared(
         getattr(settings, settings.agent),
         opponent=opponent,
         self_play=self_play,
+        group=group,
         **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
 
@@ -211,7 +231,7 @@ def start_from(training: Training, named: Path) -> None:
     from ecs_rl.runs import read_checkpoint, section
     from ecs_rl.training.playback import check_same
 
-    checkpoint = pilot_of(training.world.scene) if str(named) == PILOT else named
+    checkpoint = meant(named, training.world.scene)
     manifest, tensors = read_checkpoint(checkpoint)
     agent = training.session.agent
     if manifest.agent != agent.name:
@@ -223,8 +243,10 @@ def start_from(training: Training, named: Path) -> None:
     agent.load_policy_state(section(tensors, "policy"))
 
 
-def pilot_of(scene: Scene) -> Path:
-    """Return the checkpoint of the pilot that comes with a scene; CommandError where there is none."""
+def meant(named: Path, scene: Scene) -> Path:
+    """Return the checkpoint that `--init-from` names: a file, or that of the scene's pilot, if it has one."""
+    if str(named) != PILOT:
+        return named
     found = pilot_file(scene.reference)
     if found is None:
         told = f"no pilot comes with the scene '{scene.name}'"
@@ -283,7 +305,7 @@ def close_broken(training: Training, problem: BaseException, status: str) -> Non
     A second failure is told as well, and never in place of the first.
     """
     steps: list[Callable[[], None]] = [partial(training.close, status)]
-    if not isinstance(problem, StorageError) and training.session.agent.is_finite():
+    if not isinstance(problem, StorageError | WorkerLostError) and training.session.agent.is_finite():
         steps.insert(0, training.session.save_policy)
     for step in steps:
         try:

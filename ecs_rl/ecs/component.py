@@ -62,6 +62,44 @@ class Column:
             case Axis.WORLD:
                 return None
 
+    def of_arenas(self, array: Array, arenas: int, some: slice) -> Array:
+        """Return a copy of what some of the arenas have; all of it where they have no parts of their own."""
+        match self.axis:
+            case Axis.ARENA:
+                return array[some].copy()
+            case Axis.LAST:
+                return array[..., some].copy()
+            case Axis.ROWS:
+                return rows_of_arenas(array, arenas, some)
+            case Axis.WORLD:
+                return array.copy()
+
+    def joined(self, parts: Sequence[Array], arenas: int) -> Array:
+        """Return the array of all arenas whose parts these are, so many arenas each: the inverse of `of_arenas`."""
+        match self.axis:
+            case Axis.ARENA:
+                return np.concatenate(parts)
+            case Axis.LAST:
+                return np.concatenate(parts, axis=-1)
+            case Axis.ROWS:
+                return joined_rows(parts, arenas)
+            case Axis.WORLD:
+                return parts[0]
+
+
+def rows_of_arenas(array: Array, arenas: int, some: slice) -> Array:
+    """Return the rows of some arenas, of an array that has all arenas of the first agent first."""
+    agents = len(array) // arenas
+    mine = array.reshape(agents, arenas, *array.shape[1:])[:, some]
+    return mine.reshape(agents * mine.shape[1], *array.shape[1:])
+
+
+def joined_rows(parts: Sequence[Array], arenas: int) -> Array:
+    """Return the rows of all arenas, of parts with so many arenas each: the inverse of `rows_of_arenas`."""
+    agents, shape = len(parts[0]) // arenas, parts[0].shape[1:]
+    whole = np.concatenate([part.reshape(agents, arenas, *shape) for part in parts], axis=1)
+    return whole.reshape(agents * arenas * len(parts), *shape)
+
 
 def column(
     start: Any = None,

@@ -12,7 +12,7 @@ class Record(Stage):
     """Hand the tick's complete transitions to the session: nothing reaches a learner on any other way."""
 
     def __init__(self, world: World) -> None:
-        self.session, self.explosion, self.arenas = world.one(Session), world.one(Explosion), world.arenas
+        self.session, self.explosion, self.arenas = world.one(Session), world.one(Explosion), world.everywhere
         self.batches = world.each(Action, Extras, Observation, Reward, NextObservation, Done)
         self.may_be_out = any(plan.of is not None and plan.of.comes_and_goes for plan in world.arena.agents)
 

@@ -19,5 +19,5 @@ class Snapshot(Stage):
     def run(self) -> None:
         """Take a snapshot if one is due."""
         training = self.session.training
-        if (training.run is not None and training.is_due()) or len(self.log.actions) >= LONGEST:
+        if (training.saves and training.is_due()) or len(self.log.actions) >= LONGEST:
             self.world.snapshot()

@@ -19,8 +19,11 @@ class Tally(Stage):
 
     def run(self) -> None:
         """Pass on what ended in this tick, self-play's games with their ratings."""
-        if len(self.finished.arena):
-            records, rated = records_of(self.world, self.finished), self.world.hooks.get("tally")
+        records = records_of(self.world, self.finished)
+        gathered, rated = self.world.hooks.get("gather"), self.world.hooks.get("tally")
+        if gathered is not None:
+            records = gathered(records)
+        if records:
             self.session.training.take(records if rated is None else rated(records))
 
 

@@ -30,6 +30,8 @@ class Write(Stage):
         """Write what is due."""
         training, schedule = self.session.training, self.schedule
         if training.run is None:
+            if training.saves and training.is_due():
+                training.save_checkpoint()
             return
         steps = training.total_steps
         evaluated = self.evaluation.taken_at > schedule.evaluated_at and schedule.written_at < steps

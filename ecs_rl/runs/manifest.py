@@ -145,6 +145,7 @@ class ResumeFacts(msgspec.Struct, frozen=True, kw_only=True):
     seconds_in: dict[str, Seconds]
     """The same by stage of the tick."""
     left_at: str = ""
+    workers: int = 1
     """The stage at which the tick was left and goes on; empty between whole ticks."""
     filmed_at: int | None = None
     """Steps at the last clip, None where nothing was filmed."""

@@ -42,6 +42,8 @@ class Checkpointer:
         """The best evaluation's score, None before the first."""
         self.best_step: int | None = None
         """The step of the policy that earned `best_eval`."""
+        self.shares = False
+        """Whether it gathers what another process writes, and has no run of its own."""
         self.keep_checkpoints = 3
         """How many periodic checkpoints stay."""
         self._evaluation: EvalSettings | None = None
@@ -88,6 +90,16 @@ class Checkpointer:
         """Return the session's own counters and statistics as JSON values."""
         raise NotImplementedError
 
+    @property
+    def saves(self) -> bool:
+        """Whether its checkpoints are written, by whomever."""
+        return self.run is not None or self.shares
+
+    @property
+    def saved_step(self) -> int:
+        """The newest step that was saved."""
+        return self._saved_step
+
     def is_due(self) -> bool:
         """Tell whether a multiple of `checkpoint_every` was reached or passed since the last save."""
         return self._every is not None and self.total_steps // self._every > self._saved_step // self._every
@@ -100,10 +112,10 @@ class Checkpointer:
     def save_checkpoint(self) -> Path | None:
         """Write all that continuing takes to `step_<N>` and `latest`, and prune; return the file, if there is a run."""
         self._require_finite()
+        parts, facts = self._surroundings()
         if self.run is None:
             self._saved_step = self.total_steps
             return None
-        parts, facts = self._surroundings()
         tensors = join_sections({"policy": self.agent.policy_state(), "agent": self.agent.state(), **parts})
         resume = {"session": self.state(), "logs": self.run.flush(sync=True), **facts}
         path = self.run.save_checkpoint(tensors, self._manifest(self.total_steps, resume))

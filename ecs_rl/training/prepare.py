@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.selfplay import SelfPlaySettings
+    from ecs_rl.training.together import Group
 
 BETWEEN_POLICIES = 1_000_003
 """So that the second policy of one seed is not the first of the next."""
@@ -92,6 +93,8 @@ class Training:
     films: Films | None = None
     stop: str = ""
     """Why to stop as soon as it can be saved; empty goes on."""
+    group: Group | None = None
+    """The processes that train together, None for one alone."""
     left_at: str = ""
     """The stage at which the present tick was left and will be taken up again; empty between whole ticks."""
     seconds: float = field(default=0.0, init=False)
@@ -120,7 +123,7 @@ class Training:
             self.metrics_schedule.began = perf_counter()
         first, self.left_at = self.left_at, ""
         for name in self.world.slices(first):
-            if self.stop and self.world.stages[name].can_leave:
+            if self.stop and self.group is None and self.world.stages[name].can_leave:
                 self.left_at = name
                 break
             yield
@@ -134,6 +137,8 @@ class Training:
     @property
     def done(self) -> bool:
         """Whether there is nothing more to do."""
+        if self.group is not None:  # all processes at the same tick
+            return self.group.stops or self.session.is_done or self.on_plateau or (self.until_solved and self.solved)
         if self.stop or self.left_at:
             return bool(self.stop)
         return self.complete or (self.until_solved and self.solved)
@@ -278,16 +283,19 @@ def prepare(
     self_play: SelfPlaySettings | None = None,
     run: TrainingRun | None = None,
     debug: bool = False,
+    group: Group | None = None,
 ) -> Training:
     """Return a training that is ready for its first tick; without a run nothing is written.
 
     The `opponent` drives its policies in evaluations only; in training all of them learn, with `self_play` as one.
+    In a `group` of processes this one has its share of the arenas, and only the first one a run.
     """
     of_all = {"arenas": arenas, "seed": seed, "threads": threads}
     players = None if self_play is None else self_play.players(scene, agent, config, **of_all)
     agents = players.agents if players else make_agents(scene, agent, config, **of_all)
     require_restartable(agents if restore_best else {})
-    session = TrainingSession(players or join(list(agents.values()))).with_score(scene.score)
+    learning = agents if group is None else group.everywhere_of(agents)
+    session = TrainingSession(players or join(list(learning.values()))).with_score(scene.score)
     session.with_max_steps(steps).with_schedule(schedule_steps or steps)
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
@@ -297,21 +305,24 @@ def prepare(
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = scene.world(
-        arenas=arenas,
+        arenas=arenas if group is None else group.arenas,
         seed=seed,
         threads=threads,
-        policies=deciding(agents, ActMode.EXPLORE),
+        policies=deciding(learning, ActMode.EXPLORE),
         stages=TRAINING if films is None else (*TRAINING, "film"),
         session=Session(session),
         resources=(evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
         hooks={"evaluate": evaluator.play},
         debug=debug,
+        **({} if group is None else {"first": group.first, "everywhere": group.everywhere}),
     )
     session.with_stats(stats_of(world, rated=players is not None))
     if self_play and players:
         self_play.drive(world, players)
     rules = until_solved, plateau, minutes
     training = Training(world, session, agents, evaluation, metrics_schedule, evaluator, *rules, films)
+    if group is not None:
+        group.join(training)
     if run is not None:
         training.write_to(run)
     return training

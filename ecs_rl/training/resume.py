@@ -31,9 +31,10 @@ EVALUATION = ("taken_at", "last", "solved_step", "solved_second")
 
 def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, Any]]:
     """Return the world as tensors by section, and what else must be known as JSON values."""
+    world, group = save_world(training.world), training.group
     parts = {
         f"world/{part}": {name: _tensor(array) for name, array in arrays.items()}
-        for part, arrays in save_world(training.world).items()
+        for part, arrays in (world if group is None else group.joined(training.world, world)).items()
     }
     evaluation, metrics_schedule = training.evaluation, training.metrics_schedule
     if evaluation.best_policy:
@@ -41,6 +42,7 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
     facts = {
         "exam": {**{name: getattr(evaluation, name) for name in EVALUATION}, "trend": asdict(evaluation.trend)},
         "left_at": training.left_at,
+        "workers": 1 if group is None else group.size,
         "filmed_at": None if training.films is None else training.films.shot_at,
         "written_at": metrics_schedule.written_at,
         "seconds": perf_counter() - metrics_schedule.began if metrics_schedule.began else 0.0,
@@ -56,13 +58,19 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
 
     CheckpointError, and nothing of the training has moved but its agents, if the checkpoint does not fit it.
     """
-    facts = manifest.facts()
+    facts, group = manifest.facts(), training.group
+    now = 1 if group is None else group.size
+    if exactly and facts.workers != now and training.world.arena.collides:
+        told = (
+            f"{facts.workers} process{'es' if facts.workers > 1 else ''} trained it, and {now} cannot repeat its bits"
+        )
+        raise CheckpointError(f"{told}: resume it with --workers {facts.workers}, or go on all the same by --inexact")
     saved, best_policy = _world(training, tensors), section(tensors, BEST_POLICY)
     if best_policy:
         check_fits(best_policy, training.session.agent.policy_state(), what="best policy")
     training.session.agent.load_state(section(tensors, "agent"))
     training.left_at = facts.left_at
-    unfinished = training.world.arenas if training.left_at else 0
+    unfinished = training.world.everywhere if training.left_at else 0
     training.session.restore(msgspec.to_builtins(facts.session), unfinished_steps=unfinished)
     try:
         as_it_was = restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
@@ -95,6 +103,10 @@ def _unless_stopped(training: Training) -> None:
 def _world(training: Training, tensors: State) -> Sections:
     """Return the saved world by section; every column and every action fits this one."""
     parts = {part: section(tensors, f"world/{part}") for part in PARTS}
+    if training.group is not None and parts["now"]:
+        arrays = {part: _arrays(found) for part, found in parts.items()}
+        mine = training.group.part(training.world, arrays)
+        parts = {part: {name: _tensor(array) for name, array in found.items()} for part, found in mine.items()}
     if not parts["now"]:
         raise CheckpointError(
             "this checkpoint is of an older version, whose worlds this one cannot bring back: play it, or start a new "

@@ -1,0 +1,297 @@
+"""`train.py SCENE --workers K`: one training in K processes, of which this one is the first and Ray starts the others.
+
+All of them step in time (see `ecs_rl/training/together.py`). This one has the run, the progress, the window and the
+signals, as a training in one process has. A worker that is lost costs the time since the newest checkpoint: all begin
+again from there, with a new one in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError
+
+if TYPE_CHECKING:
+    from ecs_rl.commands.process import Answer
+
+PACKAGE = Path(__file__).resolve().parents[1]
+PATIENCE = timedelta(minutes=30)
+"""How long a process waits for the others: training may be paused in the window meanwhile."""
+ANSWERS = 5.0
+"""Seconds in which a cluster answers."""
+MOST_LOSSES = 3
+"""So many losses in a row without a new checkpoint are no accident."""
+
+
+def run_together(settings: TrainSettings, answer: Answer) -> int:
+    """Carry out the command; go on from the newest checkpoint whenever a worker is lost."""
+    refuse_what_is_not_shared(settings)
+    losses, reached = 0, -1
+    with cluster(settings):
+        while True:
+            try:
+                return train_once(settings, answer)
+            except Lost as lost:
+                losses = 1 if lost.saved > reached else losses + 1
+                reached = lost.saved
+                if losses > MOST_LOSSES:
+                    raise
+                tell(f"train.py: {lost}: going on from step {reached:,} with a new one", sys.stderr)
+                settings = replace(settings, resume=str(lost.run), init_from=None)
+
+
+class Lost(WorkerLostError):
+    """A worker was lost; `run` can go on from the step `saved`."""
+
+    def __init__(self, told: str, run: Path, saved: int) -> None:
+        super().__init__(told)
+        self.run, self.saved = run, saved
+
+
+def refuse_what_is_not_shared(settings: TrainSettings) -> None:
+    """Refuse what cannot be shared out, each in one sentence."""
+    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.training.together import check_shares
+
+    scene, network = load_scene(settings.scene), str(getattr(getattr(settings, settings.agent), "network", ""))
+    reasons = {
+        "--self-play: its pool is drawn in one process": settings.self_play,
+        "--seeds: those are trainings of their own": bool(settings.seeds),
+        f"{settings.scene}: environments of Gymnasium live in one process": scene.engine is not None,
+        f"--agent {settings.algorithm.shown}: an algorithm of your own": bool(settings.algorithm.reference),
+        f"--network {network}: a network of your own": ":" in network,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise CommandError(f"--workers cannot be used with {reason}; leave one of them out")
+    check_shares(settings.arenas, settings.workers)
+    if importlib.util.find_spec("ray") is None:
+        raise CommandError("--workers needs ray: python -m pip install 'ecs-rl[ray]', or leave --workers out")
+
+
+# --- the cluster ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def cluster(settings: TrainSettings) -> Iterator[None]:
+    """Be connected to the cluster at `--ray`, or to one of this machine that ends with the training."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    import ray
+
+    needed = (settings.workers - 1) * settings.threads
+    if ":" in settings.ray:
+        refuse_nobody(settings.ray)
+    where: dict[str, Any] = {"address": settings.ray} if settings.ray else {"num_cpus": max(1, needed)}
+    try:
+        ray.init(
+            **where,
+            include_dashboard=None if settings.ray else False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            runtime_env={"env_vars": {"PYTHONPATH": str(PACKAGE.parent)}},
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        told = " ".join(str(error).split())[:300] or type(error).__name__
+        name = settings.ray or "of this machine"
+        raise CommandError(f"--ray: the cluster {name} cannot be used: {told}") from error
+    finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)  # Ray has its own
+    try:
+        there = int(ray.cluster_resources().get("CPU", 0))
+        if there < needed:
+            told = f"the cluster has {there} cores, and {settings.workers - 1} workers beside this one take {needed}"
+            raise CommandError(f"--workers {settings.workers}: {told}: take fewer, or --threads 1")
+        yield
+    finally:
+        ray.shutdown()
+
+
+def refuse_nobody(address: str) -> None:
+    """Refuse an address at which nothing answers: Ray itself would ask for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWERS).close()
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--ray {address}: nothing answers there: {error}; start one with `ray start`") from error
+
+
+def versions() -> dict[str, str]:
+    """Return what must be the same in all processes: their results are to agree to the last bit."""
+    from ecs_rl.runs import versions_here
+
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return {**versions_here(), "ecs_rl": digest.hexdigest()[:12]}
+
+
+class RemoteWorker:
+    """One process of a training beside the first; Ray makes it on some machine of the cluster."""
+
+    def versions(self) -> dict[str, str]:
+        """Return those of this process."""
+        return versions()
+
+    def train(self, settings: TrainSettings, rank: int, store: tuple[str, int], start: bytes, policy: bytes) -> None:
+        """Train in time with the others: from a checkpoint, from the policy of one, or from nothing."""
+        from ecs_rl.commands.train import prepared, start_from
+        from ecs_rl.training.resume import go_on
+
+        with joined(settings, rank, store) as group:
+            training = prepared(settings, group=group)
+            try:
+                if start:
+                    with unpacked(start) as path:
+                        from ecs_rl.runs import read_checkpoint
+
+                        go_on(training, *read_checkpoint(path), exactly=not settings.inexact)
+                else:
+                    if policy:
+                        with unpacked(policy) as path:
+                            start_from(training, path)
+                    training.world.snapshot()
+                    training.session.save_checkpoint()
+                while not training.done:
+                    training.tick()
+            finally:
+                training.close()
+
+
+@contextmanager
+def unpacked(content: bytes) -> Iterator[Path]:
+    """Give the bytes of a file a place for as long as it is read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "sent.safetensors")
+        path.write_bytes(content)
+        yield path
+
+
+@contextmanager
+def joined(settings: TrainSettings, rank: int, store: tuple[str, int], *, host: Any = None) -> Iterator[Any]:
+    """Be one of the processes of a training: yields its group."""
+    import torch.distributed as dist
+    from torch._C._distributed_c10d import TCPStore
+
+    from ecs_rl.training.together import Group
+
+    if not settings.ray:
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    group = Group(rank, settings.workers, settings.arenas)
+    kept = host or TCPStore(*store, settings.workers, is_master=False)
+    dist.init_process_group("gloo", store=kept, rank=rank, world_size=settings.workers, timeout=PATIENCE)
+    try:
+        yield group
+    finally:
+        dist.destroy_process_group()
+
+
+# --- the first process ------------------------------------------------------------------------------------------------
+
+
+def train_once(settings: TrainSettings, answer: Answer) -> int:
+    """Train until it is done, or until a worker is lost."""
+    import ray
+    from torch._C._distributed_c10d import TCPStore
+
+    from ecs_rl.commands.train import stop, train
+
+    remote: Any = ray.remote(num_cpus=settings.threads, max_restarts=0)(RemoteWorker)
+    workers = [remote.remote() for _ in range(settings.workers - 1)]
+    start, policy = what_to_send(settings)
+    try:
+        refuse_other_versions(ray.get([worker.versions.remote() for worker in workers]))
+        address = ray.util.get_node_ip_address() if settings.ray else "127.0.0.1"
+        host = TCPStore(address, 0, settings.workers, is_master=True, wait_for_workers=False)
+        sent = [
+            worker.train.remote(settings, rank, (address, host.port), start, policy)
+            for rank, worker in enumerate(workers, 1)
+        ]
+        with joined(settings, 0, (address, host.port), host=host) as group:
+            settings, training, record, window = begun(settings, group)
+            answer.first = partial(stop, training)
+            try:
+                return train(training, record, settings, window)
+            except WorkerLostError as error:
+                raise_what_a_worker_says(sent)
+                raise Lost(str(error), record.path, training.session.saved_step) from error
+            finally:
+                if window is not None:
+                    window.close()
+    except ray.exceptions.RayActorError as error:
+        raise WorkerLostError(f"a worker did not come up: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        for worker in workers:
+            ray.kill(worker)
+
+
+def begun(settings: TrainSettings, group: Any) -> tuple[TrainSettings, Any, Any, Any]:
+    """Return the settings, the training, its run and its window in the first process, ready for the first tick."""
+    from ecs_rl.commands.train import opened, ready, recorded
+
+    settings, training = ready(settings, group=group)
+    window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
+    record = recorded(training, settings)
+    if settings.resume is None:  # so that a worker may be lost from the first tick on
+        training.session.save_checkpoint()
+    return settings, training, record, window
+
+
+def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:
+    """Return the checkpoint to go on from, and that whose policy is to begin with; each may be empty."""
+    from ecs_rl.commands.resume import newest_checkpoint_file, run_meant
+    from ecs_rl.commands.train import meant
+    from ecs_rl.scene.loader import load_scene
+
+    scene = load_scene(settings.scene)
+    if settings.resume is not None:
+        return newest_checkpoint_file(run_meant(settings, scene).path).read_bytes(), b""
+    if settings.init_from is None:
+        return b"", b""
+    path = meant(settings.init_from, scene)
+    try:
+        return b"", path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"--init-from {path}: it cannot be read: {error.strerror}") from error
+
+
+def refuse_other_versions(found: list[dict[str, str]]) -> None:
+    """Refuse workers whose libraries, or whose ecs_rl, are not those of this process."""
+    mine = versions()
+    for theirs in found:
+        for name, version in mine.items():
+            if theirs.get(name) != version:
+                told = f"a node of the cluster has {name} {theirs.get(name)}, and this machine {version}"
+                raise CommandError(f"--workers: {told}: install the same everywhere")
+
+
+def raise_what_a_worker_says(sent: list[Any]) -> None:
+    """Raise the error that ended a worker, if it was one of ours: such a worker was not lost."""
+    import ray
+
+    for each in sent:
+        try:
+            with suppress(ray.exceptions.GetTimeoutError):
+                ray.get(each, timeout=1.0)
+        except ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, EcsRlError) and not isinstance(error.cause, WorkerLostError):
+                raise error.cause from None
+        except ray.exceptions.RayActorError:
+            continue  # it is gone without a word

@@ -1,0 +1,231 @@
+"""One training in several processes: each plays a share of the arenas, and all of them learn the same.
+
+Every process has the whole agent, with the same parameters, buffers and random numbers to the last bit: what is seen
+and what comes of it is gathered from all, every tick, so that each agent decides for all arenas and stores what
+happened in all of them. Only physics, senses and rules are shared out, and the parts of a large minibatch. So nothing
+is ever averaged or stale, any algorithm may learn, and a checkpoint is that of one process.
+
+Process 0 writes the run, and says when to stop: that travels with what is gathered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats
+from ecs_rl.agents.team import Team
+from ecs_rl.components import Finished
+from ecs_rl.ecs.component import Column, joined_rows, rows_of_arenas
+from ecs_rl.errors import CommandError, WorkerLostError
+from ecs_rl.session import EpisodeRecord
+from ecs_rl.training.resume import surroundings
+from ecs_rl.training.snapshots import Sections
+from ecs_rl.world import World
+
+if TYPE_CHECKING:
+    from ecs_rl.training.prepare import Training
+
+Array = NDArray[Any]
+_records = msgspec.msgpack.Decoder(list[EpisodeRecord])
+
+
+def check_shares(arenas: int, size: int) -> None:
+    """Refuse arenas that so many processes cannot share out evenly."""
+    if arenas % size:
+        fitting = size * max(1, round(arenas / size))
+        told = f"{arenas} arenas cannot be shared out evenly among {size} processes"
+        raise CommandError(f"--workers {size}: {told}: take --arenas {fitting}")
+
+
+class Group:
+    """The processes of a training; each of `size` has the same number of arenas, this one those of its `rank`.
+
+    torch.distributed has been told of all of them already. WorkerLostError where one of them does not answer.
+    """
+
+    def __init__(self, rank: int, size: int, arenas: int) -> None:
+        check_shares(arenas, size)
+        self.rank, self.size, self.everywhere, self.arenas = rank, size, arenas, arenas // size
+        self.wishes: Callable[[], bool] = lambda: False
+        """Says, in process 0, whether to stop after the present tick."""
+        self.stops = False
+        """Whether process 0 has said so."""
+        self.ended = False
+        """Whether an episode ended anywhere in the present tick."""
+
+    @property
+    def first(self) -> int:
+        """The number of its first arena."""
+        return self.rank * self.arenas
+
+    @property
+    def mine(self) -> slice:
+        """Its arenas among all."""
+        return slice(self.first, self.first + self.arenas)
+
+    def everywhere_of(self, agents: Mapping[str, Agent]) -> dict[str, Agent]:
+        """Return agents of all arenas as this process's world sees them; they share out what they learn from."""
+        for agent in agents.values():
+            share = getattr(agent, "share_learning", None)
+            if share is not None:
+                share(self.exchange, self.size)
+        return {name: cast(Agent, Everywhere(agent, self)) for name, agent in agents.items()}
+
+    def join(self, training: Training) -> None:
+        """Let a training, whose agents these are, go along with those of the other processes."""
+        world, agent = training.world, training.session.agent
+        for each in agent.agents if isinstance(agent, Team) else [agent]:
+            cast(Everywhere, each).finished = world.one(Finished)
+        world.hooks["gather"] = self.records
+        self.wishes = lambda: bool(training.stop) or training.out_of_time
+        training.group = self
+        training.session.with_surroundings(partial(surroundings, training)).shares = True
+
+    # --- gathering --------------------------------------------------------------------------------------------------
+
+    def gather(self, arrays: Sequence[Array]) -> list[list[Array]]:
+        """Return the arrays of every process, in the order of the processes; all have the same forms."""
+        payload = np.concatenate([np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays])
+        return [_cut(each, arrays) for each in self._all(payload)]
+
+    def gather_rows(self, arrays: Sequence[Array]) -> list[Array]:
+        """Return each array with the rows of all arenas, all arenas of the first agent first."""
+        found = self.gather(arrays)
+        return [joined_rows([each[i] for each in found], self.arenas) for i in range(len(arrays))]
+
+    def gather_bytes(self, payload: bytes) -> list[bytes]:
+        """Return what every process says, of any length."""
+        lengths = [int(each[0][0]) for each in self.gather([np.array([len(payload)])])]
+        padded = np.zeros(max(1, *lengths), np.uint8)
+        padded[: len(payload)] = np.frombuffer(payload, np.uint8)
+        told = self._all(padded)
+        return [each[:length].tobytes() for each, length in zip(told, lengths, strict=True)]
+
+    def _all(self, payload: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+        mine = torch.from_numpy(payload)
+        everyone = [torch.empty_like(mine) for _ in range(self.size)]
+        try:
+            dist.all_gather(everyone, mine)
+        except RuntimeError as error:  # gloo's word for a connection that is gone, and for one that says nothing
+            raise WorkerLostError(f"a worker is gone: {error}") from error
+        return [each.numpy() for each in everyone]
+
+    # --- what else there is to share --------------------------------------------------------------------------------
+
+    def records(self, mine: list[EpisodeRecord]) -> list[EpisodeRecord]:
+        """Return the episodes that ended in this tick, in the order of their arenas."""
+        if not self.ended:
+            return []
+        told = self.gather_bytes(msgspec.msgpack.encode(mine))
+        return [record for each in told for record in _records.decode(each)]
+
+    def joined(self, world: World, mine: Sections) -> Sections:
+        """Return the world of all arenas, of which this process has saved its own."""
+        columns = {each.key: each.column for each in world.lasting()}
+        flat = [(part, name) for part, arrays in mine.items() for name in arrays]
+        found = self.gather([mine[part][name] for part, name in flat]) if flat else [[]]
+        whole: Sections = {part: {} for part in mine}
+        for i, (part, name) in enumerate(flat):
+            whole[part][name] = self._whole(columns.get(name), [each[i] for each in found])
+        return whole
+
+    def _whole(self, column: Column | None, parts: list[Array]) -> Array:
+        """Return one array of all arenas; what is no column are (ticks, rows, ...) actions."""
+        if column is not None:
+            return column.joined(parts, self.arenas)
+        ticks = [joined_rows([part[t] for part in parts], self.arenas) for t in range(len(parts[0]))]
+        return np.stack(ticks) if ticks else parts[0]
+
+    def part(self, world: World, whole: Mapping[str, Mapping[str, Array]]) -> Sections:
+        """Return the own arenas' part of a saved world: the inverse of `joined`."""
+        columns = {each.key: each.column for each in world.lasting()}
+        mine: Sections = {}
+        for part, arrays in whole.items():
+            mine[part] = {}
+            for name, array in arrays.items():
+                column = columns.get(name)
+                mine[part][name] = (
+                    column.of_arenas(array, self.everywhere, self.mine)
+                    if column is not None
+                    else np.array([rows_of_arenas(tick, self.everywhere, self.mine) for tick in array], array.dtype)
+                )
+        return mine
+
+    def exchange(self, parts: int, work: Callable[[Sequence[int]], Tensor]) -> Tensor:
+        """Return (parts, numbers) that come of so many parts of a minibatch, of which each process works on some.
+
+        `work` takes the numbers of parts and returns (those, numbers).
+        """
+        own = range(self.rank, parts, self.size)
+        most = math.ceil(parts / self.size)
+        told = work(own)
+        padded = torch.zeros(most, told.shape[1])
+        padded[: len(own)] = told
+        found = self.gather([padded.numpy()])
+        whole = torch.empty(parts, told.shape[1])
+        for rank, (rows,) in enumerate(found):
+            theirs = range(rank, parts, self.size)
+            whole[rank :: self.size] = torch.from_numpy(rows[: len(theirs)])
+        return whole
+
+
+def _cut(payload: NDArray[np.uint8], like: Sequence[Array]) -> list[Array]:
+    """Return the arrays that a row of bytes holds, in the forms of these."""
+    found, at = list[Array](), 0
+    for array in like:
+        found.append(payload[at : at + array.nbytes].copy().view(array.dtype).reshape(array.shape))
+        at += array.nbytes
+    return found
+
+
+class Everywhere:
+    """An agent of all arenas, as a world sees it that has some of them; all else is asked of the agent itself."""
+
+    def __init__(self, agent: Agent, group: Group) -> None:
+        self.agent, self.group = agent, group
+        self.finished = Finished()
+        """Which episodes of the own arenas ended in the present tick; that of the world, once there is one."""
+        self._seen, self._decided = np.zeros((0, 0), np.float32), Decision(np.zeros(0))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.agent, name)
+
+    def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
+        """Decide for the own arenas, and note for `observe` what was decided for all of them."""
+        if mode is not ActMode.EXPLORE:
+            return self.agent.act(observation, mode, state)
+        remembers = state is not None and state.shape[1] > 0
+        told = self.group.gather_rows([observation, state] if state is not None and remembers else [observation])
+        self._seen = told[0]
+        self._decided = self.agent.act(told[0], mode, told[1] if remembers else None)
+        after = self._decided.state
+        return Decision(self._own(self._decided.action), None if after is None else self._own(after))
+
+    def _own(self, array: Array) -> Array:
+        return rows_of_arenas(array, self.group.everywhere, self.group.mine)
+
+    def observe(self, experience: Experience) -> None:
+        """Hand the agent what happened in all arenas."""
+        group, valid = self.group, experience.valid
+        valid = np.ones(len(experience.reward), bool) if valid is None else valid
+        ends = [experience.terminated, experience.truncated, valid]
+        flags = np.array([len(self.finished.arena) > 0, group.rank == 0 and group.wishes()])
+        found = group.gather([experience.action, experience.reward, experience.next_observation, *ends, flags])
+        group.ended = any(bool(each[-1][0]) for each in found)
+        group.stops = group.stops or bool(found[0][-1][1])
+        action, reward, after, terminated, truncated, good = (
+            joined_rows([each[i] for each in found], group.arenas) for i in range(6)
+        )
+        extras = self._decided.extras
+        whole = Experience(self._seen, action, reward, after, terminated, truncated, good, extras)
+        self.agent.observe(whole)

@@ -1,0 +1,112 @@
+"""One training in several processes: the same bits as in one, and a worker that is lost costs no result."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray")
+ROOT = Path(__file__).resolve().parents[2]
+MARK = "ECS_RL_TEST_OF_WORKERS"
+BALANCE = ("balance", "--arenas", "64", "--threads", "1", "--eval-every", "8192", "--checkpoint-every", "8192")
+
+
+def command(folder: Path, *flags: str) -> list[str]:
+    return [sys.executable, "train.py", *flags, "--runs", str(folder), "--json"]
+
+
+def trained(folder: Path, *flags: str, code: int = 0) -> dict[str, Any]:
+    done = subprocess.run(command(folder, *flags), cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == code, done.stderr[-2000:]
+    return {"stderr": done.stderr, **(json.loads(done.stdout.splitlines()[-1]) if done.stdout else {})}
+
+
+def workers_of(mark: str) -> Iterator[int]:
+    """Yield the processes of workers that were started with this mark in their environment."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            is_worker = b"ray::RemoteWorker" in (entry / "cmdline").read_bytes()
+            if is_worker and f"{MARK}={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                yield int(entry.name)
+        except OSError:
+            continue  # it has just ended
+
+
+def test_parts_of_large_minibatches_are_shared_out_and_solid_scenes_are_resumed_by_as_many(tmp_path: Path) -> None:
+    flags = ("lander", "--arenas", "128", "--threads", "1", "--ppo.rollout", "32", "--ppo.minibatch", "4096")
+    flags = (*flags, "--eval-every", "100k", "--schedule-steps", "100k", "--workers", "2")
+    whole = trained(tmp_path / "whole", *flags, "--steps", "16k")
+    half = trained(tmp_path / "half", *flags, "--steps", "8k")
+    resumed = ("--steps", "16k", "--resume", half["run"])
+    told = trained(tmp_path / "half", *flags, "--workers", "0", *resumed, code=3)["stderr"]
+    assert "2 processes trained it, and 1 cannot repeat its bits: resume it with --workers 2" in told
+    assert trained(tmp_path / "half", *flags, *resumed)["params_sha256"] == whole["params_sha256"]
+
+
+def test_two_processes_learn_what_one_learns_to_the_last_bit_and_either_goes_on_from_the_other(tmp_path: Path) -> None:
+    alone = trained(tmp_path / "alone", *BALANCE, "--steps", "24k")
+    together = trained(tmp_path / "two", *BALANCE, "--steps", "16k", "--schedule-steps", "100k", "--workers", "2")
+    same = ("steps", "episodes", "best_eval", "best_step", "solved_step", "params_sha256")
+    first = trained(tmp_path / "one", *BALANCE, "--steps", "16k", "--schedule-steps", "100k")
+    assert [together[name] for name in same] == [first[name] for name in same]
+    assert alone["steps"] == 24_000 - 24_000 % 64 + (64 if 24_000 % 64 else 0)
+    logs = [
+        [json.loads(line) for line in Path(run["run"], "train_episodes.jsonl").read_text().splitlines()]
+        for run in (together, first)
+    ]
+    assert logs[0] == logs[1]
+    longer = ("--steps", "24k", "--resume")
+    on_alone = trained(tmp_path / "two", *BALANCE, *longer, together["run"])
+    on_together = trained(tmp_path / "one", *BALANCE, *longer, first["run"], "--workers", "2")
+    assert on_alone["params_sha256"] == on_together["params_sha256"]
+
+
+def test_a_worker_that_is_killed_costs_no_result(tmp_path: Path) -> None:
+    flags = (*BALANCE, "--steps", "40k", "--schedule-steps", "100k")
+    undisturbed = trained(tmp_path / "one", *flags)
+    running = subprocess.Popen(
+        command(tmp_path / "two", *flags, "--workers", "2"),
+        cwd=ROOT,
+        env={**os.environ, MARK: str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    killed, deadline = 0, time.monotonic() + 300
+    while running.poll() is None and killed < 2 and time.monotonic() < deadline:
+        found = list((tmp_path / "two").glob(f"balance/v1/*/checkpoints/step_{8192 * 2 ** (killed + 1)}.safetensors"))
+        for pid in workers_of(str(tmp_path)) if found else ():
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+        time.sleep(0.05)
+    stdout, stderr = running.communicate(timeout=400)
+    assert running.returncode == 0, stderr[-2000:]
+    assert killed == stderr.count("going on from step") == 2
+    assert json.loads(stdout.splitlines()[-1])["params_sha256"] == undisturbed["params_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("balance", "--arenas", "65"), "65 arenas cannot be shared out evenly among 2 processes: take --arenas 64"),
+        (("balance", "--ray", "127.0.0.1:1"), "--ray 127.0.0.1:1: nothing answers there"),
+        (("balance", "--seeds", "2"), "--workers cannot be used with --seeds"),
+        (("tests/scenes/sumo.py", "--self-play"), "--workers cannot be used with --self-play"),
+    ],
+)
+def test_what_cannot_be_shared_out_is_told_in_one_sentence(tmp_path: Path, flags: tuple[str, ...], told: str) -> None:
+    answer = trained(tmp_path, *flags, "--workers", "2", code=2)
+    assert told in answer["stderr"]
+    assert answer["stderr"].count("\n") == 1
+    assert not list(tmp_path.iterdir())
