@@ -44,8 +44,18 @@ def workers_of(mark: str) -> Iterator[int]:
 
 
 def test_parts_of_large_minibatches_are_shared_out_and_solid_scenes_are_resumed_by_as_many(tmp_path: Path) -> None:
-    flags = ("lander", "--arenas", "128", "--threads", "1", "--ppo.rollout", "32", "--ppo.minibatch", "4096")
-    flags = (*flags, "--eval-every", "100k", "--schedule-steps", "100k", "--workers", "2")
+    flags: tuple[str, ...] = (
+        "lander",
+        "--arenas",
+        "128",
+        "--threads",
+        "1",
+        "--ppo.rollout",
+        "32",
+        "--ppo.minibatch",
+        "4096",
+    )
+    flags += ("--eval-every", "100k", "--schedule-steps", "100k", "--workers", "2")
     whole = trained(tmp_path / "whole", *flags, "--steps", "16k")
     half = trained(tmp_path / "half", *flags, "--steps", "8k")
     resumed = ("--steps", "16k", "--resume", half["run"])
