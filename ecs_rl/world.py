@@ -111,12 +111,10 @@ class World(Context):
     """N arenas of a scene in an esper context of their own; `tick` runs every stage of the schedule once.
 
     `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`. `hooks` are
-    the functions that stages such as render call. A world that other processes share
-    has the arenas from `first` on, of so many `everywhere`.
+    the functions that stages such as render call. With a `share`, the number of its first
+    arena and of all, other processes have the others.
     """
 
-    everywhere: int
-    """Arenas of the training, those of other processes included."""
     by_episodes = False
     """Whether it comes back by the seeds and actions of its episodes, so that a snapshot changes nothing in it."""
 
@@ -134,11 +132,10 @@ class World(Context):
         resources: Sequence[object] = (),
         hooks: Mapping[str, Callable[..., Any]] | None = None,
         debug: bool = False,
-        first: int = 0,
-        everywhere: int | None = None,
+        share: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(scene.name or "scene", arenas)
-        self.first, self.everywhere = first, everywhere or arenas
+        self.first, self.everywhere = share or (0, arenas)
         self.scene, self.arena, self.debug = scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
         self.policies: dict[str, DecideAction] = {name: (policies or {}).get(name, nobody) for name in self.specs}
@@ -313,10 +310,7 @@ class World(Context):
         self.ticks += 1
 
     def slices(self, first: str = "") -> Iterator[str]:
-        """Run one tick in slices, or the rest of one from the stage `first` on; between two other worlds may run.
-
-        Yields the name of the stage that is at work.
-        """
+        """Run a tick in slices, or the rest of one from the stage `first` on; yields the name of the stage at work."""
         self.enter()
         with blaming(self.scene.file):
             yield from self.runner.slices(first)

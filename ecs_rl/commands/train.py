@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import typed
+from ecs_rl.commands.init_from import start_from
 from ecs_rl.commands.messages import CollapseMessages, RecorderMessages
 from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.pipes import deliver, tell
@@ -22,19 +22,16 @@ from ecs_rl.commands.resume import earlier_settings, resume, with_its_network
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import (
     ActionError,
-    CheckpointError,
     CommandError,
     DivergedError,
     EcsRlError,
     StorageError,
     WorkerLostError,
 )
-from ecs_rl.shipped import pilot_file
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.runs.recorders import Recorder
-    from ecs_rl.scene.scene import Scene
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.prepare import Training
     from ecs_rl.training.selfplay import SelfPlaySettings
@@ -124,8 +121,6 @@ def ready(settings: TrainSettings, group: Group | None = None) -> tuple[TrainSet
     return put_together(settings, group)
 
 
-PILOT = "pilot"
-"""What `--init-from` calls the pilot that comes with the scene."""
 SAVING = "saving after this tick; again to end at once"
 """What is said at the first signal."""
 
@@ -224,34 +219,6 @@ def prepared(
         group=group,
         **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
-
-
-def start_from(training: Training, named: Path) -> None:
-    """Give the new agents the policy of a checkpoint that sees and does the same, or of the scene's pilot."""
-    from ecs_rl.runs import read_checkpoint, section
-    from ecs_rl.training.playback import check_same
-
-    checkpoint = meant(named, training.world.scene)
-    manifest, tensors = read_checkpoint(checkpoint)
-    agent = training.session.agent
-    if manifest.agent != agent.name:
-        raise CheckpointError(
-            f"{checkpoint} was made by {manifest.agent}, and {agent.name} cannot use it: "
-            f"add --agent {manifest.config.get('agent_file') or manifest.agent}"
-        )
-    check_same(checkpoint, manifest, training.world.specs, training.world.scene.name)
-    agent.load_policy_state(section(tensors, "policy"))
-
-
-def meant(named: Path, scene: Scene) -> Path:
-    """Return the checkpoint that `--init-from` names: a file, or that of the scene's pilot, if it has one."""
-    if str(named) != PILOT:
-        return named
-    found = pilot_file(scene.reference)
-    if found is None:
-        told = f"no pilot comes with the scene '{scene.name}'"
-        raise CommandError(f"--init-from {PILOT}: {told}: name a checkpoint file, or leave --init-from out")
-    return found
 
 
 def train(training: Training, record: TrainingRun, settings: TrainSettings, window: WatchWindow | None = None) -> int:

@@ -152,7 +152,8 @@ class RemoteWorker:
 
     def train(self, settings: TrainSettings, rank: int, store: tuple[str, int], start: bytes, policy: bytes) -> None:
         """Train in time with the others: from a checkpoint, from the policy of one, or from nothing."""
-        from ecs_rl.commands.train import prepared, start_from
+        from ecs_rl.commands.init_from import start_from
+        from ecs_rl.commands.train import prepared
         from ecs_rl.training.resume import go_on
 
         with joined(settings, rank, store) as group:
@@ -256,8 +257,8 @@ def begun(settings: TrainSettings, group: Any) -> tuple[TrainSettings, Any, Any,
 
 def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:
     """Return the checkpoint to go on from, and that whose policy is to begin with; each may be empty."""
+    from ecs_rl.commands.init_from import meant
     from ecs_rl.commands.resume import newest_checkpoint_file, run_meant
-    from ecs_rl.commands.train import meant
     from ecs_rl.scene.loader import load_scene
 
     scene = load_scene(settings.scene)

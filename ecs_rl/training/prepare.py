@@ -101,6 +101,11 @@ class Training:
     """From the first tick to the last, evaluation and writing included."""
     _finished: bool = field(default=False, init=False)
 
+    def __post_init__(self) -> None:
+        """Go along with the trainings of other processes, where there are."""
+        if self.group is not None:
+            self.group.join(self)
+
     def write_to(self, run: TrainingRun) -> None:
         """Write this training to a run from now on."""
         self.session.with_run(run).with_surroundings(partial(surroundings, self))
@@ -260,6 +265,14 @@ def require_restartable(agents: Mapping[str, Agent]) -> None:
             raise CommandError(f"--restore-best: {agent.name} cannot go on from an earlier policy: leave it out")
 
 
+def session_of(agent: Agent, checkpoint_every: int | None, keep: int) -> TrainingSession:
+    """Return the session of an agent, with `checkpoint_every` steps between checkpoints of which so many stay."""
+    session = TrainingSession(agent)
+    if checkpoint_every is not None:
+        session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
+    return session
+
+
 def prepare(
     scene: Scene,
     agent: str | Algorithm,
@@ -287,25 +300,22 @@ def prepare(
 ) -> Training:
     """Return a training that is ready for its first tick; without a run nothing is written.
 
-    The `opponent` drives its policies in evaluations only; in training all of them learn, with `self_play` as one.
-    In a `group` of processes this one has its share of the arenas, and only the first one a run.
+    The `opponent` plays in evaluations only. In a `group` each process has its arenas, and the first one the run.
     """
     of_all = {"arenas": arenas, "seed": seed, "threads": threads}
     players = None if self_play is None else self_play.players(scene, agent, config, **of_all)
     agents = players.agents if players else make_agents(scene, agent, config, **of_all)
     require_restartable(agents if restore_best else {})
     learning = agents if group is None else group.everywhere_of(agents)
-    session = TrainingSession(players or join(list(learning.values()))).with_score(scene.score)
+    session = session_of(players or join(list(learning.values())), checkpoint_every, keep).with_score(scene.score)
     session.with_max_steps(steps).with_schedule(schedule_steps or steps)
-    if checkpoint_every is not None:
-        session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     seeds = tuple(range(SEED, SEED + eval_episodes))
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY), opponent)
     evaluation = Evaluation(eval_every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restore_best)
     metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = scene.world(
-        arenas=arenas if group is None else group.arenas,
+        **({"arenas": arenas} if group is None else group.settings_of_world),
         seed=seed,
         threads=threads,
         policies=deciding(learning, ActMode.EXPLORE),
@@ -314,15 +324,12 @@ def prepare(
         resources=(evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
         hooks={"evaluate": evaluator.play},
         debug=debug,
-        **({} if group is None else {"first": group.first, "everywhere": group.everywhere}),
     )
     session.with_stats(stats_of(world, rated=players is not None))
     if self_play and players:
         self_play.drive(world, players)
-    rules = until_solved, plateau, minutes
-    training = Training(world, session, agents, evaluation, metrics_schedule, evaluator, *rules, films)
-    if group is not None:
-        group.join(training)
+    parts = world, session, agents, evaluation, metrics_schedule, evaluator
+    training = Training(*parts, until_solved, plateau, minutes, films, group=group)
     if run is not None:
         training.write_to(run)
     return training

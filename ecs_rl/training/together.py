@@ -88,8 +88,12 @@ class Group:
             cast(Everywhere, each).finished = world.one(Finished)
         world.hooks["gather"] = self.records
         self.wishes = lambda: bool(training.stop) or training.out_of_time
-        training.group = self
         training.session.with_surroundings(partial(surroundings, training)).shares = True
+
+    @property
+    def settings_of_world(self) -> dict[str, Any]:
+        """What a world of its arenas is made with."""
+        return {"arenas": self.arenas, "share": (self.first, self.everywhere)}
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
