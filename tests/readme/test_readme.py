@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import make_gallery
 import make_pictures
 import pytest
 from pages import PAGES, README, ROOT, TEXT, between, example
@@ -109,6 +110,20 @@ def test_the_pictures_are_there_and_small_enough_to_load() -> None:
 def test_the_command_for_the_pictures_makes_them(tmp_path: Path) -> None:
     make_pictures.make(tmp_path, make_pictures.Plan(scene="balance", steps="6k", gif=(0.0, 1.0), still=1.0, clip=0.3))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["grid.png", "learning.gif", "window.png"]
+
+
+def test_the_gallery_is_that_of_the_pilots_and_of_the_scenes_of_today() -> None:
+    assert between("gallery") == make_gallery.table(), "run `python tests/readme/make_gallery.py`"
+    shown = re.findall(r"\]\(\.\./(assets/pictures/gallery/\w+\.gif)\)", PAGES["scenes/README.md"])
+    there = [path.relative_to(ROOT).as_posix() for path in make_gallery.PICTURES.iterdir()]
+    assert sorted(shown) == sorted(there)
+    assert len(there) >= 10
+    assert sum((ROOT / name).stat().st_size for name in there) <= make_gallery.MOST_BYTES
+
+
+def test_the_command_for_the_gallery_films_a_pilot(tmp_path: Path) -> None:
+    make_gallery.make(tmp_path, ["lander"], (160, 90))
+    assert (tmp_path / "lander.gif").read_bytes().startswith(b"GIF89a")
 
 
 def test_ci_runs_the_readmes_test_command() -> None:
