@@ -249,6 +249,9 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     agent = settings.agent
     if _own_name(now[agent]) == _own_name(before.get(agent, {})) != "":  # a file may move
         now[agent]["network"] = before[agent]["network"]
+    for name in PROGRAMS:  # and so may an opponent's
+        if is_reference(str(now[name])) and Path(str(now[name])).name == Path(str(before.get(name, ""))).name:
+            now[name] = before[name]
     tables = (("", before, now, FIXED), (f"{agent}.", before.get(agent, {}), now[agent], FIXED_OF_THE_AGENT))
     for prefix, old, new, names in tables:
         for name in names:

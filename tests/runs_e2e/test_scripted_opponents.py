@@ -179,3 +179,14 @@ def test_a_run_that_was_against_a_script_does_not_run_it_because_it_says_so(duel
     both = trained(duel, "--resume", half, "--steps", "3k", "--against", f"{script}:away")
     assert both.sha == whole.sha
     assert rows(both.run, "eval_episodes") == rows(whole.run, "eval_episodes")
+
+
+def test_a_script_that_was_moved_is_the_same_opponent(duel: Path) -> None:
+    more = ("--checkpoint-every", 500, "--schedule-steps", "3k", "--threads", 1)
+    whole = trained(duel, *more, "--against", f"{duel.parent}/foes.py:away", runs="whole")
+    half = trained(duel, *more, "--against", f"{duel.parent}/foes.py:away", "--steps", 1500).run
+    elsewhere = duel.parent / "elsewhere"
+    elsewhere.mkdir()
+    moved = (duel.parent / "foes.py").rename(elsewhere / "foes.py")
+    both = trained(duel, "--resume", half, "--steps", "3k", "--against", f"{moved}:away")
+    assert both.sha == whole.sha
