@@ -9,7 +9,7 @@ SHEEP, FEAR, ROOM = 8, 3.5, 0.9  # how many, and metres at which they fear the d
 FLIGHT, EASE = 3.5, 0.3  # metres per second of a sheep in fear, and of one that grazes
 SCENE = Scene(
     about="Drive a flock of sheep home into the fold.",
-    max_ticks=600, dt=1 / 20, score="home", solved_at=7,
+    max_ticks=600, dt=1 / 20, score="home", solved_at=6,
     gravity=(0.0, 0.0), backdrop="meadow",
     camera=View(x=(-WIDE - 0.5, WIDE + FOLD + 0.5), y=(-HIGH - 0.8, HIGH + 0.8)),
     recipes={
