@@ -2,8 +2,8 @@
 
 Each scene trains by its own recipe for so many steps, evaluations, logs and checkpoints included, on one thread and in
 a process of its own. Printed are steps per second of the clock and of the processor, which hardly minds what else the
-machine does, and the share of each stage of the tick; those below 3 % everywhere stand together, and so do the systems
-that not all scenes have.
+machine does (start-up left out), and the share of each stage of the tick; those below 3 % everywhere stand together,
+and so do the systems that not all scenes have.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("scenes", nargs="*", default=scene_names())
     parser.add_argument("--steps", default="300k", help="of each training (default: 300k)")
     asked = parser.parse_args()
+    start_up = trained("balance", "1")["processor"]
     told = {scene: trained(scene, asked.steps) for scene in asked.scenes}
     split = {scene: shares(each) for scene, each in told.items()}
     common = set.intersection(*(set(each) for each in split.values()))
@@ -59,7 +60,7 @@ def main() -> None:
     for scene, each in told.items():
         parts = [split[scene][stage] for stage in stages]
         parts.append(sum(share for stage, share in split[scene].items() if stage not in common))
-        rates = each["steps_per_second"], each["steps"] / each["processor"]
+        rates = each["steps_per_second"], each["steps"] / (each["processor"] - start_up)
         table.add_row(scene, *(f"{rate:,.0f}" for rate in rates), *(f"{p:.0%}" for p in (*parts, 1.0 - sum(parts))))
     Console(width=200).print(table)
 
