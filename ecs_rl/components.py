@@ -383,3 +383,8 @@ class UserInput:
     """Which member of it, where it is many of a kind."""
     kick: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """What the kick adds to the body's velocity and spin: metres per second twice, radians per second."""
+    air: tuple[float, float] = (0.0, 0.0)
+    """What wind, and a gravity other than the scene's, add to the acceleration of whatever moves freely, m/s²."""
+    steers: dict[tuple[str, int], NDArray[Any]] = field(default_factory=dict)
+    """By a policy's name and a row of its batch, the action of a person in place of the policy's; steer carries it
+    out."""

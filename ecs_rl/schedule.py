@@ -61,6 +61,7 @@ from ecs_rl.processors.respawn import Respawn
 from ecs_rl.processors.sense import Sense
 from ecs_rl.processors.simulate import Simulate
 from ecs_rl.processors.snapshot import Snapshot
+from ecs_rl.processors.steer import Steer
 from ecs_rl.processors.tally import Tally
 from ecs_rl.processors.write import Write
 from ecs_rl.scene.arena import Arena
@@ -70,10 +71,12 @@ from ecs_rl.scene.forces import Jumped
 SCHEDULE: tuple[Entry, ...] = (
     Entry("decide", Decide, "one batched forward pass for all arenas; refuses what is not an action", plays=True,
           keeps=(Observation, Policy, PolicyState), writes=(Action, Extras, PolicyState, ActionLog)),
+    Entry("steer", Steer, "a person's action in place of the policy's; on a window's stage only",
+          keeps=(UserInput,), reads=(Action,), writes=(Action,)),
     Entry("actuate", Actuate, "actions become forces; so do wind, springs and drag", plays=True,
           reads=(Action,), keeps=(Pose, Motion, Here, Touch, Ground, Chance),
           writes=(Action, Acting, Amount, Force, MotorSpeed)),
-    Entry("interact", Interact, "a person's hand pulls or kicks; on a window's stage only",
+    Entry("interact", Interact, "a person's hand pulls or kicks, wind blows; on a window's stage only",
           reads=(Force,), keeps=(Pose, Motion, UserInput), writes=(Force, UserInput)),
     Entry("simulate", Simulate, "fixed dt, n substeps", plays=True,
           reads=(Force, MotorSpeed), keeps=(Ground, Here), writes=(Pose, Motion, Touch)),
@@ -108,9 +111,9 @@ SCHEDULE: tuple[Entry, ...] = (
 
 PLAYING = tuple(entry.name for entry in SCHEDULE if entry.plays)
 """Everything that happens in the arenas, and nothing that learns or writes."""
-ON_STAGE = (*PLAYING, "interact", "render")
+ON_STAGE = (*PLAYING, "steer", "interact", "render")
 """A world that somebody watches, and may touch."""
-TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("interact", "render", "film"))
+TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("steer", "interact", "render", "film"))
 
 OUTSIDE = {Policy, UserInput}
 """Set from outside, before or between the ticks."""

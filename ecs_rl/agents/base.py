@@ -326,6 +326,36 @@ class Restartable(Protocol):
         """Take over a policy saved by `policy_state`, with a new optimiser; what it remembers besides stays."""
 
 
+@dataclass(frozen=True, eq=False)
+class Demonstration:
+    """One episode as somebody played it, of one agent."""
+
+    seed: int
+    observation: Floats
+    """(ticks, numbers) What was seen before each decision."""
+    action: NDArray[Any]
+    """(ticks,) whole numbers for a lone choice, (ticks, columns) otherwise."""
+    reward: Floats
+    """(ticks,)"""
+    shown: Bools
+    """(ticks,) Which of the decisions are to be imitated: a policy may have made the others."""
+    terminated: bool
+    """Ended by a rule of the scene, not by time or by whoever played."""
+    result: float
+    """What stands for the episode: its score, or its return."""
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+
+@runtime_checkable
+class Imitating(Protocol):
+    """An agent that can begin by imitating somebody; not every agent can."""
+
+    def imitate(self, shown: Sequence[Demonstration]) -> float:
+        """Learn to do as was shown, before the first step; return the share of the actions that are done alike."""
+
+
 def output_of(agent: Agent, observation: Floats, state: Floats | None = None) -> PolicyOutput | None:
     """Return what an agent thinks of each row, None if it lets nobody look; `state` is for one that remembers."""
     if not isinstance(agent, Introspectable):

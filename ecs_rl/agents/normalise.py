@@ -113,6 +113,15 @@ class RewardScaler:
         np.multiply(reward, 1.0 / self.unit, out=out, casting="same_kind")
         _limit(out)
 
+    def take(self, rewards: Floats) -> None:
+        """Take a whole episode's (ticks,) rewards into the statistics."""
+        if self._active:
+            returns, so_far = np.empty((len(rewards), 1)), 0.0
+            for t, reward in enumerate(rewards.tolist()):
+                returns[t] = so_far = self._gamma * so_far + reward
+            self.moments.update(returns)
+        self.refresh()
+
     @property
     def parts(self) -> dict[str, Tensor]:
         """The statistics and each row's return, as parts of an agent's state."""

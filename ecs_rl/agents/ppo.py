@@ -12,7 +12,7 @@ generator that `learn` returns: one that is dropped halfway goes on at the next 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,10 +20,11 @@ import torch
 from torch import Tensor
 
 from ecs_rl.agents.actor_critic import Exchange, Seen, Sequences, actor_critic, shapes_of_actor_critic
-from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, PolicyOutput, PolicySpec, State
+from ecs_rl.agents.base import ActMode, Decision, Demonstration, Experience, Floats, PolicyOutput, PolicySpec, State
 from ecs_rl.agents.config import PPOConfig, learning_rate
 from ecs_rl.agents.explain import log_probabilities
 from ecs_rl.agents.heads import Head, head_of
+from ecs_rl.agents.imitation import Examples, clone
 from ecs_rl.agents.networks import Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.rollout import Rollout
@@ -282,6 +283,12 @@ class PPO(Learner):
             self._newest = torch.tensor([*(total / steps for total in sums), explained, lr], dtype=torch.float64)
         self._step, self._order, self._shuffled = 0, self._order[:0], {}
         self._rollout.clear()
+
+    @torch.inference_mode()
+    def imitate(self, shown: Sequence[Demonstration]) -> float:
+        """Make what was shown probable, and expect what came of it; return the share of it that is best now."""
+        examples = Examples.of(shown, self._normaliser, self._rewards, self.config.gamma, bool(self.spec.state))
+        return clone(examples, self._networks, self._parameters, self._adam, config=self.config, random=self._random)
 
     # --- what others ask --------------------------------------------------------------------------------------------
 

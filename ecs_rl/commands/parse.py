@@ -44,7 +44,7 @@ Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 _HELP = frozenset({"-h", "--help"})
 _OF_THE_CALL = frozenset(
     {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
-    | {"seeds", "network", "pace"}
+    | {"seeds", "network", "pace", "imitate"}
 )
 """Settings of one call of the command: neither a scene nor an earlier run decides them."""
 
@@ -71,6 +71,8 @@ def parse_train(
         print_help(defaults, program("train"), about_training())
     kind = _kind_named(argv)
     line = _train_flags(argv, kind)
+    if "resume" in line and "imitate" in line:
+        raise CommandError("--resume and --imitate exclude each other: imitating is how a new run starts")
     kind, below = _below(kind, line, recipes, earlier)
     settings = _settings_of(kind, below | line)
     if settings.resume is not None and settings.init_from is not None:
@@ -192,7 +194,9 @@ def _finished(settings: TrainSettings) -> TrainSettings:
     """Fill in what follows from the other settings and from this machine."""
     threads = settings.threads or max(1, min(2, cores() // (settings.seeds or 1)))
     schedule = settings.schedule_steps or settings.steps
-    return replace(settings, threads=threads, schedule_steps=schedule, name=settings.name or _name_of(settings.scene))
+    return replace(
+        settings, threads=threads, schedule_steps=schedule, name=settings.name or name_of_run(settings.scene)
+    )
 
 
 def cores() -> int:
@@ -200,7 +204,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _name_of(scene: str) -> str:
+def name_of_run(scene: str) -> str:
     """Return a run's name for a scene: `my_scene` for `path/to/my scene.py`, `Pong-v5` for `gym:Pong-v5`."""
     stem = scene.removeprefix("gym:").replace("/", "_") if scene.startswith("gym:") else Path(scene).stem
     return re.sub(r"[^A-Za-z0-9._-]", "_", stem).lstrip("._-")[:64] or "run"

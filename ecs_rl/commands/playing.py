@@ -45,7 +45,13 @@ def play(settings: PlaySettings) -> int:
     """Play what is asked for, in the way that is asked for; the pilots where nothing is, and there is no run."""
     from ecs_rl.runs import NoRunError
 
+    if settings.save_demo is not None and not settings.human:
+        raise CommandError("--save-demo keeps what a person does: add --human")
     try:
+        if settings.human:
+            from ecs_rl.commands.human import play_human
+
+            return play_human(settings)
         found = candidates(settings)
     except NoRunError as none:
         if not asks_for_nothing(settings):

@@ -220,7 +220,11 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         training.evaluation.best_policy = best_policy(record, manifest.step)
     cut_clips(run, manifest.step)
     # A new --steps must still hold when the run is resumed once more.
-    own = {name: record.config[name] for name in ("name", "version", "runs", "init_from") if name in record.config}
+    own = {
+        name: record.config[name]
+        for name in ("name", "version", "runs", "init_from", "imitate")
+        if name in record.config
+    }
     record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False)) | own)
     record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)
 

@@ -18,9 +18,9 @@ from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
 TRAIN_TO_COME = (
     *("--sweep", "--trials"),
-    *("--population", "--imitate"),
+    "--population",
 )
-PLAY_TO_COME = ("--human", "--save-demo")
+PLAY_TO_COME: tuple[str, ...] = ()
 """Flags that are planned: who tries one is told so, and not the name of another."""
 
 
@@ -126,6 +126,8 @@ class TrainSettings:
     """The folder that holds all runs."""
     init_from: Annotated[Path | None, arg(metavar="CHECKPOINT|pilot", help_behavior_hint="")] = None
     """Start a new run from the weights of this checkpoint, or of the pilot that comes with the scene."""
+    imitate: Annotated[Path | None, arg(metavar="DEMO", help_behavior_hint="")] = None
+    """Start a new run by imitating what play.py SCENE --human --save-demo DEMO has recorded, then improve by reward."""
     inexact: bool = False
     """With --resume: go on also where that cannot be done to the last bit."""
     config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
@@ -227,6 +229,10 @@ class PlaySettings:
         Meta(description="a path that ends in .onnx", extra={"allows": _is_onnx}),
     ] = None
     """Write the policies into an ONNX file, and play nothing (needs onnx)."""
+    human: bool = False
+    """Play yourself, by keyboard or gamepad, against the policy if there is one; RUN may also name a scene."""
+    save_demo: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
+    """With --human: keep what you do in this file, for train.py SCENE --imitate FILE; more is added to what it has."""
     speed: Positive = 1.0
     """How many times faster than real time."""
     seed: Natural = 10_000

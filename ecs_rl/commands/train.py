@@ -162,6 +162,10 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
 
     if settings.init_from is not None:
         start_from(training, settings.init_from)
+    if settings.imitate is not None:
+        from ecs_rl.training.imitate import imitate
+
+        tell(f"train.py: {imitate(training, settings.imitate)}", sys.stderr)
     # Only now is everything known to work: a refused command leaves no run directory behind.
     scene = training.world.scene
     record = TrainingRun.create(

@@ -32,10 +32,17 @@ class Interact(Stage):
         self.falls = self.dt * np.array(world.scene.gravity)
         """By how much a tick of gravity changes a velocity."""
         self.gravity = math.hypot(*world.scene.gravity) or 9.81
+        self.blown = np.zeros(world.physics.force.shape[1])
+        """(rows,) The mass of everything that forces move freely, 0 of all else."""
+        for role in world.arena.roles:
+            if role.body is not None and role.body.moves == "freely":
+                self.blown[role.rows] = role.body.mass
 
     def run(self) -> None:
         """Add the hand's forces to those of the agents."""
         hand = self.hand
+        if any(hand.air):
+            self.world.physics.force[:2] += np.multiply.outer(hand.air, self.blown)[:, :, None]
         if hand.role is not None:
             self._pull(self.world.arena.roles[hand.role], hand.member)
         if hand.kicked is not None:

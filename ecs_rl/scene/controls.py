@@ -5,8 +5,10 @@ What it decides becomes the `amount` column of each effect: 0 or 1 under a choic
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,13 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import TRIGGER, Composed, Continuous, Discrete
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Action
-from ecs_rl.errors import SceneError
+from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.checks import shown
 from ecs_rl.scene.effects import Effect, sound
 from ecs_rl.scene.roles import not_yet
 
+NAMED_KEYS = ("left", "right", "up", "down", "space", "shift", "enter")
+"""Keys that have a name; others are letters and digits."""
 Effects = Effect | tuple[Effect, ...] | None
 Note = Callable[[type], None] | None
 
@@ -65,7 +69,30 @@ class _Decided:
         return self._column
 
 
-class _Named:
+class _Keyed:
+    """What a person who plays presses, where the scene says it; everything else gets its keys by name, or by order."""
+
+    names: tuple[str, ...]
+    keyed: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """By a control or an option its key; by a lever the key for more and the one for less."""
+
+    def keys(self, **keys: str | tuple[str, str]) -> Self:
+        """Name the keys of controls or options, as in `keys(jump="space", steer=("a", "d"))`; return the same object.
+
+        A key is a letter, a digit, `left`, `right`, `up`, `down`, `space`, `shift` or `enter`.
+        """
+        for name, given in keys.items():
+            if name not in self.names:
+                raise SceneError(f"keys({name}=...): there is no such control: {nearest(name, self.names)}")
+            for key in (given,) if isinstance(given, str) else given:
+                if not (isinstance(key, str) and (key in NAMED_KEYS or re.fullmatch("[a-z0-9]", key))):
+                    there = ", ".join(NAMED_KEYS)
+                    raise SceneError(f"keys({name}={shown(key)}): a key is a small letter, a digit, or one of {there}")
+        self.keyed = {**self.keyed, **{name: (k,) if isinstance(k, str) else tuple(k) for name, k in keys.items()}}
+        return self
+
+
+class _Named(_Keyed):
     """The base of Choice and Levers: named controls, each of which works some effects."""
 
     least = 1
@@ -175,7 +202,7 @@ class Lever(Levers):
         amounts[...] = np.clip(action, -1.0, 1.0)
 
 
-class Controls:
+class Controls(_Keyed):
     """The agent sets several controls at once: each a Choice, a Trigger, or an effect (or a tuple of them) as lever."""
 
     def __init__(self, *unnamed: Any, **controls: Choice | Trigger | Effects) -> None:

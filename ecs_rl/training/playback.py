@@ -93,21 +93,25 @@ def check_same(path: Path, manifest: Manifest, now: dict[str, PolicySpec], scene
     if list(saved) != list(now):
         raise CheckpointError(
             f"{path} does not fit the scene '{scene}': it holds the policies {list(saved)}, the scene has {list(now)}; "
-            "use another checkpoint, or train anew"
+            "use another one, or begin anew"
         )
     for name, before in saved.items():
-        after = now[name]
-        for what, old, new in (
-            ("sees", before.observations, after.observations),
-            ("does", _actions(before), _actions(after)),
-        ):
-            if old != new:
-                gone, come = [x for x in old if x not in new], [x for x in new if x not in old]
-                change = f"{gone} there and {come} here" if gone or come else "the same in another order"
-                raise CheckpointError(
-                    f"{path} does not fit the scene '{scene}': '{name}' {what} {change}; "
-                    "use another checkpoint, or train anew"
-                )
+        refuse_other_spec(path, scene, before, now[name])
+
+
+def refuse_other_spec(path: Path, scene: str, before: PolicySpec, after: PolicySpec) -> None:
+    """Refuse a file whose policy sees or does something else than the one of the scene, and say what differs."""
+    for what, old, new in (
+        ("sees", before.observations, after.observations),
+        ("does", _actions(before), _actions(after)),
+    ):
+        if old != new:
+            gone, come = [x for x in old if x not in new], [x for x in new if x not in old]
+            change = f"{gone} there and {come} here" if gone or come else "the same in another order"
+            raise CheckpointError(
+                f"{path} does not fit the scene '{scene}': '{before.name}' {what} {change}; "
+                "use another one, or begin anew"
+            )
 
 
 def _actions(spec: PolicySpec) -> tuple[str, ...]:

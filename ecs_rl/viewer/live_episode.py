@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -66,6 +66,8 @@ class LiveEpisode:
         self.outcome: Ended | None = None
         """How the episode ended whose last picture still stands."""
         self.hand = UserInput()
+        self.watchers: list[Callable[[], None]] = []
+        """Called after each tick of the world, before anything of it is lost."""
         self.world = scene.world(
             arenas=len(self.seeds),
             seeds=self.seeds,
@@ -360,6 +362,8 @@ class LiveEpisode:
         self.reader.follow(self.arena, held=self.hand.role is not None)
         self.mind.saw(self.arena)
         self.log.tick()
+        for watcher in self.watchers:
+            watcher()
         if self.world.one(EpisodeEnd).ended[self.arena]:
             self._end()
 

@@ -30,7 +30,7 @@ from ecs_rl.viewer.view import MindView, Option, RibbonView, Seen, Term
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
-    from ecs_rl.world import World
+    from ecs_rl.world import AgentSlot, PolicyBatch, World
 
 MOST_TOLD = 200
 """Numbers that are seen and told of one by one: no panel has room for more, and a picture has thousands."""
@@ -98,6 +98,11 @@ class MindLog:
         if len(self._slots) > 1:
             self._number = (self._number + 1) % len(self._slots)
             self._open()
+
+    @property
+    def watched(self) -> tuple[PolicyBatch, AgentSlot]:
+        """The agent whose mind is shown, in the batch of its policy."""
+        return self._slots[self._number]
 
     def _open(self) -> None:
         """Begin to note what the present agent does."""

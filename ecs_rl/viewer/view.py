@@ -36,6 +36,8 @@ class Modes:
     """So many seconds before the present is the moment that is to be seen; None in the present."""
     aside: tuple[str, str] = ("", "")
     """What takes the place of the stage for a while, and the key that leads back."""
+    hands: str = ""
+    """The key that gives the controls back which a person has taken; empty while the policy drives."""
 
 
 @dataclass(frozen=True)

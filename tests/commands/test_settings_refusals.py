@@ -118,10 +118,8 @@ def test_bad_input_to_train_gives_one_short_line_with_place_and_remedy(line: str
         ("run --compare --json", "--compare: needs at least one checkpoint"),
         ("run --compare best --checkpoint oops", "--checkpoint: there is no checkpoint 'oops'"),
         ("--headles", "unknown flag '--headles': did you mean '--headless'? (play.py --help lists all flags)"),
-        ("--human", "--human is not there yet (play.py --help lists all flags)"),
-        ("--save-demo x", "--save-demo is not there yet"),
         ("--rums x", "unknown flag '--rums': did you mean '--runs'?"),
-        ("--hum", "unknown flag '--hum' (play.py --help lists all flags)"),
+        ("--hum", "unknown flag '--hum': did you mean '--human'? (play.py --help lists all flags)"),
         ("run other", "'other' is one argument too many"),
     ],
 )

@@ -23,7 +23,7 @@ Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
-    *("Left", "Ctrl+Left", "Ctrl+Right", "W", "K"),
+    *("Left", "Ctrl+Left", "Ctrl+Right", "W", "K", "H", "Y"),
 )
 """The keys that a user is promised."""
 KEYED = [row for row in COMMANDS if row.codes or row.characters]
@@ -406,6 +406,27 @@ def panel(field: str, shown: bool) -> Callable[[Live, Hit], None]:
     return case
 
 
+def hands(live: Live, hit: Hit) -> None:
+    hit()
+    assert live.window.hands is not None
+    live.frames(2)
+    assert live.show.hand.steers
+    hit()
+    assert live.window.hands is None
+    assert not live.show.hand.steers
+
+
+def race(live: Live, hit: Hit) -> None:
+    seed = live.show.seeds[live.show.arena]
+    hit()
+    assert [show.seeds for show in live.window.shows] == [(seed,), (seed,)]
+    assert live.window.hands is not None
+    live.frames(2)
+    hit()
+    assert len(live.window.shows) == 1
+    assert live.window.hands is None
+
+
 def full_screen(live: Live, hit: Hit) -> None:
     display = live.window.display
     size = display.surface.get_size()
@@ -499,6 +520,8 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "L": newest,
     "B": before_and_after,
     "D": sampled,
+    "H": hands,
+    "Y": race,
     "P": poke,
     "G": grid,
     "W": replays_worst,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ecs_rl.agents.base import Agent
 from ecs_rl.agents.make import Algorithm
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.live.aside import Aside
@@ -19,8 +21,12 @@ class BeforeAfter(Aside):
         """Take the episode of a `show`; `untrained` is the file of the policy before it learned anything."""
         before = Player.load(untrained, scene=show.scene, algorithm=algorithm_of(show)).agents
         super().__init__()
+        self.begin(show, [(before, "untrained"), (show.agents, show.label)])
+
+    def begin(self, show: LiveEpisode, players: Sequence[tuple[Mapping[str, Agent], str]]) -> None:
+        """Open a show for each of these agents, under its label, on the episode of a `show`."""
         try:
-            for agents, label in ((before, "untrained"), (show.agents, show.label)):
+            for agents, label in players:
                 self.shows.append(
                     LiveEpisode(
                         show.scene,

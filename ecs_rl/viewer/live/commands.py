@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pygame
 
 from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.live.human import HumanPlaylist, toggle_hands, toggle_race
 from ecs_rl.viewer.live.pace import PACES
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.view_floating import HelpGroup
@@ -75,6 +76,8 @@ def _set_speed(window: Window, times: float) -> None:
 def _restart(window: Window) -> None:
     for show in window.shows:
         show.restart()
+    if isinstance(window.playlist, HumanPlaylist):
+        window.playlist.wait()
     window.say(f"{window.show.names[window.show.arena]} again")
 
 
@@ -196,7 +199,10 @@ COMMANDS: tuple[Command, ...] = (
     Command(_HANDS, "Left-drag", "grab", "pull a body; along the curve: that policy", lambda w, at: w.grab(at)),
     Command(_HANDS, "", "drag", "", lambda w, to: w.drag(to)),
     Command(_HANDS, "", "let go", "", lambda w: w.let_go()),
-    Command(_HANDS, "Click", "click", "inspect a body, or turn to the next agent's mind", lambda w, at: w.click(at)),
+    Command(_HANDS, "Click", "click", "inspect a body, or the next mind", lambda w, at: w.click(at)),
+    Command(_HANDS, "H", "hands", "you drive, or hand it back", toggle_hands,
+            (pygame.K_h,)),
+    Command(_HANDS, "Y", "race", "race the policy", toggle_race, (pygame.K_y,)),
     Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
     Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.zoom(factor, at)),
     Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.pan(by)),

@@ -42,14 +42,18 @@ class Playlist:
 
     def look(self, shows: Sequence[LiveEpisode]) -> None:
         """Note what has ended, and go on to the next episode once all shows are ready for it."""
+        self.note_ends(shows)
+        if all(show.rested for show in shows):
+            self.go_on(shows)
+
+    def note_ends(self, shows: Sequence[LiveEpisode]) -> None:
+        """Note what has ended since this was asked last."""
         for number, show in enumerate(shows):
             for ended in show.ended:
                 if ended.counts and not self.is_over and ended.arena not in self.results[number]:
                     self.results[number][ended.arena] = ended
                     self._report(number, ended)
             show.ended.clear()
-        if all(show.rested for show in shows):
-            self.go_on(shows)
 
     def go_on(self, shows: Sequence[LiveEpisode]) -> None:
         """Begin the next episode that had no turn yet, of all if each had one."""

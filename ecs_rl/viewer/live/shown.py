@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.inspector import inspect
 from ecs_rl.viewer.live.commands import help_groups, hints
+from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.live.pace import OPENS
 from ecs_rl.viewer.number_formats import speed
-from ecs_rl.viewer.view import LearningView, Modes, StatusView, TimelineView, Toast, Tone, View
+from ecs_rl.viewer.view import (
+    LearningView,
+    Modes,
+    PaneView,
+    StageView,
+    StatusView,
+    TimelineView,
+    Toast,
+    Tone,
+    View,
+)
 from ecs_rl.viewer.view_floating import RewindView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live.window import Window
+    from ecs_rl.viewer.live_episode import LiveEpisode
 
 SPOKEN, FADES = 3.5, 0.6
 """Seconds for which a message stays, and the last of them in which it fades."""
@@ -92,8 +104,9 @@ def view(window: Window, seconds: float) -> View:
             pace=_pace(window),
             ago=window.past.lead.ago if grid is None and window.past.lead.at is not None else None,
             aside=("", "") if window.aside is None else (window.aside.title, window.aside.key),
+            hands="H" if window.hands is not None and not window.hands.counts else "",
         ),
-        stage=on_stage.stage(selected=selected) if on_stage is not None else None,
+        stage=prompted(window, on_stage.stage(selected=selected)) if on_stage is not None else None,
         grid=grid.view(seconds) if grid is not None else None,
         mind=on_stage.mind.view() if on_stage is not None and "mind" in panels else None,
         learning=rates.learning if "learning" in panels else None,
@@ -105,7 +118,8 @@ def view(window: Window, seconds: float) -> View:
         inspector=inspect(window.show.world, window.show.arena, selected) if selected is not None else None,
         help=help_groups(trains=trains) if "help" in panels else None,
         toasts=_toasts(window),
-        hints=hints(
+        hints=human_hints(window)
+        or hints(
             trains=trains,
             grid=grid is not None,
             paused=window.show.paused,
@@ -113,8 +127,36 @@ def view(window: Window, seconds: float) -> View:
             leads_back="" if window.aside is None else window.aside.key,
             back=window.past.lead.at is not None,
         ),
-        panes=() if alone else tuple(pane_of(show) for show in shows),
+        panes=() if alone else tuple(_pane(window, show) for show in shows),
     )
+
+
+def prompted(window: Window, stage: StageView) -> StageView:
+    """Return the stage, with a sign that says what to press where an episode waits for the person."""
+    playlist = window.playlist
+    if not (isinstance(playlist, HumanPlaylist) and playlist.waits) or window.aside is not None:
+        return stage
+    keys = "  ".join(f"{key} {what}" for key, what in playlist.hands.controls.told)
+    return replace(stage, ending=f"{keys}:  press one to start")
+
+
+def _pane(window: Window, show: LiveEpisode) -> PaneView:
+    pane = pane_of(show)
+    drives = window.hands is not None and window.hands.show is show
+    return replace(pane, stage=prompted(window, pane.stage)) if drives else pane
+
+
+def human_hints(window: Window) -> tuple[tuple[str, str], ...]:
+    """Return the keys that matter to a person at the controls, none while the policy drives."""
+    hands, playlist = window.hands, window.playlist
+    if hands is None:
+        return ()
+    last: tuple[tuple[str, str], ...] = (("H", "hand it back"),)
+    if window.aside is not None:
+        last = (("Y", "back"),)
+    elif isinstance(playlist, HumanPlaylist):
+        last = (("R", "again"), ("Backspace", "next"))
+    return (*hands.controls.told, *last, ("F1", "all keys"))
 
 
 def status(window: Window) -> StatusView:
@@ -157,6 +199,10 @@ def _state(work: BackgroundTraining) -> tuple[str, Tone]:
 def _toasts(window: Window) -> tuple[Toast, ...]:
     now = perf_counter()
     window.messages = [message for message in window.messages if message.until > now]
+    playlist = window.playlist
+    if isinstance(playlist, HumanPlaylist) and playlist.verdict is not None and window.aside is None:
+        text, tone = playlist.verdict
+        return (Toast(f"{text}  ·  any of your keys: the next one", tone),)
     latest = {(m.text.split(" ")[0], m.tone): m for m in window.messages}  # of several about a speed the newest
     return tuple(Toast(m.text, m.tone, min(1.0, (m.until - now) / FADES)) for m in latest.values())
 

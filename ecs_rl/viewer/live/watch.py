@@ -18,6 +18,7 @@ from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.display import Display, DisplayLost
+from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
 from ecs_rl.viewer.live.window import Window
@@ -153,13 +154,15 @@ def watch_play(
     checkpoints: CheckpointList | None,
     *,
     attended: bool,
+    hands: Hands | None = None,
 ) -> None:
-    """Play the playlist in a window until it is closed."""
+    """Play the playlist in a window until it is closed, with a person at the controls if there are `hands`."""
     history = None if checkpoints is None else history_of(checkpoints.run, shows[0].scene)
     name = "pilot" if checkpoints is None else "/".join(folder.parts[-2:])
     window = Window(
         display, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist
     )
+    window.hands = hands
     leaving = Leaving(window, attended=attended and display.seen)
     try:
         Loop(window).run(lambda: playlist.is_over and leaving.is_due("every episode had its turn"))

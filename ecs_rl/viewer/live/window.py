@@ -24,6 +24,8 @@ from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import BeforeAfter
 from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for
 from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.live.hands import Hands
+from ecs_rl.viewer.live.human import HumanPlaylist, Race, leave_hands, verdict
 from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.replays import Replays
@@ -75,6 +77,8 @@ class Window:
         self.seeks = False
         """The mouse goes along the curve."""
         self.past = LookingBack(self)
+        self.hands: Hands | None = None
+        """The person at the controls, None while the policy drives."""
         self.held = 0
         """The number of the show whose body the mouse holds."""
         self.touched_at = perf_counter()
@@ -104,6 +108,8 @@ class Window:
             return [("quit",)]
         if event.type in (pygame.KEYDOWN, pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEWHEEL):
             self.touched_at = perf_counter()
+        if self.hands is not None and self.hands.take(event):
+            return []
         if event.type == pygame.KEYDOWN:
             found = command_for(event, trains=self.background is not None)
             return [(found,)] if found is not None else []
@@ -140,8 +146,11 @@ class Window:
     def advance(self, seconds: float, budget: float) -> None:
         """Let time pass on every show."""
         self.past.hold(seconds)
+        if self.hands is not None and self.hands.show in self.shows:
+            self.hands.steer()
+        waits = isinstance(self.playlist, HumanPlaylist) and self.playlist.waits and self.aside is None
         try:
-            for show in self.shows if self.grid is None else ():  # nobody sees the stage behind the grid
+            for show in self.shows if self.grid is None and not waits else ():  # nobody sees it behind the grid
                 show.advance(seconds, budget / len(self.shows))
         except SceneError as error:  # such as a rule that fails where only a kick can bring a body
             self.say(str(error), "bad")
@@ -162,6 +171,8 @@ class Window:
             self.say("solved!", "good")
         self._was_solved = solved
         if self.aside is not None and self.aside.is_over(seconds):
+            if isinstance(self.aside, Race):
+                self.say(*verdict([(show.label, show.total) for show in self.shows], self.show.counted))
             self.leave_aside()
         if self.solved_since is not None and now - self.solved_since >= JOY and not self._has_compared:
             self._has_compared = True
@@ -188,6 +199,8 @@ class Window:
     def leave_aside(self) -> None:
         """Bring the stage back."""
         if self.aside is not None:
+            if self.hands is not None and self.hands.show in self.shows:
+                self.hands = None
             self.aside.close()
             self.aside, self.shows, self.camera = None, self._stage, None
 
@@ -317,7 +330,9 @@ class Window:
             if panel in self.panels:
                 self.panels -= {panel}
                 return
-        if self.selected is not None:
+        if self.hands is not None and not self.hands.counts:
+            leave_hands(self)
+        elif self.selected is not None:
             self.selected = None
         elif self.past.leave():
             self.say("back in the present")

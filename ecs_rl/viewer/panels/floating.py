@@ -10,7 +10,21 @@ import pygame
 from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import NOTHING
-from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, WARN, Colour, mix, role_colour
+from ecs_rl.viewer.palette import (
+    BAD,
+    DIM,
+    FAINT,
+    GOOD,
+    MAIN_LINE,
+    PANEL,
+    RAISED,
+    RULE,
+    TEXT,
+    WARN,
+    Colour,
+    mix,
+    role_colour,
+)
 from ecs_rl.viewer.panels.keys import cap_width, draw_head_key
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view import Modes, Toast
@@ -43,6 +57,7 @@ def _chips(modes: Modes) -> list[Chip]:
         (modes.paused, Chip("PAUSED", "Space", WARN)),
         (modes.ago is not None, Chip(f"{modes.ago or 0.0:.1f} S AGO", "Esc", MAIN_LINE)),
         (bool(modes.aside[0]), Chip(*modes.aside, MAIN_LINE)),
+        (bool(modes.hands), Chip("YOU DRIVE", modes.hands, GOOD)),
         (modes.training_paused, Chip("TRAINING PAUSED", "T", WARN)),
         (bool(modes.pace) and not modes.training_paused, Chip(modes.pace, "O", MAIN_LINE)),
         (modes.recording, Chip("RECORDING", "V", BAD, dot=True)),

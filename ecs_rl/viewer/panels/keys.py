@@ -16,9 +16,9 @@ from ecs_rl.viewer.view_floating import HelpGroup
 STRIP = 26
 """Height of the strip of hints."""
 Hints = tuple[tuple[str, str], ...]
-EDGE, TOP, BETWEEN = 24, 50, 30
+EDGE, TOP, BETWEEN = 18, 48, 20
 """Space beside the columns, above them, and from one to the next."""
-TITLE, ROW = 32, 24
+TITLE, ROW = 29, 22
 MARGIN = 8
 """Pixels that the window shows around the help, at least."""
 SHRINKS = tuple(1.0 - 0.04 * i for i in range(14))

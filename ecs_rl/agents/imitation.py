@@ -1,0 +1,160 @@
+"""Behaviour cloning: what was demonstrated, as examples of what to do and of what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecs_rl.agents.actor_critic import ActorCritic, Seen, Sequences
+from ecs_rl.agents.base import Demonstration, Floats
+from ecs_rl.agents.config import PPOConfig
+from ecs_rl.agents.heads import Head
+from ecs_rl.agents.networks import Adam, Parameters
+from ecs_rl.agents.normalise import Normaliser, RewardScaler
+from ecs_rl.agents.scaling import LIMIT
+
+STEPS = 500
+"""Gradient steps."""
+EXAMPLES = 256
+"""In one gradient step."""
+VARIETY = 0.02
+"""Weight of the entropy: a policy that is sure of all it was shown would try nothing else afterwards."""
+LEAST_LOG_STD = -1.5
+"""Of each lever's spread, for the same reason."""
+NEAR = 0.25
+"""Two settings of a lever that are no further apart are alike."""
+KNOWN = 0.05
+"""Once what was still to come counts less than this, a return is as good as known."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Ticks of all episodes, one after the other, or (ticks, episodes) for a network with a memory."""
+
+    observation: Tensor
+    """Normalised."""
+    action: Tensor
+    returns: Tensor
+    """Discounted, in the unit of the agent's values."""
+    known: Tensor
+    """Where the return is known: not towards the end of an episode that nothing ended."""
+    counts: Tensor
+    """Where the action is to be imitated."""
+
+    @classmethod
+    def of(
+        cls, shown: Sequence[Demonstration], normaliser: Normaliser, rewards: RewardScaler, gamma: float, memory: bool
+    ) -> Examples:
+        """Take everything that was shown into the running statistics, and return it by their scale."""
+        for episode in shown:
+            normaliser.update(episode.observation)
+            rewards.take(episode.reward)
+        seen = [np.empty_like(episode.observation) for episode in shown]
+        for episode, out in zip(shown, seen, strict=True):
+            normaliser.apply(episode.observation, out=out)
+        unit = float(rewards.unit)
+        told = [_returns(episode, gamma, unit) for episode in shown]
+        join = _side_by_side if memory else np.concatenate
+        return cls(
+            torch.from_numpy(join(seen)),
+            torch.from_numpy(join([episode.action for episode in shown])),
+            torch.from_numpy(join([returns for returns, _ in told])),
+            torch.from_numpy(join([known for _, known in told])),
+            torch.from_numpy(join([episode.shown for episode in shown])),
+        )
+
+    def batches(self, random: torch.Generator, state: int) -> Iterator[Batch]:
+        """Yield what each gradient step learns from: again and again all examples, of sequences all at once."""
+        rows, parts = self.counts.flatten().nonzero().squeeze(1), list[Tensor]()
+        flat = [tensor.flatten(0, self.counts.ndim - 1) for tensor in (self.action, self.returns, self.known)]
+        begins = torch.zeros(self.counts.shape, dtype=torch.bool)
+        for _ in range(STEPS):
+            if state:
+                first = torch.zeros(self.counts.shape[1], state)
+                yield Batch(Sequences(self.observation, first, begins, rows), *(each[rows] for each in flat))
+                continue
+            if not parts:
+                shuffled = rows[torch.randperm(len(rows), generator=random)]
+                parts = list(shuffled.tensor_split(-(-len(rows) // EXAMPLES)))
+            part = parts.pop()
+            yield Batch(self.observation[part], *(each[part] for each in flat))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one gradient step learns from."""
+
+    seen: Seen
+    action: Tensor
+    returns: Tensor
+    known: Tensor
+
+    def policy_step(self, head: Head, rows: slice, output: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the share of actions that are done alike, of all, and the gradient towards what was shown."""
+        n, mine = len(self.action), rows.stop - rows.start
+        head.forward(output, self.action[rows])
+        grad = head.backward(torch.full((mine,), -1.0 / n), -VARIETY * mine / n)
+        return _alike(head.best(output), self.action[rows]) * (mine / n), grad
+
+    def value_step(self, rows: slice, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the mean squared error of the values where the return is known, and half its gradient by each."""
+        n = len(self.action)
+        error = torch.where(self.known[rows], value - self.returns[rows], 0.0)
+        return torch.dot(error, error) / n, error / n
+
+
+def clone(
+    examples: Examples,
+    networks: ActorCritic,
+    parameters: Parameters,
+    adam: Adam,
+    *,
+    config: PPOConfig,
+    random: torch.Generator,
+) -> float:
+    """Make the actions of the examples probable, and learn their returns; return the share that is done alike by now.
+
+    The optimiser forgets it: what comes next is learned from rewards.
+    """
+    shares = []
+    spreads = [value for name, value in parameters.value.items() if name.endswith("/log_std")]
+    for batch in examples.batches(random, networks.state):
+        shares.append(float(networks.learn(batch.seen, batch.policy_step, batch.value_step)[0]))
+        parameters.clip_gradient(config.max_grad_norm)
+        adam.step(config.lr)
+        for spread in spreads:
+            spread.clamp_(min=LEAST_LOG_STD)
+    for moment in adam.moments.values():
+        moment.zero_()
+    return fmean(shares[-10:])
+
+
+def _alike(action: Tensor, shown: Tensor) -> Tensor:
+    """Return in which share of the rows every choice is the one that was shown, and every lever set about alike."""
+    near = ((action.to(torch.float32) - shown).abs() <= NEAR).view(len(shown), -1).all(1)
+    return near.to(torch.float32).mean()
+
+
+def _returns(episode: Demonstration, gamma: float, unit: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return what each tick's action led to, discounted, and where that is known."""
+    rewards = np.clip(episode.reward.astype(np.float64) / unit, -LIMIT, LIMIT)
+    returns, following = np.empty(len(rewards)), 0.0
+    for t in range(len(rewards) - 1, -1, -1):
+        returns[t] = following = rewards[t] + gamma * following
+    still = gamma ** np.arange(len(rewards), 0, -1.0)
+    return returns.astype(np.float32), (still < KNOWN) | episode.terminated
+
+
+def _side_by_side(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return (ticks, episodes, ...), zeros after an episode's end."""
+    whole = np.zeros((max(map(len, parts)), len(parts), *parts[0].shape[1:]), parts[0].dtype)
+    for number, part in enumerate(parts):
+        whole[: len(part), number] = part
+    return whole

@@ -1,0 +1,141 @@
+"""`play.py [SCENE|RUN] --human`: a person plays, against the policy of a run if there is one."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from ecs_rl.commands.parse import name_of_run
+from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.playing import Candidate, candidate, run_of
+from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.shipped import scene_names
+
+if TYPE_CHECKING:
+    from ecs_rl.scene.scene import Scene
+    from ecs_rl.viewer.endings import Ended
+    from ecs_rl.viewer.live_episode import LiveEpisode
+
+
+def play_human(settings: PlaySettings) -> int:
+    """Open a window in which a person plays, until it is closed; tell how it went."""
+    for flag in ("headless", "record", "compare"):
+        if getattr(settings, flag):
+            raise CommandError(f"--human needs a window and nobody to compare: leave --{flag} out")
+    scene, rival = scene_and_rival(settings)
+    if settings.save_demo is not None:
+        from ecs_rl.viewer.live.demo_recorder import begun
+
+        begun(settings.save_demo, scene)  # what cannot be written is told now, not after the first episode
+    results = Results(rival, settings)
+    _play(scene, rival, settings, results)
+    results.finish(scene)
+    return 0
+
+
+def scene_and_rival(settings: PlaySettings) -> tuple[Scene, Candidate | None]:
+    """Return what is played, and the policy to play against: that of the run, or of the newest run of the scene."""
+    from ecs_rl.scene.loader import load_scene
+
+    target = settings.target
+    named = settings.scene or (target if target is not None and is_scene(target) else "")
+    if not named:
+        rival = candidate(settings, "")
+        return rival.player.scene, rival
+    scene, found = load_scene(named), None
+    with suppress(CheckpointError, CommandError):  # no run is no hindrance: a person needs none
+        name = name_of_run(named) if target is None or is_scene(target) else target
+        found = candidate(replace(settings, target=name, scene=named), "")
+    return scene, found
+
+
+def is_scene(target: str) -> bool:
+    """Return whether a target names a scene, and no run or checkpoint."""
+    return target in scene_names() or target.startswith("gym:") or Path(target).suffix == ".py"
+
+
+class Results:
+    """What the person and the policy came to, episode by episode."""
+
+    def __init__(self, rival: Candidate | None, settings: PlaySettings) -> None:
+        self.names = ["you"] + ([rival.label] if rival is not None else [])
+        self._rival, self._settings = rival, settings
+        self.ended: list[dict[int, Ended]] = [{} for _ in self.names]
+
+    def add(self, number: int, ended: Ended) -> None:
+        """Tell one episode."""
+        self.ended[number][ended.arena] = ended
+        if not self._settings.json:
+            how = f"{ended.total:8.1f} in {ended.length} ticks ({', '.join(ended.reasons) or 'time is up'})"
+            tell(f"{self.names[number]}, seed {ended.seed}: {how}")
+
+    def finish(self, scene: Scene) -> None:
+        """Tell who was better on the episodes that both have played, and where the demonstration is."""
+        mine, *others = ({arena: each.total for arena, each in ended.items()} for ended in self.ended)
+        mean = fmean(mine.values()) if mine else None
+        told: dict[str, Any] = {"scene": scene.reference, "episodes": len(mine), "mean_return": mean}
+        told["returns"] = list(mine.values())
+        lines = ["nothing was played to its end" if mean is None else f"you: mean {mean:.1f} over {len(mine)} episodes"]
+        for theirs in others:
+            both = mine.keys() & theirs.keys()
+            assert self._rival is not None
+            wins = sum(mine[arena] > theirs[arena] for arena in both)
+            told["policy"] = {"checkpoint": str(self._rival.path), "returns": list(theirs.values()), "wins": wins}
+            if both:
+                lines.append(f"you won {wins} of {len(both)} against {self._rival.label}")
+        demo = self._settings.save_demo
+        if demo is not None and demo.exists():
+            told["demo"] = str(demo)
+            lines.append(f"what you did is in {demo}: train.py {scene.reference} --imitate {demo}")
+        for line in [json.dumps(told)] if self._settings.json else lines:
+            tell(line)
+
+
+def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results: Results) -> None:
+    from ecs_rl.viewer.live.demo_recorder import DemoRecorder
+    from ecs_rl.viewer.live.display import Display, NoDisplay
+    from ecs_rl.viewer.live.hands import Hands
+    from ecs_rl.viewer.live.human import HumanPlaylist
+    from ecs_rl.viewer.live.playlist import CheckpointList
+    from ecs_rl.viewer.live.watch import watch_play
+
+    try:
+        display = Display(f"{scene.name} - ecs_rl")
+    except NoDisplay as none:
+        raise NoDisplay(f"{none}: --human needs one") from None
+    shows: list[LiveEpisode] = []
+    try:
+        shows += shows_of(scene, rival, settings)
+        hands = Hands(shows[0], counts=True)
+        if settings.save_demo is not None:
+            DemoRecorder(hands, settings.save_demo)
+        run = run_of(rival.path) if rival is not None else None
+        checkpoints = CheckpointList(run, now=rival.path) if run is not None and rival is not None else None
+        playlist = HumanPlaylist(shows, results.add, hands)
+        folder = run or (rival.path.parent if rival is not None else Path())
+        watch_play(shows, display, folder, playlist, checkpoints, attended=not settings.json, hands=hands)
+    finally:
+        for show in shows:
+            show.close()
+        display.close()
+
+
+def shows_of(scene: Scene, rival: Candidate | None, settings: PlaySettings) -> list[LiveEpisode]:
+    """Return the person's show, and beside it the policy's on the same seeds."""
+    from ecs_rl.viewer.live.human import YOU, idle_agents
+    from ecs_rl.viewer.live_episode import LiveEpisode
+
+    seeds = range(settings.seed, settings.seed + settings.episodes)
+    others = rival.player.agents if rival is not None else idle_agents(scene)
+    shows = [LiveEpisode(scene, others, seeds=seeds, label=YOU, stays=True)]
+    if rival is not None:
+        label, sampled = rival.label, settings.stochastic
+        shows.append(LiveEpisode(scene, others, seeds=seeds, label=label, stays=True, sampled=sampled))
+    for show in shows:
+        show.speed = settings.speed
+    return shows

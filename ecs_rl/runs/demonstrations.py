@@ -1,0 +1,110 @@
+"""Episodes that somebody played, in one small file with the seal of a checkpoint: any damage shows when it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import torch
+
+from ecs_rl.agents.base import Demonstration, PolicySpec
+from ecs_rl.errors import CheckpointError
+from ecs_rl.runs.checkpoint import join_sections, read_sealed, sealed_pieces, section
+from ecs_rl.runs.files import Folder
+from ecs_rl.runs.manifest import Manifest, PolicyEntry
+from ecs_rl.runs.metadata import versions_here
+
+KIND = "demonstration"
+"""Stands in the manifest where a checkpoint names its algorithm."""
+REMEDY = "take a copy of it, or play anew with --save-demo"
+_PARTS = ("observation", "action", "reward", "shown")
+
+
+class _Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """What a manifest says of an episode besides its tensors."""
+
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+    terminated: bool
+    result: float
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """Episodes of one policy of one scene."""
+
+    scene: str
+    """The scene's name, or the path of its file."""
+    scene_sha256: str
+    spec: PolicySpec
+    episodes: tuple[Demonstration, ...] = ()
+
+    @property
+    def ticks(self) -> int:
+        """How many decisions there are."""
+        return sum(map(len, self.episodes))
+
+    def manifest(self) -> Manifest:
+        """Return what the file says of itself."""
+        facts = [_Fact(seed=e.seed, terminated=e.terminated, result=e.result) for e in self.episodes]
+        return Manifest(
+            scene=self.scene,
+            scene_sha256=self.scene_sha256,
+            agent=KIND,
+            step=self.ticks,
+            episodes=len(self.episodes),
+            policies=(PolicyEntry.of(self.spec),),
+            versions=versions_here(),
+            config={"episodes": msgspec.to_builtins(facts)},
+        )
+
+
+def save_demonstrations(path: Path, shown: Demonstrations) -> None:
+    """Write the file anew in one step: whatever happens meanwhile, the old one or the new one is there."""
+    tensors = {
+        f"{number:05}": {name: torch.from_numpy(np.ascontiguousarray(getattr(episode, name))) for name in _PARTS}
+        for number, episode in enumerate(shown.episodes)
+    }
+    pieces = sealed_pieces(join_sections(tensors), shown.manifest())
+    folder = Folder(path.absolute().parent)
+    try:
+        folder.write(path.name, *pieces)
+    finally:
+        folder.close()
+
+
+def read_demonstrations(path: Path) -> Demonstrations:
+    """Return what a file holds; CheckpointError unless every bit is as it was written and all of it fits together."""
+    manifest, tensors = read_sealed(path, Manifest, "demonstration", REMEDY)
+    if manifest.agent != KIND or len(manifest.policies) != 1:
+        raise CheckpointError(f"{path} is no demonstration: record one with play.py SCENE --human --save-demo FILE")
+    spec = manifest.policies[0].spec()
+    try:
+        facts = msgspec.convert(manifest.config.get("episodes"), list[_Fact])
+        episodes = tuple(
+            _episode(fact, {name: tensor.numpy() for name, tensor in section(tensors, f"{number:05}").items()}, spec)
+            for number, fact in enumerate(facts)
+        )
+        if len(tensors) != len(_PARTS) * len(facts):
+            raise ValueError(f"it tells of {len(facts)} episodes and holds {len(tensors)} tensors")
+    except (ValueError, KeyError) as error:
+        raise CheckpointError(f"demonstration {path} does not fit together: {error}; play anew") from error
+    return Demonstrations(manifest.scene, manifest.scene_sha256, spec, episodes)
+
+
+def _episode(fact: _Fact, arrays: dict[str, Any], spec: PolicySpec) -> Demonstration:
+    """Return an episode whose parts are what they say; ValueError otherwise."""
+    seen, action, reward, shown = (arrays[name] for name in _PARTS)
+    ticks = len(action)
+    wrong = spec.actions.wrong(action, ticks) if ticks else None
+    if wrong is not None:
+        raise ValueError(f"an episode {wrong.what} {wrong.why}".strip())
+    if seen.shape != (ticks, len(spec.observations)) or reward.shape != (ticks,) or shown.shape != (ticks,):
+        raise ValueError(f"an episode of {ticks} ticks has parts of other lengths")
+    if seen.dtype != np.float32 or reward.dtype != np.float32 or shown.dtype != np.bool_:
+        raise ValueError("an episode has parts of another type")
+    if not (np.isfinite(seen).all() and np.isfinite(reward).all() and np.isfinite(fact.result)):
+        raise ValueError("an episode has numbers that are not finite")
+    return Demonstration(fact.seed, seen, action, reward, shown, fact.terminated, fact.result)

@@ -1,0 +1,36 @@
+"""A training that starts by imitating somebody: `train.py SCENE --imitate FILE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ecs_rl.agents.base import Imitating
+from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations
+from ecs_rl.training.playback import refuse_other_spec
+from ecs_rl.training.prepare import Training
+
+
+def imitate(training: Training, path: Path) -> str:
+    """Let the policy that was demonstrated do as was shown, before its first step; return how that went, in words."""
+    shown = read_demonstrations(path)
+    agent = training.agents.get(shown.spec.name)
+    if agent is None:
+        there = ", ".join(training.agents)
+        raise CheckpointError(f"{path} demonstrates the policy '{shown.spec.name}', and the scene has {there}")
+    refuse_other_spec(path, training.world.scene.name, shown.spec, training.world.specs[shown.spec.name])
+    if not isinstance(agent, Imitating):
+        told = f"{agent.name} cannot begin by imitating"
+        raise CommandError(f"--imitate {path}: {told}: leave it out, or take --agent ppo")
+    decisions = sum(int(episode.shown.sum()) for episode in shown.episodes)
+    if not decisions:
+        raise CheckpointError(f"{path} shows no decision of a person: play with play.py SCENE --human --save-demo FILE")
+    share = agent.imitate(shown.episodes)
+    return f"imitates {told_of(shown)}: {share:.0%} of {decisions:,} decisions are made alike"
+
+
+def told_of(shown: Demonstrations) -> str:
+    """Return how many episodes there are, and how good they were on average."""
+    count = len(shown.episodes)
+    mean = sum(episode.result for episode in shown.episodes) / count
+    return f"{count} episode{'s' if count > 1 else ''} of {mean:.1f} each"

@@ -1,0 +1,79 @@
+"""`train.py SCENE --imitate FILE`: a run that starts by doing as it was shown, and files that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lander_pilot import landings
+
+from ecs_rl.commands.train import main
+from ecs_rl.runs.demonstrations import Demonstrations, save_demonstrations
+
+SMALL = ("lander", "--arenas", "8", "--steps", "600", "--eval-every", "600", "--eval-episodes", "2", "--threads", "1")
+
+
+@pytest.fixture(scope="module")
+def one() -> Demonstrations:
+    return landings((100,))
+
+
+def test_a_run_starts_by_imitating_and_resumes_like_any_other(
+    one: Demonstrations, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_demonstrations(tmp_path / "one.demo", one)
+    runs = ("--runs", str(tmp_path / "runs"), "--json")
+    shas = []
+    for name, more in (("shown", ("--imitate", str(tmp_path / "one.demo"))), ("alone", ())):
+        assert main([*SMALL, "--name", name, *more, *runs]) == 0
+        out, err = capsys.readouterr()
+        shas.append(json.loads(out.splitlines()[-1])["params_sha256"])
+        assert ("imitates 1 episode of" in err) == (name == "shown")
+    assert shas[0] != shas[1]
+    (run,) = (tmp_path / "runs" / "shown" / "v1").iterdir()
+    assert json.loads((run / "config.json").read_text())["imitate"] == str(tmp_path / "one.demo")
+    assert main([*SMALL, "--name", "shown", "--resume", str(run), "--steps", "900", *runs]) == 0
+    assert json.loads((run / "config.json").read_text())["imitate"] == str(tmp_path / "one.demo")
+
+
+def test_the_same_seed_and_demonstration_give_the_same_run(
+    one: Demonstrations, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_demonstrations(tmp_path / "one.demo", one)
+    shas = []
+    for name in ("first", "second"):
+        where = ("--name", name, "--runs", str(tmp_path / "runs"), "--json")
+        assert main([*SMALL, "--imitate", str(tmp_path / "one.demo"), *where]) == 0
+        shas.append(json.loads(capsys.readouterr().out.splitlines()[-1])["params_sha256"])
+    assert shas[0] == shas[1]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str]:
+    code = main([str(arg) for arg in argv])
+    return code, capsys.readouterr().err
+
+
+def test_what_cannot_be_imitated_is_refused_and_leaves_no_run(
+    one: Demonstrations, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, runs = tmp_path / "one.demo", tmp_path / "runs"
+    save_demonstrations(path, one)
+    at = ("--imitate", path, "--runs", runs)
+    code, told = refused(capsys, "balance", *at)
+    assert (code, "'policy' sees" in told) == (3, True)
+    code, told = refused(capsys, "lander", "--agent", "dqn", *at)
+    assert (code, "dqn cannot begin by imitating" in told) == (2, True)
+    code, told = refused(capsys, "lander", "--resume", *at)
+    assert (code, "--resume and --imitate exclude each other" in told) == (2, True)
+    (episode,) = one.episodes
+    save_demonstrations(path, replace(one, episodes=(replace(episode, shown=episode.shown & False),)))
+    code, told = refused(capsys, "lander", *at)
+    assert (code, "shows no decision of a person" in told) == (3, True)
+    path.write_bytes(path.read_bytes()[:-1])
+    code, told = refused(capsys, "lander", *at)
+    assert (code, "is damaged" in told) == (3, True)
+    code, told = refused(capsys, "lander", "--imitate", tmp_path / "none.demo", "--runs", runs)
+    assert (code, "No such file" in told) == (3, True)
+    assert not runs.exists()
