@@ -85,7 +85,7 @@ def build(arena: Arena) -> None:
 
     arena.mark("shield", Disc(0.8), Look("sky"), at=lambda: ship.position, where=lambda: ship[Hull].shield > 0.0)
     for number in range(3):
-        left, at = above(lambda: ships.value, number), (number - WIDE + 0.8, 0.8 - HIGH)
+        left, at = above(lambda: ships.value, number), (number - 1.0, HIGH - 0.8)
         arena.mark(f"ship {number}", Disc(0.3), SHIP, at=at, angle=np.pi / 2, where=left)
     arena.score("points", lambda: points.value)
     arena.agent(
