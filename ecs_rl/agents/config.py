@@ -156,6 +156,8 @@ class DQNConfig:
     """Gradient steps after which the target network follows the online one."""
     target_rate: Share = 1.0
     """How far it follows: 1 copies it, a small share at each step lets it follow slowly."""
+    slow_policy: bool = False
+    """Play by the target network, not by the online one, wherever nothing is explored: what is slow plays evenly."""
     epsilon_start: Share = 1.0
     """Share of random actions at the start."""
     epsilon_end: Share = 0.05

@@ -50,12 +50,15 @@ class DQN(Learner):
         torch.set_num_threads(1)  # however many there are: a replayed batch is too small to share out
         self.config = config
         self._values = ActionValues(spec.actions, dueling=config.dueling)
-        self._target_parameters = Parameters(self.shapes(spec, config))
-        self._q = MLP(self._parameters, "q", len(config.hidden) + 1, config.activation)
-        self._target_q = MLP(self._target_parameters, "q", len(config.hidden) + 1, config.activation)
+        other = Parameters(self.shapes(spec, config))
+        self._online, self._slow = (other, self._parameters) if config.slow_policy else (self._parameters, other)
+        """The parameters that learn, and those of the target network; one of them is the policy."""
+        self._q, self._target_q = (
+            MLP(p, "q", len(config.hidden) + 1, config.activation) for p in (self._online, self._slow)
+        )
         self._q.initialise(self._first, head_gain=1.0)
-        self._target_parameters.flat.copy_(self._parameters.flat)
-        self._adam = Adam(self._parameters, ADAM_EPSILON)
+        self._slow.flat.copy_(self._online.flat)
+        self._adam = Adam(self._online, ADAM_EPSILON)
         inputs, columns = len(spec.observations), spec.actions.columns
         self._actions = slice(2 * inputs, 2 * inputs + columns)  # the actions in a row of the memory
         self._normaliser = Normaliser(inputs, config.normalise_observations)
@@ -92,7 +95,7 @@ class DQN(Learner):
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Decide for each row: the best options, but while exploring or sampling random ones now and then."""
         self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
-        chosen = self._values.best(self._values_of(observation))
+        chosen = self._values.best(self._values_of(observation, explores=mode is ActMode.EXPLORE))
         if mode is not ActMode.GREEDY:
             generator = self._random if mode is ActMode.EXPLORE else self._sample_random
             explores = torch.rand(chosen.shape, generator=generator).numpy() < self.epsilon
@@ -100,9 +103,10 @@ class DQN(Learner):
         several = isinstance(self.spec.actions, Composed)
         return Decision(chosen.astype(np.float32) if several else chosen[:, 0])
 
-    def _values_of(self, observation: Floats) -> Floats:
-        """Return (rows, options) what the online network says."""
-        return self._values.of(self._q(self.inputs(observation)))
+    def _values_of(self, observation: Floats, *, explores: bool = False) -> Floats:
+        """Return (rows, options) what the policy's network says, or the online one where that explores."""
+        slow = self.config.slow_policy and not explores
+        return self._values.of((self._target_q if slow else self._q)(self.inputs(observation)))
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
@@ -149,16 +153,16 @@ class DQN(Learner):
         self._grad.fill(0.0)
         self._grad[at, taken] = grad
         self._q.backward(values.backward(torch.from_numpy(self._grad)))
-        norm = self._parameters.clip_gradient(c.max_grad_norm)
+        norm = self._online.clip_gradient(c.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(loss)):
             # A step that ruins the network leaves it finite, and only the next one shows it.
-            self._parameters.flat.copy_(self._target_parameters.flat)
+            self._online.flat.copy_(self._slow.flat)
             raise DivergedError(
                 f"DQN diverged at gradient step {self._steps}: loss {loss:g}, gradient {norm:g}; the target "
                 "network's parameters were kept. Try a lower dqn.lr, or look for huge rewards and observations"
             )
         if self._steps and self._steps % c.target_every == 0:  # now that these parameters are known to be sound
-            self._target_parameters.flat.lerp_(self._parameters.flat, c.target_rate)
+            self._slow.flat.lerp_(self._online.flat, c.target_rate)
         self._adam.step(lr)
         self._steps += 1
         if batch.weight is not None:
@@ -193,13 +197,18 @@ class DQN(Learner):
 
     # --- its state --------------------------------------------------------------------------------------------------
 
+    def is_finite(self) -> bool:
+        """Tell whether every parameter of both networks is a finite number."""
+        return super().is_finite() and bool(torch.isfinite(self._online.flat).all())
+
     def _policy_parts(self) -> Parts:
         moments = self._normaliser.moments.parts if self.config.normalise_observations else {}
         return {**self._parameters.value, **prefixed("normaliser", moments)}
 
     def _learning_parts(self) -> Parts:
+        slow = self.config.slow_policy
         return {
-            **prefixed("target", self._target_parameters.value),
+            **(prefixed("online", self._online.value) if slow else prefixed("target", self._slow.value)),
             **prefixed("adam", self._adam.moments),
             **prefixed("waiting", self._waiting.parts),
             **prefixed("memory", self._memory.parts),
@@ -231,10 +240,11 @@ class DQN(Learner):
         self._normaliser.refresh()
 
     def load_policy_state(self, state: State) -> None:
-        """Take over a policy saved by `policy_state`, as the target too."""
+        """Take over a policy saved by `policy_state`, for both networks."""
         super().load_policy_state(state)
         self._normaliser.refresh()
-        self._target_parameters.flat.copy_(self._parameters.flat)
+        for network in (self._online, self._slow):
+            network.flat.copy_(self._parameters.flat)
 
 
 def linear_epsilon(seen: int, config: DQNConfig) -> float:

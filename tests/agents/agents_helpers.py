@@ -19,7 +19,14 @@ SMALL_PPO = PPOConfig(rollout=5, epochs=2, minibatch=8, hidden=(8, 8))
 SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_every=3, hidden=(8,), epsilon_steps=50)
 SMALL_SAC = SACConfig(batch=8, warm_up=12, memory=40, updates_per_step=0.25, hidden=(8,))
 FULL_DQN = replace(
-    SMALL_DQN, n_step=3, dueling=True, priority=0.6, target_every=1, target_rate=0.2, normalise_observations=True
+    SMALL_DQN,
+    n_step=3,
+    dueling=True,
+    priority=0.6,
+    target_every=1,
+    target_rate=0.2,
+    slow_policy=True,
+    normalise_observations=True,
 )
 KINDS = (
     "ppo",
