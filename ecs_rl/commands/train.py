@@ -320,6 +320,8 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
     from ecs_rl.agents.selfplay import SelfPlay
 
     session, evaluation = training.session, training.evaluation
+    trend = evaluation.trend
+    own = {name: {"return": value, "step": trend.own_step[name]} for name, value in trend.own_best.items()}
     return {
         "run": str(record.path),
         "scene": settings.scene,
@@ -337,7 +339,9 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
         "solved_step": evaluation.solved_step,
         "solved_second": evaluation.solved_second,
         "params_sha256": session.agent.parameters_sha256(),
-    } | ({"elo": session.agent.elo} if isinstance(session.agent, SelfPlay) else {})
+        **({"best_returns": own} if own else {}),
+        **({"elo": session.agent.elo} if isinstance(session.agent, SelfPlay) else {}),
+    }
 
 
 def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSettings, stream: TextIO) -> None:

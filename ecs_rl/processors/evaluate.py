@@ -51,6 +51,9 @@ class Evaluate(LongStage):
         elo = getattr(training.agent, "elo", None)  # self-play goes by it: no score is the same against other opponents
         newest = elo is None and not evaluation.comparable and opposed(records)
         training.maybe_save_best(elo, newest=newest)
+        report = training.eval_report()
+        assert report is not None
+        evaluation.trend.add_own(report.returns, steps)
         spread, training_mean, unlike = training.evaluated_spread(), training.trained(), newest or elo is not None
         if evaluation.trend.add(evaluation.last, spread, training_mean, newest=unlike) and evaluation.restores:
             evaluation.best_policy = training.agent.policy_state()

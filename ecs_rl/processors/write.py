@@ -71,5 +71,6 @@ class Write(Stage):
                 row["eval/restored"] = float(trend.restored)
             row |= {f"eval/{key}": getattr(report, key) for key in ("mean_return", "std_return", "mean_length")}
             row |= {f"eval/{OF_AGENT}{agent}": value for agent, value in report.returns.items()}
+            row |= {f"eval/best_{OF_AGENT}{agent}": value for agent, value in trend.own_best.items()}
             row |= {f"eval/{SCORE}{name}": value for name, value in report.scores.items()}
         return row

@@ -111,6 +111,8 @@ class TrendFacts(msgspec.Struct, frozen=True, kw_only=True):
     since_best: Count = 0
     low: Count = 0
     restored: Count = 0
+    own_best: dict[str, float] = {}
+    own_step: dict[str, Count] = {}
 
 
 class EvaluationFacts(msgspec.Struct, frozen=True, kw_only=True):

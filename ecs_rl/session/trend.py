@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 KEPT = 0.2
 """Share of what the best evaluation had gained; one that kept less of it is low."""
@@ -29,6 +30,10 @@ class Trend:
     """How many of the newest evaluations in a row are low."""
     restored: int = 0
     """How often the best policy was taken up again."""
+    own_best: dict[str, float] = field(default_factory=dict)
+    """The best mean return of each agent, where there are several: opponents are seldom at their best together."""
+    own_step: dict[str, int] = field(default_factory=dict)
+    """The steps after which they earned it."""
 
     @property
     def collapsed(self) -> bool:
@@ -53,6 +58,12 @@ class Trend:
         is_low = score < self.start + KEPT * (self.best - self.start) and score + spread < self.best
         self.low = self.low + 1 if is_low else 0
         return False
+
+    def add_own(self, returns: Mapping[str, float], step: int) -> None:
+        """Take in what each agent earned in an evaluation after so many steps."""
+        for agent, value in returns.items():
+            if math.isfinite(value) and value > self.own_best.get(agent, -math.inf):
+                self.own_best[agent], self.own_step[agent] = value, step
 
     def restore(self) -> None:
         """Note that the best policy was taken up again: what was low before it does not count any more."""

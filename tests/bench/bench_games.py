@@ -3,6 +3,8 @@
 1. A tick of the forager (a bug, 40 coins and 3 hazards that are not solid, walls) against a tick of balance, 1,024
    arenas each, random actions, without learning. Asked: at most 5.
 2. Placing one percent of all coins anew and taking one percent away in every tick, against the whole tick. Asked: 0.10.
+   Beside it the same with all that a system costs that moves bodies: here also to say who, and the look for numbers
+   that are not finite.
 3. Training the shooter (ship, 5 rocks, 4 shots, health, a gun that cools down) with 256 arenas, against the same game
    forced on single solid bodies, with joints that never hold so that they pass through each other; both are
    shown by stage. Asked: 2.5.
@@ -96,8 +98,11 @@ def metered(stage: Stage) -> list[float]:
     return spent
 
 
-def churning(scene: Scene) -> Scene:
-    """Return the forager in which a system places one percent of the coins anew and takes one percent away."""
+def churning(scene: Scene, spent: list[float]) -> Scene:
+    """Return the forager in which a system places one percent of the coins anew and takes one percent away.
+
+    The processor seconds of both are added to `spent`.
+    """
 
     def build(arena: Arena) -> None:
         scene.build(arena)
@@ -106,8 +111,11 @@ def churning(scene: Scene) -> Scene:
 
         @arena.system(writes=(Pose,))
         def churn() -> None:
-            coins.leave(luck() < 0.01)
-            coins.place(luck() > 0.99)
+            go, come = luck() < 0.01, luck() > 0.99
+            began = process_time()
+            coins.leave(go)
+            coins.place(come)
+            spent.append(process_time() - began)
 
     return replace(scene, build=build)
 
@@ -194,16 +202,20 @@ def main() -> None:
     rounds = parser.parse_args().rounds
 
     forager = load_scene(str(SCENES / "forager.py"))
-    churn = churning(forager)
+    moved = list[float]()
+    churn = churning(forager, moved)
     still = World(forager, arenas=ARENAS, policies=random_policies(forager))
     busy = World(churn, arenas=ARENAS, policies=random_policies(churn))
     spent = metered(busy.stages["churn"])
     took = by_turns({"forager": still, "churning": busy, "balance": random_world("balance", ARENAS)}, rounds)
-    share = statistics.median(spent) / took["churning"]
+    shares = [statistics.median(each) / took["churning"] for each in (moved, spent)]
     ratio = took["forager"] / took["balance"]
     print(f"forager, {ARENAS:,} arenas: {1e6 * took['forager']:.0f} us a tick, {ratio:.2f} of balance's")
     print(f"  {stages(still)}")
-    print(f"one percent placed and one taken away in each tick: {share:.3f} of the tick")
+    print(
+        f"one percent placed and one taken away in each tick: {shares[0]:.3f} of the tick,"
+        f" {shares[1]:.3f} with all that such a system costs"
+    )
 
     shooter = load_scene(str(SCENES / "shooter.py"))
     old = Scene(about="The shooter without kinds.", max_ticks=500, gravity=(0.0, 0.0), build=forced)

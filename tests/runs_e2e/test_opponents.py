@@ -37,7 +37,23 @@ def test_each_agent_has_its_own_return_in_logs_and_metrics(duel: Path, tmp_path:
         assert own[0] != 0.0
         assert episode["total_reward"] == pytest.approx(0.0, abs=1e-6)
     metrics = {key for row in rows(run, "metrics") for key in row}
+    assert {"eval/best_return/one", "eval/best_return/two"} <= metrics
     assert {"rollout/return/one", "rollout/return/two", "eval/return/one", "eval/return/two"} <= metrics
+
+
+def test_each_agent_has_its_own_best_and_a_resume_goes_on_with_it(duel: Path, tmp_path: Path) -> None:
+    half = train(duel, *TINY, "--runs", tmp_path / "half", "--json", "--steps", 1500, "--schedule-steps", 3000)
+    told = train(duel, "--resume", half.run, "--steps", 3000, "--json")
+    whole = train(duel, *TINY, "--runs", tmp_path / "whole", "--json")
+    means: dict[int, list[dict[str, float]]] = {}
+    for episode in rows(whole.run, "eval_episodes"):
+        means.setdefault(episode["total_steps_at_eval"], []).append(episode["extras"])
+    for agent in ("one", "two"):
+        own = {at: sum(each[f"return/{agent}"] for each in found) / len(found) for at, found in means.items()}
+        step = max(own, key=lambda at: own[at])
+        assert whole.json["best_returns"][agent] == {"return": pytest.approx(own[step]), "step": step}
+    assert whole.json["best_returns"] == told.json["best_returns"]
+    assert len({each["step"] for each in whole.json["best_returns"].values()}) == 2, "what one wins the other loses"
 
 
 def record(*own: float, total: float = 0.0) -> EpisodeRecord:

@@ -79,6 +79,13 @@ def test_where_agents_are_opponents_every_evaluation_is_the_best() -> None:
     assert (trend.since_best, trend.collapsed) == (0, False)
 
 
+def test_each_agent_has_a_best_of_its_own() -> None:
+    trend = Trend()
+    for step, (one, two) in enumerate(((1.0, 5.0), (3.0, math.nan), (3.0, 4.0), (-1.0, 6.0))):
+        trend.add_own({"one": one, "two": two}, step)
+    assert (trend.own_best, trend.own_step) == ({"one": 3.0, "two": 6.0}, {"one": 1, "two": 3})
+
+
 def test_after_the_best_is_taken_up_again_ten_more_are_needed() -> None:
     trend = after([(0.0, 1.0), (100.0, 1.0), *[(5.0, 1.0)] * 12])
     trend.restore()
