@@ -42,9 +42,10 @@ def test_each_agent_has_its_own_return_in_logs_and_metrics(duel: Path, tmp_path:
 
 
 def test_each_agent_has_its_own_best_and_a_resume_goes_on_with_it(duel: Path, tmp_path: Path) -> None:
-    half = train(duel, *TINY, "--runs", tmp_path / "half", "--json", "--steps", 1500, "--schedule-steps", 3000)
+    more = (*TINY, "--checkpoint-every", 500, "--schedule-steps", "3k", "--threads", 1, "--json")
+    half = train(duel, *more, "--runs", tmp_path / "half", "--steps", 1500)
     told = train(duel, "--resume", half.run, "--steps", 3000, "--json")
-    whole = train(duel, *TINY, "--runs", tmp_path / "whole", "--json")
+    whole = train(duel, *more, "--runs", tmp_path / "whole")
     means: dict[int, list[dict[str, float]]] = {}
     for episode in rows(whole.run, "eval_episodes"):
         means.setdefault(episode["total_steps_at_eval"], []).append(episode["extras"])
