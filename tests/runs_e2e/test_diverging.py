@@ -13,6 +13,23 @@ from ecs_rl.agents.dqn import DQN as DqnAgent
 from ecs_rl.agents.ppo import PPO as PpoAgent
 from ecs_rl.runs import read_checkpoint, section
 
+SPOILT = """
+import torch
+from torch import Tensor, nn
+
+
+class Root(nn.Module):
+    def __init__(self, inputs: int, outputs: int, spec: object) -> None:
+        super().__init__()
+        self.first, self.head = nn.Linear(inputs, 16), nn.Linear(16, outputs)
+        self.drift = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        far = (self.drift.abs().amax() > 0.01).float()
+        return self.head(self.first(x).tanh()) + self.drift + far / (1.0 - far) * 0.0
+"""
+"""A network that is none any more once it has learned a little."""
+
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
 
 
@@ -79,6 +96,14 @@ def test_sac_with_a_learning_rate_far_too_large_diverges(tmp_path: Path) -> None
 def test_a_policy_that_sets_its_levers_to_nan_has_diverged_too(tmp_path: Path) -> None:
     told = train("swingup", *TINY, "--ppo.lr", "1e10", "--json", "--runs", tmp_path)
     assert_diverged_and_saved(told)
+
+
+def test_a_module_that_returns_nan_once_it_has_learned_leaves_the_policy_from_before(tmp_path: Path) -> None:
+    module = tmp_path / "root.py"
+    module.write_text(SPOILT)
+    told = train("balance", *TINY, "--network", f"{module}:Root", "--json", "--runs", tmp_path / "runs")
+    assert_diverged_and_saved(told)
+    assert 0 < told.json["steps"] < 3000
 
 
 def test_rewards_too_large_to_learn_from_are_refused_by_name_and_solve_nothing(tmp_path: Path) -> None:
