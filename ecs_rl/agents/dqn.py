@@ -56,6 +56,7 @@ class DQN(Learner):
         self._q, self._target_q = (
             MLP(p, "q", len(config.hidden) + 1, config.activation) for p in (self._online, self._slow)
         )
+        self._policy_q = self._target_q if config.slow_policy else self._q
         self._q.initialise(self._first, head_gain=1.0)
         self._slow.flat.copy_(self._online.flat)
         self._adam = Adam(self._online, ADAM_EPSILON)
@@ -105,8 +106,7 @@ class DQN(Learner):
 
     def _values_of(self, observation: Floats, *, explores: bool = False) -> Floats:
         """Return (rows, options) what the policy's network says, or the online one where that explores."""
-        slow = self.config.slow_policy and not explores
-        return self._values.of((self._target_q if slow else self._q)(self.inputs(observation)))
+        return self._values.of((self._q if explores else self._policy_q)(self.inputs(observation)))
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class DQN(Learner):
 
     def traced(self, x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
         """Return each option's value, by operations that autograd follows."""
-        return self._values.mixed(traced(self._q, x, state))
+        return self._values.mixed(traced(self._policy_q, x, state))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""
