@@ -66,7 +66,7 @@ EXHIBITS: dict[str, Exhibit] = {
     "asteroids": Exhibit("things that come and go; components of its own; several controls at once"),
     "racer": Exhibit("random levels; tyres that slide; laps along a path; rays"),
     "walker": Exhibit("a body of many joints; rough ground; rays; four levers"),
-    "sheepdog": Exhibit("a flock that follows rules of its own; steering what cannot be steered"),
+    "sheepdog": Exhibit("a flock that follows rules of its own; steering what cannot be steered", seconds=8.0),
     "sumo": Exhibit("one against one by self-play; an opponent of one's own"),
     "soccer": Exhibit("two against two by self-play; agents of a kind; kick-offs"),
 }
