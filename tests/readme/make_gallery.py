@@ -139,12 +139,13 @@ def table() -> str:
         picture = f"![{name}](../assets/pictures/gallery/{name}.gif)"
         counts = f" {score['counts']}" if "counts" in score else ""
         told = f"{score['score']:.1f} ± {score['std']:.1f}{counts}"
+        told += f", against `{score['against']}`" if "against" in score else ""
         parts = (
             picture,
             f"[`{name}`]({name}.py)",
             EXHIBITS[name].teaches,
             told,
-            f"{score['solved_at']:g}",
+            f"{load_scene(name).solved_at:g}",
             times[name],
             str(lines),
         )
