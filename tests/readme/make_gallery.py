@@ -129,7 +129,7 @@ def table() -> str:
     scores = json.loads((PILOTS / "pilots.json").read_text(encoding="utf-8"))
     times = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", README.read_text(encoding="utf-8"), re.MULTILINE))
     rows = [
-        "| | scene | teaches | its pilot's score, of 200 episodes | solved at | time to solve | lines |",
+        "| | scene | teaches | its pilot's score, of 200 episodes | solved at | time to solve | lines, about |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in (name for name in EXHIBITS if name in scores and (PICTURES / f"{name}.gif").exists()):
@@ -147,7 +147,7 @@ def table() -> str:
             told,
             f"{load_scene(name).solved_at:g}",
             times[name],
-            str(lines),
+            str(round(lines, -1)),
         )
         rows.append(f"| {' | '.join(parts)} |")
     return "\n".join(rows)
