@@ -229,7 +229,7 @@ def test_help_of_play_names_what_can_be_played(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         parse_play(["--help"])
     shown = capsys.readouterr().out
-    assert all(f"python play.py runs/{name} " in shown for name in scene_names())
+    assert all(f"python play.py {name} " in shown for name in scene_names())
     assert shown.index("--list") < shown.index("--headless") < shown.index("--speed")
 
 
