@@ -138,6 +138,7 @@ def _window(path: Path, scene: Scene, episode: Episode, settings: PlaySettings, 
     try:
         replay = Replay(scene, episode)
         shows.append(replay)
+        replay.restart()
         replay.speed = settings.speed
         playlist = Playlist(shows, lambda _, ended: report.add(ended, exact=bool(replay.is_exact)))
         watch_play(shows, display, path.parent, playlist, None, attended=not settings.json)

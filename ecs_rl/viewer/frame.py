@@ -9,7 +9,8 @@ import pygame
 
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.celebration import RIBBON, draw_joy, draw_ribbon
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.context import DrawContext, part_of
+from ecs_rl.viewer.fields import draw_plot
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, draw_profile, draw_toasts, modes_width
@@ -19,6 +20,7 @@ from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.scrubber import draw_scrubber
 from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panels.timeline import draw_timeline
+from ecs_rl.viewer.panels.why_marks import draw_ghosts
 from ecs_rl.viewer.stage import (
     corner_of,
     draw_panes,
@@ -137,6 +139,9 @@ class Painter:
         elif view.stage is not None:
             shown = camera or fitting(view.stage, area, kit)
             draw_stage(surface, area, view.stage, shown, kit, taken=modes_width(view.modes, area.w, kit))
+            target = part_of(surface, area)
+            if target is not None:
+                draw_ghosts(target, view.ghosts, shown.onto(view.stage.focus), kit)
         else:
             surface.fill(NIGHT, area)
         self._modes_and_hints(surface, view, layout, camera)
@@ -167,6 +172,8 @@ class Painter:
             strip = pygame.Rect(area.x + kit.px(14), 0, area.w - kit.px(28), kit.px(RIBBON))
             strip.bottom = area.bottom - kit.px(STRIP + 2)
             draw_ribbon(surface, strip, view.ribbon, kit)
+        if view.plot is not None:
+            draw_plot(surface, area, view.plot, kit)
         if view.rewind is not None:
             draw_scrubber(surface, area, view.rewind, kit)
         if view.joy is not None:

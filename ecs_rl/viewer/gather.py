@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.arrays import F32, F64
+from ecs_rl.arrays import F32, F64, I64
 from ecs_rl.components import Clock, Ground, Observation, Terms, Touch
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.joints import Groove, Pivot, Spring
@@ -30,7 +30,7 @@ from ecs_rl.viewer.view import ContactView, ForceView, GroundView, Point, RayVie
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
     from ecs_rl.scene.roles import Role
-    from ecs_rl.world import World
+    from ecs_rl.world import AgentSlot, World
 
 EASE = 0.4
 """The share of the way that a shown force goes in a tick: fifty changes a second would flicker."""
@@ -180,6 +180,19 @@ class Reader:
                 self._trailing[number] = slice(len(found), len(found) + things.stop - things.start)
                 found += [(thing, at) for thing in range(things.start, things.stop)]
         return found
+
+    def tips_of(self, slot: AgentSlot) -> tuple[I64, F64]:
+        """Return the bodies of an agent that leave a trail, by their rows in the physics, and where on each.
+
+        Where agents are several those that it drives; the first of them if none leaves a trail.
+        """
+        things, at = self._tips
+        if len(self.slots) > 1 or not len(things):
+            driven = [effect.role for effect in slot.spec.does.effects] or list(self.arena.roles[:1])
+            mine = np.array([self.places.slices[role.number].start for role in driven])
+            kept = np.isin(things, mine)
+            things, at = (things[kept], at[kept]) if kept.any() else (mine[:1], np.zeros((1, 2)))
+        return self.places.rows[things], at
 
     def _ends(self, a: Role, at: Point, b: Role, hinge: Point, moment: Moment) -> list[tuple[Point, Point]]:
         """Return where a joint's two ends are, for each pair of bodies that it holds and that are here."""

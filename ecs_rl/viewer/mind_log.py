@@ -29,7 +29,7 @@ from ecs_rl.components import (
 from ecs_rl.viewer.view import MindView, Option, RibbonView, Seen, Term
 
 if TYPE_CHECKING:
-    from ecs_rl.agents.base import Agent
+    from ecs_rl.agents.base import ActionSpace, Agent
     from ecs_rl.world import AgentSlot, PolicyBatch, World
 
 MOST_TOLD = 200
@@ -146,6 +146,31 @@ class MindLog:
         self._view = None
 
     @property
+    def slot(self) -> AgentSlot:
+        """The watched agent's place in its policy's batch."""
+        return self._slot
+
+    @property
+    def batch(self) -> PolicyBatch:
+        """The batch of its policy."""
+        return self._slots[self._number][0]
+
+    @property
+    def space(self) -> ActionSpace:
+        """What it can do."""
+        return self._space
+
+    @property
+    def agent(self) -> Agent | None:
+        """Who is asked what it thinks."""
+        return self._agent
+
+    @property
+    def shown(self) -> Moment | None:
+        """The moment that is told of."""
+        return self.newest if self._back is None else self._back
+
+    @property
     def newest(self) -> Moment | None:
         """The newest moment, if there is one."""
         return self._moments[-1] if self._moments else None
@@ -247,13 +272,18 @@ class MindLog:
     def _options(self, last: Moment | None) -> tuple[Option, ...]:
         if last is None or last.thought is None:
             return ()
-        (_, does, told), did = last.thought, np.atleast_1d(last.did)
-        spread = np.full(len(does), math.nan) if told is None else told
-        return tuple(
-            option
-            for part, columns, outputs in spans(self._space)
-            for option in _options_of(part, did[columns], does[outputs].tolist(), spread[outputs].tolist())
-        )
+        _, does, spread = last.thought
+        return options_of(self._space, np.atleast_1d(last.did), does, spread)
+
+
+def options_of(space: ActionSpace, did: NDArray[Any], does: F32, spread: F32 | None) -> tuple[Option, ...]:
+    """Return (columns,) of what was done and (actions,) of an agent's output as they are shown, part by part."""
+    wide = np.full(len(does), math.nan) if spread is None else spread
+    return tuple(
+        option
+        for part, columns, outputs in spans(space)
+        for option in _options_of(part, did[columns], does[outputs].tolist(), wide[outputs].tolist())
+    )
 
 
 def _begins(shown: Sequence[Moment]) -> tuple[int, ...]:

@@ -100,7 +100,7 @@ class Places:
         counts = [role.members for role in self.roles] + [1] * len(self.marks)
         self.slices = tuple(slice(*ends) for ends in pairwise(accumulate(counts, initial=0)))
         """Which of the things each look has."""
-        self._rows = np.concatenate([np.arange(role.rows.start, role.rows.stop) for role in self.roles])
+        self.rows = np.concatenate([np.arange(role.rows.start, role.rows.stop) for role in self.roles])
         """Of each body in the blocks of all bodies, which stand in another order."""
         self.order = sorted(range(len(self.looks)), key=lambda i: self.looks[i].order)
         """In which the looks are drawn."""
@@ -113,7 +113,7 @@ class Places:
 
     def at(self, arena: int | slice) -> Moment:
         """Return where all things of an arena are, or of several."""
-        state, here = self.world.physics.state[:, self._rows, arena], self.world.physics.here[self._rows, arena]
+        state, here = self.world.physics.state[:, self.rows, arena], self.world.physics.here[self.rows, arena]
         position, angle, velocity = np.moveaxis(state[:2], 0, -1), state[2], np.moveaxis(state[3:5], 0, -1)
         if self.marks:
             marks = [tuple(part[arena] for part in self._placed(mark)) for mark in self.marks]

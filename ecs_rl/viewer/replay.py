@@ -14,6 +14,7 @@ from ecs_rl.components import Chance, Clock, UserInput
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs.episode_file import Episode
 from ecs_rl.runs.manifest import PolicyEntry
+from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.scene import Scene
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.episode_log import digest_of
@@ -80,6 +81,7 @@ class Replay(LiveEpisode):
     def __init__(
         self, scene: Scene, episode: Episode, agents: Mapping[str, Agent] | None = None, *, label: str = ""
     ) -> None:
+        """Make the world that it is played in; `restart` then begins it."""
         check_fits(episode, scene)
         facts, self.episode_played = episode.facts, episode
         self.is_exact: bool | None = None
@@ -92,8 +94,8 @@ class Replay(LiveEpisode):
             stays=True,
             opponent=Recorded(episode, agents or {}),
         )
-        self.rewind.notes.clear()  # until now it stood in another arena
-        self.restart()
+        self.rewind.notes.clear()  # until now it stands in another arena
+        self.arena = facts.arena
 
     @property
     def who(self) -> str:
@@ -109,10 +111,14 @@ class Replay(LiveEpisode):
 
     def _start_world(self) -> None:
         """Begin all arenas, then those that began with this one: numbers drawn together differ in their last bits."""
-        super()._start_world()
         together = self.episode_played.facts.together
-        if together and not self.world.by_episodes:
-            respawn: Any = self.world.stages["respawn"]
+        if not together or self.world.by_episodes:
+            super()._start_world()
+            return
+        self.world.enter()
+        respawn: Any = self.world.stages["respawn"]
+        with blaming(self.scene.file):
+            respawn.begin_all()
             respawn.begin(np.array(together))
             self.world.physics.rebuild()
 
@@ -136,6 +142,7 @@ def played_again(scene: Scene, episode: Episode) -> tuple[Ended, bool]:
     """Play an episode to its end without anybody watching; return how it ended, and whether to the same bits."""
     replay = Replay(scene, episode)
     try:
+        replay.restart()
         for _ in range(episode.facts.ticks):
             replay.tick()
             if replay.outcome is not None:

@@ -22,6 +22,7 @@ from ecs_rl.viewer.bodies import draw_things, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import LARGE, SMALL, WIDEST, DrawContext, part_of
 from ecs_rl.viewer.draw import Tile, rounded
+from ecs_rl.viewer.fields import draw_field
 from ecs_rl.viewer.palette import (
     BAD,
     DIM,
@@ -77,6 +78,7 @@ def draw_stage(
     camera = camera.onto(stage.focus)
     below = tuple(takewhile(lambda things: things.look.mark, stage.things))
     kit.lay(surface, area, name, (stage.ground, camera, below), _paint_still)
+    draw_field(target, stage.field, camera, kit)
     above = stage.things[len(below) :]
     for things in above:
         for trail in things.trails:

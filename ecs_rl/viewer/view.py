@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.viewer.things import Chosen, Things
 from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileView, RewindView
+from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 Point = tuple[float, float]
 Tone = Literal["plain", "good", "bad", "warn"]
@@ -32,6 +33,10 @@ class Modes:
     recording: bool = False
     pace: str = ""
     """How fast the training may go, where that is not flat out."""
+    asks: bool = False
+    """Somebody asks why the agent does what it does."""
+    maps: bool = False
+    """The stage shows what the agent expects elsewhere."""
     ago: float | None = None
     """So many seconds before the present is the moment that is to be seen; None in the present."""
     aside: tuple[str, str] = ("", "")
@@ -177,6 +182,8 @@ class StageView:
     ending: str = ""
     """How the episode ended, as long as that should be shown."""
     ending_tone: Tone = "plain"
+    field: MapView | None = None
+    """What the agent expects of other places, which lies on the ground."""
     drawn: DrawnView | None = None
     """What an environment draws of itself, in place of all things."""
 
@@ -271,6 +278,8 @@ class MindView:
     """The agent's name, where there are several."""
     sees_more: int = 0
     """Numbers that it sees besides, such as most of a picture's."""
+    why: WhyView | None = None
+    """What pulls on what it does, if somebody asks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,5 +372,9 @@ class View:
     timeline: TimelineView | None = None
     ribbon: RibbonView | None = None
     rewind: RewindView | None = None
+    ghosts: tuple[GhostView, ...] = ()
+    """Where the next second would lead."""
+    plot: MapView | None = None
+    """What the agent expects over two numbers that are no place."""
     joy: float | None = None
     """Seconds since the scene was solved, as long as that is celebrated."""

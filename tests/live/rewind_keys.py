@@ -48,7 +48,7 @@ def second_back(live: Live, hit: Hit) -> None:
 
 def second_on(live: Live, hit: Hit) -> None:
     notes = noted(live, 70)
-    live.hit("Ctrl+Left", "Ctrl+Left")
+    live.hit("PgUp", "PgUp")
     first = live.show.rewind.here
     hit()
     assert live.show.rewind.at == first + 50

@@ -23,7 +23,7 @@ Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
-    *("Left", "Ctrl+Left", "Ctrl+Right", "W", "K", "H", "Y"),
+    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "X", "I"),
 )
 """The keys that a user is promised."""
 KEYED = [row for row in COMMANDS if row.codes or row.characters]
@@ -304,13 +304,51 @@ def replays_worst(live: Live, hit: Hit) -> None:
     while stage.log.worst() is None:
         stage.tick()
     hit()
+    assert live.show is stage, "it begins with the next frame"
+    live.window.replays.look()
     replay = live.show
     assert (replay is not stage, replay.replays) == (True, True)
     assert "the worst of the last 1 episodes" in live.said()
     for _ in range(3):
         hit()
+        live.window.replays.look()
     assert live.show is stage
     assert same(live.trains.world.save_columns(), trained)
+
+
+def asks_why(live: Live, hit: Hit) -> None:
+    live.show.tick()
+    before = live.state()
+    hit()
+    assert live.show.paused
+    for _ in range(60):
+        live.window.advance(1 / 60, 0.01)
+        live.draw()
+    seen = live.window.seen
+    assert seen.modes.asks
+    assert seen.mind is not None
+    assert seen.mind.why is not None
+    assert seen.mind.why.pulls is not None
+    assert len(seen.mind.why.pulls) == len(seen.mind.sees)
+    assert same(live.state(), before)
+    hit()
+    live.draw()
+    assert live.window.seen.mind is not None
+    assert live.window.seen.mind.why is None
+
+
+def maps(live: Live, hit: Hit) -> None:
+    live.show.tick()
+    hit()
+    for _ in range(12):
+        live.window.advance(1 / 60, 0.01)
+        live.draw()
+    assert live.window.seen.modes.maps
+    assert live.window.seen.plot is not None, "of balance the first two numbers: no place of a body"
+    assert live.window.seen.plot.names == ("cart x", "cart vx")
+    hit()
+    live.draw()
+    assert live.window.seen.plot is None
 
 
 def keeps(live: Live, hit: Hit) -> None:
@@ -506,8 +544,8 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "Space": space,
     "Right": right,
     "Left": rewind_keys.left,
-    "Ctrl+Left": rewind_keys.second_back,
-    "Ctrl+Right": rewind_keys.second_on,
+    "PgUp": rewind_keys.second_back,
+    "PgDn": rewind_keys.second_on,
     "-": slower,
     "=": faster,
     "0": real_time,
@@ -524,6 +562,8 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "Y": race,
     "P": poke,
     "G": grid,
+    "I": asks_why,
+    "X": maps,
     "W": replays_worst,
     "K": keeps,
     "Enter": rewind_keys.enter,

@@ -107,6 +107,19 @@ def scrub(window: Window) -> Iterator[None]:
     yield from drag(window)
 
 
+def turn_inputs(window: Window) -> Iterator[None]:
+    """Turn what the agent sees, choose another axis of the map, and ask about another action."""
+    area = window.layout.mind
+    assert area is not None
+    for x, y, to in ((0.6, 0.06, 0.75), (0.55, 0.09, 0.9), (0.1, 0.12, 0.1), (0.6, 0.34, 0.6)):
+        at = round(area.x + x * area.w), round(area.y + y * area.h)
+        there = round(area.x + to * area.w), at[1]
+        post(down(at), moved(there, (9, 0)), up(there))
+        yield
+        post(down(at), up(at))
+        yield
+
+
 SCRIPTS: dict[str, Script] = {
     "watched": wait(30),
     "stage paused": in_order(wait(3), keys("Space"), wait(20), keys("Right", "Right", "Right", "Space"), wait(3)),
@@ -115,13 +128,17 @@ SCRIPTS: dict[str, Script] = {
     "sped up": in_order(keys(*"======="), wait(10), keys(*"-----------"), wait(2), keys("0")),
     "sampled": in_order(keys("D"), wait(15), keys("D", "R", "Backspace", "R"), wait(3)),
     "rewound": in_order(
-        *(wait(8), keys("Left", "Left", "Ctrl+Left", "Right"), wait(2), keys("Space"), wait(4), keys("P", "Left")),
+        *(wait(8), keys("Left", "Left", "PgUp", "Right"), wait(2), keys("Space"), wait(4), keys("P", "Left")),
         *(scrub, keys("Enter"), wait(3), keys("Left", "Left", "R"), wait(4), keys("Left", "D", "D", "Left", "Esc")),
         *(keys("Space"), wait(2), keys("Left", "Backspace", "Left", "G", "G", "Left", ",", "L", "Space")),
     ),
     "replayed": in_order(
         *(keys("K", *"======="), wait(20), keys("W"), wait(3), keys("Left", "Left", "P", "W", "K"), wait(3)),
         *(keys("W", "W", "K", "Esc", "0", "W"), wait(2), keys("Backspace", "R", "G", "G", "W", "Esc")),
+    ),
+    "asked": in_order(
+        *(keys("I"), wait(12), click_around, keys("X"), wait(9), turn_inputs, wait(4), keys("Space"), wait(3)),
+        *(keys("Left", "Left"), wait(6), keys("Esc", "G", "I", "X", "G", "I"), wait(4), keys("B", "B", "Esc", "Esc")),
     ),
     "grid": in_order(keys("G", "]", "]", "[", "Enter"), wait(3), keys("P", "G"), click_around, wait(3), keys("R")),
     "turbo": in_order(keys("U"), wait(20), keys("U"), wait(3)),

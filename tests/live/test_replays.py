@@ -119,6 +119,7 @@ def test_the_worst_the_best_and_the_most_surprising_are_those() -> None:
     episode = found[0]
     rewards, seen = [], []
     replay = Replay(show.scene, episode, show.agents)
+    replay.restart()
     for _ in range(episode.facts.ticks):
         replay.tick()
         moment = replay.mind.newest
@@ -137,6 +138,7 @@ def test_a_replay_is_a_stage_like_any_other_but_for_who_decides() -> None:
     show = show_of("lander")
     episode = run_until(show, 4)[-1]
     replay = Replay(show.scene, episode, show.agents)
+    replay.restart()
     lengths = []
     begins: list[Callable[[], None]] = [replay.restart, replay.new_episode, lambda: replay.go_to(2)]
     for begin in begins:
@@ -220,6 +222,7 @@ def test_w_walks_through_worst_best_and_most_surprising_and_back(live: Live) -> 
     titles = []
     for which in ("worst", "best", "most_surprising"):
         live.hit("W")
+        live.window.replays.look()
         live.draw()
         assert live.show is not stage
         assert isinstance(live.show, Replay)
@@ -257,7 +260,9 @@ def test_a_replay_says_that_it_came_to_the_same_bits_and_then_gives_way_to_the_s
 def test_escape_leaves_a_replay_and_the_keeper_keeps_it(live: Live) -> None:
     run_until(live.show, 3)
     stage = live.show
-    live.hit("W", "K")
+    live.hit("W")
+    live.window.replays.look()
+    live.hit("K")
     (path,) = kept(live)
     worst = stage.log.worst()
     assert worst is not None

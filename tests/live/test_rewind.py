@@ -299,7 +299,7 @@ def test_space_plays_the_past_and_escape_leaves_it(live: Live) -> None:
     for _ in range(60):
         live.show.tick()
     here = arena_of(live.show)
-    live.hit("Ctrl+Left", "Space")
+    live.hit("PgUp", "Space")
     assert not live.show.paused
     live.window.advance(0.2, math.inf)
     assert live.show.rewind.at is not None

@@ -38,6 +38,7 @@ from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import Modes
 from ecs_rl.viewer.view_floating import RewindView
+from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 GOLDENS = Path(__file__).parent / "goldens"
 MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004
@@ -130,6 +131,40 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
     return surface
 
 
+def asked(size: tuple[int, int]) -> pygame.Surface:
+    """Draw what pulls on an action, one number turned by hand, three ways not gone, and a value map on the stage."""
+    surface, painter, view = pygame.Surface(size), Painter(), a_view()
+    assert view.stage is not None
+    assert view.mind is not None
+    ahead = np.linspace(0.0, 1.0, 40)[:, None]
+    ghosts = (
+        GhostView("", (np.array((0.4, 3.0)) + ahead * (1.0, -1.5),)),
+        GhostView("left", (np.array((0.4, 3.0)) + ahead * (-2.0, -1.0),)),
+        GhostView("main", (np.array((0.4, 3.0)) + ahead * (0.3, 1.8),), "bad"),
+    )
+    why = WhyView("main", 2, tuple(np.linspace(-1.5, 2.0, len(view.mind.sees))), (1,), view.mind.does, 12.5)
+    up, across = np.mgrid[-1:1:12j, -1:1:20j]
+    arrows = np.stack((-across, -up), axis=-1) * (np.hypot(across, up) > 0.3)[..., None]
+    field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), -np.hypot(across, up), arrows, (0.4, 3.0), on_stage=True)
+    stage, mind = replace(view.stage, field=field, ending=""), replace(view.mind, why=why)
+    modes = Modes(paused=True, asks=True, maps=True)
+    shown = replace(view, stage=stage, mind=mind, ghosts=ghosts, modes=modes, learning=None, profile=None, toasts=())
+    painter.draw(surface, shown, painter.layout(size, learning=False))
+    return surface
+
+
+def plot(size: tuple[int, int]) -> pygame.Surface:
+    """Draw the value map of two numbers that are no place."""
+    surface, painter = pygame.Surface(size), Painter()
+    up, across = np.mgrid[-1:1:12j, -1:1:20j]
+    arrows = np.stack((np.sign(-across - up), np.zeros_like(up)), axis=-1)
+    bounds = (-0.3, -2.0), (0.3, 2.0)
+    shown = MapView(("pole angle", "pole spin"), bounds, -abs(across + up), arrows, (0.05, 0.4), on_stage=False)
+    view = replace(a_view(), plot=shown, mind=None, learning=None, profile=None, toasts=(), inspector=None)
+    painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
+    return surface
+
+
 PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int, int]]] = {
     "stage-large": (stage, (960, 500)),
     "stage-small": (stage, (440, 260)),
@@ -144,6 +179,8 @@ PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int
     "drawer": (drawer, (760, 160)),
     "joy": (joy, (360, 240)),
     "rewound": (rewound, (480, 280)),
+    "asked": (asked, (760, 420)),
+    "plot": (plot, (440, 300)),
     "help": (help_over_all, (900, 600)),
 }
 
@@ -185,7 +222,7 @@ def test_drawing_twice_gives_the_same_picture() -> None:
 
 
 def test_goldens_stay_small() -> None:
-    assert sum(path.stat().st_size for path in GOLDENS.glob("*.png")) < 900_000
+    assert sum(path.stat().st_size for path in GOLDENS.glob("*.png")) < 1_100_000
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ class Replays:
         if window.background is not None:
             session = window.background.training.session
             window.show.log.when = lambda: f"at step {session.total_steps:,}"
+        self._comes: ReplayAside | None = None
         self._told: Replay | None = None
         self._writer: ThreadPoolExecutor | None = None
         self._writes: list[Future[Path]] = []
@@ -60,6 +61,8 @@ class Replays:
     def turn(self) -> None:
         """Play the worst episode again, then the best and the most surprising one, then go back to the stage."""
         window, names = self.window, list(CHOICES)
+        if self._comes is not None:
+            return
         aside = window.aside
         after = names.index(aside.which) + 1 if isinstance(aside, ReplayAside) else 0
         window.leave_aside()
@@ -70,7 +73,7 @@ class Replays:
         for which in names[after:]:
             episode = CHOICES[which](stage.log)
             if episode is not None:
-                window.take_aside(ReplayAside(stage, which, episode))
+                self._comes = ReplayAside(stage, which, episode)  # it begins with the next frame: both take a while
                 window.say(f"the {which} of the last {len(stage.log.kept)} episodes: {signed(episode.facts.total)}")
                 return
         if not after:
@@ -92,7 +95,14 @@ class Replays:
             window.say("this episode is kept once it ends" if self.keeps else "this episode is not kept")
 
     def look(self) -> None:
-        """Keep what has ended, tell what was written, and whether a replay came to the same bits."""
+        """Begin a replay, keep what has ended, tell what was written, and whether a replay came to the same bits."""
+        if self._comes is not None:
+            comes, self._comes = self._comes, None
+            if self.window.aside is not None or len(self.window.shows) > 1:  # somebody was quicker
+                comes.close()
+            else:
+                comes.shows[0].restart()
+                self.window.take_aside(comes)
         show = self.window.show
         if self.keeps and show.outcome is not None and show.rewind.at is None:
             self.keeps = False
@@ -109,6 +119,9 @@ class Replays:
 
     def finish(self) -> None:
         """Wait until all is written, and tell it."""
+        if self._comes is not None:
+            self._comes.close()
+            self._comes = None
         for each in self._writes:
             self._tell(each)
         self._writes.clear()

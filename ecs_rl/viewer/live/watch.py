@@ -140,6 +140,7 @@ def watch_training(
     finally:
         window.recorder.end(window)
         window.replays.finish()
+        window.questions.close()
         window.leave_aside()
         training.metrics_schedule.fresh = None
         opened.close()
@@ -173,6 +174,7 @@ def watch_play(
     finally:
         window.recorder.end(window)
         window.replays.finish()
+        window.questions.close()
         window.leave_aside()
 
 

@@ -28,6 +28,7 @@ from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, leave_hands, verdict
 from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -66,6 +67,7 @@ class Window:
         self.selected: Chosen | None = None
         self.turbo = self.closing = False
         self.messages: list[Message] = []
+        self.questions = Questions(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
         self._stage = self.shows
@@ -146,6 +148,7 @@ class Window:
     def advance(self, seconds: float, budget: float) -> None:
         """Let time pass on every show."""
         self.past.hold(seconds)
+        self.questions.look()
         if self.hands is not None and self.hands.show in self.shows:
             self.hands.steer()
         waits = isinstance(self.playlist, HumanPlaylist) and self.playlist.waits and self.aside is None
@@ -256,7 +259,7 @@ class Window:
     def grab(self, pixel: Pixel) -> None:
         """Take hold of the body under a pixel, or of the moment on the scrubber."""
         self.past.scrubs = self.past.scrub(pixel)
-        if self.past.scrubs:
+        if self.past.scrubs or self.questions.take(pixel):
             return
         self.seeks = self.seek(pixel)
         self.held, role = self.body_at(pixel)
@@ -267,6 +270,8 @@ class Window:
         """Move the hand."""
         if self.past.scrubs:
             self.past.scrub(pixel, beside=True)
+        elif self.questions.turns is not None:
+            self.questions.turn(pixel)
         elif self.seeks:
             self.seek(pixel, beside=True)
         else:
@@ -275,6 +280,7 @@ class Window:
     def let_go(self) -> None:
         """Hold nothing."""
         self.seeks = self.past.scrubs = False
+        self.questions.let_go()
         for show in self.shows:
             show.let_go()
 
@@ -295,7 +301,7 @@ class Window:
 
     def click(self, pixel: Pixel) -> None:
         """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
-        if self.past.scrub(pixel) or self.seek(pixel):
+        if self.past.scrub(pixel) or self.seek(pixel) or self.questions.click(pixel):
             return
         mind = self.layout.mind if self.seen.mind is not None else None
         if mind is not None and mind.collidepoint(pixel):
@@ -334,6 +340,8 @@ class Window:
             leave_hands(self)
         elif self.selected is not None:
             self.selected = None
+        elif self.questions.leave():
+            pass
         elif self.past.leave():
             self.say("back in the present")
         elif self.aside is not None:

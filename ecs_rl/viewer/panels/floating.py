@@ -56,6 +56,8 @@ def _chips(modes: Modes) -> list[Chip]:
     chips = (
         (modes.paused, Chip("PAUSED", "Space", WARN)),
         (modes.ago is not None, Chip(f"{modes.ago or 0.0:.1f} S AGO", "Esc", MAIN_LINE)),
+        (modes.asks, Chip("WHY?", "I", MAIN_LINE)),
+        (modes.maps, Chip("VALUE MAP", "X", MAIN_LINE)),
         (bool(modes.aside[0]), Chip(*modes.aside, MAIN_LINE)),
         (bool(modes.hands), Chip("YOU DRIVE", modes.hands, GOOD)),
         (modes.training_paused, Chip("TRAINING PAUSED", "T", WARN)),

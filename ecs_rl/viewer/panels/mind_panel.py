@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pygame
@@ -13,8 +13,10 @@ from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
 from ecs_rl.viewer.panels.keys import draw_head_key
+from ecs_rl.viewer.panels.why_marks import FOR, draw_pull, told_pull
 from ecs_rl.viewer.plots import Axes, decimate, reach, runs
 from ecs_rl.viewer.view import MindView, Option, Seen
+from ecs_rl.viewer.view_why import WhyView
 
 EDGE = 14
 HEAD, ROW, PLOT, GAP = 26, 19, 74, 10
@@ -64,9 +66,52 @@ def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: D
     sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
     barred = (*(seen.name for seen in mind.sees), *(option.name for option in mind.does))
     seen, earned = len(mind.sees) + mind.sees_more, tuple(term.name for term in mind.earned)
-    names = (barred, seen, earned, mind.kind, mind.who, sizes)
+    names = (barred, seen, earned, mind.kind, mind.who, sizes, _asked(mind))
     kit.lay(surface, area, "mind", names, lambda it, _, kit: _Sheet(it, sizes, kit, barred).names(mind))
     _Sheet(target, sizes, kit, barred).numbers(mind)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A row of the panel."""
+
+    section: str
+    """`sees` or `does`."""
+    number: int
+    on_track: bool
+    """On the bar, and not on the name."""
+
+
+def spot_at(area: pygame.Rect, mind: MindView, kit: DrawContext, pixel: tuple[float, float]) -> Spot | None:
+    """Return which row of what is seen or done is under a pixel of the window."""
+    if not area.collidepoint(pixel):
+        return None
+    sheet, (x, y) = _sheet_of(area, mind, kit), (pixel[0] - area.x, pixel[1] - area.y)
+    s = sheet.sizes
+    for section, top, rows in (("sees", sheet.sees_at, s.sees), ("does", sheet.does_at, s.does)):
+        number = int((y - top) // s.row)
+        if y >= top and number < rows:
+            return Spot(section, number, x >= sheet.track[0] - kit.px(6))
+    return None
+
+
+def value_at(area: pygame.Rect, mind: MindView, kit: DrawContext, number: int, x: float) -> float:
+    """Return which value of a number that is seen the bar has under a pixel."""
+    rail = _sheet_of(area, mind, kit).rail(0, number, 5)
+    low, high = _range(mind.sees[number])
+    return low + (high - low) * min(max((x - area.x - rail.x) / rail.w, 0.0), 1.0)
+
+
+def _sheet_of(area: pygame.Rect, mind: MindView, kit: DrawContext) -> _Sheet:
+    sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
+    barred = (*(seen.name for seen in mind.sees), *(option.name for option in mind.does))
+    return _Sheet(pygame.Surface((area.w, 1)), sizes, kit, barred)
+
+
+def _range(seen: Seen) -> tuple[float, float]:
+    """Return the range of a bar: nothing stands in the middle, where it stays as the range grows."""
+    low, high = seen.low, seen.high
+    return (min(low, -high), max(high, -low)) if low < 0 < high else (low, high)
 
 
 class _Sheet:
@@ -103,7 +148,12 @@ class _Sheet:
         self.surface.fill(PANEL)
         self.surface.fill(NIGHT, (0, 0, self.kit.px(1), self.surface.get_height()))
         s = self.sizes
-        self._head(f"{mind.who} sees".strip(), self.sees_at, _rest(len(mind.sees) + mind.sees_more, s.sees), KEY)
+        self._head(
+            f"{mind.who} sees".strip(),
+            self.sees_at,
+            _asked(mind) or _rest(len(mind.sees) + mind.sees_more, s.sees),
+            KEY,
+        )
         self._rows(self.sees_at, [seen.name for seen in mind.sees[: s.sees]], 5)
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
         self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
@@ -155,7 +205,15 @@ class _Sheet:
     def numbers(self, mind: MindView) -> None:
         """Draw bars and numbers."""
         for i, seen in enumerate(mind.sees[: self.sizes.sees]):
-            self._seen(i, seen)
+            if mind.why is None:
+                self._seen(i, seen)
+            else:
+                self._pulled(i, seen, mind.why)
+        if mind.why is not None and 0 <= mind.why.row < self.sizes.does:
+            rail = self.rail(self.does_at, mind.why.row, 13).inflate(self.kit.px(4), 0)
+            pygame.draw.rect(self.surface, FOR, rail, self.kit.px(1), border_radius=self.kit.px(3))
+        for i, option in enumerate(mind.why.did[: self.sizes.does] if mind.why is not None else ()):
+            self._was(i, option, mind)
         shares = _shares(mind)
         for i, option in enumerate(mind.does[: self.sizes.does]):
             self._option(i, option, shares[i], mind.kind)
@@ -169,9 +227,7 @@ class _Sheet:
 
     def _seen(self, number: int, seen: Seen) -> None:
         rect = self.rail(self.sees_at, number, 5)
-        low, high = seen.low, seen.high
-        if low < 0 < high:  # nothing stands in the middle, where it stays as the range grows
-            low, high = min(low, -high), max(high, -low)
+        low, high = _range(seen)
         width = high - low
         if width > 0 and math.isfinite(width):
             zero, here = -low / width, (seen.value - low) / width
@@ -180,6 +236,31 @@ class _Sheet:
                 x = rect.x + round(zero * rect.w)
                 self.surface.fill(FAINT, (x, rect.y - self.kit.px(2), self.kit.px(1), rect.h + 2 * self.kit.px(2)))
         self._number(fixed(seen.value), self.right, rect.centery)
+
+    def _pulled(self, number: int, seen: Seen, why: WhyView) -> None:
+        """Draw a number's pull in place of its bar, and its value as a knob that the mouse can turn."""
+        rect, (low, high) = self.rail(self.sees_at, number, 7), _range(seen)
+        most = max(map(abs, why.pulls), default=0.0) if why.pulls is not None else 0.0
+        pull = why.pulls[number] if why.pulls is not None and number < len(why.pulls) else 0.0
+        value = (seen.value - low) / (high - low) if high > low else math.nan
+        draw_pull(self.surface, rect, pull / most if most > 0 else 0.0, value, self.kit)
+        if number in why.turned:
+            self._number(fixed(seen.value), self.right, rect.centery, SECOND_LINE)
+        else:
+            whole = sum(map(abs, why.pulls or ()))
+            text, colour = told_pull(pull, whole) if why.pulls is not None else (fixed(seen.value), TEXT)
+            self._number(text, self.right, rect.centery, colour)
+
+    def _was(self, number: int, option: Option, mind: MindView) -> None:
+        """Mark what an option was before somebody turned what is seen."""
+        rect = self.rail(self.does_at, number, 9)
+        value = option.value
+        share = (value + 1.0) / 2.0 if mind.kind == "levers" or option.taken is not None else value
+        if mind.kind == "values":
+            share = _shares(replace(mind, does=mind.why.did if mind.why is not None else ()))[number][1]
+        if math.isfinite(share):
+            x = rect.x + round(min(max(share, 0.0), 1.0) * rect.w)
+            self.surface.fill(TEXT, (x, rect.y - self.kit.px(2), self.kit.px(1), rect.h + 2 * self.kit.px(2)))
 
     def _option(self, number: int, option: Option, share: tuple[float, float], kind: str) -> None:
         rect = self.rail(self.does_at, number, 9)
@@ -242,7 +323,11 @@ class _Sheet:
         kit, y = self.kit, self.plot_at - self.kit.px(HEAD) // 2
         good = mind.expected[np.isfinite(mind.expected)]
         newest = fixed(float(good[-1]), 1).strip() if len(good) else ""
-        kit.write(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=MAIN_LINE, anchor="right")
+        if mind.why is not None and mind.why.value is not None and math.isfinite(mind.why.value):
+            newest = fixed(mind.why.value, 1).strip()
+        turned = mind.why is not None and mind.why.value is not None
+        colour = SECOND_LINE if turned else MAIN_LINE
+        kit.write(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=colour, anchor="right")
         x = self.right - kit.width("-000.0", SMALL, "numbers") - kit.px(6)
         came = ("really came",) if np.isfinite(mind.came).any() else ("really came: not known yet", "really came")
         for names, colour in ((("expected",), MAIN_LINE), ((*came, "came"), SECOND_LINE)):
@@ -255,6 +340,13 @@ class _Sheet:
         room = self.kit.width("-000.0", NORMAL - 0.5, "numbers") + self.kit.px(10)
         self._number(fixed(now), self.right - room, y, colour)
         self._number(fixed(total, 1), self.right, y, TEXT)
+
+
+def _asked(mind: MindView) -> str:
+    """Return what the bars of what is seen show, if somebody asks why."""
+    if mind.why is None:
+        return ""
+    return f"pull: not told by {mind.who or 'this agent'}" if mind.why.pulls is None else f"pull on {mind.why.of}"
 
 
 def _rest(there: int, shown: int) -> str:

@@ -1,0 +1,200 @@
+"""Ways not gone: where the next second would lead if the watched agent did each of the other things all the while.
+
+They are worked out in slices in a spare world of one arena, which begins where the stage stands; the first is the
+policy's own. The physics there is made anew from the columns, so that of what touches it may differ in small things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_rl.agents.base import ActMode, Continuous, Decision, Discrete, spans
+from ecs_rl.arrays import F32, F64
+from ecs_rl.components import EpisodeEnd
+from ecs_rl.schedule import PLAYING
+from ecs_rl.training.prepare import deciding
+from ecs_rl.viewer.endings import reasons_of, tone_of
+from ecs_rl.viewer.gather import Reader
+from ecs_rl.viewer.view import Tone
+from ecs_rl.viewer.view_why import GhostView
+from ecs_rl.world import DecideAction, PolicyBatch, World, state_of
+
+if TYPE_CHECKING:
+    from ecs_rl.agents.base import ActionSpace
+    from ecs_rl.viewer.live_episode import LiveEpisode
+
+SECONDS = 1.0
+"""How far ahead they look."""
+MOST = 12
+"""Ways besides the policy's own."""
+
+
+class Ghosts:
+    """The ways of one show from where it stands; `paths` grows from slice to slice."""
+
+    def __init__(self, show: LiveEpisode) -> None:
+        self.show = show
+        self.paths: tuple[GhostView, ...] = ()
+        self._key: tuple[object, ...] = ()
+        self._work: Iterator[None] = iter(())
+        self._world: World | None = None
+        self._forced: tuple[slice, float] | None = None
+        """Which columns of the action are set, and to what; None where the policy decides."""
+        self._trace: list[F64] = []
+        self._ended: Tone | None = None
+        self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._at: F64 = np.zeros((0, 2))
+
+    def look(self, budget: float) -> None:
+        """Go on for so many seconds, and begin again where the stage has gone on or somebody else plays."""
+        show = self.show
+        if not isinstance(show.reader, Reader) or show.resting:
+            self.paths, self._key = (), ()
+            return
+        agents = tuple(map(id, show.agents.values()))
+        key = (show.world.ticks, show.rewind.at, show.arena, show.episode, int(show.clock.tick[show.arena]), agents)
+        if key != self._key or self.show.mind.slot is not self._slot:
+            self._key, self.paths, self._work = key, (), self._all()
+        until = perf_counter() + budget
+        while perf_counter() < until:
+            if next(self._work, self) is self:
+                return
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all ways are known."""
+        return bool(self.paths) and len(self.paths) == 1 + len(self._ways())
+
+    _slot: object = None
+
+    def _all(self) -> Iterator[None]:
+        self._slot = self.show.mind.slot
+        if self._world is None:
+            self._world = self._build()
+            yield
+        self._drive(self._world)
+        for name, forced in (("", None), *self._ways()):
+            yield from self._way(self._world, name, forced)
+
+    def _ways(self) -> list[tuple[str, tuple[slice, float]]]:
+        """Return what else can be done: each option of a choice, each lever down and up."""
+        return ways_of(self.show.mind.space)[:MOST]
+
+    def _build(self) -> World:
+        show, reader = self.show, self.show.reader
+        assert isinstance(reader, Reader)
+        world = show.scene.world(
+            arenas=1,
+            seeds=[0],
+            policies=deciding(show.agents, ActMode.GREEDY),
+            stages=(*PLAYING, "render"),
+            hooks={"render": self._look},
+        )
+        things, at = reader.tips_of(show.mind.slot)
+        self._rows, self._at = things, at
+        return world
+
+    def _drive(self, world: World) -> None:
+        """Let the show's policies decide, but for what is forced on the watched agent."""
+        show = self.show
+        for policy, choose in deciding(show.agents, ActMode.GREEDY).items():
+            world.drive(policy, choose)
+        if show.opponent is not None and not show.replays:
+            show.opponent.drive(world)
+        watched = show.mind.batch.name
+        batch = next(each for each in world.batches if each.name == watched)
+        world.drive(watched, Forced(self, world.policies[watched], batch))
+        reader = show.reader
+        assert isinstance(reader, Reader)
+        self._rows, self._at = reader.tips_of(show.mind.slot)
+
+    def _way(self, world: World, name: str, forced: tuple[slice, float] | None) -> Iterator[None]:
+        show = self.show
+        world.copy_arena(show.world, show.arena, 0)
+        world.physics.rebuild()
+        self._forced, self._ended, self._trace = forced, None, []
+        self._note(world)
+        yield
+        for _ in range(max(2, round(SECONDS / show.scene.dt))):
+            world.tick()
+            if self._ended is not None:
+                break
+            yield
+        points = np.array(self._trace)
+        self.paths = (*self.paths, GhostView(name, tuple(points[:, i] for i in range(points.shape[1])), self._ended))
+
+    def _look(self) -> None:
+        world = self._world
+        if world is None or self._ended is not None:
+            return
+        self._note(world)
+        if world.one(EpisodeEnd).ended[0]:
+            total = float(world.results.now()[0])
+            self._ended = tone_of(world, 0, total, reasons_of(world, 0))
+
+    def _note(self, world: World) -> None:
+        """Note where the points are that leave a trail on the stage."""
+        x, y, angle = world.physics.state[:3, self._rows, 0]
+        cos, sin = np.cos(angle), np.sin(angle)
+        ax, ay = self._at.T
+        self._trace.append(np.stack((x + cos * ax - sin * ay, y + sin * ax + cos * ay), axis=1))
+
+    @property
+    def forced(self) -> tuple[slice, float] | None:
+        """What is forced on the watched agent now."""
+        return self._forced
+
+    @property
+    def row(self) -> int:
+        """The row of the watched agent in its batch, of a world of one arena."""
+        slot = self.show.mind.slot
+        return int(slot.rows.start) // self.show.world.arenas
+
+    def close(self) -> None:
+        """Give the spare world back."""
+        if self._world is not None:
+            self._world.close()
+            self._world = None
+
+
+class Forced:
+    """A policy that decides as another one, but for a part of one row that is forced."""
+
+    def __init__(self, ghosts: Ghosts, decide: DecideAction, batch: PolicyBatch) -> None:
+        self.ghosts, self.decide, self.batch = ghosts, decide, batch
+        self.state = state_of(decide)
+
+    def __call__(self, observation: F32, state: F32) -> Decision:
+        """Decide for all rows."""
+        told = self.decide(observation, state)
+        decision = told if isinstance(told, Decision) else Decision(told)
+        if self.ghosts.forced is None:
+            return decision
+        action: NDArray[Any] = np.array(decision.action)
+        columns, value = self.ghosts.forced
+        if action.ndim == 1:
+            action[self.ghosts.row] = value
+        else:
+            action[self.ghosts.row, columns] = value
+        return Decision(action, decision.state, decision.extras)
+
+
+def ways_of(space: ActionSpace) -> list[tuple[str, tuple[slice, float]]]:
+    """Return everything that can be done all the while: its name, the columns of an action, and what they are set to.
+
+    Each option of a choice, and each lever all the way down and up.
+    """
+    found: list[tuple[str, tuple[slice, float]]] = []
+    for part, columns, _ in spans(space):
+        if isinstance(part, Discrete):
+            found += [(f"{part.name} {name}".strip(), (columns, float(i))) for i, name in enumerate(part.names)]
+        elif isinstance(part, Continuous):
+            for i, name in enumerate(part.names):
+                column = slice(columns.start + i, columns.start + i + 1)
+                found += [(f"{name} -1", (column, -1.0)), (f"{name} +1", (column, 1.0))]
+    return found
