@@ -229,6 +229,7 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     """Tick until the training is done, in a window if there is one, then save, and report."""
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
+    training.session.write_behind()
     with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
         draw = partial(progress.update, partial(snapshot, training, settings))
         messages, recorders = CollapseMessages(training), RecorderMessages(record)

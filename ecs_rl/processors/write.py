@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from time import perf_counter
 
 from ecs_rl.components import Evaluation, Explosion, MetricsSchedule, Session
-from ecs_rl.ecs import Stage
+from ecs_rl.ecs import LongStage
 from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.world import World
 
@@ -13,8 +15,8 @@ FLUSH_EVERY = 2.0
 """Seconds after which log rows reach the disk for whoever reads along; no result depends on it."""
 
 
-class Write(Stage):
-    """Bring checkpoints, metrics and logs to disk when they are due."""
+class Write(LongStage):
+    """Bring checkpoints, metrics and logs to disk when they are due, or hand them to the thread that does it."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -26,19 +28,21 @@ class Write(Stage):
         self.explosion = world.one(Explosion)
         self.flushed = 0.0
 
-    def run(self) -> None:
-        """Write what is due."""
+    def work(self) -> Iterator[None]:
+        """Write what is due; a checkpoint waits, in slices, for the one before it."""
         training, schedule = self.session.training, self.schedule
         if training.run is None:
             if training.saves and training.is_due():
                 training.save_checkpoint()
             return
+        training.writes.raise_problem()
         steps = training.total_steps
         evaluated = self.evaluation.taken_at > schedule.evaluated_at and schedule.written_at < steps
         if evaluated or steps // schedule.every > schedule.written_at // schedule.every:
             self.log_row(evaluated)
         training.keep_milestone()
         if training.is_due():  # last, so that the checkpoint counts this tick's row
+            yield from training.checkpoint_written()
             training.save_checkpoint()
 
     def log_row(self, evaluated: bool) -> None:
@@ -48,12 +52,13 @@ class Write(Stage):
             return
         schedule.written_at, schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
         now, row = perf_counter(), self.metrics(evaluated)
-        training.run.log_metrics(training.total_steps, now - schedule.began, row)
+        log = partial(training.run.log_metrics, training.total_steps, now - schedule.began, row)
         if schedule.fresh is not None:
             schedule.fresh.append({"total_steps": training.total_steps, **row})
+        training.writes.later(log)
         if now - self.flushed > FLUSH_EVERY:
             self.flushed = now
-            training.run.flush()
+            training.writes.do(training.run.flush)
 
     def metrics(self, evaluated: bool) -> dict[str, float]:
         """Return one row of numbers by name."""

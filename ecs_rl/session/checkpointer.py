@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
 
 from ecs_rl.agents.base import Agent, PolicySpec
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError
 from ecs_rl.runs import EvalSettings, Manifest, PolicyEntry, TrainingRun, join_sections, read_manifest
+from ecs_rl.runs.write_queue import WriteQueue
 from ecs_rl.session.milestones import mark_after
 
 if TYPE_CHECKING:
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
 
 Surroundings = Callable[[], tuple[Mapping[str, "State"], Mapping[str, Any]]]
 """Returns what lies around the agent and must be saved with it: tensors by section, and facts as JSON values."""
+LOOK_AGAIN = 0.004
+"""Seconds for which writes are waited for before somebody else may go on."""
 USUAL_STEPS = 1_000_000
 """Milestones lie as in a training of so many steps where nobody says how long it is."""
 
@@ -26,7 +33,8 @@ USUAL_STEPS = 1_000_000
 class Checkpointer:
     """The half of a session that saves: it knows the best score so far and the last step saved.
 
-    Without a run it counts and judges all the same, and writes nothing.
+    Without a run it counts and judges all the same, and writes nothing. What is to be written is gathered here and now;
+    it is on disk when the call returns, or, after `write_behind`, when `written` has no slice left.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -46,6 +54,10 @@ class Checkpointer:
         """Whether it gathers what another process writes, and has no run of its own."""
         self.keep_checkpoints = 3
         """How many periodic checkpoints stay."""
+        self.writes = WriteQueue()
+        """All that goes into the run's directory, in order."""
+        self._newest: Future[None] | None = None
+        """The newest checkpoint, as the thread knows it."""
         self._evaluation: EvalSettings | None = None
         self._every: int | None = None
         self._saved_step = 0
@@ -86,6 +98,20 @@ class Checkpointer:
         self._surroundings = surroundings
         return self
 
+    def write_behind(self) -> None:
+        """From now on write on a thread, in the same order: what the disk refuses is raised by a later call."""
+        self.writes.go_behind()
+
+    def written(self) -> Iterator[None]:
+        """Wait in slices until all that was to be written is on disk; raise what the disk has refused."""
+        while not self.writes.wait(LOOK_AGAIN):
+            yield
+
+    def checkpoint_written(self) -> Iterator[None]:
+        """Wait in slices for the newest checkpoint alone, so that there are never two in memory."""
+        while not self.writes.wait_for(self._newest, LOOK_AGAIN):
+            yield
+
     def state(self) -> dict[str, Any]:
         """Return the session's own counters and statistics as JSON values."""
         raise NotImplementedError
@@ -117,12 +143,11 @@ class Checkpointer:
             self._saved_step = self.total_steps
             return None
         tensors = join_sections({"policy": self.agent.policy_state(), "agent": self.agent.state(), **parts})
-        resume = {"session": self.state(), "logs": self.run.flush(sync=True), **facts}
-        path = self.run.save_checkpoint(tensors, self._manifest(self.total_steps, resume))
+        manifest = self._manifest(self.total_steps, {"session": self.state(), **facts})
+        self._newest = self.writes.do(partial(_write_checkpoint, self.run, tensors, manifest, self.keep_checkpoints))
         self._saved_step = self.total_steps
-        self.run.prune_checkpoints(self.keep_checkpoints)
         self._update_metadata()
-        return path
+        return self.run.checkpoint_path(self.total_steps)
 
     def keep_milestone(self) -> None:
         """Write the policy alone to `milestone_<N>`, for good, on the first tick at or past each of the run's marks.
@@ -135,7 +160,7 @@ class Checkpointer:
         if self.run is not None:
             self._require_finite()
             tensors = join_sections({"policy": self.agent.policy_state()})
-            self.run.save_policy(f"milestone_{self.total_steps}", tensors, self._manifest(self.total_steps))
+            self._write_policy(f"milestone_{self.total_steps}", tensors, self.total_steps)
 
     @property
     def whole_steps(self) -> int | None:
@@ -147,7 +172,7 @@ class Checkpointer:
         self._require_finite()
         if self.run is not None:
             tensors = join_sections({"policy": self.agent.policy_state()})
-            self.run.save_policy("latest", tensors, self._manifest(self.total_steps))
+            self._write_policy("latest", tensors, self.total_steps)
 
     def return_to_best_of(self, manifest: Manifest) -> None:
         """Bring back the best that a checkpoint knew, if another one was earned after it without a further step.
@@ -181,9 +206,9 @@ class Checkpointer:
         try:
             if self.run is not None:
                 if step == self._saved_step:  # going on from there must find the best from before
-                    self.run.set_best_aside()
+                    self.writes.do(self.run.set_best_aside)
                 tensors = join_sections({"policy": self.agent.policy_state() if policy is None else policy})
-                self.run.save_policy("best", tensors, self._manifest(step))
+                self._write_policy("best", tensors, step)
         except BaseException:
             self.best_eval, self.best_step, self._evaluation = before
             raise
@@ -194,13 +219,22 @@ class Checkpointer:
         """Write the last metadata and close the run; after a failed write, say no more than that it failed."""
         if self.run is None:
             return
-        if self.run.problem is not None:
-            self.run.abandon("failed")
-            return
         try:
-            self._update_metadata(status=status)
+            try:
+                self.writes.wait()
+            except BaseException:
+                status = "failed"
+                raise
+            finally:
+                if self.run.problem is None:
+                    self._update_metadata(status=status)
+                    self.writes.wait()
         finally:
-            self.run.close()
+            self.writes.close()
+            if self.run.problem is None:
+                self.run.close()
+            else:
+                self.run.abandon("failed")
 
     def _take_over(self, best: Manifest | None) -> None:
         known = (best.best_eval, best.best_step, best.evaluation) if best is not None else (None, None, None)
@@ -208,13 +242,17 @@ class Checkpointer:
 
     def _update_metadata(self, **more: Any) -> None:
         if self.run is not None:
-            self.run.update_metadata(
-                total_steps=self.total_steps,
-                total_episodes=self.total_episodes,
-                best_eval=self.best_eval,
-                best_step=self.best_step,
-                **more,
-            )
+            changes = {
+                "total_steps": self.total_steps,
+                "total_episodes": self.total_episodes,
+                "best_eval": self.best_eval,
+                "best_step": self.best_step,
+            }
+            self.writes.do(partial(self.run.update_metadata, **changes, **more))
+
+    def _write_policy(self, which: str, tensors: State, step: int) -> None:
+        assert self.run is not None
+        self.writes.do(partial(self.run.save_policy, which, tensors, self._manifest(step)))
 
     def _manifest(self, step: int, resume: dict[str, Any] | None = None) -> Manifest:
         assert self.run is not None
@@ -244,6 +282,13 @@ class Checkpointer:
                 f"training diverged before step {self.total_steps}: a parameter is not finite; "
                 "the checkpoints on disk are from before; lower the learning rate"
             )
+
+
+def _write_checkpoint(run: TrainingRun, tensors: State, manifest: Manifest, keep: int) -> None:
+    """Write a checkpoint that tells how long the logs are by now: all rows up to its step are in them."""
+    resume = {**manifest.resume, "logs": run.flush(sync=True)}
+    run.save_checkpoint(tensors, msgspec.structs.replace(manifest, resume=resume))
+    run.prune_checkpoints(keep)
 
 
 def _stored_best(path: Path | None) -> Manifest | None:

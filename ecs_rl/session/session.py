@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -191,7 +192,8 @@ class TrainingSession(Checkpointer):
         self.total_episodes += len(records)
         self._stats.update(*records)
         if self.run is not None:
-            self.run.log_train_episodes([TrainEpisode(self.total_steps, *astuple(record)) for record in records])
+            rows = [TrainEpisode(self.total_steps, *astuple(record)) for record in records]
+            self.writes.later(partial(self.run.log_train_episodes, rows))
 
     def on_eval_episode(
         self,
@@ -209,8 +211,8 @@ class TrainingSession(Checkpointer):
             self._evaluation_step, self._evaluation_seed = self.total_steps, seed
         self._evaluated.append(record)
         if self.run is not None:
-            at = self._evaluation_step
-            self.run.log_eval_episode(self.total_steps, *astuple(record), total_steps_at_eval=at, seed=seed)
+            row, at = (self.total_steps, *astuple(record)), self._evaluation_step
+            self.writes.later(partial(self.run.log_eval_episode, *row, total_steps_at_eval=at, seed=seed))
 
     def eval_report(self) -> EvalReport | None:
         """Return the report on the pending evaluation, or on the last one; None before the first."""

@@ -209,9 +209,10 @@ class Training:
         try:
             if status not in ("diverged", "failed"):
                 self.session.save_if_behind()  # first: whatever comes after it, nothing is lost
-                yield
+                yield from self.session.written()
                 yield from self._evaluate_at_the_end()
                 yield from film_the_end(self)
+                yield from self.session.written()
         finally:
             self.session.close(status or self.status)
 

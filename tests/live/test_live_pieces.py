@@ -37,6 +37,7 @@ class Slow:
         self.left_out: list[float] = []
         self.ticks, self.most = 0, ticks
         self.session = SimpleNamespace(save_checkpoint=self._save, best_eval=None, keep_checkpoints=3, total_steps=1)
+        self.session.written = lambda: iter(())
         self.evaluation = SimpleNamespace(last=5.0, taken_at=0)
 
     @property

@@ -140,6 +140,7 @@ class BackgroundTraining:
     def _save(self, say: Say) -> Iterator[None]:
         session = self.training.session
         path = session.save_checkpoint()
+        yield from session.written()
         kept = f"{path.name} is written: the newest {session.keep_checkpoints} stay" if path else ""
         say(kept or "there is no run to write to", "good" if path else "warn")
         yield
