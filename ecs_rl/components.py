@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F32, F64, I64, Bool
 from ecs_rl.ecs.component import Axis, column, component
 from ecs_rl.ecs.context import Columns
+from ecs_rl.session.diagnosis import Diagnosis
 from ecs_rl.session.trend import Trend
 
 if TYPE_CHECKING:
@@ -332,6 +333,8 @@ class MetricsSchedule:
     """Steps at the last evaluation that has its row."""
     fresh: list[Mapping[str, Any]] | None = None
     """New rows of metrics.jsonl and of eval_episodes.jsonl, for a window's curves; None where nobody wants them."""
+    diagnosis: Diagnosis | None = None
+    """Looks at every row."""
 
 
 @dataclass(slots=True)

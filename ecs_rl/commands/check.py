@@ -24,6 +24,7 @@ from ecs_rl.scene.rules import Remembering, Shared
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING
+from ecs_rl.session.diagnosis import cancel, of_random_play
 from ecs_rl.training.snapshots import Sections, restore_world, save_world, why_lost
 from ecs_rl.world import World, policy_specs
 
@@ -62,6 +63,7 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
         problems.append(
             f"'{name}' is one number for all arenas: rules work on all arenas at once, so leave .mean() out"
         )
+    finding = of_random_play(found["reward_per_tick"], first.cancels and not scene.score)
     facts = {
         "scene": settings.scene,
         "about": scene.about,
@@ -71,6 +73,7 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
         "deterministic": same,
         "resumable": resumable,
         **found,
+        "finding": str(finding or ""),
         "tick": watch(scene, settings),
     }
     deliver(json.dumps(facts) if settings.json else "\n".join(report(facts)))
@@ -100,6 +103,8 @@ class Play:
         self.saved = saved or {}
         self.whole = self.after = ""
         self.alike: list[str] = []
+        self.cancels = False
+        """What the agents earn cancels out in every tick: what one wins another loses."""
         if saved is not None:
             restore_world(self.world, saved | {"earlier": {}}, exactly=False)
             self.world.ticks = self.ticks // 2
@@ -111,6 +116,7 @@ class Play:
         whole, after, busy = hashlib.sha256(), hashlib.sha256(), 0.0
         ranges, terms = [Range(seen.value) for seen, _ in batches], Range(np.zeros((world.arenas, len(world.terms))))
         scores, came = Range(np.zeros((world.arenas, len(world.arena.scores)))), list[list[float]]()
+        came_to = list[dict[str, F64]]()
         earned, ends = np.zeros(len(world.terms)), np.zeros(len(world.reasons), int)
         began = world.ticks
         while world.ticks < self.ticks:
@@ -127,6 +133,7 @@ class Play:
                 each.look()
             told = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)
             whole.update(told + finished.scores.tobytes())
+            came_to.append(finished.returns)
             if world.ticks > half:
                 after.update(told)
             earned += terms.array.sum(axis=0)
@@ -134,6 +141,7 @@ class Play:
             came += finished.scores.T.tolist()
         after.update(repr(sorted((name, kind.__name__, d) for (name, kind), d in world.digests().items())).encode())
         names, ticks = _observation_names(world), world.ticks - began
+        self.cancels = cancel([np.array(list(each.values())) for each in came_to if each])
         low, high = (np.concatenate([getattr(each, side) for each in ranges]).tolist() for side in ("low", "high"))
         alike = np.concatenate([each.alike() for each in (*ranges, terms, scores)])
         watched = (*names, *world.terms, *world.arena.scores)
@@ -277,4 +285,4 @@ def report(facts: dict[str, Any]) -> list[str]:
         lines += [f"  {name:{wide}} {' '.join(f'{x:10.3f}' for x in each)}" for name, each in facts["scores"].items()]
     lines += ["episodes ended by:"]
     lines += [f"  {name:{wide}} {times:10}" for name, times in facts["ends"].items()]
-    return lines
+    return [*lines, *([f"to look at: {facts['finding']}"] if facts["finding"] else [])]

@@ -59,7 +59,8 @@ class LiveBlock:
                 *((name, f"{value:.4g}" if math.isfinite(value) else "-") for name, value in shown.losses.items())
             ),
         ]
-        return Group(head, _bar(shown), *(_line(row) for row in rows if row))
+        found = [Text(shown.finding, "yellow")] if shown.finding else []
+        return Group(head, _bar(shown), *(_line(row) for row in rows if row), *found)
 
 
 class PatientConsole(Console):

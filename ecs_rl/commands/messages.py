@@ -1,4 +1,4 @@
-"""What `train.py` says on the way: of a policy that collapses, and of a recorder that fails."""
+"""What `train.py` says on the way: of a policy that collapses, of what is wrong, and of a recorder that fails."""
 
 from __future__ import annotations
 
@@ -38,6 +38,21 @@ class CollapseMessages:
             )
         elif before and not collapsed:
             tell(f"train.py: {at} the policy has recovered", sys.stderr)
+
+
+class FindingMessages:
+    """Tells what the diagnosis has found, each thing once."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        self._told = set[str]()
+
+    def update(self) -> None:
+        """Say what was found since the last call."""
+        finding = self._training.finding
+        if finding is not None and finding.name not in self._told:
+            self._told.add(finding.name)
+            tell(f"train.py: at step {self._training.session.total_steps:,} {finding}", sys.stderr)
 
 
 class RecorderMessages:

@@ -40,6 +40,8 @@ class ProgressSnapshot:
     best_step: int | None = None
     most_seconds: float | None = None
     """Training time after which it ends, None if it has no limit."""
+    finding: str = ""
+    """What the diagnosis says is wrong, and what to do about it."""
     losses: Mapping[str, float] = field(default_factory=dict)
     state: str = "training"
     """What is going on, in a word: training, evaluating, saving, interrupted, solved."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import typed
 from ecs_rl.commands.init_from import start_from
-from ecs_rl.commands.messages import CollapseMessages, RecorderMessages
+from ecs_rl.commands.messages import CollapseMessages, FindingMessages, RecorderMessages
 from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
@@ -232,11 +232,12 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     training.session.write_behind()
     with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
         draw = partial(progress.update, partial(snapshot, training, settings))
-        messages, recorders = CollapseMessages(training), RecorderMessages(record)
+        recorders = RecorderMessages(record)
+        messages = CollapseMessages(training), FindingMessages(training), recorders
 
         def shown() -> None:
-            messages.update()
-            recorders.update()
+            for each in messages:
+                each.update()
             draw()
 
         try:
@@ -310,6 +311,7 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
         elo=getattr(session.agent, "elo", None),
         best_eval=session.best_eval,
         best_step=session.best_step,
+        finding=str(training.finding or ""),
         losses={name: metrics[name] for name in metrics if "loss" in name or name in ("entropy", "epsilon")},
         most_seconds=60 * settings.minutes or None,
         state=f"stopping ({training.stop})" if training.stop else done,
@@ -339,6 +341,7 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
         "best_step": session.best_step,
         "solved_step": evaluation.solved_step,
         "solved_second": evaluation.solved_second,
+        "finding": training.finding.name if training.finding is not None else None,
         "params_sha256": session.agent.parameters_sha256(),
         **({"best_returns": own} if own else {}),
         **({"elo": session.agent.elo} if isinstance(session.agent, SelfPlay) else {}),

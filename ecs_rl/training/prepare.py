@@ -19,6 +19,7 @@ from ecs_rl.processors.write import Write
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
+from ecs_rl.session.diagnosis import Diagnosis, Finding
 from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.resume import surroundings
@@ -149,6 +150,12 @@ class Training:
         return self.complete or (self.until_solved and self.solved)
 
     @property
+    def finding(self) -> Finding | None:
+        """What the diagnosis says is wrong right now."""
+        diagnosis = self.metrics_schedule.diagnosis
+        return None if diagnosis is None else diagnosis.finding
+
+    @property
     def complete(self) -> bool:
         """Whether there was enough of it: its steps, its minutes, or evaluations that bring nothing better."""
         return self.session.is_done or self.out_of_time or self.on_plateau
@@ -259,6 +266,16 @@ def stats_of(world: World, *, rated: bool = False) -> StatsTracker:
     return stats.with_stat(ELO, Extra(ELO), Last()) if rated else stats
 
 
+def metrics_schedule_of(
+    scene: Scene, agents: Mapping[str, Agent], evaluation: Evaluation, steps: int, whole: int
+) -> MetricsSchedule:
+    """Return when metrics are written in a training of so many steps, whose schedules have a whole of their own."""
+    levers = sum(agent.spec.actions.levers for agent in agents.values())
+    goal = partial(Diagnosis, steps, solved_at=scene.solved_at, score=scene.score)
+    diagnosis = goal(levers=levers, comparable=evaluation.comparable)
+    return MetricsSchedule(max(1, whole // METRIC_ROWS), 0.0, diagnosis=diagnosis)
+
+
 def require_restartable(agents: Mapping[str, Agent]) -> None:
     """Refuse `--restore-best` for an agent that cannot go on from an earlier policy."""
     for agent in agents.values():
@@ -313,7 +330,7 @@ def prepare(
     seeds = tuple(range(SEED, SEED + eval_episodes))
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY), opponent)
     evaluation = Evaluation(eval_every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restore_best)
-    metrics_schedule = MetricsSchedule(max(1, (schedule_steps or steps) // METRIC_ROWS), 0.0)
+    metrics_schedule = metrics_schedule_of(scene, agents, evaluation, steps, schedule_steps or steps)
     films = Films(record_every, milestones(steps)) if record_every else None
     world = scene.world(
         **({"arenas": arenas} if group is None else group.settings_of_world),

@@ -13,6 +13,7 @@ from ecs_rl.viewer.context import DrawContext, part_of
 from ecs_rl.viewer.fields import draw_plot
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.palette import NIGHT, PANEL
+from ecs_rl.viewer.panels.finding import HEIGHT, draw_finding
 from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, draw_profile, draw_toasts, modes_width
 from ecs_rl.viewer.panels.keys import STRIP, draw_help, hints_width, paint_hints
 from ecs_rl.viewer.panels.learning import draw_learning
@@ -46,6 +47,7 @@ class Layout:
     stage: pygame.Rect
     mind: pygame.Rect | None
     learning: pygame.Rect | None
+    finding: pygame.Rect | None = None
 
 
 def scale_for(size: tuple[int, int], dpi_scale: float = 1.0) -> float:
@@ -56,19 +58,26 @@ def scale_for(size: tuple[int, int], dpi_scale: float = 1.0) -> float:
     return max(least, round(wanted * 4) / 4)
 
 
-def arrange(size: tuple[int, int], *, mind: bool = True, learning: bool = True, dpi_scale: float = 1.0) -> Layout:
-    """Return the layout of a window: status above, the mind to the right over the full height, learning below."""
+def arrange(
+    size: tuple[int, int], *, mind: bool = True, learning: bool = True, finding: bool = False, dpi_scale: float = 1.0
+) -> Layout:
+    """Return the layout of a window: status above, the mind to the right over the full height, learning below.
+
+    A finding stands between the stage and learning.
+    """
     w, h = max(size[0], 320), max(size[1], 200)
     scale = scale_for((w, h), dpi_scale)
     bar = round(34 * scale)
     side = round(min(max(0.245 * w, 190 * scale), 330 * scale)) if mind else 0
     below = round(min(max(0.27 * h, 112 * scale), 240 * scale)) if learning else 0
+    line = round(HEIGHT * scale) if finding else 0
     return Layout(
         scale,
         status=pygame.Rect(0, 0, w, bar),
-        stage=pygame.Rect(0, bar, w - side, h - bar - below),
+        stage=pygame.Rect(0, bar, w - side, h - bar - below - line),
         mind=pygame.Rect(w - side, bar, side, h - bar) if mind else None,
         learning=pygame.Rect(0, h - below, w - side, below) if learning else None,
+        finding=pygame.Rect(0, h - below - line, w - side, line) if finding else None,
     )
 
 
@@ -80,9 +89,11 @@ class Painter:
         self.kit = DrawContext()
         self.grid = Grid()
 
-    def layout(self, size: tuple[int, int], *, mind: bool = True, learning: bool = True) -> Layout:
+    def layout(
+        self, size: tuple[int, int], *, mind: bool = True, learning: bool = True, finding: bool = False
+    ) -> Layout:
         """Return where everything is for a size of window; letters change their size with it."""
-        layout = arrange(size, mind=mind, learning=learning, dpi_scale=self.dpi_scale)
+        layout = arrange(size, mind=mind, learning=learning, finding=finding, dpi_scale=self.dpi_scale)
         if layout.scale != self.kit.scale:
             self.kit = DrawContext(layout.scale)
         return layout
@@ -198,6 +209,8 @@ class Painter:
             draw_learning(surface, layout.learning, view.learning, self.kit)
             if view.timeline is not None:
                 draw_timeline(surface, layout.learning, view.learning, view.timeline, self.kit)
+        if layout.finding is not None and view.finding is not None:
+            draw_finding(surface, layout.finding, view.finding, self.kit)
 
 
 def _without_mind(view: View, layout: Layout) -> Layout:
@@ -205,8 +218,9 @@ def _without_mind(view: View, layout: Layout) -> Layout:
     if layout.mind is None or view.mind is not None or not (view.panes or view.grid is not None):
         return layout
     wide = layout.mind.w
-    stage, learning = layout.stage.copy(), layout.learning and layout.learning.copy()
-    stage.w += wide
-    if learning:
-        learning.w += wide
-    return replace(layout, stage=stage, learning=learning, mind=None)
+    stage, learning, finding = (
+        rect and pygame.Rect(rect.topleft, (rect.w + wide, rect.h))
+        for rect in (layout.stage, layout.learning, layout.finding)
+    )
+    assert stage is not None
+    return replace(layout, stage=stage, learning=learning, finding=finding, mind=None)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
+from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.things import Chosen, Things
 from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileView, RewindView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
@@ -378,3 +379,5 @@ class View:
     """What the agent expects over two numbers that are no place."""
     joy: float | None = None
     """Seconds since the scene was solved, as long as that is celebrated."""
+    finding: Finding | None = None
+    """What is wrong with the training."""

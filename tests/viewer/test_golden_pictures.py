@@ -29,9 +29,11 @@ from viewer_views import (
 )
 
 from ecs_rl.arrays import F64
+from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
+from ecs_rl.viewer.panels.finding import draw_finding
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.stage import draw_stage, fitting
@@ -97,6 +99,15 @@ def help_over_all(size: tuple[int, int]) -> pygame.Surface:
 def window(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
     painter.draw(surface, replace(a_view(), profile=None), painter.layout(size))
+    return surface
+
+
+def finding(size: tuple[int, int]) -> pygame.Surface:
+    """Draw what is wrong with a training."""
+    surface = pygame.Surface(size)
+    told = "episodes last 14 ticks and no longer 121, and their return rose to -19.3 by that"
+    wrong = Finding("a death that pays", told, "let living cost less than ending, or earn something in every tick")
+    draw_finding(surface, surface.get_rect(), wrong, DrawContext())
     return surface
 
 
@@ -175,6 +186,7 @@ PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int
     "panels-large": (panels, (1280, 720)),
     "panels-small": (panels, (900, 600)),
     "window-small": (window, (640, 400)),
+    "finding": (finding, (900, 44)),
     "panes": (panes, (760, 420)),
     "drawer": (drawer, (760, 160)),
     "joy": (joy, (360, 240)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.inspector import inspect
 from ecs_rl.viewer.live.commands import help_groups, hints
@@ -120,6 +121,7 @@ def view(window: Window, seconds: float) -> View:
         ribbon=on_stage.mind.ribbon() if on_stage is not None else None,
         rewind=_rewind(window),
         joy=_joy(window),
+        finding=finding(window),
         profile=window.profiler.view() if "profile" in panels else None,
         inspector=inspect(window.show.world, window.show.arena, selected) if selected is not None else None,
         help=help_groups(trains=trains) if "help" in panels else None,
@@ -219,6 +221,12 @@ def _pace(window: Window) -> str:
     if work is None or work.is_saved or math.isinf(work.times_real):
         return ""
     return f"TRAINING AT {speed(work.times_real)}{', OPENS UP' if work.pace.name == OPENS else ''}"
+
+
+def finding(window: Window) -> Finding | None:
+    """Return what is wrong with the training, unless the user has seen it."""
+    found = None if window.background is None else window.background.training.finding
+    return None if found is None or found.name in window.hidden else found
 
 
 def _timeline(window: Window) -> TimelineView:

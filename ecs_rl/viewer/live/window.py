@@ -70,6 +70,8 @@ class Window:
         self.questions = Questions(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
+        self.hidden = set[str]()
+        """The findings that the user has seen and clicked away."""
         self._stage = self.shows
         """The shows that come back after it."""
         self.solved_since: float | None = None
@@ -303,6 +305,9 @@ class Window:
         """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
         if self.past.scrub(pixel) or self.seek(pixel) or self.questions.click(pixel):
             return
+        if self.layout.finding is not None and self.layout.finding.collidepoint(pixel):
+            self.hidden |= {self.seen.finding.name} if self.seen.finding is not None else set()
+            return
         mind = self.layout.mind if self.seen.mind is not None else None
         if mind is not None and mind.collidepoint(pixel):
             self.show.mind.turn()
@@ -358,10 +363,13 @@ class Window:
     def draw(self, seconds: float) -> None:
         """Draw a frame, so many seconds after the last one."""
         surface = self.display.surface
-        layout = self.painter.layout(
-            surface.get_size(), mind="mind" in self.panels, learning="learning" in self.panels and bool(self.history)
-        )
         self.seen = view(self, seconds)
+        layout = self.painter.layout(
+            surface.get_size(),
+            mind="mind" in self.panels,
+            learning="learning" in self.panels and bool(self.history),
+            finding=self.seen.finding is not None,
+        )
         readers = [show.reader for show in self.shows] + ([self.grid.reader] if self.grid is not None else [])
         for reader in readers:
             while reader.places.problems:

@@ -1,0 +1,317 @@
+"""What is wrong with a training, told from the numbers that it writes anyway: one line at most, with a cure.
+
+An alarm is for what does not cure itself: it waits until a pattern has lasted, and keeps still where the scene is
+solved. Each has a section of its own in `ecs_rl/agents/README.md`, which tells more than fits a line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ecs_rl.arrays import F64
+from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIE, TIME_UP
+
+WORDS = "ecs_rl/agents/README.md"
+"""Where the sections are that findings name."""
+ROWS = 8
+"""Rows of metrics that a pattern must have lasted for at least."""
+LASTS = 0.1
+"""Share of the whole training for which a pattern must have lasted."""
+DWARFS = 300.0
+"""How many times larger than all others a reward term is that nobody else can be heard beside."""
+SHORTER = 0.6
+"""Share of their former length to which episodes have shrunk."""
+EXPLAINS = 0.1
+"""Share of the returns' variance that the value explains; less than that is no more than knowing nothing."""
+TIMES_TOO_LARGE = 10.0
+"""How many times the largest return that there ever was the mean action value is."""
+LEFT_OF_CHOICE, LEFT_OF_LEVER = 0.03, -3.0
+"""Share of its first entropy that a policy of choices has kept; nats for each lever: a spread of 0.012."""
+LATE, LATE_ROWS = 0.4, 40
+"""Share of the whole training after which nothing learned is a finding, and rows; of a short trial it is none."""
+LITTLE, FAR = 0.05, 0.8
+"""Shares of the way from the start to what counts as solved: below the first nothing is learned, above the second it
+is nearly there."""
+LOOK_EVERY = 4
+"""Rows between two looks; a pattern lasts longer."""
+Row = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, in a few words, and what to do about it."""
+
+    name: str
+    """Such as `a death that pays`; with dashes for its spaces it is the anchor of a section in `WORDS`."""
+    told: str
+    """What the numbers show."""
+    cure: str
+    """What to try first."""
+
+    @property
+    def link(self) -> str:
+        """Where more is told."""
+        return f"{WORDS}#{self.name.replace(' ', '-')}"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.told}; {self.cure} ({self.link})"
+
+
+class Diagnosis:
+    """Looks at rows of metrics.jsonl as they come, and says what is wrong right now."""
+
+    def __init__(
+        self,
+        whole: int,
+        *,
+        solved_at: float | None = None,
+        score: str = "",
+        levers: int = 0,
+        comparable: bool = False,
+    ) -> None:
+        """`whole` is how many steps the training takes; evaluations go by `score`, '' is the return.
+
+        `levers` are the policy's continuous actions, 0 where it only chooses. `comparable` says that evaluations mean
+        the same whatever the training's opponents do.
+        """
+        self.whole, self.solved_at, self.levers, self.comparable = max(1, whole), solved_at, levers, comparable
+        self._result = f"{SCORE}{score}" if score else "mean_return"
+        self._columns: dict[str, list[float]] = defaultdict(list)
+        self._count = 0
+        self._best = -math.inf
+        """The best evaluation."""
+        self._found: Finding | None = None
+
+    def add(self, row: Row) -> None:
+        """Take in the next row."""
+        for name in self._columns.keys() | row.keys():
+            column = self._columns[name]
+            value = row.get(name)
+            column += [math.nan] * (self._count - len(column))
+            column.append(math.nan if value is None else float(value))
+        self._count += 1
+        evaluated = self._columns.get(f"eval/{self._result}", [math.nan])[-1]
+        self._best = max(self._best, evaluated) if math.isfinite(evaluated) else self._best
+        if self._count % LOOK_EVERY == 0:
+            found = (look(self) for look in LOOKS)
+            self._found = next((each for each in found if each is not None), None)
+
+    @property
+    def finding(self) -> Finding | None:
+        """What is wrong, the most certain first; None while nothing is."""
+        return self._found
+
+    # --- what there is --------------------------------------------------------------------------------------------
+
+    def column(self, name: str) -> F64:
+        """Return a metric, one number for each row: NaN where it was not told."""
+        return np.array(self._columns.get(name, [math.nan] * self._count), np.float64)
+
+    def told(self, name: str) -> F64:
+        """Return what was told of a metric."""
+        column = self.column(name)
+        return column[np.isfinite(column)]
+
+    def named(self, prefix: str) -> dict[str, F64]:
+        """Return all metrics that begin so, by the rest of their names."""
+        return {name.removeprefix(prefix): self.column(name) for name in self._columns if name.startswith(prefix)}
+
+    @property
+    def rows(self) -> int:
+        """How many there were."""
+        return self._count
+
+    @property
+    def share(self) -> float:
+        """The share of the whole training that is over."""
+        steps = self._columns.get("total_steps", [0.0])
+        return steps[-1] / self.whole if steps else 0.0
+
+    @property
+    def lasting(self) -> int:
+        """How many of the newest rows are what a pattern must have lasted for."""
+        steps = self.column("total_steps")
+        return max(ROWS, int((steps > steps[-1] - LASTS * self.whole).sum())) if len(steps) else ROWS
+
+    @property
+    def solved(self) -> bool:
+        """Whether an evaluation has reached what counts as solved."""
+        return self.solved_at is not None and self._best >= self.solved_at
+
+    def came_less_than(self, share: float, spreads: float) -> bool:
+        """Return whether it has not come so far: of the way to what counts as solved, if anything does.
+
+        Else the best is not so many standard deviations of the first episodes' returns above these.
+        """
+        results = self.told(f"rollout/{self._result}")
+        if not len(results):
+            return False
+        best = max(self._best, float(results[-ROWS:].max()))
+        if self.solved_at is not None and self.solved_at > results[0]:
+            return best - float(results[0]) < share * (self.solved_at - float(results[0]))
+        returns, spread = self.told("rollout/mean_return"), self.told("rollout/std_return")
+        return float(returns[-ROWS:].max() - returns[0]) <= spreads * float(spread[0]) if len(spread) else False
+
+
+# --- one function for each alarm --------------------------------------------------------------------------------------
+
+
+def cancel(returns: Sequence[F64]) -> bool:
+    """Return whether what agents earned cancels out in every column of the (agents, episodes), and is not nothing."""
+    every = np.concatenate(returns, axis=1) if returns else np.zeros((0, 0))
+    size = np.abs(every).sum(axis=0)
+    return bool(len(every) > 1 and size.any() and (np.abs(every.sum(axis=0)) <= 100 * TIE * size).all())
+
+
+OPPOSED = Finding(
+    "a return that cannot be compared",
+    "what one agent earns another loses, so their mean is the same however well they play",
+    "train with --self-play for an Elo, name a `score`, or evaluate --against a fixed opponent",
+)
+
+
+def _opponents(d: Diagnosis) -> Finding | None:
+    """Find returns that cancel out between agents: their mean is the same however well they play."""
+    own = list(d.named(f"rollout/{OF_AGENT}").values())
+    if d.comparable or len(own) < 2 or f"rollout/{ELO}" in d.named(""):
+        return None
+    known = np.stack(own)[:, np.isfinite(np.stack(own)).all(axis=0)]
+    return OPPOSED if known.shape[1] >= ROWS and cancel([known]) else None
+
+
+def of_random_play(terms: Mapping[str, float], opposed: bool) -> Finding | None:
+    """Return what random play alone can show: terms by their means, and agents that are `opposed` without a score."""
+    drowning = dwarfing(terms)
+    return OPPOSED if opposed else dwarfed(*drowning) if drowning is not None else None
+
+
+def dwarfing(terms: Mapping[str, float]) -> tuple[str, float] | None:
+    """Return the term that dwarfs all others, and how many times it does; None where none does or there is no other."""
+    sizes = sorted(((abs(value), name) for name, value in terms.items() if value), reverse=True)
+    if len(sizes) < 2 or sizes[0][0] < DWARFS * sizes[1][0]:
+        return None
+    return sizes[0][1], sizes[0][0] / sizes[1][0]
+
+
+def dwarfed(name: str, times: float) -> Finding:
+    """Return the finding that a term dwarfs all others."""
+    return Finding(
+        "a term that drowns the others",
+        f"'{name}' is {times:,.0f} times all other reward terms, which nothing is learned from then",
+        "bring the weights in `earns` nearer to each other, or drop the terms that do not count",
+    )
+
+
+def _one_term(d: Diagnosis) -> Finding | None:
+    """Find a term beside which all others were nothing from the first row on."""
+    terms = d.named(f"rollout/{TERM}")
+    if d.solved or len(terms) < 2:
+        return None
+    ever = {name for name, column in terms.items() if (np.abs(np.nan_to_num(column)) > 0).any()}
+    rows = [dict(zip(ever, row, strict=True)) for row in zip(*(terms[name].tolist() for name in ever), strict=True)]
+    rows = [row for row in rows if all(map(math.isfinite, row.values())) and sum(map(bool, row.values())) > 1]
+    found = [dwarfing(row) for row in rows]
+    if len(found) < ROWS or not all(found) or len({each[0] for each in found if each}) > 1:
+        return None
+    least = min(each[1] for each in found if each)
+    return dwarfed(found[0][0] if found[0] else "", least)
+
+
+def _fined(d: Diagnosis) -> F64:
+    """Return the share of episodes that ended by something that costs under its own name, for each row."""
+    terms, ends = d.named(f"rollout/{TERM}"), d.named(f"rollout/{END}")
+    shares = [np.where(terms[name] < 0, np.nan_to_num(share), 0.0) for name, share in ends.items() if name in terms]
+    return np.sum(shares, axis=0) if shares else np.zeros(d.rows)
+
+
+def _death_pays(d: Diagnosis) -> Finding | None:
+    """Find episodes that end ever sooner, and are worth more for it though nothing in them has become better."""
+    length, returns = d.column("rollout/mean_length"), d.column("rollout/mean_return")
+    there = np.isfinite(length) & np.isfinite(returns)
+    length, returns = length[there], returns[there]
+    last = d.lasting
+    if d.solved or len(length) < last + ROWS:
+        return None
+    before = int(np.argmax(length[:-last]))
+    late, rate = slice(-last, None), returns / np.maximum(length, 1.0)
+    shorter = length[late] < SHORTER * length[before]
+    richer = returns[late] > returns[before]
+    # A goal that is reached sooner is worth more in every tick, or costs the same in every one, and nobody is fined.
+    poorer = (returns[late] < 0) & ((rate[late] < 1.2 * rate[before]) | (_fined(d)[there][late] > 0.5))
+    if not (shorter & richer & poorer).all():
+        return None
+    times = d.named(f"rollout/{END}").get(TIME_UP)
+    if times is not None and np.nan_to_num(times[-last:]).max() > 0.5:
+        return None
+    return Finding(
+        "a death that pays",
+        f"episodes last {length[-1]:.0f} ticks and no longer {length[before]:.0f}, and their return rose to "
+        f"{returns[-1]:.4g} by that",
+        "let living cost less than ending, or earn something in every tick",
+    )
+
+
+def _value_off(d: Diagnosis) -> Finding | None:
+    """Find a value that has nothing to do with the returns, long after it could have."""
+    last, told = d.lasting, "the value that it learns by"
+    if d.solved:
+        return None
+    q, returns, most = d.told("train/q_mean"), d.told("rollout/mean_return"), d.told("rollout/max_return")
+    cure = "lower the learning rate, or bring rewards to about 1 a tick"
+    if len(q) >= last and len(returns):
+        largest = max(np.abs(returns).max(), np.abs(most).max() if len(most) else 0.0)
+        if (np.abs(q[-last:]) > TIMES_TOO_LARGE * largest).all():
+            what = f"{told} says {q[-1]:.4g} on average, and no return was ever beyond {largest:.4g}"
+            return Finding("a value far off", what, cure)
+    explained, spread = d.told("train/explained_variance"), d.told("rollout/std_return")
+    if min(len(explained), len(spread), len(returns)) < last + ROWS or not d.came_less_than(FAR, 2.0):
+        return None
+    varies = spread[-last:] > 0.05 * np.abs(returns[-last:])
+    explains = float(np.median(explained[-last:]))
+    if varies.all() and explains < EXPLAINS:
+        what = f"{told} explains {max(0.0, explains):.0%} of what is earned"
+        return Finding("a value far off", what, f"{cure}; does it see what its reward depends on?")
+    return None
+
+
+def _entropy(d: Diagnosis) -> Finding | None:
+    """Find a policy that tries nothing else any more, and has not learned what it should."""
+    entropy, last = d.told("train/entropy"), d.lasting
+    if d.solved or len(entropy) < last + ROWS or not d.came_less_than(FAR, 2.0):
+        return None
+    first = float(entropy[0])
+    floor = LEFT_OF_LEVER * d.levers if d.levers else LEFT_OF_CHOICE * first
+    if not (entropy[-last:] < floor).all():
+        return None
+    return Finding(
+        "entropy collapsed",
+        f"the policy tries nothing new any more (entropy {entropy[-1]:.3g}, once {first:.3g}), and is not there yet",
+        "raise the entropy bonus, or lower the learning rate",
+    )
+
+
+def _nothing(d: Diagnosis) -> Finding | None:
+    """Find a training that is half over and stands where it began."""
+    if d.solved or d.share < LATE or d.rows < LATE_ROWS or not d.came_less_than(LITTLE, 1.0):
+        return None
+    return Finding(
+        "nothing learned",
+        f"after {d.share:.0%} of the steps the {d._result.removeprefix(SCORE).replace('_', ' ')} is where it began",
+        "reward smaller steps towards the goal, make the start easier, or explore more",
+    )
+
+
+LOOKS: Sequence[Callable[[Diagnosis], Finding | None]] = (
+    _opponents,
+    _one_term,
+    _death_pays,
+    _value_off,
+    _entropy,
+    _nothing,
+)
+"""What is looked for, the most certain first."""

@@ -1,0 +1,68 @@
+"""What is wrong with a training stands below the stage, until a click hides it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from live_windows import TINY, Live, down, up, watching
+
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.train import recipes_of, snapshot
+from ecs_rl.session.diagnosis import WORDS, Diagnosis
+
+
+def stagnate(live: Live, *, opposed: bool = False) -> None:
+    """Let the diagnosis see a training that learns nothing."""
+    whole = live.trains.steps_total
+    diagnosis = live.trains.metrics_schedule.diagnosis = Diagnosis(whole, solved_at=475.0)
+    both = {"rollout/return/a": 1.0, "rollout/return/b": -1.0} if opposed else {}
+    for row in range(80):
+        told = {"total_steps": whole * row / 80, "rollout/mean_return": 10.0, "eval/mean_return": 11.0}
+        diagnosis.add({**told, **both})
+
+
+def test_a_finding_has_a_line_of_its_own_between_stage_and_drawer(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        before = live.window.layout
+        stagnate(live)
+        live.draw()
+        seen, layout = live.window.seen.finding, live.window.layout
+        assert seen is not None
+        assert seen.name == "nothing learned"
+        assert layout.finding is not None
+        assert layout.learning is not None
+        assert layout.stage.bottom == layout.finding.top
+        assert layout.finding.bottom == layout.learning.top == before.stage.bottom
+        assert layout.finding.right == layout.stage.right
+        live.hit("M", "Tab")
+        live.draw()
+        layout = live.window.layout
+        assert layout.finding is not None
+        assert layout.finding.bottomright == live.window.display.surface.get_size()
+
+
+def test_a_click_hides_it_until_something_else_is_wrong(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        stagnate(live)
+        live.draw()
+        assert live.window.layout.finding is not None
+        at = live.window.layout.finding.center
+        live.answer(down(at), up(at))
+        live.draw()
+        assert live.window.seen.finding is None
+        assert live.window.layout.finding is None
+        assert live.window.selected is None
+        stagnate(live, opposed=True)
+        live.draw()
+        assert live.window.seen.finding is not None
+        assert live.window.seen.finding.name == "a return that cannot be compared"
+
+
+def test_the_progress_tells_it_too(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        settings = parse_train(["balance", *TINY], recipes_of)
+        assert snapshot(live.trains, settings).finding == ""
+        stagnate(live)
+        told = snapshot(live.trains, settings).finding
+        assert told.startswith("nothing learned: after 99% of the steps")
+        assert told.endswith(f"({WORDS}#nothing-learned)")
