@@ -73,8 +73,7 @@ class SAC(Learner):
         self._normaliser = Normaliser(inputs, config.normalise_observations)
         self._told = NStep(1, rows, inputs, spec.actions.columns, config.gamma)  # with one tick nothing ever waits
         self._memory = Replay(config.memory, inputs, spec.actions.columns)
-        freedom = np.array([self._layout.levers, self._layout.log_options])
-        self._target_entropy = (freedom * (config.lever_entropy, config.choice_entropy)).astype(np.float32)
+        self._freedom = np.array([self._layout.levers, self._layout.log_options])
         self._due = np.zeros(())  # gradient steps that are due, in parts of one
         self._seen = 0  # transitions stored so far
         self._steps = 0  # gradient steps so far
@@ -197,7 +196,8 @@ class SAC(Learner):
         )
         self._policy_pass.backward()
         entropy = np.array([levers.log_prob[:b].sum(), (p[:b] * log_p[:b]).sum()], np.float32) * (-1.0 / b)
-        self._temperature_grad[...] = entropy - self._target_entropy if c.learn_temperature else 0.0
+        target = (self._freedom * (c.lever_entropy, c.choice_entropy)).astype(np.float32)
+        self._temperature_grad[...] = entropy - target if c.learn_temperature else 0.0
 
         loss = 0.5 / b * float((error * error).sum())
         self._step(loss)

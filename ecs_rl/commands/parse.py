@@ -44,7 +44,7 @@ Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 _HELP = frozenset({"-h", "--help"})
 _OF_THE_CALL = frozenset(
     {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
-    | {"seeds", "network", "pace", "imitate"}
+    | {"seeds", "network", "pace", "imitate", "changes"}
 )
 """Settings of one call of the command: neither a scene nor an earlier run decides them."""
 

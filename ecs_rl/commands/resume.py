@@ -181,6 +181,7 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
 def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
     from ecs_rl.runs import versions_here
     from ecs_rl.runs.layout import cut_clips
+    from ecs_rl.runs.rows import changes_in, rows_of
     from ecs_rl.training.playback import check_same
     from ecs_rl.training.resume import go_on
     from ecs_rl.training.trust import difference
@@ -213,8 +214,12 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     if changed:
         other = ", ".join(f"{name} was {before[name]} and is {versions[name]}" for name in changed)
         tell(f"train.py: {run}: {other}: bits may differ from an uninterrupted run", sys.stderr)
+    metrics = run / "metrics.jsonl"
+    training.live.plan(changes_in(metrics, facts.logs.metrics))  # made after the checkpoint: made again at their steps
     # Only now is everything known to fit: a refused resume leaves the run as it was.
     record.cut_logs(msgspec.to_builtins(facts.logs))
+    for row in rows_of(metrics):
+        training.diagnose(row)
     training.session.return_to_best_of(manifest)
     if settings.restore_best and not training.evaluation.best_policy:
         training.evaluation.best_policy = best_policy(record, manifest.step)
@@ -225,7 +230,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         for name in ("name", "version", "runs", "init_from", "imitate")
         if name in record.config
     }
-    record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False)) | own)
+    record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False, changes=None)) | own)
     record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)
 
 

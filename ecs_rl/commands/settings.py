@@ -128,6 +128,8 @@ class TrainSettings:
     """Start a new run from the weights of this checkpoint, or of the pilot that comes with the scene."""
     imitate: Annotated[Path | None, arg(metavar="DEMO", help_behavior_hint="")] = None
     """Start a new run by imitating what play.py SCENE --human --save-demo DEMO has recorded, then improve by reward."""
+    changes: Annotated[Path | None, arg(metavar="RUN|FILE.jsonl", help_behavior_hint="")] = None
+    """Change settings at the steps at which that run's were changed while it trained, as its metrics.jsonl tells."""
     inexact: bool = False
     """With --resume: go on also where that cannot be done to the last bit."""
     config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None

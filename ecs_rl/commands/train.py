@@ -211,10 +211,11 @@ def prepared(
     group: Group | None = None,
 ) -> Training:
     """Return the training that the settings describe, which writes nothing yet."""
+    from ecs_rl.runs.rows import changes_of
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.prepare import prepare
 
-    return prepare(
+    training = prepare(
         load_scene(settings.scene),
         settings.algorithm,
         getattr(settings, settings.agent),
@@ -223,6 +224,9 @@ def prepared(
         group=group,
         **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
+    if settings.changes is not None:
+        training.live.plan(changes_of(settings.changes))
+    return training
 
 
 def train(training: Training, record: TrainingRun, settings: TrainSettings, window: WatchWindow | None = None) -> int:

@@ -53,6 +53,7 @@ class Judge(Stage):
             flat = mine.reshape(len(mine), -1)
             self.rewards.append((slot, world.of(batch.entity, Reward).value[slot.rows], flat))
         # Of one agent, the rows of Done are those of EpisodeEnd themselves (see World).
+        self.weights: list[F64 | None] = [None] * len(self.rewards)
         self.done = [(batch.rows, world.of(batch.entity, Done)) for batch in world.batches]
         self.outs = Outs(world, slots)
 
@@ -64,14 +65,22 @@ class Judge(Stage):
         if not squares < LARGEST**2:  # true for NaN as well
             self.refuse()
         self.outs.pay_nothing()
-        for _, earned, mine in self.rewards:
-            earned[...] = np.add.reduce(mine, axis=0)
+        for (_, earned, mine), weights in zip(self.rewards, self.weights, strict=True):
+            earned[...] = np.add.reduce(mine if weights is None else mine * weights, axis=0)
         np.add(self.terms.total, self.terms.now, out=self.terms.total)
         ask(self.ending)
         self.outs.find()
         self._end()
         self._tell_rows()
         self.outs.tell()
+
+    def weigh(self, weights: Sequence[float]) -> None:
+        """Let learners earn so many times each term, in the order of `World.terms`; what is counted stays as it is."""
+        rest = np.array(weights, np.float64)
+        for which, (slot, *_) in enumerate(self.rewards):
+            own, rest = rest[: len(slot.spec.earns)], rest[len(slot.spec.earns) :]
+            # With weights of 1 the very same sums as without.
+            self.weights[which] = None if (own == 1.0).all() else own[:, None]
 
     def _end(self) -> None:
         terminated, truncated, ended = self.end.terminated, self.end.truncated, self.end.ended

@@ -134,6 +134,13 @@ class LogLengths(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Count = msgspec.field(name="metrics.jsonl")
 
 
+class LiveFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings that were changed while it trained, and what is still to be changed: step, name and value."""
+
+    changed: dict[str, float] = {}
+    planned: list[tuple[Count, str, float]] = []
+
+
 class ResumeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What continuing the training of a scene takes besides tensors."""
 
@@ -151,6 +158,7 @@ class ResumeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The stage at which the tick was left and goes on; empty between whole ticks."""
     filmed_at: int | None = None
     """Steps at the last clip, None where nothing was filmed."""
+    live: LiveFacts = LiveFacts()
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

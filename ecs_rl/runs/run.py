@@ -246,7 +246,7 @@ class TrainingRun:
         self._eval.extend([row])
 
     def log_metrics(self, total_steps: int, seconds: float, metrics: Mapping[str, float]) -> None:
-        """Add one line to metrics.jsonl; keys start with rollout/, eval/, train/, time/ or env/."""
+        """Add one line to metrics.jsonl; keys start with rollout/, eval/, train/, time/, env/ or change/."""
         for key in metrics:
             if not key.startswith(METRIC_GROUPS):
                 groups = ", ".join(METRIC_GROUPS)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.runs.rows import CHANGE
 from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIE, TIME_UP
 
 WORDS = "ecs_rl/agents/README.md"
@@ -88,12 +89,14 @@ class Diagnosis:
         self._found: Finding | None = None
 
     def add(self, row: Row) -> None:
-        """Take in the next row."""
+        """Take in the next row; one that only tells of a changed setting is none."""
+        if any(name.startswith(CHANGE) for name in row):
+            return
         for name in self._columns.keys() | row.keys():
             column = self._columns[name]
             value = row.get(name)
             column += [math.nan] * (self._count - len(column))
-            column.append(math.nan if value is None else float(value))
+            column.append(float(value) if isinstance(value, int | float) else math.nan)
         self._count += 1
         evaluated = self._columns.get(f"eval/{self._result}", [math.nan])[-1]
         self._best = max(self._best, evaluated) if math.isfinite(evaluated) else self._best

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import ActMode, Agent, Decision, Floats, Restartable
 from ecs_rl.agents.config import AgentConfig
@@ -16,12 +16,14 @@ from ecs_rl.components import ActionLog, Evaluation, Films, MetricsSchedule, Ses
 from ecs_rl.errors import CommandError
 from ecs_rl.processors.evaluate import Evaluate
 from ecs_rl.processors.write import Write
+from ecs_rl.runs.rows import CHANGE, Change
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
 from ecs_rl.session.diagnosis import Diagnosis, Finding
 from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.training.evaluate import SEED, Evaluator
+from ecs_rl.training.live_settings import LiveSettings
 from ecs_rl.training.resume import surroundings
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
 from ecs_rl.world import DecideAction, World, policy_specs
@@ -101,9 +103,12 @@ class Training:
     seconds: float = field(default=0.0, init=False)
     """From the first tick to the last, evaluation and writing included."""
     _finished: bool = field(default=False, init=False)
+    live: LiveSettings = field(init=False)
+    """What may change between two ticks."""
 
     def __post_init__(self) -> None:
         """Go along with the trainings of other processes, where there are."""
+        self.live = LiveSettings(self.agents, self.world)
         if self.group is not None:
             self.group.join(self)
 
@@ -128,12 +133,33 @@ class Training:
         if not self.metrics_schedule.began:
             self.metrics_schedule.began = perf_counter()
         first, self.left_at = self.left_at, ""
+        for change in () if first else self.live.due(self.session.total_steps):
+            self._change(change)
         for name in self.world.slices(first):
             if self.stop and self.group is None and self.world.stages[name].can_leave:
                 self.left_at = name
                 break
             yield
         self.seconds = perf_counter() - self.metrics_schedule.began
+
+    def change(self, name: str, value: float) -> None:
+        """Change a setting, between two ticks only, and note it among the metrics; CommandError if it cannot be so.
+
+        A training with the same changes at the same steps comes to the same bits.
+        """
+        if self.group is not None:
+            raise CommandError("several processes change a setting at the same step only: use --changes")
+        self._change(Change(self.session.total_steps, name, value))
+
+    def _change(self, change: Change) -> None:
+        self.live.set(change.name, change.value)
+        schedule, session, row = self.metrics_schedule, self.session, {f"{CHANGE}{change.name}": change.value}
+        if session.run is not None:
+            seconds = perf_counter() - schedule.began if schedule.began else 0.0
+            session.writes.later(partial(session.run.log_metrics, session.total_steps, seconds, row))
+            session.writes.do(session.run.flush)  # who goes on from an earlier checkpoint changes it again
+        if schedule.fresh is not None:
+            schedule.fresh.append({"total_steps": session.total_steps, **row})
 
     @property
     def solved(self) -> bool:
@@ -148,6 +174,11 @@ class Training:
         if self.stop or self.left_at:
             return bool(self.stop)
         return self.complete or (self.until_solved and self.solved)
+
+    def diagnose(self, row: Mapping[str, Any]) -> None:
+        """Let the diagnosis look at a row of metrics that is there already."""
+        if self.metrics_schedule.diagnosis is not None:
+            self.metrics_schedule.diagnosis.add(row)
 
     @property
     def finding(self) -> Finding | None:

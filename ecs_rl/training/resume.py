@@ -14,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 from ecs_rl.agents.state import check_fits
-from ecs_rl.errors import ActionError, CheckpointError
+from ecs_rl.errors import ActionError, CheckpointError, CommandError
 from ecs_rl.runs import Manifest, section
+from ecs_rl.runs.manifest import ResumeFacts
 from ecs_rl.session.trend import Trend
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
 
@@ -47,6 +48,7 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
         "written_at": metrics_schedule.written_at,
         "seconds": perf_counter() - metrics_schedule.began if metrics_schedule.began else 0.0,
         "seconds_in": training.world.seconds_in,
+        "live": {"changed": dict(training.live.changed), "planned": list(training.live.planned)},
     }
     return parts, facts
 
@@ -69,6 +71,7 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
     if best_policy:
         check_fits(best_policy, training.session.agent.policy_state(), what="best policy")
     training.session.agent.load_state(section(tensors, "agent"))
+    _restore_settings(training, facts)
     training.left_at = facts.left_at
     unfinished = training.world.everywhere if training.left_at else 0
     training.session.restore(msgspec.to_builtins(facts.session), unfinished_steps=unfinished)
@@ -92,6 +95,13 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
     if training.films is not None:
         training.films.shot_at = training.session.total_steps if facts.filmed_at is None else facts.filmed_at
     return as_it_was
+
+
+def _restore_settings(training: Training, facts: ResumeFacts) -> None:
+    try:
+        training.live.restore(facts.live.changed, facts.live.planned, facts.session.total_steps)
+    except CommandError as error:
+        raise CheckpointError(f"the settings that were changed do not fit: {error}; use another checkpoint") from error
 
 
 def _unless_stopped(training: Training) -> None:

@@ -92,7 +92,8 @@ class Slow:
         soft = q.min(0).values - heat[1] * log_p - heat[0] * log_prob.unsqueeze(1)
         policy = -(p * soft).sum(1).mean()
         entropy = torch.stack([-log_prob.mean(), -(p * log_p).sum(1).mean()]).detach()
-        target = torch.from_numpy(self.agent._target_entropy)
+        config = self.agent.config
+        target = torch.from_numpy(self.agent._freedom * (config.lever_entropy, config.choice_entropy)).float()
         return critics, policy, (self.p[TEMPERATURE] * (entropy - target)).sum(), goal
 
 

@@ -26,7 +26,7 @@ SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episo
 TINY = (*SMALL, *PPO)
 JSON_KEYS = [
     *("run", "scene", "agent", "seed", "arenas", "status", "steps", "episodes", "seconds", "steps_per_second"),
-    *("seconds_in", "best_eval", "best_step", "solved_step", "solved_second", "params_sha256"),
+    *("seconds_in", "best_eval", "best_step", "solved_step", "solved_second", "finding", "params_sha256"),
 ]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from time import perf_counter
 
+from ecs_rl.errors import CommandError
 from ecs_rl.processors.learn import Learn
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.live.pace import FLAT_OUT, Pace, times_real
@@ -63,6 +64,10 @@ class BackgroundTraining:
     def save(self, say: Say) -> None:
         """Write a checkpoint once the present tick is complete."""
         self._asked.append(self._worker(self._save(say)))
+
+    def change(self, name: str, value: float, say: Say) -> None:
+        """Change a setting once the present tick is complete."""
+        self._asked.append(self._worker(self._change(name, value, say)))
 
     def evaluate(self, say: Say) -> None:
         """Hold an evaluation once the present tick is complete."""
@@ -143,6 +148,13 @@ class BackgroundTraining:
         yield from session.written()
         kept = f"{path.name} is written: the newest {session.keep_checkpoints} stay" if path else ""
         say(kept or "there is no run to write to", "good" if path else "warn")
+        yield
+
+    def _change(self, name: str, value: float, say: Say) -> Iterator[None]:
+        try:
+            self.training.change(name, value)
+        except CommandError as error:
+            say(str(error), "warn")
         yield
 
     def _evaluate(self, say: Say) -> Iterator[None]:
