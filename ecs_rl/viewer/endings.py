@@ -16,6 +16,10 @@ from ecs_rl.viewer.view import Tone
 from ecs_rl.world import World
 
 EXPLODED = "exploded"
+GOOD_WORDS = frozenset(
+    ("arrived", "landed", "won", "done", "finished", "home", "goal", "reached", "solved", "caught", "docked", "escaped")
+)
+"""What a scene calls an ending that is good, where it earns nothing of its own."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ def tone_of(world: World, arena: int, total: float, reasons: Sequence[str]) -> T
     named = sum(paid.get(reason, 0.0) for reason in reasons)
     if named:
         return "good" if named > 0 else "bad"
+    if any(GOOD_WORDS & set(reason.lower().split()) for reason in reasons):
+        return "good"
     solved_at = world.scene.solved_at
     if solved_at is not None and total >= solved_at:
         return "good"

@@ -10,12 +10,21 @@ import pygame
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.celebration import RIBBON, draw_joy, draw_ribbon
 from ecs_rl.viewer.context import DrawContext, part_of
+from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fields import draw_plot
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panels.finding import HEIGHT, draw_finding
-from ecs_rl.viewer.panels.floating import both_fit, draw_inspector, draw_modes, draw_profile, draw_toasts, modes_width
-from ecs_rl.viewer.panels.keys import STRIP, draw_help, hints_width, paint_hints
+from ecs_rl.viewer.panels.floating import (
+    both_fit,
+    chip_at,
+    draw_inspector,
+    draw_modes,
+    draw_profile,
+    draw_toasts,
+    modes_width,
+)
+from ecs_rl.viewer.panels.keys import STRIP, draw_help, fitting_hints, hint_at, hints_width, paint_hints
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.scrubber import draw_scrubber
@@ -157,14 +166,36 @@ class Painter:
             surface.fill(NIGHT, area)
         self._modes_and_hints(surface, view, layout, camera)
 
-    def _modes_and_hints(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None) -> None:
+    def key_at(self, view: View, layout: Layout, camera: Camera | None, pixel: tuple[float, float]) -> str:
+        """Return the key that a chip or a hint under a pixel stands for, '' if there is none."""
+        layout = _without_mind(view, layout)
+        found = hint_at(view.hints, self._strip(view, layout, camera), pixel, self.kit)
+        if found or view.grid is not None:
+            return found
+        area = layout.stage
+        if view.panes:
+            places = pane_places(self._arena_area(view, layout), view.panes, self.kit)
+            area = self.stage_at(view, layout, corner_of(places))
+        return chip_at(area, view.modes, pixel, self.kit)
+
+    def _strip(self, view: View, layout: Layout, camera: Camera | None) -> pygame.Rect:
+        """Return where the hints are."""
         kit, stage = self.kit, layout.stage
         strip = pygame.Rect(0, 0, stage.w - kit.px(28), kit.px(STRIP))
         strip.bottomleft = (stage.x + kit.px(14), stage.bottom - kit.px(1))
+        if view.grid is not None and view.hints:
+            strip.w -= modes_width(view.modes, stage.w, kit)
+        elif not view.panes and view.stage is not None:
+            left = scale_bar_end(camera or fitting(view.stage, stage, kit), kit)
+            strip.w, strip.x = strip.w - left, strip.x + left
+        return strip
+
+    def _modes_and_hints(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None) -> None:
+        kit, stage = self.kit, layout.stage
+        strip = self._strip(view, layout, camera)
         if view.grid is not None:
             if view.hints:  # there is no room elsewhere: chips would lie over arenas
                 draw_modes(surface, stage, view.modes, kit, strip.centery)
-                strip.w -= modes_width(view.modes, stage.w, kit)
                 free = strip.w - hints_width(view.hints, kit) - kit.px(20)
                 draw_legend(surface, pygame.Rect(strip.x, strip.y, free, strip.h), view.grid, kit)
         elif view.panes:
@@ -173,8 +204,12 @@ class Painter:
         else:
             draw_modes(surface, stage, view.modes, kit)
         if view.grid is None and not view.panes and view.stage is not None:
-            left = scale_bar_end(camera or fitting(view.stage, stage, kit), kit)
-            strip.w, strip.x = strip.w - left, strip.x + left
+            wide = hints_width(fitting_hints(view.hints, strip.w, kit), kit)
+            if wide:
+                back = pygame.Rect(
+                    strip.right - wide - kit.px(8), strip.y + kit.px(2), wide + kit.px(10), strip.h - kit.px(4)
+                )
+                rounded(surface, back, NIGHT, radius=kit.px(6), alpha=170)
         kit.lay(surface, strip.clip(surface.get_rect()), "hints", view.hints, paint_hints, clear=True)
 
     def _floating(self, surface: pygame.Surface, view: View, layout: Layout) -> None:

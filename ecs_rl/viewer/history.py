@@ -59,6 +59,8 @@ class History:
         """The returns that have a plot of their own, and what they are called there."""
         if score and not self._returns_of:
             self._returns_of = {"rollout/mean_return": "return"}
+        self.waiting = "nothing was noted of this run's training"
+        """What is said as long as there is no number at all."""
         self._stored = chain(*(_rows_now(run / name) for name in ("metrics.jsonl", "eval_episodes.jsonl")))
         self.behind = True
         """Whether the files hold more than was read so far."""
@@ -172,7 +174,7 @@ class History:
             best = (float(evaluations.x[at]), float(evaluations.y[at]))
         results = self._series(f"rollout/{self._results}", "score" if self.score else "return")
         parts = results, evaluations, best, self.solved_at, self.steps_total, self._others(), self._stacks()
-        return LearningView(*parts, self._solved_step(evaluations))
+        return LearningView(*parts, self._solved_step(evaluations), waiting=self.waiting)
 
     def _solved_step(self, evaluations: Series) -> float | None:
         """Return the step of the first evaluation that reached `solved_at`."""
@@ -205,7 +207,7 @@ class History:
             (self._series("rollout/mean_length", "episode length"),),
             tuple(self._series(key, _name(key, after)) for key in self._losses) or (Series("loss"),),
             tuple(self._series(key, _name(key)) for key in self._exploring) or (Series("entropy"),),
-            (self._series("time/steps_per_second", "steps per second"),),
+            (self._series("time/steps_per_second", "mean steps per second"),),
             *rating,
             *((returns,) if returns else ()),
         )

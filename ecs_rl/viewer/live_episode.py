@@ -23,14 +23,13 @@ from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.rewind import Rewind
 from ecs_rl.viewer.shapes import place
+from ecs_rl.viewer.speedometer import Speedometer
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Point, StageView
 from ecs_rl.world import World
 
 REST = 1.0
 """Seconds for which the picture of an ending stays: real ones, or the stage's where those pass faster."""
-MEASURE = 0.5
-"""Seconds over which the reached speed is measured."""
 KICK = 2.0
 """Metres per second that a kick adds, about."""
 
@@ -92,7 +91,7 @@ class LiveEpisode:
         self._rest = 0.0
         self._owed = 0.0
         """Ticks that are due, the broken part of one included."""
-        self._measured = [0.0, 0.0]
+        self._speedometer = Speedometer()
         self.reader.follow(0)
         self.log, self.rewind = EpisodeLog(self), Rewind(self)
         self.rewind.note(begins=True)
@@ -173,7 +172,7 @@ class LiveEpisode:
     def _begin(self) -> None:
         self._owed = 0.0
         self._open()
-        self.mind.forget()
+        self.mind.arrived(self.arena)
         self.reader.follow(self.arena, anew=True)
         self.rewind.note(begins=True)
 
@@ -203,7 +202,7 @@ class LiveEpisode:
                 self._go_on()  # nobody could see it
         # What the budget left out stays out: the stage falls behind, it never catches up in a rush.
         self._owed = owed % 1.0 if math.isfinite(owed) else 0.0
-        self._measure(seconds, done)
+        self.reached = self._speedometer.note(self.speed, seconds, done * self.scene.dt)
 
     def tick(self) -> None:
         """Run exactly one tick, in the past the next one again; the picture of an ending first gives way."""
@@ -243,13 +242,6 @@ class LiveEpisode:
     def _open(self) -> None:
         """Let an episode begin that nobody has touched."""
         self.held, self.outcome, self._rest, self.touched, self._fair = None, None, 0.0, False, True
-
-    def _measure(self, seconds: float, ticks: int) -> None:
-        self._measured[0] += seconds
-        self._measured[1] += ticks * self.scene.dt
-        if self._measured[0] >= MEASURE:
-            self.reached = self._measured[1] / self._measured[0]
-            self._measured = [0.0, 0.0]
 
     # --- hands ------------------------------------------------------------------------------------------------------
 
@@ -376,7 +368,7 @@ class LiveEpisode:
 
     def _end(self) -> None:
         arena, total, reasons = self.arena, self.total, reasons_of(self.world, self.arena)
-        tone, mark = tone_of(self.world, arena, total, reasons), "  touched" if self.touched else ""
+        tone, mark = tone_of(self.world, arena, total, reasons), "  with your help" if self.touched else ""
         told = f"{', '.join(reasons) or 'time is up'}  {signed(total)}{mark}"
         picture = self.reader.stage(arena, caption=self.caption)
         self.held = replace(picture, ending=told, ending_tone=tone, grip=self._grip())

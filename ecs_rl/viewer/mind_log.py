@@ -112,6 +112,8 @@ class MindLog:
         self._remembers = world.of(batch.entity, PolicyState)
         self._did, self._reward = world.of(batch.entity, Action), world.of(batch.entity, Reward)
         self._moments: deque[Moment] = deque(maxlen=max(WINDOW, math.ceil(PAST / world.scene.dt)))
+        self._arrival: Moment | None = None
+        """What is seen where nothing was done yet."""
         self._back: Moment | None = None
         """The moment of the past that is to be seen; None: the newest."""
         self._next = (-1, -1, -1)
@@ -123,8 +125,8 @@ class MindLog:
     def use(self, agents: Mapping[str, Agent]) -> None:
         """Ask other agents from now on, about the newest moment too; what was noted and expected before stays."""
         self._agents, self._agent = agents, agents.get(self.plan.policy)
-        if self._moments:
-            self._moments[-1].asked = False
+        for moment in self._here(self.newest):
+            moment.asked = False
         self._view = None
 
     def forget(self) -> None:
@@ -132,6 +134,19 @@ class MindLog:
         if self._moments and self._moments[-1].fate is Fate.RUNNING:
             self._moments[-1].fate = Fate.CUT
             self._view = None
+
+    def arrived(self, arena: int) -> None:
+        """The arena stands where nothing was noted yet: tell of what is seen there, until a tick is noted."""
+        self.forget()
+        row, did = self._slot.rows.start + arena, np.full(self._space.columns, math.nan)
+        for part, columns, _ in spans(self._space):
+            if not isinstance(part, Continuous):
+                did[columns] = -1  # none of them is chosen yet
+        total = self._slot.by_term(self._terms.total)[:, 0, arena]
+        self._arrival = Moment(self._seen.value[row].copy(), did, 0.0, Fate.RUNNING)
+        self._arrival.state = self._remembers.value[row].copy()
+        self._arrival.terms, self._arrival.totals = (0.0,) * len(total), tuple(total.tolist())
+        self._view = None
 
     def look_back(self, moment: Moment | None) -> None:
         """Tell of a moment of the past from now on; None: of the newest one."""
@@ -192,7 +207,7 @@ class MindLog:
         noted.state, noted.state_after = self._remembers.before[row].copy(), self._remembers.value[row].copy()
         noted.terms, noted.totals = tuple(now.tolist()), tuple(total.tolist())
         self._moments.append(noted)
-        self._view = None
+        self._arrival = self._view = None
 
     def _fate(self, arena: int) -> Fate:
         if not self._ending.ended[arena]:
@@ -207,7 +222,7 @@ class MindLog:
         """Return the mind as it is now; the same object while nothing has happened."""
         if self._view is None:
             shown = self._shown()
-            self._ask(shown)
+            self._ask([*shown, *self._here(None)])
             self._view = self._told(shown)
         return self._view
 
@@ -223,6 +238,11 @@ class MindLog:
             older = dropwhile(lambda moment: moment is not self._back, reversed(self._moments))
             newest = list(islice(older, WINDOW))
         return newest[::-1]
+
+    def _here(self, newest: Moment | None) -> list[Moment]:
+        """Return the moment of what is to be seen now: where nothing was done yet that, else the newest noted one."""
+        here = newest if self._arrival is None or self._back is not None else self._arrival
+        return [] if here is None else [here]
 
     def _ask(self, shown: Sequence[Moment]) -> None:
         """Let the agent think about all moments that are new to it, and about the ends that time cut, in one call."""
@@ -254,7 +274,7 @@ class MindLog:
         terms, told = list(self.plan.earns), slice(0, MOST_TOLD)
         names = self._names[told]
         unknown = [math.nan] * len(terms)
-        last = shown[-1] if shown else None
+        last = next(iter(self._here(shown[-1] if shown else None)), None)
         seen = [math.nan] * len(names) if last is None else last.seen[told].tolist()
         now, total = (unknown, unknown) if last is None else (last.terms, last.totals)
         return MindView(

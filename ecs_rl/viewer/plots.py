@@ -15,6 +15,11 @@ from ecs_rl.viewer.number_formats import count
 from ecs_rl.viewer.palette import FAINT, PANEL, RULE, Colour, mix
 from ecs_rl.viewer.view import Series
 
+FEW = 12
+"""Of fewer numbers all are shown."""
+FLAT = 3.0
+"""A range that is so many times as wide as that of nearly all numbers hides them."""
+
 
 @dataclass(frozen=True)
 class Axes:
@@ -68,6 +73,20 @@ def reach(series: Sequence[F64], spare: float = 0.08) -> tuple[float, float]:
     low, high = float(joined.min()), float(joined.max())
     room = (high - low) * spare or max(abs(high) * 0.1, 1e-3)
     return low - room, high + room
+
+
+def steady_reach(series: Sequence[F64]) -> tuple[float, float]:
+    """Return the range in which all but a few numbers lie, if the few would flatten all others; else that of all."""
+    low, high = reach(series)
+    kept = [a[np.isfinite(a)] for a in series]
+    ends = [np.quantile(a, (0.04, 0.96)) for a in kept if len(a) >= FEW]
+    if not ends:
+        return low, high
+    inner = float(min(a for a, _ in ends)), float(max(b for _, b in ends))
+    room = inner[1] - inner[0]
+    if room <= 0 or high - low <= FLAT * room:
+        return low, high
+    return max(low, inner[0] - room / 4), min(high, inner[1] + room / 4)
 
 
 def decimate(x: F64, y: F64, columns: int) -> tuple[F64, F64]:
@@ -140,7 +159,8 @@ def draw_whiskers(surface: pygame.Surface, axes: Axes, series: Series, colour: C
 
 def draw_points(surface: pygame.Surface, axes: Axes, series: Series, colour: Colour, radius: float) -> None:
     """Draw a dot for each number."""
-    x, y = decimate(series.x, series.y, max(1, axes.area.w // 4))
+    apart = 4 * (2 * radius + 2)  # of each column there are up to four
+    x, y = decimate(series.x, series.y, max(1, int(axes.area.w / apart)))
     good = np.isfinite(x) & np.isfinite(y)
     for point in axes.at(x[good], y[good]).tolist():
         pygame.draw.aacircle(surface, PANEL, point, radius + 1.5)

@@ -20,7 +20,6 @@ class Profiler:
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._before: dict[str, float] = {}
-        self._total: dict[str, float] = {}
         self._frames: deque[tuple[float, dict[str, float], dict[str, float]]] = deque()
         """When, seconds of each stage, seconds of each part: the last second's frames, at least one."""
         self._last = clock()
@@ -34,8 +33,6 @@ class Profiler:
         spent = {name: seconds - self._before.get(name, seconds) for name, seconds in seconds_in.items()}
         spent = {name: max(0.0, seconds) for name, seconds in spent.items()}  # another world begins at nothing
         self._before = dict(seconds_in)
-        for name, seconds in spent.items():
-            self._total[name] = self._total.get(name, 0.0) + seconds
         self._frames.append((now, spent, dict(parts)))
         while len(self._frames) > 1 and self._frames[0][0] <= now - MEAN:
             self._frames.popleft()
@@ -50,10 +47,10 @@ class Profiler:
     def _measured(self) -> ProfileView:
         _, spent, parts = self._frames[-1]
         count = len(self._frames)
-        total = sum(self._total.values()) or 1.0
+        total = sum(sum(each.values()) for _, each, _ in self._frames) or 1.0
         rows = []
         for name, seconds in spent.items():
             mean = sum(each.get(name, 0.0) for _, each, _ in self._frames) / count
-            rows.append(ProfileRow(name, seconds * 1e3, mean * 1e3, self._total[name] / total))
+            rows.append(ProfileRow(name, seconds * 1e3, mean * 1e3, mean * count / total))
         means = {name: sum(each.get(name, 0.0) for _, _, each in self._frames) / count for name in parts}
         return ProfileView(tuple(rows), tuple((name, mean * 1e3) for name, mean in means.items()))

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -209,6 +210,19 @@ class Rewind:
         self.show.mind.drop([note.thought for note in dropped], self.show.arena)
         self.world.physics.rebuild()
         return True
+
+    @contextmanager
+    def seen(self) -> Iterator[None]:
+        """Let the columns be those of the picture that stands, also where the arena has begun anew since."""
+        held = self.at is None and self.show.held is not None and self.works and len(self.notes) > 0
+        now = tuple(part.copy() for part in self._arena()[0]) if held else ()
+        if held:
+            self._put(self.notes[-1].columns)
+        try:
+            yield
+        finally:
+            if held:
+                self._put(now)
 
     # --- telling ----------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 import numpy as np
@@ -169,9 +170,19 @@ def draw_spring(surface: pygame.Surface, start: Point, end: Point, kit: DrawCont
     tile.put(surface)
 
 
+@lru_cache(maxsize=8)
+def _shade(wide: int, high: int) -> pygame.Surface:
+    """Return a strip for words to stand on, darkest at its top, so that no body takes their place."""
+    picture = pygame.Surface((wide, high), pygame.SRCALPHA)
+    for y in range(high):
+        picture.fill((*NIGHT, round(205 * min(1.0, 1.6 * (1.0 - y / high)))), (0, y, wide, 1))
+    return picture
+
+
 def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext, taken: int) -> None:
     w, h = surface.get_size()
     x, end = float(kit.px(14)), w - kit.px(14) - taken
+    surface.blit(_shade(w, kit.px(34)), (0, 0))
     for number, part in enumerate(stage.caption.split(PARTED)):
         at = (x, kit.px(19))
         if number:

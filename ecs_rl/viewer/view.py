@@ -311,6 +311,8 @@ class LearningView:
     """One small plot each, before the others: how episodes ended, and what was earned by each term."""
     solved_step: float | None = None
     """The step of the first evaluation that reached `solved_at`."""
+    waiting: str = "no episode has ended yet"
+    """What is said where there is no number at all."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -296,7 +297,7 @@ def poke(live: Live, hit: Hit) -> None:
     assert same(live.trains.world.save_columns(), before), "only the stage's world changes"
     live.window.selected = Chosen("pole")
     hit()
-    assert live.said().endswith("kicked pole")
+    assert re.search(r"kicked pole [→↗↑↖←↙↓↘] by 2 m/s$", live.said())
 
 
 def replays_worst(live: Live, hit: Hit) -> None:

@@ -115,7 +115,7 @@ def test_an_episode_that_ends_takes_the_body_out_of_the_hand(live: Live) -> None
     live.answer(moved((at[0] - 600, at[1])), up((at[0] - 600, at[1])))
     live.draw()
     assert live.window.seen.stage is not None
-    assert live.window.seen.stage.ending.endswith("touched")
+    assert live.window.seen.stage.ending.endswith("with your help")
     live.show.tick()
     assert not live.show.touched
 

@@ -208,7 +208,7 @@ def test_a_touched_episode_is_marked_until_the_next_one(short: LiveEpisode) -> N
     short.let_go()
     to_the_end(short)
     assert not short.ended[-1].counts
-    assert short.stage().ending.endswith("touched")
+    assert short.stage().ending.endswith("with your help")
     short.poke()
     short.tick()
     assert (short.touched, short.hand.kicked) == (False, None), "who kicks an ending kicks nothing"

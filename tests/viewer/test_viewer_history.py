@@ -55,7 +55,7 @@ def test_metrics_and_evaluations_become_series(tmp_path: Path) -> None:
     assert view.evaluations.spread.tolist() == [1, 0]
     assert view.best == (100, 5)
     names = [[line.name for line in plot] for plot in view.others]
-    assert names == [["episode length"], ["policy loss", "value loss"], ["entropy"], ["steps per second"]]
+    assert names == [["episode length"], ["policy loss", "value loss"], ["entropy"], ["mean steps per second"]]
 
 
 def test_evaluations_come_from_the_metrics_where_there_are_no_episodes(tmp_path: Path) -> None:

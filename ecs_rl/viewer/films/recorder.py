@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -9,9 +11,12 @@ from typing import TYPE_CHECKING
 
 import pygame
 
+from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.runs.layout import films_folder
 from ecs_rl.viewer.films.encoder import Film, film_size
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.view import Modes
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
@@ -24,10 +29,11 @@ LONGEST = 0.5
 class Recorder:
     """Writes what the window shows."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, dpi_scale: float = 1.0) -> None:
         self.folder = folder
         self.film: Film | None = None
         self._began = 0.0
+        self._painter, self._surface = Painter(dpi_scale), pygame.Surface((1, 1))
 
     def toggle(self, window: Window) -> None:
         """Begin a film, or end it."""
@@ -45,12 +51,15 @@ class Recorder:
 
     def add(self, window: Window) -> None:
         """Add the picture that was just drawn, as often as it was seen at the film's own rate."""
-        film, picture = self.film, window.display.surface
+        film, size = self.film, window.display.surface.get_size()
         if film is None:
             return
-        if film_size(picture.get_size()) != film.size:
+        if film_size(size) != film.size:
             self.end(window)  # a film has one size
             return
+        if film.seconds > perf_counter() - self._began:
+            return
+        picture = self._picture(window, size)
         try:
             behind = perf_counter() - self._began - film.seconds
             self._began += max(0.0, behind - LONGEST)  # nobody wants to see for how long the window was out of sight
@@ -59,6 +68,17 @@ class Recorder:
         except StorageError as error:
             self.film = None
             window.say(f"the film is lost: {error}", "bad")
+
+    def _picture(self, window: Window, size: tuple[int, int]) -> pygame.Surface:
+        """Return what a film shows: the window without signs of recording, messages and the keys of the moment."""
+        if self._surface.get_size() != size:
+            self._surface = pygame.Surface(size)
+        shown = replace(window.seen, modes=Modes(), toasts=(), hints=(), help=None)
+        layout = self._painter.layout(
+            size, mind=window.layout.mind is not None, learning=window.layout.learning is not None
+        )
+        self._painter.draw(self._surface, shown, layout, window.camera)
+        return self._surface
 
     def end(self, window: Window) -> None:
         """End the film that is being recorded, if there is one."""
@@ -70,7 +90,8 @@ class Recorder:
         except StorageError as error:
             window.say(f"the film is lost: {error}", "bad")
         else:
-            window.say(f"film written: {film.path}", "good", aloud=True)
+            window.say(f"film written: {_short(film.path)}", "good")
+            tell(f"film written: {film.path}", sys.stderr)
 
     def take_picture(self, window: Window) -> None:
         """Write a picture of the window as it is."""
@@ -81,7 +102,13 @@ class Recorder:
         except (OSError, pygame.error) as error:
             window.say(f"no picture could be written to {path}: {error}", "bad")
         else:
-            window.say(f"picture written: {path}", "good", aloud=True)
+            window.say(f"picture written: {_short(path)}", "good")
+            tell(f"picture written: {path}", sys.stderr)
+
+
+def _short(path: Path) -> str:
+    """Return the end of a path, as far as it tells where in the run a file is; the terminal has all of it."""
+    return "/".join(path.parts[-2:])
 
 
 def _stamp() -> str:

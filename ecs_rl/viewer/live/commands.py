@@ -12,6 +12,7 @@ import pygame
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live.human import HumanPlaylist, toggle_hands, toggle_race
 from ecs_rl.viewer.live.pace import PACES
+from ecs_rl.viewer.live_episode import KICK
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.view_floating import HelpGroup
 
@@ -26,6 +27,7 @@ SPEEDS = (*(2.0**power for power in range(-4, 7)), math.inf)
 Call = tuple[Any, ...]
 """A command's name, and what it takes besides the window."""
 LEFT, RIGHT = 1, 3
+ARROWS = "→↗↑↖←↙↓↘"
 STEADY = 4
 """Pixels that a click may move; more is a drag."""
 NOTCH = 1.15
@@ -118,9 +120,10 @@ def _toggle_sampling(window: Window) -> None:
 
 def _poke(window: Window) -> None:
     if window.grid is None:
-        kicked = {show.poke(window.selected) for show in window.shows} - {""}
-        if kicked:
-            window.say(f"kicked {', '.join(sorted(kicked))}")
+        kicked = [(name, show.hand.kick) for show in window.shows if (name := show.poke(window.selected))]
+        told = [f"{name} {ARROWS[round(math.atan2(vy, vx) / (math.pi / 4)) % 8]}" for name, (vx, vy, _) in kicked]
+        if told:
+            window.say(f"kicked {', '.join(sorted(set(told)))} by {KICK:g} m/s")
 
 
 def _toggle_grid(window: Window) -> None:
@@ -230,6 +233,12 @@ def command_for(event: pygame.event.Event, *, trains: bool) -> str | None:
     """Return the name of the command that a pressed key gives."""
     found = (row.name for row in COMMANDS if row.is_given_by(event) and (trains or not row.trains))
     return next(found, None)
+
+
+def command_of(key: str, *, trains: bool) -> str | None:
+    """Return the name of the command that a key gives by its label; None for a gesture of the mouse."""
+    found = (row.name for row in COMMANDS if row.key == key and (trains or not row.trains))
+    return next((name for name in found if BY_NAME[name].codes or BY_NAME[name].characters), None)
 
 
 def help_groups(*, trains: bool) -> tuple[HelpGroup, ...]:

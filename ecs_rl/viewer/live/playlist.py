@@ -32,6 +32,8 @@ class Playlist:
         self.results: list[dict[int, Ended]] = [{} for _ in shows]
         """For each show how each episode ended, by its arena: the first time that counts."""
         self.episodes = shows[0].episodes
+        self.begins_again = False
+        """Whether an episode that had its turn has just begun again; who looks clears it."""
         self._had: set[int] = set()
         self._report = report
 
@@ -61,12 +63,15 @@ class Playlist:
         self._had.add(at)
         order = [(at + step) % self.episodes for step in range(1, self.episodes + 1)]
         following = next((arena for arena in order if arena not in self._had), order[0])
+        self.begins_again = self.is_over and following == order[0]
         for show in shows:
             show.go_to(following)
 
     def note(self, number: int, shows: Sequence[LiveEpisode]) -> str:
         """Return where the playlist is, if there is one show, and how this one has fared."""
-        where = f"episode {shows[number].arena + 1} of {self.episodes}" if len(shows) == 1 < self.episodes else ""
+        again = ", again" if self.is_over else ""
+        which = f"episode {shows[number].arena + 1} of {self.episodes}{again}"
+        where = which if len(shows) == 1 < self.episodes else ""
         totals = [ended.total for ended in self.results[number].values()]
         mean = f"mean of {len(totals)}: {fmean(totals):.1f}" if totals else ""
         return "  ·  ".join(filter(None, (where, mean)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from ecs_rl.viewer.live.commands import help_groups, hints
 from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.live.pace import OPENS
 from ecs_rl.viewer.number_formats import speed
+from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import (
     LearningView,
     Modes,
@@ -25,7 +27,7 @@ from ecs_rl.viewer.view import (
     Tone,
     View,
 )
-from ecs_rl.viewer.view_floating import RewindView
+from ecs_rl.viewer.view_floating import InspectorView, RewindView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
@@ -38,6 +40,8 @@ READABLE = 0.2
 """Seconds for which the status line stays as it is."""
 LEARNING_EVERY = 1.0
 """Seconds for which the curves stay as they are: painting them takes a while."""
+STEADY = 10.0
+"""Seconds over which steps per second, and so the time left, are averaged."""
 JOY = 3.5
 """Seconds for which a solved scene is celebrated."""
 
@@ -60,7 +64,8 @@ class Rates:
         self.status: StatusView | None = None
         self.kept: tuple[float, ...] = ()
         """The steps of the policies that can be put on the stage."""
-        self._steps, self._since = 0, perf_counter()
+        self._counts: deque[tuple[float, int]] = deque(maxlen=round(STEADY / LEARNING_EVERY) + 1)
+        """When, and how many steps there were then."""
         self._status_due = self._learning_due = 0.0
 
     def look(self, window: Window) -> None:
@@ -74,14 +79,18 @@ class Rates:
             self.learning = window.history.refresh()
             if window.checkpoints is not None:
                 self.kept = tuple(choice.step for choice in window.checkpoints.choices())
-            if window.background is not None:
+            if window.background is not None and window.background.paused:
+                self._counts.clear()
+            elif window.background is not None:
                 self._measure(window.background.training.session.total_steps, now)
 
     def _measure(self, steps: int, now: float) -> None:
-        passed = now - self._since
-        if self._steps and steps >= self._steps and passed > 0:
-            self.steps_per_second = (steps - self._steps) / passed
-        self._steps, self._since = steps, now
+        if self._counts and steps < self._counts[-1][1]:
+            self._counts.clear()
+        self._counts.append((now, steps))
+        (first, before), passed = self._counts[0], now - self._counts[0][0]
+        if passed > 0:
+            self.steps_per_second = (steps - before) / (now - first)
 
 
 def view(window: Window, seconds: float) -> View:
@@ -123,7 +132,7 @@ def view(window: Window, seconds: float) -> View:
         joy=_joy(window),
         finding=finding(window),
         profile=window.profiler.view() if "profile" in panels else None,
-        inspector=inspect(window.show.world, window.show.arena, selected) if selected is not None else None,
+        inspector=_inspected(window, selected) if selected is not None else None,
         help=help_groups(trains=trains) if "help" in panels else None,
         toasts=_toasts(window),
         hints=human_hints(window)
@@ -227,6 +236,12 @@ def finding(window: Window) -> Finding | None:
     """Return what is wrong with the training, unless the user has seen it."""
     found = None if window.background is None else window.background.training.finding
     return None if found is None or found.name in window.hidden else found
+
+
+def _inspected(window: Window, selected: Chosen) -> InspectorView | None:
+    """Return the components of a body as they were in the picture."""
+    with window.show.rewind.seen():
+        return inspect(window.show.world, window.show.arena, selected)
 
 
 def _timeline(window: Window) -> TimelineView:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from ecs_rl.commands.pipes import tell
-from ecs_rl.errors import EcsRlError
+from ecs_rl.errors import ActionError, DivergedError, EcsRlError
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.history import History
@@ -90,6 +90,7 @@ class WatchWindow:
         """Return the window in which the training runs."""
         history = history_of(run, training.world.scene, training.steps_total)
         training.metrics_schedule.fresh = history.new
+        history.waiting = f"the first numbers come at step {training.metrics_schedule.every:,}"
         return Window(
             self.display,
             [self.show],
@@ -122,15 +123,19 @@ def watch_training(
     window = opened.window(training, run, after_tick)
     work = window.background
     assert work is not None
-    leaving = Leaving(window, attended=attended and opened.display.seen)
+    leaving, loop = Leaving(window, attended=attended and opened.display.seen), Loop(window)
 
     def over() -> bool:
         if training.stop:
             return True
+        if loop.broken is not None:
+            return leaving.is_due("training diverged")
         return work.is_saved and leaving.is_due("solved" if training.solved else "training is done")
 
     try:
-        Loop(window).run(over)
+        loop.run(over)
+        if loop.broken is not None:
+            raise loop.broken
         if not work.is_saved:
             training.stop = training.stop or "the window was closed"
             work.save_all()  # before the window goes: whatever that brings with it, nothing is lost
@@ -185,6 +190,8 @@ class Loop:
         self.window = window
         self.parts: dict[str, float] = {}
         self.frames = 0
+        self.broken: DivergedError | ActionError | None = None
+        """Why the training cannot go on; the window stays for a while to say so."""
         self.drawn_at = self._marked = self._next = perf_counter()
 
     def run(self, over: Callable[[], bool]) -> None:
@@ -245,8 +252,13 @@ class Loop:
 
     def _work(self, until: float) -> None:
         work = self.window.background
-        if work is not None:
-            work.run(until)
+        if work is not None and self.broken is None:
+            try:
+                work.run(until)
+            except (DivergedError, ActionError) as error:
+                self.broken = error
+                self.window.say(f"training diverged: {error}", "bad")
+                self.window.messages[-1].until += PATIENCE
             self._mark("train")
         rest = until - perf_counter()
         if rest > 0:

@@ -22,7 +22,7 @@ from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import BeforeAfter
-from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for
+from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, command_of
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, leave_hands, verdict
@@ -60,7 +60,7 @@ class Window:
         self.display, self.shows, self.run = display, list(shows), run
         self.background, self.checkpoints, self.history, self.playlist = background, checkpoints, history, playlist
         self.painter = Painter(display.dpi_scale)
-        self.profiler, self.recorder, self.mouse = Profiler(), Recorder(folder), Mouse()
+        self.profiler, self.recorder, self.mouse = Profiler(), Recorder(folder, display.dpi_scale), Mouse()
         self.panels = {"mind", "learning"} if history is not None else {"mind"}
         self.grid: GridWatch | None = None
         self.camera: Camera | None = None
@@ -163,6 +163,9 @@ class Window:
         self.replays.look()
         if self.playlist is not None and self.aside is None:
             self.playlist.look(self.shows)
+            if self.playlist.begins_again:
+                self.playlist.begins_again = False
+                self.say(f"all {self.playlist.episodes} episodes have been played: they begin again", "good")
         else:
             for show in self.shows:
                 show.ended.clear()
@@ -303,7 +306,7 @@ class Window:
 
     def click(self, pixel: Pixel) -> None:
         """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
-        if self.past.scrub(pixel) or self.seek(pixel) or self.questions.click(pixel):
+        if self.past.scrub(pixel) or self.seek(pixel) or self.questions.click(pixel) or self.press(pixel):
             return
         if self.layout.finding is not None and self.layout.finding.collidepoint(pixel):
             self.hidden |= {self.seen.finding.name} if self.seen.finding is not None else set()
@@ -320,6 +323,14 @@ class Window:
         if arena is not None:
             self.grid.selected = arena
             self.show_chosen_arena()
+
+    def press(self, pixel: Pixel) -> bool:
+        """Do what the chip or the hint under a pixel stands for; tell whether there is one."""
+        key = self.painter.key_at(self.seen, self.layout, self.camera, pixel)
+        name = command_of(key, trains=self.background is not None)
+        if name is not None:
+            self.do(name)
+        return name is not None
 
     def zoom(self, factor: float, pixel: Pixel) -> None:
         """Show everything larger, what is under the pixel stays there."""

@@ -98,6 +98,20 @@ def draw_modes(
     kit.lay(surface, row, "modes", modes, _paint_modes, clear=True)
 
 
+def chip_at(area: pygame.Rect, modes: Modes, pixel: tuple[float, float], kit: DrawContext) -> str:
+    """Return the key of the chip under a pixel, '' if there is none; the row is that of `draw_modes`."""
+    row = pygame.Rect(area.x, 0, area.w, kit.px(22))
+    row.centery = area.y + kit.px(19)
+    chips, keyed = _shown(modes, row.w, kit)
+    left = row.right - _width(chips, keyed, kit) + kit.px(6)
+    for chip in chips if row.collidepoint(pixel) else ():
+        wide = chip.width(kit, keyed=keyed)
+        if left <= pixel[0] < left + wide:
+            return chip.key
+        left += wide + kit.px(6)
+    return ""
+
+
 def _paint_modes(surface: pygame.Surface, modes: Modes, kit: DrawContext) -> None:
     chips, keyed = _shown(modes, surface.get_width(), kit)
     left, y = surface.get_width() - _width(chips, keyed, kit) + kit.px(6), surface.get_height() // 2
@@ -118,12 +132,12 @@ def _paint_modes(surface: pygame.Surface, modes: Modes, kit: DrawContext) -> Non
 
 
 def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast, ...], kit: DrawContext) -> None:
-    """Draw messages over the lower edge of the stage, the newest (last) lowest."""
-    y = area.bottom - kit.px(30)
+    """Draw messages below the caption to the left, the newest (last) on top: there is the sky and no landing pad."""
+    y = area.y + kit.px(52)
     for toast in reversed(toasts[-4:]):
         text = kit.cut(toast.text, area.w - kit.px(60), NORMAL)
         rect = pygame.Rect(0, 0, kit.width(text, NORMAL) + kit.px(28), kit.px(28))
-        rect.center = (area.centerx, y)
+        rect.midleft = (area.x + kit.px(12), y)
         strength = min(max(toast.strength, 0.0), 1.0)
         colour = TONES[toast.tone]
         alpha = round(16 * strength) * 15  # few different pictures
@@ -132,7 +146,7 @@ def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast,
         picture.set_alpha(round(255 * strength))
         surface.blit(picture, picture.get_rect(center=rect.center))
         picture.set_alpha(255)
-        y -= kit.px(34)
+        y += kit.px(34)
 
 
 def _head(surface: pygame.Surface, key: str, title: str, kit: DrawContext) -> int:

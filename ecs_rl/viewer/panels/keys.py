@@ -66,6 +66,23 @@ def fitting_hints(hints: Hints, room: int, kit: DrawContext) -> Hints:
     return hints
 
 
+def hint_at(hints: Hints, area: pygame.Rect, pixel: tuple[float, float], kit: DrawContext) -> str:
+    """Return the key under a pixel of the strip in which hints are painted, '' if there is none."""
+    shown, x = fitting_hints(hints, area.w, kit), 0.0
+    x = area.right - hints_width(shown, kit)
+    for keys, does in shown if area.collidepoint(pixel) else ():
+        for key in keys.split(" "):
+            wide = cap_width(key, kit, SMALL - 1)
+            if x <= pixel[0] < x + wide + kit.px(3):
+                return key
+            x += wide + kit.px(3)
+        end = x + kit.px(3) + kit.width(does, SMALL) + kit.px(14)
+        if x <= pixel[0] < end - kit.px(8):  # the words are part of the last key's button
+            return keys.split(" ")[-1]
+        x = end
+    return ""
+
+
 def paint_hints(surface: pygame.Surface, hints: Hints, kit: DrawContext) -> None:
     """Paint as many hints as fit, ending at the right edge."""
     w, h = surface.get_size()

@@ -8,11 +8,12 @@ import numpy as np
 import pygame
 
 from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.number_formats import count, short
 from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.panels.keys import draw_head_key
 from ecs_rl.viewer.panels.stacks import colour_of, draw_stack, reach_of
-from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach
+from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach, steady_reach
 from ecs_rl.viewer.view import LearningView, Series, Stack
 
 BEST = "best"
@@ -87,25 +88,25 @@ def _paint_returns(
     area = plot_area(rect, kit, below=True)
     returns, evaluations = learning.returns, learning.evaluations
     heads = [(returns.name.capitalize(), TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
-    _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _newest(evaluations, returns), kit)
+    _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _named(evaluations, returns), kit)
     seen = [returns.y, evaluations.y]
     goal = learning.solved_at if learning.solved_at is not None and math.isfinite(learning.solved_at) else None
     if goal is not None and any(np.isfinite(part).any() for part in seen):
         seen.append(np.array([goal]))
     if not any(np.isfinite(part).any() for part in seen):
-        _nothing(surface, area, "no episode has ended yet", kit)
+        _nothing(surface, area, learning.waiting, kit)
         return
     band = [] if returns.spread is None else [returns.y - returns.spread, returns.y + returns.spread]
     axes = Axes(area, x, reach([*seen, *band]))
     y_most = max(2, area.h // kit.px(30))
     draw_axes(surface, kit, axes, x_most=max(2, area.w // kit.px(80)), y_most=y_most, x_unit=" steps")
-    if goal is not None:
-        draw_goal(surface, axes, goal, kit)
     draw_band(surface, axes, returns, MAIN_LINE)
     draw_whiskers(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.45), kit.px(1))
     draw_line(surface, axes, returns, MAIN_LINE, kit.px(2))
     draw_line(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.6), 1)
     draw_points(surface, axes, evaluations, SECOND_LINE, 2.6 * kit.scale)
+    if goal is not None:
+        draw_goal(surface, axes, goal, kit)
     if learning.solved_step is not None and axes.x[0] <= learning.solved_step <= axes.x[1]:
         _flag(surface, axes, learning.solved_step, kit)
     if learning.best is not None:
@@ -122,7 +123,11 @@ def draw_goal(surface: pygame.Surface, axes: Axes, value: float, kit: DrawContex
         surface.fill(mix(PANEL, GOOD, 0.75), (left, y, min(dash, axes.area.right - left), kit.px(1)))
     above = axes.area.bottom - y < kit.px(16)  # else below: curves that get there come from below, and do so late
     at = (axes.area.left + kit.px(5), y + (-kit.px(7) if above else kit.px(8)))
-    kit.write(surface, f"solved at {short(value)}", at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
+    text = f"solved at {short(value)}"
+    back = pygame.Rect(0, 0, kit.width(text, SMALL - 1) + kit.px(8), kit.px(14))
+    back.midleft = (at[0] - kit.px(4), at[1])
+    rounded(surface, back, PANEL, radius=kit.px(4), alpha=215)
+    kit.write(surface, text, at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
 
 
 def _flag(surface: pygame.Surface, axes: Axes, step: float, kit: DrawContext) -> None:
@@ -155,11 +160,14 @@ def _paint_small(
     if not any(np.isfinite(line.y).any() for line in lines):
         _nothing(surface, area, "nothing yet", kit)
         return
-    axes = Axes(area, x, reach([line.y for line in lines]))
+    axes = Axes(area, x, steady_reach([line.y for line in lines]))
     draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
+    clip = surface.get_clip()
+    surface.set_clip(area.inflate(0, kit.px(4)).clip(clip))  # what flattened all others leaves the plot
     for i, line in enumerate(lines):
         draw_band(surface, axes, line, LINES[i % len(LINES)])
         draw_line(surface, axes, line, LINES[i % len(LINES)], kit.px(1))
+    surface.set_clip(clip)
 
 
 def _paint_stack(
@@ -191,6 +199,13 @@ def _head(
             _star(surface, (x + 5 * kit.scale, y), 5.0 * kit.scale)
             x += kit.px(13)
         x += kit.write(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + kit.px(10)
+
+
+def _named(evaluations: Series, returns: Series) -> str:
+    """Return the newest number of the large plot, and what it is."""
+    shown = evaluations if np.isfinite(evaluations.y).any() else returns
+    newest = _newest(shown)
+    return f"{'evaluation' if shown is evaluations else 'training'} {newest}" if newest else ""
 
 
 def _newest(*choices: Series) -> str:

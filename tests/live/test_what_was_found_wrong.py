@@ -1,0 +1,219 @@
+"""What was found wrong when every key was tried stays mended: each panel tells of the moment in the picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pygame
+import pytest
+from live_commands import train
+from live_windows import TINY, Live, moved, seeing, watching
+
+from ecs_rl.components import Observation
+from ecs_rl.errors import DivergedError
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.endings import tone_of
+from ecs_rl.viewer.films import recorder as recorder_module
+from ecs_rl.viewer.frame import Layout, Painter
+from ecs_rl.viewer.live.watch import PATIENCE
+from ecs_rl.viewer.speedometer import Speedometer
+from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.view import View
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train("balance", *TINY, "--json", "--runs", tmp_path_factory.mktemp("runs")).run
+
+
+def to_the_end(live: Live) -> None:
+    for _ in range(2000):
+        live.window.advance(1 / 60, 1.0)
+        if live.show.resting:
+            return
+    raise AssertionError("this episode never ends")
+
+
+def seen_by(live: Live) -> list[float]:
+    mind = live.window.seen.mind
+    assert mind is not None
+    return [each.value for each in mind.sees]
+
+
+def inspected(live: Live) -> dict[str, str]:
+    inspector = live.window.seen.inspector
+    assert inspector is not None
+    return {name: value for name, value, _ in inspector.rows}
+
+
+# --- one moment -------------------------------------------------------------------------------------------------------
+
+
+def test_the_inspector_tells_of_the_ending_as_long_as_its_picture_stands(run: Path) -> None:
+    with seeing(run) as live:
+        to_the_end(live)
+        live.window.selected = Chosen("pole")
+        live.draw()
+        stage = live.window.seen.stage
+        assert stage is not None
+        (pole,) = [things for things in stage.things if things.look.name == "pole"]
+        before = live.state()
+        told = inspected(live)["Pose angle"]
+        assert float(told) == pytest.approx(float(pole.angle[0]), abs=0.006)
+        assert abs(float(told)) > 0.15, "it fell: the next episode begins upright"
+        after = live.state()
+        assert before.keys() == after.keys()
+        assert all(before[name].tobytes() == after[name].tobytes() for name in before), "looking changes nothing"
+
+
+def test_an_arena_that_comes_from_the_grid_while_all_is_paused_is_the_one_that_the_mind_sees(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        live.window.advance(0.3, 1.0)
+        live.slices(60)
+        live.hit("Space", "G")
+        assert live.window.grid is not None
+        live.window.grid.selected = 5
+        live.hit("Enter")
+        live.draw()
+        world = live.show.world
+        seen = world.of(world.batches[0].entity, Observation).value[live.show.arena]
+        assert seen_by(live) == pytest.approx(seen.tolist())
+        mind = live.window.seen.mind
+        assert mind is not None
+        assert mind.does
+        assert not any(option.chosen for option in mind.does), "nothing was done yet"
+        live.hit("Right")
+        live.draw()
+        mind = live.window.seen.mind
+        assert mind is not None
+        assert sum(option.chosen for option in mind.does) == 1
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_reached_of_another_speed_is_forgotten() -> None:
+    found = Speedometer()
+    for _ in range(60):
+        found.note(1 / 16, 1 / 60, 1 / 60 / 16)
+    assert found.reached == pytest.approx(1 / 16)
+    assert found.note(1.0, 1 / 60, 1 / 60) == 1.0
+
+
+def test_before_the_first_row_of_metrics_the_chart_says_when_it_comes(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        learning = live.window.seen.learning
+        assert learning is not None
+        assert learning.waiting == f"the first numbers come at step {live.trains.metrics_schedule.every:,}"
+
+
+# --- what stands in the picture ---------------------------------------------------------------------------------------
+
+
+def test_messages_stand_to_the_upper_left_and_name_only_the_end_of_a_path(run: Path, tmp_path: Path) -> None:
+    with seeing(run) as live:
+        live.window.recorder.folder = tmp_path / ("long " * 8) / "folder"
+        live.hit("Ctrl+P")
+        assert "picture written: pictures/window_" in live.said()
+        assert "folder" not in live.said()
+        bare = pygame.surfarray.array3d(live.window.display.surface).astype(int)
+        live.window.draw(0.0)
+        shown = pygame.surfarray.array3d(live.window.display.surface).astype(int)
+        stage = live.window.layout.stage
+        changed = np.argwhere((bare != shown).any(axis=2) & True)
+        middle = stage.y + stage.h // 2
+        inside = changed[(changed[:, 0] < stage.right) & (changed[:, 1] >= stage.y) & (changed[:, 1] < stage.bottom)]
+        assert len(inside)
+        assert inside[:, 1].max() < middle
+
+
+def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[View] = []
+
+    class Spy(Painter):
+        def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
+            drawn.append(view)
+            super().draw(surface, view, layout, camera)
+
+    monkeypatch.setattr(recorder_module, "Painter", Spy)
+    with seeing(run) as live:
+        live.hit("V")
+        live.frames(4)
+        assert live.window.seen.modes.recording
+        assert live.window.seen.toasts
+        live.hit("V")
+    assert drawn
+    for view in drawn:
+        assert (view.modes.recording, view.toasts, view.hints, view.help) == (False, (), (), None)
+        assert view.stage is not None
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_ending_that_the_scene_calls_a_success_has_the_colour_of_success(run: Path) -> None:
+    with seeing(run) as live:
+        world = live.show.world
+        assert tone_of(world, 0, -1.0, ("arrived",)) == "good"
+        assert tone_of(world, 0, -1.0, ("fell",)) == "bad"
+        assert tone_of(world, 0, 1e9, ("ran off",)) == "good"
+
+
+def test_chips_and_hints_are_the_buttons_that_they_look_like(run: Path) -> None:
+    with seeing(run) as live:
+        painter, window = live.window.painter, live.window
+        stage = window.layout.stage
+
+        def press(key: str) -> None:
+            spots = [(x, y) for y in range(stage.y, stage.bottom, 3) for x in range(stage.x, stage.right, 5)]
+            found = [at for at in spots if painter.key_at(window.seen, window.layout, window.camera, at) == key]
+            assert found, f"nothing there is called {key}"
+            at = found[len(found) // 2]
+            for event in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP):
+                live.answer(pygame.event.Event(event, pos=at, button=1))
+            live.draw()
+
+        press("Space")
+        assert live.show.paused
+        press("Space")
+        assert not live.show.paused
+        press("D")
+        assert live.show.sampled
+        press("F1")
+        assert "help" in window.panels
+        live.answer(moved((stage.x + 5, stage.y + 5)))
+
+
+def test_play_says_that_its_episodes_begin_again(run: Path) -> None:
+    with seeing(run, "--episodes", "2") as live:
+        live.hit("Backspace", "Backspace")
+        live.window.advance(1 / 60, 1.0)
+        assert "all 2 episodes have been played: they begin again" in live.said()
+        live.draw()
+        stage = live.window.seen.stage
+        assert stage is not None
+        assert "episode 1 of 2, again" in stage.caption
+
+
+# --- a training that breaks -------------------------------------------------------------------------------------------
+
+
+def test_a_training_that_diverges_says_so_in_its_window_before_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watching(tmp_path) as live:
+
+        def breaks(until: float) -> None:
+            raise DivergedError("policy loss nan: try a lower ppo.lr")
+
+        monkeypatch.setattr(live.background, "run", breaks)
+        live.frames(3)
+        assert isinstance(live.loop.broken, DivergedError)
+        assert "training diverged: policy loss nan" in live.said()
+        assert live.window.messages[-1].until > perf_counter() + PATIENCE / 2
+        live.hit("Space")
+        assert live.show.paused, "the window is there still"
