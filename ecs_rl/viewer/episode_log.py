@@ -54,6 +54,8 @@ class Running:
     """Everything since its beginning is known."""
     clean: bool = True
     """Nobody pulled or kicked, nor went back and on in another way."""
+    driven: bool = False
+    """A person was at the controls."""
     expected: float = math.nan
     came: float = 0.0
     weight: float = 1.0
@@ -110,10 +112,11 @@ class EpisodeLog:
 
     def hand(self) -> None:
         """Note what a person does in the coming tick."""
-        hand = self.show.hand
+        hand, mine = self.show.hand, self.running[self.show.arena]
+        if hand.steers:
+            mine.driven, mine.clean = True, False
         if hand.role is None and hand.kicked is None:
             return
-        mine = self.running[self.show.arena]
         mine.clean = False
         held, kicked = (-1 if role is None else role for role in (hand.role, hand.kicked))
         row = (len(mine.did), held, hand.member, *hand.at, *hand.to, kicked, hand.kicked_member, *hand.kick)
@@ -192,7 +195,7 @@ class EpisodeLog:
             together=running.together,
             digest=digest_of(world, arena),
             rated=tuple(world.results.rated),
-            who=", ".join(filter(None, (show.who, self.when()))),
+            who="a person" if running.driven else ", ".join(filter(None, (show.who, self.when()))),
             total=float(world.results.now()[arena]),
             reasons=reasons_of(world, arena),
             expected=running.expected if math.isfinite(running.expected) else None,

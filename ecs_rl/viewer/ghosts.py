@@ -58,7 +58,7 @@ class Ghosts:
             return
         agents = tuple(map(id, show.agents.values()))
         key = (show.world.ticks, show.rewind.at, show.arena, show.episode, int(show.clock.tick[show.arena]), agents)
-        if key != self._key or self.show.mind.slot is not self._slot:
+        if key != self._key or self.show.mind.watched[1] is not self._slot:
             self._key, self.paths, self._work = key, (), self._all()
         until = perf_counter() + budget
         while perf_counter() < until:
@@ -73,7 +73,7 @@ class Ghosts:
     _slot: object = None
 
     def _all(self) -> Iterator[None]:
-        self._slot = self.show.mind.slot
+        self._slot = self.show.mind.watched[1]
         if self._world is None:
             self._world = self._build()
             yield
@@ -95,7 +95,7 @@ class Ghosts:
             stages=(*PLAYING, "render"),
             hooks={"render": self._look},
         )
-        things, at = reader.tips_of(show.mind.slot)
+        things, at = reader.tips_of(show.mind.watched[1])
         self._rows, self._at = things, at
         return world
 
@@ -106,12 +106,12 @@ class Ghosts:
             world.drive(policy, choose)
         if show.opponent is not None and not show.replays:
             show.opponent.drive(world)
-        watched = show.mind.batch.name
+        watched = show.mind.watched[0].name
         batch = next(each for each in world.batches if each.name == watched)
         world.drive(watched, Forced(self, world.policies[watched], batch))
         reader = show.reader
         assert isinstance(reader, Reader)
-        self._rows, self._at = reader.tips_of(show.mind.slot)
+        self._rows, self._at = reader.tips_of(show.mind.watched[1])
 
     def _way(self, world: World, name: str, forced: tuple[slice, float] | None) -> Iterator[None]:
         show = self.show
@@ -152,7 +152,7 @@ class Ghosts:
     @property
     def row(self) -> int:
         """The row of the watched agent in its batch, of a world of one arena."""
-        slot = self.show.mind.slot
+        slot = self.show.mind.watched[1]
         return int(slot.rows.start) // self.show.world.arenas
 
     def close(self) -> None:

@@ -161,16 +161,6 @@ class MindLog:
         self._view = None
 
     @property
-    def slot(self) -> AgentSlot:
-        """The watched agent's place in its policy's batch."""
-        return self._slot
-
-    @property
-    def batch(self) -> PolicyBatch:
-        """The batch of its policy."""
-        return self._slots[self._number][0]
-
-    @property
     def space(self) -> ActionSpace:
         """What it can do."""
         return self._space

@@ -46,7 +46,7 @@ class ValueMap:
         self.axes: tuple[int, int] | None = None
         """The numbers that are swept, across and up; None: those that are a place, else the first two."""
         self._work: Iterator[None] = iter(())
-        self._slot = show.mind.slot
+        self._slot = show.mind.watched[1]
         self._key: tuple[object, ...] = ()
         self._since = -math.inf
 
@@ -64,7 +64,7 @@ class ValueMap:
         """Return the two numbers that are swept."""
         if self.axes is not None:
             return self.axes
-        place = place_of(self.show.mind.slot)
+        place = place_of(self.show.mind.watched[1])
         return (
             (place.across, place.up)
             if place is not None
@@ -73,8 +73,8 @@ class ValueMap:
 
     def look(self, bounds: tuple[Point, Point] | None, *, asks: int = 1) -> None:
         """Go on with the map, by so many batches; `bounds` is what the stage shows, metres."""
-        if self.show.mind.slot is not self._slot:
-            self._slot, self.view, self.axes, self._work = self.show.mind.slot, None, None, iter(())
+        if self.show.mind.watched[1] is not self._slot:
+            self._slot, self.view, self.axes, self._work = self.show.mind.watched[1], None, None, iter(())
         key = (self.chosen(), tuple(self.why.turned.items()), bounds, id(self.show.mind.agent))
         if key != self._key:
             self._key, self._since, self._work = key, -math.inf, iter(())
@@ -83,7 +83,7 @@ class ValueMap:
                 self._since, self._work = perf_counter(), self._draw(bounds)
 
     def _draw(self, bounds: tuple[Point, Point] | None) -> Iterator[None]:
-        found, agent, slot = self.why.seen(), self.show.mind.agent, self.show.mind.slot
+        found, agent, slot = self.why.seen(), self.show.mind.agent, self.show.mind.watched[1]
         if found is None or agent is None:
             yield
             return

@@ -162,7 +162,7 @@ def test_the_policys_own_way_is_the_one_that_the_stage_then_takes() -> None:
     assert own.tone is None
     assert len(own.paths[0]) == 1 + round(1.0 / show.scene.dt)
     reader = show.reader
-    rows, at = reader.tips_of(show.mind.slot)  # type: ignore[union-attr]
+    rows, at = reader.tips_of(show.mind.watched[1])  # type: ignore[union-attr]
     for tick in range(len(own.paths[0])):
         x, y, angle = show.world.physics.state[:3, rows, 0]
         tips = np.stack(
@@ -202,8 +202,8 @@ def test_every_kind_of_control_has_its_ways_and_only_the_watched_agents_part_is_
         assert all(np.isfinite(path).all() for path in ghost.paths)
     world = ghosts._world
     assert world is not None
-    decide = deciding(show.agents, ActMode.GREEDY)[show.mind.batch.name]
-    batch = next(each for each in world.batches if each.name == show.mind.batch.name)
+    decide = deciding(show.agents, ActMode.GREEDY)[show.mind.watched[0].name]
+    batch = next(each for each in world.batches if each.name == show.mind.watched[0].name)
     seen = np.random.default_rng(0).normal(size=(batch.rows, len(batch.spec.observations))).astype(np.float32)
     state = np.zeros((batch.rows, getattr(decide, "state", 0)), np.float32)
     free = np.asarray(decide(seen, state).action, float).reshape(batch.rows, -1)  # type: ignore[union-attr]
@@ -254,7 +254,7 @@ def test_the_map_lies_on_the_arena_and_is_what_the_agent_expects_there() -> None
     show = show_of("lander")
     for _ in range(10):
         show.tick()
-    slot = show.mind.slot
+    slot = show.mind.watched[1]
     place = place_of(slot)
     assert place is not None
     assert [slot.spec.observation_names[i] for i in (place.across, place.up)] == ["hull x", "hull y"]
@@ -281,15 +281,14 @@ def test_the_map_lies_on_the_arena_and_is_what_the_agent_expects_there() -> None
 def test_arrows_point_where_the_best_action_pushes() -> None:
     show = show_of("balance")
     show.tick()
-    slot, space = show.mind.slot, show.mind.space
+    slot, space = show.mind.watched[1], show.mind.space
     does = np.array([[0.9, 0.1], [0.2, 0.8]], np.float32)
     assert pushes(slot, space, does, [0.0, 0.0]).tolist() == [[-1.0, 0.0], [1.0, 0.0]]
     show.close()
     levers = show_of("forager")
     levers.tick()
-    both = pushes(
-        levers.mind.slot, levers.mind.space, np.array([[0.5, 0.5], [0.0, 0.0], [-1.0, 0.0]], np.float32), [0.0] * 2
-    )
+    set_to = np.array([[0.5, 0.5], [0.0, 0.0], [-1.0, 0.0]], np.float32)
+    both = pushes(levers.mind.watched[1], levers.mind.space, set_to, [0.0, 0.0])
     assert both[0] == pytest.approx([0.5 * (1 + math.sqrt(0.5)) * math.sqrt(0.5)] * 2)
     assert both[1:].tolist() == [[0.0, 0.0], [-1.0, 0.0]]
     levers.close()

@@ -91,6 +91,22 @@ def test_pulls_kicks_and_another_way_from_the_past_are_played_again_too() -> Non
     show.close()
 
 
+def test_what_a_person_drove_is_played_again_too_and_is_not_the_policys() -> None:
+    show = show_of("lander", arenas=2)
+    batch, slot = show.mind.watched
+    while show.outcome is None:
+        show.hand.steers = {(batch.name, int(slot.rows.start)): np.asarray(np.int64(show.world.ticks % 4))}
+        show.tick()
+    show.hand.steers = {}
+    episode = show.log.newest(0)
+    assert episode is not None
+    assert episode.actions[0][:4, 0].tolist() == [0, 1, 2, 3]
+    assert episode.facts.who == "a person"
+    assert played_again(show.scene, episode)[1]
+    assert all(each is not episode for each in (show.log.best(), show.log.worst()))
+    show.close()
+
+
 def test_an_episode_that_was_taken_over_half_way_is_not_kept_and_the_next_one_is() -> None:
     show, other = show_of("balance", arenas=1), show_of("balance", arenas=1)
     for _ in range(4):
