@@ -300,19 +300,25 @@ def poke(live: Live, hit: Hit) -> None:
     assert re.search(r"kicked pole [→↗↑↖←↙↓↘] by 2 m/s$", live.said())
 
 
+def bring(live: Live) -> None:
+    """Let two frames' worth of bringing a replay pass."""
+    live.window.replays.look()
+    live.window.replays.look()
+
+
 def replays_worst(live: Live, hit: Hit) -> None:
     stage, trained = live.show, live.trains.world.save_columns()
     while stage.log.worst() is None:
         stage.tick()
     hit()
     assert live.show is stage, "it begins with the next frame"
-    live.window.replays.look()
+    bring(live)
     replay = live.show
     assert (replay is not stage, replay.replays) == (True, True)
     assert "the worst of the last 1 episodes" in live.said()
     for _ in range(3):
         hit()
-        live.window.replays.look()
+        bring(live)
     assert live.show is stage
     assert same(live.trains.world.save_columns(), trained)
 

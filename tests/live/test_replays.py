@@ -180,6 +180,12 @@ def live(tmp_path: Path) -> Iterator[Live]:
         yield opened
 
 
+def bring(live: Live) -> None:
+    """Let a replay begin and be shown: a frame each."""
+    live.window.replays.look()
+    live.window.replays.look()
+
+
 def finish(live: Live) -> None:
     while live.show.outcome is None:
         live.show.tick()
@@ -238,7 +244,7 @@ def test_w_walks_through_worst_best_and_most_surprising_and_back(live: Live) -> 
     titles = []
     for which in ("worst", "best", "most_surprising"):
         live.hit("W")
-        live.window.replays.look()
+        bring(live)
         live.draw()
         assert live.show is not stage
         assert isinstance(live.show, Replay)
@@ -264,6 +270,7 @@ def test_a_replay_says_that_it_came_to_the_same_bits_and_then_gives_way_to_the_s
     run_until(live.show, 3)
     stage = live.show
     live.hit("W")
+    bring(live)
     live.window.set_speed(8.0)
     for _ in range(2000):
         live.window.advance(1 / 30, math.inf)
@@ -277,7 +284,7 @@ def test_escape_leaves_a_replay_and_the_keeper_keeps_it(live: Live) -> None:
     run_until(live.show, 3)
     stage = live.show
     live.hit("W")
-    live.window.replays.look()
+    bring(live)
     live.hit("K")
     (path,) = kept(live)
     worst = stage.log.worst()

@@ -33,6 +33,7 @@ class ReplayAside(Aside):
 
     def __init__(self, stage: LiveEpisode, which: str, episode: Episode) -> None:
         super().__init__()
+        self.begun = False
         self.which, self.title = which, f"THE {which.upper()} OF {len(stage.log.kept)}"
         replay = Replay(stage.scene, episode, stage.agents, label=f"replay of {episode.facts.who}")
         facts = episode.facts
@@ -73,7 +74,7 @@ class Replays:
         for which in names[after:]:
             episode = CHOICES[which](stage.log)
             if episode is not None:
-                self._comes = ReplayAside(stage, which, episode)  # it begins with the next frame: both take a while
+                self._comes = ReplayAside(stage, which, episode)
                 window.say(f"the {which} of the last {len(stage.log.kept)} episodes: {signed(episode.facts.total)}")
                 return
         if not after:
@@ -96,13 +97,7 @@ class Replays:
 
     def look(self) -> None:
         """Begin a replay, keep what has ended, tell what was written, and whether a replay came to the same bits."""
-        if self._comes is not None:
-            comes, self._comes = self._comes, None
-            if self.window.aside is not None or len(self.window.shows) > 1:  # somebody was quicker
-                comes.close()
-            else:
-                comes.shows[0].restart()
-                self.window.take_aside(comes)
+        self._bring()
         show = self.window.show
         if self.keeps and show.outcome is not None and show.rewind.at is None:
             self.keeps = False
@@ -116,6 +111,21 @@ class Replays:
             self.window.say(
                 "played again bit for bit" if good else "it came out otherwise than it was", "good" if good else "warn"
             )
+
+    def _bring(self) -> None:
+        """Begin the replay that comes, and in the frame after that show it: each takes a while."""
+        comes, window = self._comes, self.window
+        if comes is None:
+            return
+        if not comes.begun:
+            comes.begun = True
+            comes.shows[0].restart()
+            return
+        self._comes = None
+        if window.aside is not None or len(window.shows) > 1:  # somebody was quicker
+            comes.close()
+        else:
+            window.take_aside(comes)
 
     def finish(self) -> None:
         """Wait until all is written, and tell it."""
