@@ -28,6 +28,7 @@ from ecs_rl.viewer.panels.keys import STRIP, draw_help, fitting_hints, hint_at, 
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.scrubber import draw_scrubber
+from ecs_rl.viewer.panels.settings import draw_settings
 from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.panels.why_marks import draw_ghosts
@@ -224,9 +225,12 @@ class Painter:
             draw_scrubber(surface, area, view.rewind, kit)
         if view.joy is not None:
             draw_joy(surface, area, view.joy, kit)
-        if view.profile is not None and (view.inspector is None or both_fit(area, kit)):
+        alone = view.inspector is None and view.settings is None
+        if view.profile is not None and (alone or both_fit(area, kit)):
             draw_profile(surface, area, view.profile, kit)
-        if view.inspector is not None:
+        if view.settings is not None:
+            draw_settings(surface, area, view.settings, kit)
+        elif view.inspector is not None:
             draw_inspector(surface, area, view.inspector, kit)
         above = pygame.Rect(area.x, area.y, area.w, area.h - (kit.px(STRIP) - kit.px(8) if view.hints else 0))
         draw_toasts(surface, above, view.toasts, kit)

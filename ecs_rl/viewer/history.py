@@ -20,7 +20,9 @@ import msgspec
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.runs.rows import CHANGE
 from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM
+from ecs_rl.training.live_settings import WEIGHT
 from ecs_rl.viewer.view import LearningView, Series, Stack
 
 MOST_LOSSES, MOST_PARTS, MOST_NAMES = 3, 7, 1000
@@ -75,6 +77,8 @@ class History:
         self._exploring: list[str] = []
         self._endings: list[str] = []
         self._terms: list[str] = []
+        self._changes: list[tuple[float, str]] = []
+        """Steps at which settings were changed, and what to."""
         self._view: LearningView | None = None
 
     def read(self) -> None:
@@ -104,6 +108,7 @@ class History:
         self._view = None
         self._add_evaluations([row for row in rows if "total_steps_at_eval" in row])
         metrics = [row for row in rows if "total_steps_at_eval" not in row]
+        self._changes += [each for row in metrics for each in _changes(row)]
         names = set().union(*metrics)
         self._find(metrics, names)
         drawn = {f"{group}/{self._results}" for group in ("rollout", "eval")} | self._returns_of.keys()
@@ -174,7 +179,8 @@ class History:
             best = (float(evaluations.x[at]), float(evaluations.y[at]))
         results = self._series(f"rollout/{self._results}", "score" if self.score else "return")
         parts = results, evaluations, best, self.solved_at, self.steps_total, self._others(), self._stacks()
-        return LearningView(*parts, self._solved_step(evaluations), waiting=self.waiting)
+        solved, changes = self._solved_step(evaluations), tuple(self._changes)
+        return LearningView(*parts, solved, waiting=self.waiting, changes=changes)
 
     def _solved_step(self, evaluations: Series) -> float | None:
         """Return the step of the first evaluation that reached `solved_at`."""
@@ -290,6 +296,15 @@ def _decoded(line: bytes) -> Row:
     except (ValueError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}
+
+
+def _changes(row: Row) -> Iterator[tuple[float, str]]:
+    """Yield the step and the words of each setting that a row says was changed."""
+    for key, value in row.items():
+        if key.startswith(CHANGE):
+            told = key.removeprefix(CHANGE).removeprefix(WEIGHT).replace("_", " ")
+            by = "x" if key.startswith(f"{CHANGE}{WEIGHT}") else ""
+            yield _number(row.get("total_steps")), f"{told} {by}{_number(value):.3g}"
 
 
 def _name(key: str, after: str = "") -> str:

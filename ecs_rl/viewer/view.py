@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.things import Chosen, Things
-from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileView, RewindView
+from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileView, RewindView, SettingsView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 Point = tuple[float, float]
@@ -313,6 +313,8 @@ class LearningView:
     """The step of the first evaluation that reached `solved_at`."""
     waiting: str = "no episode has ended yet"
     """What is said where there is no number at all."""
+    changes: tuple[tuple[float, str], ...] = ()
+    """Steps at which settings were changed while it trained, and what to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,5 +383,6 @@ class View:
     """What the agent expects over two numbers that are no place."""
     joy: float | None = None
     """Seconds since the scene was solved, as long as that is celebrated."""
+    settings: SettingsView | None = None
     finding: Finding | None = None
     """What is wrong with the training."""

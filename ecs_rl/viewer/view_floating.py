@@ -43,6 +43,27 @@ class ProfileView:
 
 
 @dataclass(frozen=True)
+class SettingRow:
+    """A setting that may change while it trains."""
+
+    name: str
+    value: str
+    share: float
+    """Where on its slider it is, 0 to 1."""
+    first: float
+    """Where it was as the training began."""
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class SettingsView:
+    """All settings that may change, and which of them the keys change."""
+
+    rows: tuple[SettingRow, ...]
+    chosen: int = 0
+
+
+@dataclass(frozen=True)
 class HelpGroup:
     """Keys that belong together: what is pressed, and what that does."""
 

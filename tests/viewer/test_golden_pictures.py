@@ -23,6 +23,7 @@ from viewer_views import (
     a_comparison,
     a_field,
     a_grid,
+    a_learning,
     a_stacked_learning,
     a_stage,
     a_view,
@@ -35,11 +36,12 @@ from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.panels.finding import draw_finding
 from ecs_rl.viewer.panels.learning import draw_learning
+from ecs_rl.viewer.panels.settings import draw_settings
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import Modes
-from ecs_rl.viewer.view_floating import RewindView
+from ecs_rl.viewer.view_floating import RewindView, SettingRow, SettingsView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -99,6 +101,17 @@ def help_over_all(size: tuple[int, int]) -> pygame.Surface:
 def window(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
     painter.draw(surface, replace(a_view(), profile=None), painter.layout(size))
+    return surface
+
+
+def settings(size: tuple[int, int]) -> pygame.Surface:
+    """Draw sliders, of which the last is chosen, over the return with marks where they were moved."""
+    surface, kit, half = pygame.Surface(size), DrawContext(), size[1] // 2
+    names = (("lr", "0.0003", 0.5, 0.6), ("entropy", "0.01", 0.2, 0.2), ("fuel reward", "x2.4", 0.6, 0.25))
+    rows = tuple(SettingRow(name, value, share, first, share != first) for name, value, share, first in names)
+    draw_settings(surface, pygame.Rect(0, 0, size[0], half + 60), SettingsView(rows, 2), kit)
+    changes = ((40e3, "lr 0.001"), (200e3, "fuel x2.4"), (210e3, "lr 0.0003"))
+    draw_learning(surface, pygame.Rect(0, half, size[0], half), replace(a_learning(), changes=changes), kit)
     return surface
 
 
@@ -186,6 +199,7 @@ PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int
     "panels-large": (panels, (1280, 720)),
     "panels-small": (panels, (900, 600)),
     "window-small": (window, (640, 400)),
+    "settings": (settings, (420, 400)),
     "finding": (finding, (900, 44)),
     "panes": (panes, (760, 420)),
     "drawer": (drawer, (760, 160)),

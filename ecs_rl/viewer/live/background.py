@@ -153,6 +153,7 @@ class BackgroundTraining:
     def _change(self, name: str, value: float, say: Say) -> Iterator[None]:
         try:
             self.training.change(name, value)
+            say(f"{name} is {value:g} from step {self.training.session.total_steps:,} on", "good")
         except CommandError as error:
             say(str(error), "warn")
         yield

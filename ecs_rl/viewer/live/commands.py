@@ -52,6 +52,8 @@ class Command:
     """What the key writes, for keys that stand elsewhere on other keyboards."""
     trains: bool = False
     """Only while something trains."""
+    listed: bool = True
+    """Has a row of its own in the help; another row's words tell of it otherwise."""
 
     def is_given_by(self, event: pygame.event.Event) -> bool:
         """Return whether a pressed key asks for this."""
@@ -197,6 +199,16 @@ COMMANDS: tuple[Command, ...] = (
     Command(_TRAINING, "U", "turbo", "turbo: 4 frames a second",
             lambda w: _when_training(w, lambda _: setattr(w, "turbo", not w.turbo)), (pygame.K_u,), trains=True),
     Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
+    Command(_TRAINING, "S", "settings", "sliders: Up Down, Ctrl+Up Ctrl+Down",
+            lambda w: _toggle_panel(w, "settings"), (pygame.K_s,), trains=True),
+    Command(_TRAINING, "Up", "setting above", "", lambda w: w.tuning.choose(-1), (pygame.K_UP,),
+            trains=True, listed=False),
+    Command(_TRAINING, "Down", "setting below", "", lambda w: w.tuning.choose(+1), (pygame.K_DOWN,),
+            trains=True, listed=False),
+    Command(_TRAINING, "Ctrl+Up", "raise setting", "", lambda w: w.tuning.nudge(+1), (pygame.K_UP,),
+            trains=True, listed=False),
+    Command(_TRAINING, "Ctrl+Down", "lower setting", "", lambda w: w.tuning.nudge(-1), (pygame.K_DOWN,),
+            trains=True, listed=False),
     Command(_TRAINING, "Ctrl+S", "save", "checkpoint now",
             lambda w: _when_training(w, lambda work: work.save(w.say)), (pygame.K_s,), trains=True),
     Command(_TRAINING, "Ctrl+E", "evaluate", "evaluate now",
@@ -245,7 +257,7 @@ def help_groups(*, trains: bool) -> tuple[HelpGroup, ...]:
     """Return the help, without the keys that do nothing here."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for row in COMMANDS:
-        if not row.key or (row.trains and not trains):
+        if not row.key or not row.listed or (row.trains and not trains):
             continue
         rows = groups.setdefault(row.section, [])
         rows.append((row.key, row.help) if row.help else (f"{rows[-1][0]} {row.key}", rows.pop()[1]))

@@ -131,6 +131,7 @@ def view(window: Window, seconds: float) -> View:
         rewind=_rewind(window),
         joy=_joy(window),
         finding=finding(window),
+        settings=window.tuning.view(),
         profile=window.profiler.view() if "profile" in panels else None,
         inspector=_inspected(window, selected) if selected is not None else None,
         help=help_groups(trains=trains) if "help" in panels else None,

@@ -30,6 +30,7 @@ from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
+from ecs_rl.viewer.live.settings_panel import SettingsPanel
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels.timeline import curve_axes
@@ -83,6 +84,7 @@ class Window:
         self.past = LookingBack(self)
         self.hands: Hands | None = None
         """The person at the controls, None while the policy drives."""
+        self.tuning = SettingsPanel(self)
         self.held = 0
         """The number of the show whose body the mouse holds."""
         self.touched_at = perf_counter()
@@ -263,6 +265,8 @@ class Window:
 
     def grab(self, pixel: Pixel) -> None:
         """Take hold of the body under a pixel, or of the moment on the scrubber."""
+        if self.tuning.grab(pixel):
+            return
         self.past.scrubs = self.past.scrub(pixel)
         if self.past.scrubs or self.questions.take(pixel):
             return
@@ -273,7 +277,9 @@ class Window:
 
     def drag(self, pixel: Pixel) -> None:
         """Move the hand."""
-        if self.past.scrubs:
+        if self.tuning.held is not None:
+            self.tuning.drag(pixel)
+        elif self.past.scrubs:
             self.past.scrub(pixel, beside=True)
         elif self.questions.turns is not None:
             self.questions.turn(pixel)
@@ -284,6 +290,7 @@ class Window:
 
     def let_go(self) -> None:
         """Hold nothing."""
+        self.tuning.let_go()
         self.seeks = self.past.scrubs = False
         self.questions.let_go()
         for show in self.shows:
@@ -306,7 +313,9 @@ class Window:
 
     def click(self, pixel: Pixel) -> None:
         """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
-        if self.past.scrub(pixel) or self.seek(pixel) or self.questions.click(pixel) or self.press(pixel):
+        if self.tuning.click(pixel) or self.past.scrub(pixel) or self.seek(pixel):
+            return
+        if self.questions.click(pixel) or self.press(pixel):
             return
         if self.layout.finding is not None and self.layout.finding.collidepoint(pixel):
             self.hidden |= {self.seen.finding.name} if self.seen.finding is not None else set()
@@ -348,7 +357,7 @@ class Window:
 
     def leave_mode(self) -> None:
         """Leave what lies over everything first, then what changes the picture."""
-        for panel in ("help", "profile"):
+        for panel in ("help", "profile", "settings"):
             if panel in self.panels:
                 self.panels -= {panel}
                 return

@@ -109,6 +109,7 @@ def _paint_returns(
         draw_goal(surface, axes, goal, kit)
     if learning.solved_step is not None and axes.x[0] <= learning.solved_step <= axes.x[1]:
         _flag(surface, axes, learning.solved_step, kit)
+    draw_changes(surface, axes, learning.changes, kit)
     if learning.best is not None:
         at = axes.at(np.array(learning.best[0]), np.array(learning.best[1]))
         if np.isfinite(at).all():
@@ -128,6 +129,24 @@ def draw_goal(surface: pygame.Surface, axes: Axes, value: float, kit: DrawContex
     back.midleft = (at[0] - kit.px(4), at[1])
     rounded(surface, back, PANEL, radius=kit.px(4), alpha=215)
     kit.write(surface, text, at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
+
+
+def draw_changes(surface: pygame.Surface, axes: Axes, changes: tuple[tuple[float, str], ...], kit: DrawContext) -> None:
+    """Draw a dotted line where a setting was changed, and what to, as far as the words have room."""
+    colour, free = mix(PANEL, PURPLE, 0.8), math.inf
+    bottom = axes.area.bottom - kit.px(8)
+    for step, told in reversed(changes):  # the newest is told first
+        if not (math.isfinite(step) and axes.x[0] <= step <= axes.x[1]):
+            continue
+        x = round(float(axes.at(np.array(step), np.array(axes.y[0]))[0]))
+        for y in range(axes.area.top, axes.area.bottom, kit.px(5)):
+            surface.fill(colour, (x, y, kit.px(1), kit.px(2)))
+        wide = kit.width(told, SMALL - 1)
+        left = min(x + kit.px(3), axes.area.right - wide)
+        if left + wide <= free and left >= axes.area.left:
+            surface.fill(mix(PANEL, PURPLE, 0.1), (left - 1, bottom - kit.px(6), wide + 2, kit.px(12)))
+            kit.write(surface, told, (left, bottom), size=SMALL - 1, colour=mix(PURPLE, TEXT, 0.3))
+            free = min(left, x) - kit.px(6)
 
 
 def _flag(surface: pygame.Surface, axes: Axes, step: float, kit: DrawContext) -> None:

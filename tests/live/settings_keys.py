@@ -1,0 +1,70 @@
+"""What the keys of the settings panel do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from live_windows import Live
+
+from ecs_rl.viewer.view_floating import SettingsView
+
+Hit = Callable[[], None]
+
+
+def shown(live: Live) -> SettingsView:
+    live.draw()
+    assert live.window.seen.settings is not None
+    return live.window.seen.settings
+
+
+def settings(live: Live, hit: Hit) -> None:
+    live.draw()
+    assert live.window.seen.settings is None
+    hit()
+    assert [row.name for row in shown(live).rows] == ["lr", "entropy", "upright reward"]
+    assert [row.value for row in shown(live).rows] == ["0.001", "0", "x1"]
+    assert not any(row.changed for row in shown(live).rows)
+    hit()
+    live.draw()
+    assert live.window.seen.settings is None
+
+
+def _goes_round(live: Live, hit: Hit, rows: list[int]) -> None:
+    hit()  # the first time it only shows them
+    found = [shown(live).chosen]
+    for _ in rows[1:]:
+        hit()
+        found.append(shown(live).chosen)
+    assert found == rows
+
+
+def setting_below(live: Live, hit: Hit) -> None:
+    _goes_round(live, hit, [0, 1, 2, 0])
+
+
+def setting_above(live: Live, hit: Hit) -> None:
+    _goes_round(live, hit, [0, 2, 1, 0])
+
+
+def _changes(live: Live, hit: Hit, name: str, first: float, then: list[float]) -> None:
+    live.finish_what_was_asked()
+    hit()  # the first time it only shows them
+    live.window.tuning.chosen = live.trains.live.names.index(name)
+    assert live.trains.live.now(name) == first
+    for value in then:
+        hit()
+        assert shown(live).rows[live.window.tuning.chosen].value.removeprefix("x") == f"{value:g}"
+        live.finish_what_was_asked()
+        assert live.trains.live.now(name) == value
+    assert f"{name} is {then[-1]:g} from step {live.trains.session.total_steps:,} on" in live.said()
+    row = shown(live).rows[live.window.tuning.chosen]
+    assert row.changed
+    assert (row.share > row.first) == (then[-1] > first)
+
+
+def raise_setting(live: Live, hit: Hit) -> None:
+    _changes(live, hit, "weight/upright", 1.0, [1.1, 1.2])
+
+
+def lower_setting(live: Live, hit: Hit) -> None:
+    _changes(live, hit, "lr", 0.001, [0.000794, 0.000631])
