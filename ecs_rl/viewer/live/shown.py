@@ -245,6 +245,15 @@ def _inspected(window: Window, selected: Chosen) -> InspectorView | None:
         return inspect(window.show.world, window.show.arena, selected)
 
 
+def hide_finding(window: Window, pixel: tuple[float, float]) -> bool:
+    """Hide the finding that is under a pixel, until there is another one; tell whether there was any."""
+    seen, place = window.seen.finding, window.layout.finding
+    if seen is None or place is None or not place.collidepoint(pixel):
+        return False
+    window.hidden |= {seen.name}
+    return True
+
+
 def _timeline(window: Window) -> TimelineView:
     """Return where the policy on the stage stands among those of the run."""
     assert window.checkpoints is not None

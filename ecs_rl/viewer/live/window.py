@@ -31,7 +31,7 @@ from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.settings_panel import SettingsPanel
-from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view
+from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, hide_finding, status, view
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels.timeline import curve_axes
 from ecs_rl.viewer.profiler import Profiler
@@ -315,10 +315,7 @@ class Window:
         """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
         if self.tuning.click(pixel) or self.past.scrub(pixel) or self.seek(pixel):
             return
-        if self.questions.click(pixel) or self.press(pixel):
-            return
-        if self.layout.finding is not None and self.layout.finding.collidepoint(pixel):
-            self.hidden |= {self.seen.finding.name} if self.seen.finding is not None else set()
+        if self.questions.click(pixel) or self.press(pixel) or hide_finding(self, pixel):
             return
         mind = self.layout.mind if self.seen.mind is not None else None
         if mind is not None and mind.collidepoint(pixel):
