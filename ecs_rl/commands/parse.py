@@ -71,6 +71,8 @@ def parse_train(
         print_help(defaults, program("train"), about_training())
     kind = _kind_named(argv)
     line = _train_flags(argv, kind)
+    if "imitate" in line and line.get("workers"):
+        raise CommandError("--imitate is for a training of one process: leave --workers out")
     if "resume" in line and "imitate" in line:
         raise CommandError("--resume and --imitate exclude each other: imitating is how a new run starts")
     kind, below = _below(kind, line, recipes, earlier)

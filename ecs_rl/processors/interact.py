@@ -42,7 +42,7 @@ class Interact(Stage):
         """Add the hand's forces to those of the agents."""
         hand = self.hand
         if any(hand.air):
-            self.world.physics.force[:2] += np.multiply.outer(hand.air, self.blown)[:, :, None]
+            self.world.physics.force[:2, :, hand.arena] += np.multiply.outer(hand.air, self.blown)
         if hand.role is not None:
             self._pull(self.world.arena.roles[hand.role], hand.member)
         if hand.kicked is not None:

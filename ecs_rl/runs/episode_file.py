@@ -22,7 +22,7 @@ from ecs_rl.runs.manifest import SCHEMA, UNSEALED, Count, PolicyEntry, Whole
 SUFFIX = ".episode"
 FOLDER = "episodes"
 """Where in a run they are."""
-HAND = 12
+HAND = 14
 """Numbers of a row of `Episode.hands`."""
 MOST_ARENAS = 100_000
 _REMEDY = "use another copy of it, or save the episode anew"

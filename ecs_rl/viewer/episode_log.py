@@ -115,11 +115,11 @@ class EpisodeLog:
         hand, mine = self.show.hand, self.running[self.show.arena]
         if hand.steers:
             mine.driven, mine.clean = True, False
-        if hand.role is None and hand.kicked is None:
+        if hand.role is None and hand.kicked is None and not any(hand.air):
             return
         mine.clean = False
         held, kicked = (-1 if role is None else role for role in (hand.role, hand.kicked))
-        row = (len(mine.did), held, hand.member, *hand.at, *hand.to, kicked, hand.kicked_member, *hand.kick)
+        row = (len(mine.did), held, hand.member, *hand.at, *hand.to, kicked, hand.kicked_member, *hand.kick, *hand.air)
         mine.hands.append(tuple(map(float, row)))
 
     def tick(self) -> None:

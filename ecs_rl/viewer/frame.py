@@ -29,6 +29,7 @@ from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.scrubber import draw_scrubber
 from ecs_rl.viewer.panels.settings import draw_settings
+from ecs_rl.viewer.panels.sliders import draw_sliders
 from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.panels.why_marks import draw_ghosts
@@ -131,6 +132,10 @@ class Painter:
         """Return where what floats over stage, grid or panes may be."""
         return _without_mind(view, layout).stage
 
+    def room(self, view: View, layout: Layout) -> pygame.Rect:
+        """Return the room of the stage, of all panes or of the grid."""
+        return _without_mind(view, layout).stage
+
     def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
         """Draw a frame over the whole surface; without a camera the whole arena is shown."""
         layout = _without_mind(view, layout)
@@ -221,6 +226,8 @@ class Painter:
             draw_ribbon(surface, strip, view.ribbon, kit)
         if view.plot is not None:
             draw_plot(surface, area, view.plot, kit)
+        if view.sliders:
+            draw_sliders(surface, area, view.sliders, kit)
         if view.rewind is not None:
             draw_scrubber(surface, area, view.rewind, kit)
         if view.joy is not None:

@@ -63,13 +63,13 @@ class Tape:
         if tick in self.episode.facts.rebuilt:
             self.world.physics.rebuild()
         hand, rows = self.hand, self.episode.hands
-        hand.role, hand.kicked = None, None
+        hand.role, hand.kicked, hand.air = None, None, (0.0, 0.0)
         for row in rows[rows[:, 0] == tick].tolist():
             held, kicked = int(row[1]), int(row[7])
             hand.arena, hand.role, hand.member = self.episode.facts.arena, held if held >= 0 else None, int(row[2])
             hand.at, hand.to = (row[3], row[4]), (row[5], row[6])
             hand.kicked, hand.kicked_member = kicked if kicked >= 0 else None, int(row[8])
-            hand.kick = (row[9], row[10], row[11])
+            hand.kick, hand.air = (row[9], row[10], row[11]), (row[12], row[13])
 
 
 class Replay(LiveEpisode):

@@ -21,6 +21,18 @@ class RewindView:
 
 
 @dataclass(frozen=True)
+class SliderView:
+    """Something that is set by dragging."""
+
+    name: str
+    told: str
+    """What it is set to, with its unit."""
+    share: float
+    """Where on its bar it is, 0 to 1, and where it usually is."""
+    usual: float
+
+
+@dataclass(frozen=True)
 class ProfileRow:
     """What one stage of the tick costs."""
 

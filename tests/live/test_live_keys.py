@@ -25,7 +25,7 @@ Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
-    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "X", "I"),
+    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "X", "I"),
     *("S", "Up", "Down", "Ctrl+Up", "Ctrl+Down"),
 )
 """The keys that a user is promised."""
@@ -463,6 +463,15 @@ def hands(live: Live, hit: Hit) -> None:
     assert not live.show.hand.steers
 
 
+def weather(live: Live, hit: Hit) -> None:
+    hit()
+    live.draw()
+    assert [slider.name for slider in live.window.seen.sliders] == ["gravity", "wind"]
+    hit()
+    live.draw()
+    assert not live.window.seen.sliders
+
+
 def race(live: Live, hit: Hit) -> None:
     seed = live.show.seeds[live.show.arena]
     hit()
@@ -568,6 +577,7 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "B": before_and_after,
     "D": sampled,
     "H": hands,
+    "A": weather,
     "Y": race,
     "P": poke,
     "G": grid,

@@ -41,7 +41,7 @@ from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import Modes
-from ecs_rl.viewer.view_floating import RewindView, SettingRow, SettingsView
+from ecs_rl.viewer.view_floating import RewindView, SettingRow, SettingsView, SliderView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -155,6 +155,15 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
     return surface
 
 
+def weather(size: tuple[int, int]) -> pygame.Surface:
+    """Draw a stage on which a person drives in a wind: both sliders, and the chip that hands back."""
+    surface, painter = pygame.Surface(size), Painter()
+    sliders = SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)
+    view = replace(a_view(), modes=Modes(hands="H"), mind=None, learning=None, profile=None, toasts=(), sliders=sliders)
+    painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
+    return surface
+
+
 def asked(size: tuple[int, int]) -> pygame.Surface:
     """Draw what pulls on an action, one number turned by hand, three ways not gone, and a value map on the stage."""
     surface, painter, view = pygame.Surface(size), Painter(), a_view()
@@ -203,6 +212,7 @@ PICTURES: dict[str, tuple[Callable[[tuple[int, int]], pygame.Surface], tuple[int
     "finding": (finding, (900, 44)),
     "panes": (panes, (760, 420)),
     "drawer": (drawer, (760, 160)),
+    "weather": (weather, (900, 500)),
     "joy": (joy, (360, 240)),
     "rewound": (rewound, (480, 280)),
     "asked": (asked, (760, 420)),

@@ -220,6 +220,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_HANDS, "H", "hands", "you drive, or hand it back", toggle_hands,
             (pygame.K_h,)),
     Command(_HANDS, "Y", "race", "race the policy", toggle_race, (pygame.K_y,)),
+    Command(_HANDS, "A", "weather", "gravity and wind", lambda w: w.weather.toggle(), (pygame.K_a,)),
     Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
     Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.zoom(factor, at)),
     Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.pan(by)),
@@ -247,10 +248,14 @@ def command_for(event: pygame.event.Event, *, trains: bool) -> str | None:
     return next(found, None)
 
 
-def command_of(key: str, *, trains: bool) -> str | None:
-    """Return the name of the command that a key gives by its label; None for a gesture of the mouse."""
-    found = (row.name for row in COMMANDS if row.key == key and (trains or not row.trains))
-    return next((name for name in found if BY_NAME[name].codes or BY_NAME[name].characters), None)
+def press_at(window: Window, pixel: tuple[int, int] | tuple[float, float]) -> bool:
+    """Do what the chip or the hint under a pixel stands for; tell whether there is one."""
+    key = window.painter.key_at(window.seen, window.layout, window.camera, pixel)
+    there = (row for row in COMMANDS if row.key == key and (row.codes or row.characters))
+    found = next((row for row in there if window.background is not None or not row.trains), None)
+    if found is not None:
+        window.do(found.name)
+    return found is not None
 
 
 def help_groups(*, trains: bool) -> tuple[HelpGroup, ...]:

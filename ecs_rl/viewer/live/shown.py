@@ -129,6 +129,7 @@ def view(window: Window, seconds: float) -> View:
         timeline=_timeline(window) if alone and window.aside is None and window.checkpoints is not None else None,
         ribbon=on_stage.mind.ribbon() if on_stage is not None else None,
         rewind=_rewind(window),
+        sliders=window.weather.views(),
         joy=_joy(window),
         finding=finding(window),
         settings=window.tuning.view(),

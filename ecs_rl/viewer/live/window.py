@@ -22,7 +22,7 @@ from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import BeforeAfter
-from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, command_of
+from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, press_at
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, leave_hands, verdict
@@ -32,6 +32,7 @@ from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.settings_panel import SettingsPanel
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, hide_finding, status, view
+from ecs_rl.viewer.live.weather import Weather
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels.timeline import curve_axes
 from ecs_rl.viewer.profiler import Profiler
@@ -69,6 +70,7 @@ class Window:
         self.turbo = self.closing = False
         self.messages: list[Message] = []
         self.questions = Questions(self)
+        self.weather = Weather(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
         self.hidden = set[str]()
@@ -153,6 +155,7 @@ class Window:
         """Let time pass on every show."""
         self.past.hold(seconds)
         self.questions.look()
+        self.weather.blow()
         if self.hands is not None and self.hands.show in self.shows:
             self.hands.steer()
         waits = isinstance(self.playlist, HumanPlaylist) and self.playlist.waits and self.aside is None
@@ -268,7 +271,7 @@ class Window:
         if self.tuning.grab(pixel):
             return
         self.past.scrubs = self.past.scrub(pixel)
-        if self.past.scrubs or self.questions.take(pixel):
+        if self.past.scrubs or self.weather.take(pixel) or self.questions.take(pixel):
             return
         self.seeks = self.seek(pixel)
         self.held, role = self.body_at(pixel)
@@ -281,6 +284,8 @@ class Window:
             self.tuning.drag(pixel)
         elif self.past.scrubs:
             self.past.scrub(pixel, beside=True)
+        elif self.weather.held is not None:
+            self.weather.drag(pixel)
         elif self.questions.turns is not None:
             self.questions.turn(pixel)
         elif self.seeks:
@@ -291,7 +296,7 @@ class Window:
     def let_go(self) -> None:
         """Hold nothing."""
         self.tuning.let_go()
-        self.seeks = self.past.scrubs = False
+        self.seeks, self.past.scrubs, self.weather.held = False, False, None
         self.questions.let_go()
         for show in self.shows:
             show.let_go()
@@ -313,9 +318,9 @@ class Window:
 
     def click(self, pixel: Pixel) -> None:
         """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
-        if self.tuning.click(pixel) or self.past.scrub(pixel) or self.seek(pixel):
+        if self.tuning.click(pixel) or self.weather.click(pixel) or self.past.scrub(pixel) or self.seek(pixel):
             return
-        if self.questions.click(pixel) or self.press(pixel) or hide_finding(self, pixel):
+        if self.questions.click(pixel) or press_at(self, pixel) or hide_finding(self, pixel):
             return
         mind = self.layout.mind if self.seen.mind is not None else None
         if mind is not None and mind.collidepoint(pixel):
@@ -329,14 +334,6 @@ class Window:
         if arena is not None:
             self.grid.selected = arena
             self.show_chosen_arena()
-
-    def press(self, pixel: Pixel) -> bool:
-        """Do what the chip or the hint under a pixel stands for; tell whether there is one."""
-        key = self.painter.key_at(self.seen, self.layout, self.camera, pixel)
-        name = command_of(key, trains=self.background is not None)
-        if name is not None:
-            self.do(name)
-        return name is not None
 
     def zoom(self, factor: float, pixel: Pixel) -> None:
         """Show everything larger, what is under the pixel stays there."""
