@@ -76,6 +76,26 @@ class DrawContext:
         self.painted = 0
         """How many pictures had to be painted so far."""
         self._kept: dict[str, tuple[object, pygame.Surface]] = {}
+        self._layer = ""
+        """The kept picture that is being painted."""
+        self._words: dict[str, list[tuple[pygame.Rect, str]]] = {}
+        """What is written in each kept picture, and where in it."""
+        self._shown: dict[str, pygame.Rect] = {}
+        """Where each of them is in this frame's window."""
+
+    def begin(self) -> None:
+        """Begin a frame: nothing stands on the screen yet."""
+        self._shown.clear()
+
+    def text_at(self, pixel: tuple[float, float]) -> str:
+        """Return the whole text under a pixel of the window as far as it stands in a kept picture, '' if none does."""
+        for name, area in reversed(self._shown.items()):
+            if area.collidepoint(pixel):
+                at = pixel[0] - area.x, pixel[1] - area.y
+                found = (text for rect, text in self._words.get(name, ()) if rect.inflate(4, 4).collidepoint(at))
+                if told := next(found, ""):
+                    return told
+        return ""
 
     def px(self, size: float) -> int:
         """Return a size in pixels on this screen, at least one."""
@@ -93,7 +113,9 @@ class DrawContext:
         if clear:
             picture.fill((0, 0, 0, 0))
         self.painted += 1
+        outer, self._layer, self._words[name] = self._layer, name, []
         paint(picture)
+        self._layer = outer
         self._kept[name] = (shows, picture)
         return picture
 
@@ -102,6 +124,7 @@ class DrawContext:
     ) -> None:
         """Lay a kept picture over an area, if it has one; `shows` is all that the picture depends on."""
         if area.w > 0 and area.h > 0:
+            self._shown[name] = area.move(surface.get_abs_offset())
             surface.blit(self.kept(name, area.size, shows, lambda it: paint(it, shows, self), clear), area)
 
     # --- text ---------------------------------------------------------------------------------------------------------
@@ -126,6 +149,7 @@ class DrawContext:
         width: float | None = None,
     ) -> pygame.Rect:
         """Draw a line of text, its vertical middle at `at`, cut with an ellipsis to `width`; return where it stands."""
+        whole = text
         if width is not None:
             text = self.cut(text, int(width), size, face)
         if not (abs(at[0]) < FARTHEST and abs(at[1]) < FARTHEST):  # also where it is not a number
@@ -135,7 +159,10 @@ class DrawContext:
         picture = self.picture(text, size, colour, face)
         wide, high = picture.get_size()
         x = round(at[0]) - (0 if anchor == "left" else wide if anchor == "right" else wide // 2)
-        return surface.blit(picture, (x, round(at[1]) - high // 2))
+        rect = surface.blit(picture, (x, round(at[1]) - high // 2))
+        if self._layer:
+            self._words[self._layer].append((rect.move(surface.get_offset()), whole))
+        return rect
 
     def width(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
         """Return how many pixels a string takes."""

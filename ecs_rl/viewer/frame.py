@@ -32,6 +32,7 @@ from ecs_rl.viewer.panels.settings import draw_settings
 from ecs_rl.viewer.panels.sliders import draw_sliders
 from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panels.timeline import draw_timeline
+from ecs_rl.viewer.panels.tips import draw_tip
 from ecs_rl.viewer.panels.why_marks import draw_ghosts
 from ecs_rl.viewer.stage import (
     corner_of,
@@ -139,6 +140,7 @@ class Painter:
     def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
         """Draw a frame over the whole surface; without a camera the whole arena is shown."""
         layout = _without_mind(view, layout)
+        self.kit.begin()
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._arena(surface, view, layout, camera)
             self._panels(surface, view, layout)
@@ -243,6 +245,8 @@ class Painter:
         draw_toasts(surface, above, view.toasts, kit)
         if view.help is not None:
             draw_help(surface, view.help, kit)
+        if view.tip is not None:
+            draw_tip(surface, view.tip, kit)
 
     def _panels(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
         self.kit.lay(surface, layout.status, "status", view.status, paint_status)

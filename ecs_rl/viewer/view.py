@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.things import Chosen, Things
-from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileView, RewindView, SettingsView, SliderView
+from ecs_rl.viewer.view_floating import (
+    HelpGroup,
+    InspectorView,
+    ProfileView,
+    RewindView,
+    SettingsView,
+    SliderView,
+    TipView,
+)
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 Point = tuple[float, float]
@@ -377,6 +385,7 @@ class View:
     timeline: TimelineView | None = None
     ribbon: RibbonView | None = None
     rewind: RewindView | None = None
+    tip: TipView | None = None
     sliders: tuple[SliderView, ...] = ()
     """Over the stage, at its upper right."""
     ghosts: tuple[GhostView, ...] = ()

@@ -21,6 +21,15 @@ class RewindView:
 
 
 @dataclass(frozen=True)
+class TipView:
+    """What is told beside the mouse."""
+
+    at: tuple[float, float]
+    """Where the mouse is, in pixels."""
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SliderView:
     """Something that is set by dragging."""
 

@@ -145,8 +145,15 @@ CODES = {
     **{name: getattr(pygame, f"K_{name.lower()}") for name in "RDPGTUMVLBNOWKHYXISA"},
     **{"Up": pygame.K_UP, "Down": pygame.K_DOWN, "Ctrl+Up": pygame.K_UP, "Ctrl+Down": pygame.K_DOWN},
     **{"Enter": pygame.K_RETURN, "Esc": pygame.K_ESCAPE, "-": pygame.K_MINUS, "=": pygame.K_EQUALS, "0": pygame.K_0},
-    **{"[": pygame.K_LEFTBRACKET, "]": pygame.K_RIGHTBRACKET, ",": pygame.K_COMMA, ".": pygame.K_PERIOD},
+    **{
+        "[": pygame.K_LEFTBRACKET,
+        "]": pygame.K_RIGHTBRACKET,
+        "?": pygame.K_QUESTION,
+        ",": pygame.K_COMMA,
+        ".": pygame.K_PERIOD,
+    },
     **{f"Ctrl+{name}": getattr(pygame, f"K_{name.lower()}") for name in "SEPQ"},
+    "?": pygame.K_QUESTION,
     "PgUp": pygame.K_PAGEUP,
     "PgDn": pygame.K_PAGEDOWN,
 }

@@ -12,7 +12,7 @@ import pytest
 import rewind_keys
 import settings_keys
 import torch
-from live_windows import CODES, Live, key_event, pressed, same, watching
+from live_windows import CODES, Live, key_event, moved, pressed, same, watching
 
 from ecs_rl.agents.team import join
 from ecs_rl.runs import read_checkpoint, section
@@ -25,7 +25,7 @@ Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
-    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "X", "I"),
+    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "?", "X", "I"),
     *("S", "Up", "Down", "Ctrl+Up", "Ctrl+Down"),
 )
 """The keys that a user is promised."""
@@ -463,6 +463,17 @@ def hands(live: Live, hit: Hit) -> None:
     assert not live.show.hand.steers
 
 
+def words(live: Live, hit: Hit) -> None:
+    mind = live.window.layout.mind
+    assert mind is not None
+    live.answer(moved((mind.x + 30, mind.y + 16)))  # its first head
+    live.draw()
+    hit()
+    live.draw()
+    assert live.window.seen.tip is not None
+    assert live.window.seen.tip.lines[0].startswith("The observation")
+
+
 def weather(live: Live, hit: Hit) -> None:
     hit()
     live.draw()
@@ -578,6 +589,7 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "D": sampled,
     "H": hands,
     "A": weather,
+    "?": words,
     "Y": race,
     "P": poke,
     "G": grid,

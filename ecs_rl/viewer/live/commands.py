@@ -229,6 +229,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
     Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
     Command(_WINDOW, "F1", "help", "this help", lambda w: _toggle_panel(w, "help"), (pygame.K_F1,)),
+    Command(_WINDOW, "?", "words", "what is this?", lambda w: w.hover.ask(), (), "?"),
     Command(_WINDOW, "F3", "profiler", "where the time goes", lambda w: _toggle_panel(w, "profile"), (pygame.K_F3,)),
     Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.display.toggle_full_screen(), (pygame.K_F11,)),
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),

@@ -130,6 +130,7 @@ def view(window: Window, seconds: float) -> View:
         ribbon=on_stage.mind.ribbon() if on_stage is not None else None,
         rewind=_rewind(window),
         sliders=window.weather.views(),
+        tip=window.hover.tip(),
         joy=_joy(window),
         finding=finding(window),
         settings=window.tuning.view(),

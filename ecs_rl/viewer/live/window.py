@@ -25,6 +25,7 @@ from ecs_rl.viewer.live.before_after import BeforeAfter
 from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, press_at
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.hands import Hands
+from ecs_rl.viewer.live.hover import Hover
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, leave_hands, verdict
 from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
@@ -70,7 +71,7 @@ class Window:
         self.turbo = self.closing = False
         self.messages: list[Message] = []
         self.questions = Questions(self)
-        self.weather = Weather(self)
+        self.weather, self.hover = Weather(self), Hover(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
         self.hidden = set[str]()

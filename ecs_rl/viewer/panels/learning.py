@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pygame
@@ -198,6 +199,38 @@ def _paint_stack(
     axes = Axes(area, x, reach_of(stack))
     draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
     draw_stack(surface, axes, stack)
+
+
+def readings(area: pygame.Rect, learning: LearningView, kit: DrawContext, pixel: tuple[float, float]) -> list[str]:
+    """Return the step and the values of the curves of the plot under a pixel of the window, nothing beside plots."""
+    if not area.collidepoint(pixel):
+        return []
+    at, x = (pixel[0] - area.x, pixel[1] - area.y), x_reach(learning)
+    large, small = places(area.size, len(learning.others), kit, len(learning.stacks))
+    lines: list[tuple[pygame.Rect, tuple[Series, ...]]] = [(plot_area(large, kit, below=True), _returns(learning))]
+    parts = [*(stack.parts for stack in learning.stacks), *learning.others]
+    lines += [(plot_area(rect, kit, below=False), series) for rect, series in zip(small, parts, strict=False)]
+    for plot, series in lines:
+        if plot.collidepoint(at):
+            step = x[0] + (at[0] - plot.left) / max(1, plot.w - 1) * (x[1] - x[0])
+            values = [f"{line.name}  {told}" for line in series if (told := _value_at(line, step))]
+            return [f"step {step:,.0f}", *values] if values else []
+    return []
+
+
+def _returns(learning: LearningView) -> tuple[Series, ...]:
+    names = f"{learning.returns.name} in training", "evaluation"
+    lines = (learning.returns, learning.evaluations)
+    return tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True))
+
+
+def _value_at(line: Series, step: float) -> str:
+    """Return the value of a curve that is nearest to a step, '' where it has none."""
+    good = np.isfinite(line.x) & np.isfinite(line.y)
+    if not good.any():
+        return ""
+    value = float(line.y[good][np.abs(line.x[good] - step).argmin()])
+    return count(value) if abs(value) >= 1000 else short(value)
 
 
 def _nothing(surface: pygame.Surface, area: pygame.Rect, text: str, kit: DrawContext) -> None:

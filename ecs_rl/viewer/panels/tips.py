@@ -1,0 +1,49 @@
+"""The tip beside the mouse: a few lines on what is under it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pygame
+
+from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.palette import MAIN_LINE, PANEL, TEXT, mix
+from ecs_rl.viewer.view_floating import TipView
+
+WIDE, LINE, PAD = 300, 17, 9
+"""The widest that a line may be, its height, and the space around the words."""
+
+
+def wrapped(text: str, kit: DrawContext) -> list[str]:
+    """Return a text in lines that are not too wide."""
+    return list(_wrapped(text, kit.px(WIDE), kit))
+
+
+@lru_cache(maxsize=64)
+def _wrapped(text: str, room: int, kit: DrawContext) -> tuple[str, ...]:
+    lines, line = list[str](), ""
+    for word in text.split(" "):
+        longer = f"{line} {word}".strip()
+        if line and kit.width(longer, SMALL + 0.5) > room:
+            lines.append(line)
+            longer = word
+        line = longer
+    return (*lines, line)
+
+
+def draw_tip(surface: pygame.Surface, tip: TipView, kit: DrawContext) -> None:
+    """Draw the tip where it hides as little as possible of what it tells about."""
+    lines = [part for line in tip.lines for part in wrapped(line, kit)]
+    wide = max((kit.width(line, SMALL + 0.5) for line in lines), default=0) + 2 * kit.px(PAD)
+    box = pygame.Rect(0, 0, wide, len(lines) * kit.px(LINE) + kit.px(PAD))
+    box.topleft = round(tip.at[0]) + kit.px(14), round(tip.at[1]) + kit.px(16)
+    w, h = surface.get_size()
+    if box.bottom > h:
+        box.bottom = round(tip.at[1]) - kit.px(8)
+    box.clamp_ip(pygame.Rect(0, 0, w, h))
+    rounded(surface, box, PANEL, radius=kit.px(6), edge=mix(PANEL, MAIN_LINE, 0.5), alpha=245)
+    y = box.y + kit.px(PAD) // 2 + kit.px(LINE) // 2
+    for line in lines:
+        kit.write(surface, line, (box.x + kit.px(PAD), y), size=SMALL + 0.5, colour=TEXT)
+        y += kit.px(LINE)
