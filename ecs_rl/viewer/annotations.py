@@ -9,8 +9,8 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import SMALL, Anchor, DrawContext
-from ecs_rl.viewer.draw import Tile, arrow, glow, line
+from ecs_rl.viewer.context import FARTHEST, SMALL, Anchor, DrawContext
+from ecs_rl.viewer.draw import Tile, arrow, glow, line, rounded
 from ecs_rl.viewer.palette import DIM, DUSK, FAINT, NIGHT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
 from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView
@@ -181,3 +181,18 @@ def draw_grip(surface: pygame.Surface, grip: tuple[Point, Point], camera: Camera
     tile.disc(start, 3.0 * kit.scale, YELLOW)
     tile.disc(end, 5.0 * kit.scale, YELLOW)
     tile.put(surface)
+
+
+def draw_pointer(surface: pygame.Surface, at: Point, name: str, kit: DrawContext) -> None:
+    """Draw a pointer that stands on a point from above, and a name over it."""
+    x, y = at[0], at[1] - kit.px(5)
+    if not (abs(x) < FARTHEST and abs(y) < FARTHEST):
+        return
+    size = kit.px(6)
+    for more, colour in ((2, NIGHT), (0, YELLOW)):
+        top = y - size * 1.3 - more
+        pygame.draw.polygon(surface, colour, [(x, y + more), (x - size - more, top), (x + size + more, top)])
+    back = pygame.Rect(0, 0, kit.width(name, SMALL) + kit.px(10), kit.px(16))
+    back.midbottom = round(x), round(y - size * 1.3) - kit.px(4)
+    rounded(surface, back, NIGHT, radius=kit.px(5), alpha=170)
+    kit.write(surface, name, back.center, size=SMALL, colour=YELLOW, anchor="middle")

@@ -12,7 +12,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import BLUE, FAINT, GOOD, GREEN, NIGHT, ORANGE, PANEL, PURPLE, ROLES, SKY, TEXT, YELLOW, mix
-from ecs_rl.viewer.view import RibbonView
+from ecs_rl.viewer.view_floating import RibbonView
 
 RIBBON, TICK = 30, 2
 """Height of the ribbon, and how wide each tick is."""

@@ -57,7 +57,15 @@ class Ghosts:
             self.paths, self._key = (), ()
             return
         agents = tuple(map(id, show.agents.values()))
-        key = (show.world.ticks, show.rewind.at, show.arena, show.episode, int(show.clock.tick[show.arena]), agents)
+        key = (
+            show.world.ticks,
+            show.rewind.at,
+            show.arena,
+            show.episode,
+            int(show.clock.tick[show.arena]),
+            agents,
+            show.mind.member,
+        )
         if key != self._key or self.show.mind.watched[1] is not self._slot:
             self._key, self.paths, self._work = key, (), self._all()
         until = perf_counter() + budget
@@ -153,7 +161,7 @@ class Ghosts:
     def row(self) -> int:
         """The row of the watched agent in its batch, of a world of one arena."""
         slot = self.show.mind.watched[1]
-        return int(slot.rows.start) // self.show.world.arenas
+        return int(slot.rows.start) // self.show.world.arenas + self.show.mind.member
 
     def close(self) -> None:
         """Give the spare world back."""

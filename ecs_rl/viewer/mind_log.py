@@ -26,7 +26,10 @@ from ecs_rl.components import (
     Reward,
     Terms,
 )
-from ecs_rl.viewer.view import MindView, Option, RibbonView, Seen, Term
+from ecs_rl.viewer.seen_pictures import pictures_of
+from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.view import MindView, Option, Seen, Term
+from ecs_rl.viewer.view_floating import RibbonView
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import ActionSpace, Agent
@@ -88,7 +91,12 @@ class MindLog:
 
     def __init__(self, world: World, agents: Mapping[str, Agent]) -> None:
         self._world, self._agents, self._number = world, agents, 0
-        self._slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
+        self._slots = [
+            (batch, slot, member)
+            for batch in world.batches
+            for slot in batch.slots
+            for member in range(slot.spec.members)
+        ]
         self._clock, self._ending, self._explosion = world.one(Clock), world.one(EpisodeEnd), world.one(Explosion)
         self._terms = world.one(Terms)
         self._open()
@@ -102,11 +110,32 @@ class MindLog:
     @property
     def watched(self) -> tuple[PolicyBatch, AgentSlot]:
         """The agent whose mind is shown, in the batch of its policy."""
-        return self._slots[self._number]
+        return self._slots[self._number][:2]
+
+    @property
+    def name(self) -> str:
+        """Its name, of a kind with its number, where there are several agents; else ''."""
+        if len(self._slots) == 1:
+            return ""
+        return self.plan.name if self.plan.of is None else f"{self.plan.name} {self.member}"
+
+    @property
+    def body(self) -> Chosen | None:
+        """The body of that agent: the member of its kind, or what its first effect works on."""
+        return _body_of(self._slot, self.member)
+
+    def turn_to(self, body: Chosen | None) -> bool:
+        """Turn to the agent that has this body; tell whether there is one, and it is another."""
+        at = [i for i, (_, slot, member) in enumerate(self._slots) if body and _body_of(slot, member) == body]
+        if not at or at[0] == self._number:
+            return False
+        self._number = at[0]
+        self._open()
+        return True
 
     def _open(self) -> None:
         """Begin to note what the present agent does."""
-        world, (batch, self._slot) = self._world, self._slots[self._number]
+        world, (batch, self._slot, self.member) = self._world, self._slots[self._number]
         self.plan, self._space = self._slot.spec, batch.spec.actions
         self._seen, self._after = world.of(batch.entity, Observation), world.of(batch.entity, NextObservation)
         self._remembers = world.of(batch.entity, PolicyState)
@@ -138,11 +167,11 @@ class MindLog:
     def arrived(self, arena: int) -> None:
         """The arena stands where nothing was noted yet: tell of what is seen there, until a tick is noted."""
         self.forget()
-        row, did = self._slot.rows.start + arena, np.full(self._space.columns, math.nan)
+        row, did = self._row(arena), np.full(self._space.columns, math.nan)
         for part, columns, _ in spans(self._space):
             if not isinstance(part, Continuous):
                 did[columns] = -1  # none of them is chosen yet
-        total = self._slot.by_term(self._terms.total)[:, 0, arena]
+        total = self._slot.by_term(self._terms.total)[:, self.member, arena]
         self._arrival = Moment(self._seen.value[row].copy(), did, 0.0, Fate.RUNNING)
         self._arrival.state = self._remembers.value[row].copy()
         self._arrival.terms, self._arrival.totals = (0.0,) * len(total), tuple(total.tolist())
@@ -180,18 +209,24 @@ class MindLog:
         """The newest moment, if there is one."""
         return self._moments[-1] if self._moments else None
 
+    def _row(self, arena: int) -> int:
+        """Return the agent's row in the batch of its policy."""
+        return int(self._slot.rows.start) + self.member * self._world.arenas + arena
+
     # --- once per tick ----------------------------------------------------------------------------------------------
 
     def saw(self, arena: int) -> None:
         """Note the tick that has just been judged, before the arena starts again; only copies are made."""
-        row, tick = self._slot.rows.start + arena, int(self._clock.tick[arena])
+        row, tick = self._row(arena), int(self._clock.tick[arena])
         here = (arena, int(self._clock.episode[arena]), tick)
         if here != self._next:
             self.forget()
         self._next = (*here[:2], tick + 1)
         fate = self._fate(arena)
         after = self._after.value[row].copy() if fate is Fate.TRUNCATED else None
-        now, total = (self._slot.by_term(terms)[:, 0, arena].copy() for terms in (self._terms.now, self._terms.total))
+        now, total = (
+            self._slot.by_term(terms)[:, self.member, arena].copy() for terms in (self._terms.now, self._terms.total)
+        )
         did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
         noted = Moment(self._seen.value[row].copy(), did, reward, fate, after)
         noted.state, noted.state_after = self._remembers.before[row].copy(), self._remembers.value[row].copy()
@@ -270,13 +305,14 @@ class MindLog:
         return MindView(
             sees=tuple(map(Seen, names, seen, self._low[told].tolist(), self._high[told].tolist())),
             sees_more=len(self._names) - len(names),
+            pictures=() if last is None else pictures_of(self.plan, last.seen),
             kind="probabilities" if last is None or last.thought is None else last.thought[0],
             does=self._options(last),
             expected=np.array([moment.value for moment in shown]),
             came=came(shown, float(getattr(self._agent, "discount", 1.0))),
             begins=_begins(shown),
             earned=tuple(Term(name, n + 0.0, t + 0.0) for name, n, t in zip(terms, now, total, strict=True)),  # no -0.0
-            who=self.plan.name if len(self._slots) > 1 else "",
+            who=self.name,
         )
 
     def _options(self, last: Moment | None) -> tuple[Option, ...]:
@@ -294,6 +330,12 @@ def options_of(space: ActionSpace, did: NDArray[Any], does: F32, spread: F32 | N
         for part, columns, outputs in spans(space)
         for option in _options_of(part, did[columns], does[outputs].tolist(), wide[outputs].tolist())
     )
+
+
+def _body_of(slot: AgentSlot, member: int) -> Chosen | None:
+    spec = slot.spec
+    role = spec.of or next((effect.role for effect in spec.does.effects), None)
+    return None if role is None else Chosen(role.name, member if role.count is not None else 0)
 
 
 def _begins(shown: Sequence[Moment]) -> tuple[int, ...]:

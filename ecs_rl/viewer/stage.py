@@ -14,6 +14,7 @@ from ecs_rl.viewer.annotations import (
     draw_contact,
     draw_force,
     draw_grip,
+    draw_pointer,
     draw_ray,
     draw_trail,
     draw_velocity,
@@ -38,7 +39,7 @@ from ecs_rl.viewer.palette import (
     mix,
 )
 from ecs_rl.viewer.particles import draw_particles
-from ecs_rl.viewer.things import Things
+from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import DrawnView, GroundView, PaneView, Point, StageView, Tone
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
@@ -101,6 +102,7 @@ def draw_stage(
     for hinge in stage.hinges:
         draw_hinge(target, camera.pixel(hinge), camera, kit)
     _annotate(target, stage, camera, kit)
+    _mark_watched(target, stage, camera, kit)
     _captions(target, stage, camera, kit, taken)
 
 
@@ -137,6 +139,25 @@ def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, kit: Dr
             draw_velocity(surface, things, camera, kit)
     if stage.grip is not None:
         draw_grip(surface, stage.grip, camera, kit)
+
+
+def _mark_watched(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
+    """Mark the body of the agent whose mind is shown."""
+    if stage.watched is None:
+        return
+    body, name = stage.watched
+    for things in stage.things:
+        found = [place for member, place, _ in things.seen() if member == body.member]
+        if things.look.name == body.role and found:
+            x, y = camera.pixel(found[0])
+            draw_pointer(surface, (x, y - _around_look(things.look, camera)), name, kit)
+
+
+def _around_look(look: LookView, camera: Camera) -> float:
+    """Return how many pixels a body reaches from its middle."""
+    reach = [math.hypot(*disc.at) + disc.radius for disc in look.discs]
+    reach += [float(np.hypot(*outline.T).max()) for outline in look.outlines]
+    return min(max(reach, default=0.0) * camera.zoom, 200.0)
 
 
 def scale_bar_end(camera: Camera, kit: DrawContext) -> int:

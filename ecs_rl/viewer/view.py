@@ -20,8 +20,11 @@ from ecs_rl.viewer.view_floating import (
     InspectorView,
     ProfileView,
     RewindView,
+    RibbonView,
+    SeenPicture,
     SettingsView,
     SliderView,
+    TimelineView,
     TipView,
 )
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
@@ -188,6 +191,8 @@ class StageView:
     tick: int = 0
     caption: str = ""
     """Such as `arena 3 · episode 12 · 4.2 s`."""
+    watched: tuple[Chosen, str] | None = None
+    """The body of the agent whose mind is shown, and its name, where there are several."""
     ending: str = ""
     """How the episode ended, as long as that should be shown."""
     ending_tone: Tone = "plain"
@@ -285,6 +290,8 @@ class MindView:
     """The ticks of these at which another episode began: what came before does not lead there."""
     who: str = ""
     """The agent's name, where there are several."""
+    pictures: tuple[SeenPicture, ...] = ()
+    """Numbers among these that belong together, as small pictures in place of a row each."""
     sees_more: int = 0
     """Numbers that it sees besides, such as most of a picture's."""
     why: WhyView | None = None
@@ -333,26 +340,6 @@ class Stack:
     parts: tuple[Series, ...]
     whole: bool = False
     """The parts are shares of one whole."""
-
-
-@dataclass(frozen=True)
-class TimelineView:
-    """Where on the return curve the policy stands that is on the stage."""
-
-    steps: tuple[float, ...] = ()
-    """Of the policies that can be put there, in order; infinity is the newest."""
-    shown: float = np.inf
-    label: str = "now"
-
-
-@dataclass(frozen=True)
-class RibbonView:
-    """What each of the last ticks has earned, by term."""
-
-    earned: tuple[tuple[float, ...], ...]
-    """The newest tick last; each has a number for every term."""
-    begins: tuple[int, ...] = ()
-    """The ticks of these at which another episode began."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ecs_rl.arrays import F64
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.view import Tone
@@ -18,6 +21,37 @@ class RewindView:
     """Seconds before the present; None in the present."""
     ends: tuple[tuple[float, Tone], ...] = ()
     """How many seconds ago episodes ended, and how good each ending was."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeenPicture:
+    """Numbers that an agent sees and that belong together: rays, or the cells of a grid."""
+
+    name: str
+    first: int
+    """The number of the first among all that it sees."""
+    values: F64
+    """(layers, up, across) Rays are one row; of a grid the lowest row comes first."""
+
+
+@dataclass(frozen=True)
+class TimelineView:
+    """Where on the return curve the policy stands that is on the stage."""
+
+    steps: tuple[float, ...] = ()
+    """Of the policies that can be put there, in order; infinity is the newest."""
+    shown: float = math.inf
+    label: str = "now"
+
+
+@dataclass(frozen=True)
+class RibbonView:
+    """What each of the last ticks has earned, by term."""
+
+    earned: tuple[tuple[float, ...], ...]
+    """The newest tick last; each has a number for every term."""
+    begins: tuple[int, ...] = ()
+    """The ticks of these at which another episode began."""
 
 
 @dataclass(frozen=True)

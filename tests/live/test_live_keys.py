@@ -25,7 +25,7 @@ Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
-    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "?", "X", "I"),
+    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "?", "J", "X", "I"),
     *("S", "Up", "Down", "Ctrl+Up", "Ctrl+Down"),
 )
 """The keys that a user is promised."""
@@ -463,6 +463,11 @@ def hands(live: Live, hit: Hit) -> None:
     assert not live.show.hand.steers
 
 
+def next_mind(live: Live, hit: Hit) -> None:
+    hit()
+    assert "there is one agent here, and this is its mind" in live.said()
+
+
 def words(live: Live, hit: Hit) -> None:
     mind = live.window.layout.mind
     assert mind is not None
@@ -590,6 +595,7 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "H": hands,
     "A": weather,
     "?": words,
+    "J": next_mind,
     "Y": race,
     "P": poke,
     "G": grid,

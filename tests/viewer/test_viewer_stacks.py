@@ -19,7 +19,8 @@ from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import PANEL, ROLES
 from ecs_rl.viewer.panels.stacks import colour_of, draw_stack, layers, reach_of
 from ecs_rl.viewer.plots import Axes
-from ecs_rl.viewer.view import RibbonView, Series, Stack
+from ecs_rl.viewer.view import Series, Stack
+from ecs_rl.viewer.view_floating import RibbonView
 
 
 def stack(*parts: list[float], whole: bool = False) -> Stack:

@@ -26,18 +26,16 @@ from ecs_rl.viewer.view import (
     Option,
     PaneView,
     RayView,
-    RibbonView,
     Seen,
     Series,
     Stack,
     StageView,
     StatusView,
     Term,
-    TimelineView,
     Toast,
     View,
 )
-from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileRow, ProfileView
+from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileRow, ProfileView, RibbonView, TimelineView
 
 pygame.font.init()
 

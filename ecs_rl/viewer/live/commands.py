@@ -120,6 +120,14 @@ def _toggle_sampling(window: Window) -> None:
     window.say("actions are drawn at random, as in training" if sampled else "the best action every time")
 
 
+def _next_mind(window: Window) -> None:
+    """Turn to the mind of the next agent, where there are several."""
+    before = window.show.mind.name
+    window.show.mind.turn()
+    told = f"this is the mind of {window.show.mind.name}" if before else "there is one agent here, and this is its mind"
+    window.say(told, "plain" if before else "warn")
+
+
 def _poke(window: Window) -> None:
     if window.grid is None:
         kicked = [(name, show.hand.kick) for show in window.shows if (name := show.poke(window.selected))]
@@ -185,6 +193,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_POLICY, "L", "newest policy", "back to the newest, or the first one", _turn_back, (pygame.K_l,)),
     Command(_POLICY, "B", "before and after", "untrained and now, side by side", lambda w: w.toggle_before_after(),
             (pygame.K_b,)),
+    Command(_POLICY, "J", "next mind", "the next agent's mind", _next_mind, (pygame.K_j,)),
     Command(_POLICY, "I", "why", "why did it do that?", lambda w: w.questions.toggle_why(), (pygame.K_i,)),
     Command(_POLICY, "X", "value map", "what it expects elsewhere", lambda w: w.questions.toggle_map(), (pygame.K_x,)),
     Command(_POLICY, "W", "replay", "worst, best, most surprising", lambda w: w.replays.turn(), (pygame.K_w,)),

@@ -98,7 +98,7 @@ class Hands:
     @property
     def row(self) -> int:
         """The row of the watched agent in the batch of its policy."""
-        return int(self.slot.rows.start) + self.show.arena
+        return int(self.slot.rows.start) + self.show.mind.member * self.show.world.arenas + self.show.arena
 
     def steer(self) -> None:
         """Let the show's coming ticks do what is pressed now; it may be another agent by now that is watched."""

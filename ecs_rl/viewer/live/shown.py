@@ -22,12 +22,11 @@ from ecs_rl.viewer.view import (
     PaneView,
     StageView,
     StatusView,
-    TimelineView,
     Toast,
     Tone,
     View,
 )
-from ecs_rl.viewer.view_floating import InspectorView, RewindView
+from ecs_rl.viewer.view_floating import InspectorView, RewindView, TimelineView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
@@ -118,7 +117,7 @@ def view(window: Window, seconds: float) -> View:
             aside=("", "") if window.aside is None else (window.aside.title, window.aside.key),
             hands="H" if window.hands is not None and not window.hands.counts else "",
         ),
-        stage=window.questions.stage(prompted(window, on_stage.stage(selected=selected)))
+        stage=window.questions.stage(prompted(window, marked(on_stage, on_stage.stage(selected=selected))))
         if on_stage is not None
         else None,
         grid=grid.view(seconds) if grid is not None else None,
@@ -149,6 +148,12 @@ def view(window: Window, seconds: float) -> View:
         ),
         panes=() if alone else tuple(_pane(window, show) for show in shows),
     )
+
+
+def marked(show: LiveEpisode, stage: StageView) -> StageView:
+    """Return the stage with a mark on the body of the agent whose mind is shown, where there are several agents."""
+    name, body = show.mind.name, show.mind.body
+    return replace(stage, watched=(body, name)) if name and body is not None else stage
 
 
 def prompted(window: Window, stage: StageView) -> StageView:

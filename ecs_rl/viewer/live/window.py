@@ -330,6 +330,7 @@ class Window:
         if self.grid is None:
             if self.show_at(pixel) is not None:
                 self.selected = self.body_at(pixel)[1]
+                self.show.mind.turn_to(self.selected)
             return
         arena = self.painter.cell_at(self.seen, self.layout, pixel)
         if arena is not None:

@@ -18,7 +18,7 @@ STRIP = 26
 Hints = tuple[tuple[str, str], ...]
 EDGE, TOP, BETWEEN = 18, 48, 20
 """Space beside the columns, above them, and from one to the next."""
-TITLE, ROW = 29, 22
+TITLE, ROW = 26, 21
 MARGIN = 8
 """Pixels that the window shows around the help, at least."""
 SHRINKS = tuple(1.0 - 0.04 * i for i in range(14))

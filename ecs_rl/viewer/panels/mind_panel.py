@@ -13,6 +13,8 @@ from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
 from ecs_rl.viewer.panels.keys import draw_head_key
+from ecs_rl.viewer.panels.seen_pictures import ROWS as PICTURE
+from ecs_rl.viewer.panels.seen_pictures import draw_seen_picture, pictures_shown, rows_of
 from ecs_rl.viewer.panels.why_marks import FOR, draw_pull, told_pull
 from ecs_rl.viewer.plots import Axes, decimate, reach, runs
 from ecs_rl.viewer.view import MindView, Option, Seen
@@ -63,10 +65,11 @@ def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: D
     target = part_of(surface, area)
     if target is None or min(area.size) < kit.px(60):
         return
-    sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
-    barred = (*(seen.name for seen in mind.sees), *(option.name for option in mind.does))
+    sizes = _sizes(area, mind, kit)
+    barred = _barred(mind)
     seen, earned = len(mind.sees) + mind.sees_more, tuple(term.name for term in mind.earned)
-    names = (barred, seen, earned, mind.kind, mind.who, sizes, _asked(mind))
+    pictures = tuple((picture.name, picture.values.shape) for picture in mind.pictures)
+    names = (barred, seen, earned, mind.kind, mind.who, sizes, _asked(mind), pictures)
     kit.lay(surface, area, "mind", names, lambda it, _, kit: _Sheet(it, sizes, kit, barred).names(mind))
     _Sheet(target, sizes, kit, barred).numbers(mind)
 
@@ -91,6 +94,11 @@ def spot_at(area: pygame.Rect, mind: MindView, kit: DrawContext, pixel: tuple[fl
     for section, top, rows in (("sees", sheet.sees_at, s.sees), ("does", sheet.does_at, s.does)):
         number = int((y - top) // s.row)
         if y >= top and number < rows:
+            if section == "sees":
+                shown = rows_of(mind)[: s.sees - PICTURE * pictures_shown(mind, s.sees)]
+                if number >= len(shown):
+                    return None
+                number = shown[number]
             return Spot(section, number, x >= sheet.track[0] - kit.px(6))
     return None
 
@@ -103,9 +111,17 @@ def value_at(area: pygame.Rect, mind: MindView, kit: DrawContext, number: int, x
 
 
 def _sheet_of(area: pygame.Rect, mind: MindView, kit: DrawContext) -> _Sheet:
-    sizes = plan(area.h, len(mind.sees), len(mind.does), len(mind.earned), kit)
-    barred = (*(seen.name for seen in mind.sees), *(option.name for option in mind.does))
-    return _Sheet(pygame.Surface((area.w, 1)), sizes, kit, barred)
+    return _Sheet(pygame.Surface((area.w, 1)), _sizes(area, mind, kit), kit, _barred(mind))
+
+
+def _sizes(area: pygame.Rect, mind: MindView, kit: DrawContext) -> Plan:
+    sees = len(rows_of(mind)) + (PICTURE * len(mind.pictures) if mind.why is None else 0)
+    return plan(area.h, sees, len(mind.does), len(mind.earned), kit)
+
+
+def _barred(mind: MindView) -> tuple[str, ...]:
+    """Return the names that stand beside a bar."""
+    return (*(mind.sees[number].name for number in rows_of(mind)), *(option.name for option in mind.does))
 
 
 def _range(seen: Seen) -> tuple[float, float]:
@@ -151,10 +167,10 @@ class _Sheet:
         self._head(
             f"{mind.who} sees".strip(),
             self.sees_at,
-            _asked(mind) or _rest(len(mind.sees) + mind.sees_more, s.sees),
+            _asked(mind) or self._unseen(mind),
             KEY,
         )
-        self._rows(self.sees_at, [seen.name for seen in mind.sees[: s.sees]], 5)
+        self._rows(self.sees_at, [mind.sees[number].name for number in self._shown(mind)], 5)
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
         self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
         self._head("Expects", self.plot_at, "")
@@ -165,6 +181,15 @@ class _Sheet:
         y = self.earned_at + s.earned * s.row
         self.surface.fill(RULE, (self.left, y + self.kit.px(1), self.right - self.left, 1))
         self._text("total", (self.left, y + s.row // 2 + self.kit.px(2)), TEXT)
+
+    def _shown(self, mind: MindView) -> list[int]:
+        """Return the numbers that have a row, as far as there is room beside the pictures."""
+        return rows_of(mind)[: self.sizes.sees - PICTURE * pictures_shown(mind, self.sizes.sees)]
+
+    def _unseen(self, mind: MindView) -> str:
+        """Return how many numbers there is no room for."""
+        within = sum(picture.values.size for picture in mind.pictures[: pictures_shown(mind, self.sizes.sees)])
+        return _rest(len(mind.sees) + mind.sees_more, len(self._shown(mind)) + within)
 
     def _plot_names(self) -> None:
         """Paint the plot's ground, and what its numbers are where there is room for words."""
@@ -204,11 +229,18 @@ class _Sheet:
 
     def numbers(self, mind: MindView) -> None:
         """Draw bars and numbers."""
-        for i, seen in enumerate(mind.sees[: self.sizes.sees]):
+        shown = self._shown(mind)
+        for i, number in enumerate(shown):
             if mind.why is None:
-                self._seen(i, seen)
+                self._seen(i, mind.sees[number])
             else:
-                self._pulled(i, seen, mind.why)
+                self._pulled(i, mind.sees[number], mind.why)
+        below = self.sees_at + len(shown) * self.sizes.row
+        for i, picture in enumerate(mind.pictures[: pictures_shown(mind, self.sizes.sees)]):
+            tall = PICTURE * self.sizes.row
+            place = pygame.Rect(self.left, below + i * tall, self.right - self.left, tall)
+            self.surface.fill(PANEL, place)
+            draw_seen_picture(self.surface, place, picture, self.kit)
         if mind.why is not None and 0 <= mind.why.row < self.sizes.does:
             rail = self.rail(self.does_at, mind.why.row, 13).inflate(self.kit.px(4), 0)
             pygame.draw.rect(self.surface, FOR, rail, self.kit.px(1), border_radius=self.kit.px(3))

@@ -12,7 +12,8 @@ from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, PANEL, TEXT, mix
 from ecs_rl.viewer.panels.learning import places, plot_area, x_reach
 from ecs_rl.viewer.plots import Axes
-from ecs_rl.viewer.view import LearningView, TimelineView
+from ecs_rl.viewer.view import LearningView
+from ecs_rl.viewer.view_floating import TimelineView
 
 NOTCH = 6
 """Pixels that the notch of a policy is high."""

@@ -1,0 +1,83 @@
+"""Many numbers that are seen and belong together, as one small picture: rays as bars, cells as a map of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pygame
+
+from ecs_rl.arrays import F64
+from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, NIGHT, mix
+from ecs_rl.viewer.view import MindView
+from ecs_rl.viewer.view_floating import SeenPicture
+
+ROWS = 4
+"""Rows of the panel that a picture takes, its name included."""
+STEPS = 12
+"""Shades of a number, so that few colours are made."""
+
+
+def rows_of(mind: MindView) -> list[int]:
+    """Return the numbers that have a row each: all but those in pictures, and where somebody asks why, all."""
+    within = {i for p in mind.pictures for i in range(p.first, p.first + p.values.size)} if mind.why is None else set()
+    return [number for number in range(len(mind.sees)) if number not in within]
+
+
+def pictures_shown(mind: MindView, rows: int) -> int:
+    """Return how many pictures there is room for in so many rows."""
+    return 0 if mind.why is not None else min(len(mind.pictures), rows // ROWS)
+
+
+def draw_seen_picture(surface: pygame.Surface, area: pygame.Rect, seen: SeenPicture, kit: DrawContext) -> None:
+    """Draw the name and below it the numbers, layer beside layer; rays, one row of numbers, as bars."""
+    line = kit.px(14)
+    layers, up, across = seen.values.shape
+    size = f"{layers} x " if layers > 1 else ""
+    told = f"{size}{across} rays" if up == 1 else f"{size}{across} x {up} cells"
+    kit.write(surface, told, (area.right, area.y + line // 2), size=SMALL - 0.5, colour=FAINT, anchor="right")
+    room = area.w - kit.width(told, SMALL - 0.5) - kit.px(8)
+    kit.write(surface, seen.name, (area.x, area.y + line // 2), size=SMALL + 0.5, colour=DIM, width=room)
+    below = pygame.Rect(area.x, area.y + line + kit.px(2), area.w, area.h - line - kit.px(5))
+    if below.h < kit.px(8):
+        return
+    if up == 1:
+        _bars(surface, below, seen.values[:, 0], kit)
+    else:
+        _cells(surface, below, seen.values, kit)
+
+
+def _bars(surface: pygame.Surface, area: pygame.Rect, rows: F64, kit: DrawContext) -> None:
+    """Draw (layers, rays) as bars as high as things are near, the layers one below the other."""
+    surface.fill(NIGHT, area)
+    tall, wide = area.h / len(rows), area.w / rows.shape[1]
+    most = max(1.0, float(np.nanmax(np.abs(rows), initial=0.0)))
+    for number, row in enumerate(rows.tolist()):
+        foot = area.y + round((number + 1) * tall)
+        for i, value in enumerate(row):
+            if math.isfinite(value) and value:
+                high = max(1, round(abs(value) / most * (tall - kit.px(1))))
+                left, right = area.x + round(i * wide), area.x + round((i + 1) * wide)
+                surface.fill(_shade(value / most), (left, foot - high, max(1, right - left - kit.px(1)), high))
+
+
+def _cells(surface: pygame.Surface, area: pygame.Rect, values: F64, kit: DrawContext) -> None:
+    """Draw (layers, up, across) as small maps, the lowest row below, each as large as all fit."""
+    layers, up, across = values.shape
+    gap = kit.px(6)
+    side = min((area.w - gap * (layers - 1)) / (layers * across), area.h / up)
+    size = max(1, round(side * across)), max(1, round(side * up))
+    most = max(1e-9, float(np.nanmax(np.abs(values), initial=0.0)))
+    for number, layer in enumerate(values):
+        place = pygame.Rect((area.x + number * (size[0] + gap), area.y + (area.h - size[1]) // 2), size)
+        shares = np.nan_to_num(np.round(layer[::-1] / most * STEPS) / STEPS).clip(-1, 1)
+        pixels = np.empty((across, up, 3), np.uint8)
+        for share in np.unique(shares):
+            pixels[(shares == share).T] = _shade(float(share))
+        surface.blit(pygame.transform.scale(pygame.surfarray.make_surface(pixels), size), place)
+
+
+def _shade(share: float) -> tuple[int, int, int]:
+    share = round(share * STEPS) / STEPS
+    return mix(mix(NIGHT, DIM, 0.12), MAIN_LINE if share > 0 else BAD, abs(share))

@@ -1,0 +1,75 @@
+"""Many rays or cells are one small picture instead of a row each, unless somebody asks why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pygame
+import pytest
+
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.panels.mind_panel import draw_mind, spot_at
+from ecs_rl.viewer.panels.seen_pictures import draw_seen_picture, rows_of
+from ecs_rl.viewer.seen_pictures import pictures_of
+from ecs_rl.viewer.view import MindView, Option, Seen, Term
+from ecs_rl.viewer.view_floating import SeenPicture
+from ecs_rl.viewer.view_why import WhyView
+
+
+def test_the_rays_of_the_racer_are_a_picture_and_its_other_numbers_are_not() -> None:
+    (agent,) = load_scene("racer").describe().agents
+    seen = np.arange(len(agent.observation_names), dtype=np.float32)
+    (picture,) = pictures_of(agent, seen)
+    names = agent.observation_names[picture.first : picture.first + picture.values.size]
+    assert all(" ray " in name for name in names)
+    assert not any(" ray " in name for name in set(agent.observation_names) - set(names))
+    assert picture.values.ravel().tolist() == seen[picture.first : picture.first + len(names)].tolist()
+    assert picture.values.shape == (1, 1, len(names))
+    (lander,) = load_scene("lander").describe().agents
+    assert pictures_of(lander, np.zeros(8, np.float32)) == ()
+
+
+def a_mind(pictures: tuple[SeenPicture, ...]) -> MindView:
+    sees = tuple(Seen(f"number {i}", i / 30) for i in range(30))
+    return MindView(sees, "probabilities", (Option("go", 0.5),), earned=(Term("one", 0.0, 0.0),), pictures=pictures)
+
+
+def test_what_is_in_a_picture_has_no_row_and_gets_one_where_somebody_asks_why() -> None:
+    mind = a_mind((SeenPicture("rays", 2, np.zeros((1, 1, 24))),))
+    assert rows_of(mind) == [0, 1, 26, 27, 28, 29]
+    why = WhyView("go", 0, (0.0,) * 30, (), mind.does, 0.0)
+    assert rows_of(replace(mind, why=why)) == list(range(30))
+
+
+def test_the_row_under_the_mouse_is_the_number_that_stands_there() -> None:
+    kit, area = DrawContext(), pygame.Rect(0, 0, 300, 680)
+    mind = a_mind((SeenPicture("rays", 2, np.zeros((1, 1, 24))),))
+    found = [spot_at(area, mind, kit, (60, y)) for y in range(30, 300, 2)]
+    numbers = [spot.number for spot in found if spot is not None and spot.section == "sees"]
+    assert sorted(set(numbers)) == [0, 1, 26, 27, 28, 29]
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 24), (2, 1, 9), (3, 11, 11)])
+def test_a_picture_shows_where_its_numbers_are(shape: tuple[int, int, int]) -> None:
+    dark, lit = np.zeros(shape), np.zeros(shape)
+    lit[0, -1, -1] = 1.0
+    drawn = []
+    for values in (dark, lit):
+        surface = pygame.Surface((290, 80))
+        draw_seen_picture(surface, surface.get_rect(), SeenPicture("eye", 0, values), DrawContext())
+        drawn.append(pygame.surfarray.array3d(surface).astype(int))
+    changed = np.argwhere((drawn[0] != drawn[1]).any(axis=2))
+    assert len(changed)
+    right = 290 if shape[1] == 1 else 290 / shape[0]
+    assert changed[:, 0].mean() > right * 0.2
+    if shape[1] > 1:
+        assert changed[:, 1].mean() < 45, "the highest row is drawn at the top"
+
+
+def test_a_panel_with_a_picture_fits_however_low_it_is() -> None:
+    mind = a_mind((SeenPicture("rays", 2, np.random.default_rng(0).random((1, 1, 24))),))
+    for high in (200, 260, 340, 680):
+        surface = pygame.Surface((280, high))
+        draw_mind(surface, surface.get_rect(), mind, DrawContext())
