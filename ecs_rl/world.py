@@ -300,7 +300,7 @@ class World(Context):
                 tried(f"the score '{name}'", rule, self.arenas)
             self.arena.try_marks(self.arenas)
 
-    # --- running ----------------------------------------------------------------------------------------------------
+    # --- running, and snapshots -------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Run every stage once: each arena takes one decision."""
@@ -324,11 +324,13 @@ class World(Context):
             respawn.begin_all()
             self.physics.rebuild()
 
-    # --- snapshots --------------------------------------------------------------------------------------------------
-
     def snapshot(self) -> None:
         """Make the physics anew from the columns, here and now: whoever starts from these goes the same way."""
-        self.physics.rebuild()
+        list(self.taking_snapshot())
+
+    def taking_snapshot(self) -> Iterator[None]:
+        """Do the same in slices, between which nothing may happen in this world."""
+        yield from self.physics.rebuilding()
         log, snapshots = self.one(ActionLog), self.one(Snapshots)
         snapshots.earlier, snapshots.earlier_actions = snapshots.columns, log.actions
         snapshots.columns, log.actions, log.kept = self.save_columns(), [], True
@@ -375,8 +377,7 @@ class World(Context):
 
     def when(self, arena: int, *, judged: bool = False) -> str:
         """Return in which arena, and at which tick of its episode, something went wrong; `judge` counts the tick."""
-        tick = int(self.one(Clock).tick[arena]) + (0 if judged else 1)
-        return f"in arena {arena} at tick {tick} of its episode"
+        return f"in arena {arena} at tick {int(self.one(Clock).tick[arena]) + (not judged)} of its episode"
 
     @property
     def seconds_in(self) -> Mapping[str, float]:

@@ -6,7 +6,7 @@ actions since: that is how a world is brought back, with no look into an environ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -212,9 +212,10 @@ class GymWorld(World):
         respawn: Any = self.stages["respawn"]
         respawn.begin_all()
 
-    def snapshot(self) -> None:
+    def taking_snapshot(self) -> Iterator[None]:
         """Keep the columns: nothing has to be made anew."""
         self.one(Snapshots).columns = self.save_columns()
+        yield from ()
 
     def restore(
         self, columns: Columns, actions: Sequence[NDArray[Any]], watch: Callable[[], None] = lambda: None

@@ -65,11 +65,20 @@ class Physics:
 
     def rebuild(self) -> None:
         """Make every Space again, its bodies where the columns say."""
+        for _ in self.rebuilding():
+            pass
+
+    def rebuilding(self) -> Iterator[None]:
+        """Do the same in slices, between which nobody may move anything."""
         self._stamp_ground(range(self.arenas))  # the columns may be others
         # Where things collide the cut must not depend on the threads: it decides the order of contacts, and so bits.
         size = COLLIDING_SHARD if self.arena.collides else min(JOINTED_SHARD, -(-self.arenas // self.threads))
         if self.solid:  # without anything solid there is nothing for a Space to do
-            self.shards = [Shard(self.scene, self.arena, rows) for rows in shard_slices(self.arenas, size)]
+            made = []
+            for rows in shard_slices(self.arenas, size):
+                made.append(Shard.__new__(Shard))
+                yield from made[-1].build(self.scene, self.arena, rows)
+            self.shards = made
             self._fill_spaces()
 
     def _fill_spaces(self) -> None:

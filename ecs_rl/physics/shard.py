@@ -6,6 +6,7 @@ order and the count are checked once, when the shard is built; neither changes a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -23,10 +24,19 @@ _FORCE = BodyFields.FORCE | BodyFields.TORQUE
 _PAIR = ArbiterFields.BODY_A_ID | ArbiterFields.BODY_B_ID
 
 
+TOGETHER = 8
+"""Arenas that are made without a pause."""
+
+
 class Shard:
     """Arenas `rows` of a world in one Space; each stands `2.5 * extent` from the next, so they never touch."""
 
     def __init__(self, scene: Scene, arena: Arena, rows: slice) -> None:
+        for _ in self.build(scene, arena, rows):
+            pass
+
+    def build(self, scene: Scene, arena: Arena, rows: slice) -> Iterator[None]:
+        """Make everything, in slices: of many arenas it takes longer than a frame."""
         self.rows = rows
         self.count, self.bodies = rows.stop - rows.start, arena.solid
         self.dt, self.substeps = scene.dt / scene.substeps, scene.substeps
@@ -39,7 +49,11 @@ class Shard:
         self.apart = arena.collides  # what cannot touch may stand in one place, where numbers are the most exact
         spacing = 2.5 * scene.extent if self.apart else 0.0
         self.origin = spacing * scattered(self.count)
-        self.built = [Built(self.space, arena, float(x)) for x in self.origin]
+        self.built: list[Built] = []
+        for x in self.origin:
+            self.built.append(Built(self.space, arena, float(x)))
+            if len(self.built) % TOGETHER == 0:
+                yield
         self._force = np.zeros((self.count * self.bodies + 1, 3))
         self._pushed = self._force[:-1].reshape(self.count, self.bodies, 3).T
         self._force_in, self._state_out, self._contacts = InBuffer(), OutBuffer(), OutBuffer()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ecs_rl.components import ActionLog, Session
-from ecs_rl.ecs import Stage
+from ecs_rl.ecs import LongStage
 from ecs_rl.world import World
 
 LONGEST = 50_000
 """Ticks after which a snapshot is taken even if nothing is saved, so that the log of actions stays small."""
 
 
-class Snapshot(Stage):
+class Snapshot(LongStage):
     """Make the physics anew from the columns where a checkpoint is due: whoever starts from it goes the same way."""
 
     def __init__(self, world: World) -> None:
         self.world, self.session, self.log = world, world.one(Session), world.one(ActionLog)
 
-    def run(self) -> None:
-        """Take a snapshot if one is due."""
+    def work(self) -> Iterator[None]:
+        """Take a snapshot if one is due, in slices."""
         training = self.session.training
         if (training.saves and training.is_due()) or len(self.log.actions) >= LONGEST:
-            self.world.snapshot()
+            yield from self.world.taking_snapshot()

@@ -51,6 +51,11 @@ class Evaluator:
         self.scene, self.policies, self.opponent = scene, policies, opponent
         self._worlds: dict[tuple[int, ...], World] = {}
 
+    def make_ready(self, seeds: Sequence[int]) -> None:
+        """Make the worlds for these seeds now, which takes longer than a frame, and not when they are first played."""
+        for first in range(0, len(seeds), AT_ONCE):
+            self._ready(tuple(seeds[first : first + AT_ONCE]))
+
     def play(self, seeds: Sequence[int]) -> Generator[None, None, list[EpisodeRecord]]:
         """Play one episode for each seed, a tick at a time; return them in the seeds' order."""
         parts = [tuple(seeds[first : first + AT_ONCE]) for first in range(0, len(seeds), AT_ONCE)]

@@ -6,7 +6,8 @@ import gc
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -14,6 +15,7 @@ from time import perf_counter
 from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import ActionError, DivergedError, EcsRlError
 from ecs_rl.scene.scene import Scene
+from ecs_rl.training.evaluate import AT_ONCE
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining
@@ -36,6 +38,8 @@ WHILE_TRAINING, ALONE = 0.25, 0.7
 """Share of a frame that the stage may take, with a training behind it and without."""
 LEAST = 0.5
 """Share of a frame's time that the training gets in any case, however long a slow screen takes to draw."""
+OFTEN = 2
+"""Looks at younger garbage between two at the oldest, of which Python takes 10 unless told."""
 LONGEST = 0.25
 """Seconds of real time that a single frame can stand for."""
 
@@ -90,6 +94,7 @@ class WatchWindow:
         """Return the window in which the training runs."""
         history = history_of(run, training.world.scene, training.steps_total)
         training.metrics_schedule.fresh = history.new
+        training.evaluator.make_ready(training.evaluation.seeds[:AT_ONCE])
         history.waiting = f"the first numbers come at step {training.metrics_schedule.every:,}"
         return Window(
             self.display,
@@ -183,6 +188,24 @@ def watch_play(
         window.leave_aside()
 
 
+@contextmanager
+def small_collections() -> Iterator[None]:
+    """Let Python look for garbage often and in little, for to look through everything takes longer than a frame.
+
+    What is here stays. Each physics that is made anew leaves thousands of objects that only such a look finds.
+    """
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.collect()  # nothing old is known any more: from here on it goes by what is new
+    gc.set_threshold(before[0], before[1], OFTEN)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
 class Loop:
     """Runs a window until it is closed, or somebody else has had enough."""
 
@@ -196,13 +219,9 @@ class Loop:
 
     def run(self, over: Callable[[], bool]) -> None:
         """Go on until it is over."""
-        gc.collect()
-        gc.freeze()  # what is here stays: looking through all of it again takes longer than a frame
-        try:
+        with small_collections():
             while not (self.window.closing or over()):
                 self.frame()
-        finally:
-            gc.unfreeze()
 
     def frame(self) -> None:
         """Answer the user, draw if it is time to, and let the training have the rest."""
