@@ -59,6 +59,14 @@ def _clean(text: str) -> str:
 
 
 T = TypeVar("T")
+
+
+@lru_cache(maxsize=4096)
+def _scaled(size: float, scale: float, least: int) -> int:
+    """Return a size in pixels; a frame asks some hundred times for the same ones."""
+    return max(least, round(size * scale))
+
+
 Paint = Callable[[pygame.Surface, T, "DrawContext"], object]
 
 
@@ -99,7 +107,7 @@ class DrawContext:
 
     def px(self, size: float) -> int:
         """Return a size in pixels on this screen, at least one."""
-        return max(1, round(size * self.scale))
+        return _scaled(size, self.scale, 1)
 
     def kept(
         self, name: str, size: tuple[int, int], shows: object, paint: Callable[[pygame.Surface], object], clear: bool
@@ -130,7 +138,7 @@ class DrawContext:
     # --- text ---------------------------------------------------------------------------------------------------------
 
     def _pixels(self, size: float) -> int:
-        return max(6, round(size * self.scale))
+        return _scaled(size, self.scale, 6)
 
     def picture(self, text: str, size: float, colour: Colour, face: Face) -> pygame.Surface:
         """Return a string as a picture with transparent ground; do not draw on it."""

@@ -6,6 +6,8 @@ signs, words or shapes say it too.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ecs_rl.scene.look import COLOURS
 
 Colour = tuple[int, int, int]
@@ -37,6 +39,7 @@ MAIN_LINE, SECOND_LINE = SKY, ORANGE
 ROLES: tuple[Colour, ...] = (SKY, ORANGE, PURPLE, GREEN, YELLOW, VERMILION, BLUE)
 
 
+@lru_cache(maxsize=4096)
 def mix(one: Colour, other: Colour, share: float) -> Colour:
     """Return the colour that is `share` of the way from one to the other."""
     share = min(max(share, 0.0), 1.0)

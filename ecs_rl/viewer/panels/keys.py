@@ -52,6 +52,7 @@ def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, ki
     return left
 
 
+@lru_cache(maxsize=64)
 def hints_width(hints: Hints, kit: DrawContext) -> int:
     """Return how many pixels some hints take side by side."""
     caps = sum(cap_width(key, kit, SMALL - 1) + kit.px(3) for keys, _ in hints for key in keys.split(" "))

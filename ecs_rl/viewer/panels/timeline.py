@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pygame
@@ -30,6 +32,15 @@ def draw_timeline(
 ) -> None:
     """Draw a notch for each policy that can be put on the stage, and the mark of the one that is there."""
     axes = curve_axes(area, learning, kit)
+    place = axes.area.inflate(2 * kit.px(NOTCH), 2 * kit.px(NOTCH))
+    kit.lay(surface, place, "timeline", (learning, timeline, place.topleft), partial(_paint, axes), clear=True)
+
+
+def _paint(
+    axes: Axes, surface: pygame.Surface, shows: tuple[LearningView, TimelineView, tuple[int, int]], kit: DrawContext
+) -> None:
+    _, timeline, (left, top) = shows
+    axes = replace(axes, area=axes.area.move(-left, -top))
     bottom, high = axes.area.bottom, kit.px(NOTCH)
     for step in timeline.steps:
         if step <= axes.x[1]:
