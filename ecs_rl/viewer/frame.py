@@ -33,6 +33,7 @@ from ecs_rl.viewer.panels.sliders import draw_sliders
 from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.panels.tips import draw_tip
+from ecs_rl.viewer.panels.tour import draw_tour, place_of
 from ecs_rl.viewer.panels.why_marks import draw_ghosts
 from ecs_rl.viewer.stage import (
     corner_of,
@@ -245,6 +246,8 @@ class Painter:
         draw_toasts(surface, above, view.toasts, kit)
         if view.help is not None:
             draw_help(surface, view.help, kit)
+        if view.tour is not None:
+            draw_tour(surface, place_of(view.tour, area, layout.mind, layout.learning, kit), view.tour, kit)
         if view.tip is not None:
             draw_tip(surface, view.tip, kit)
 

@@ -26,6 +26,7 @@ from ecs_rl.viewer.view_floating import (
     SliderView,
     TimelineView,
     TipView,
+    TourView,
 )
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
@@ -373,6 +374,7 @@ class View:
     ribbon: RibbonView | None = None
     rewind: RewindView | None = None
     tip: TipView | None = None
+    tour: TourView | None = None
     sliders: tuple[SliderView, ...] = ()
     """Over the stage, at its upper right."""
     ghosts: tuple[GhostView, ...] = ()

@@ -141,8 +141,8 @@ class Live:
 
 CODES = {
     **{name: getattr(pygame, f"K_{name.upper()}") for name in ("Space", "Left", "Right", "Backspace", "Tab", "Home")},
-    **{name: getattr(pygame, f"K_{name}") for name in ("F1", "F3", "F11")},
-    **{name: getattr(pygame, f"K_{name.lower()}") for name in "RDPGTUMVLBNOWKHYXISAJ"},
+    **{name: getattr(pygame, f"K_{name}") for name in ("F1", "F2", "F3", "F11")},
+    **{name: getattr(pygame, f"K_{name.lower()}") for name in "RDPGTUMVLBNOWKHYXISAJC"},
     **{"Up": pygame.K_UP, "Down": pygame.K_DOWN, "Ctrl+Up": pygame.K_UP, "Ctrl+Down": pygame.K_DOWN},
     **{"Enter": pygame.K_RETURN, "Esc": pygame.K_ESCAPE, "-": pygame.K_MINUS, "=": pygame.K_EQUALS, "0": pygame.K_0},
     **{

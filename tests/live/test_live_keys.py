@@ -25,7 +25,7 @@ Hit = Callable[[], None]
 WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
-    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "?", "J", "X", "I"),
+    *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "?", "J", "C", "F2", "X", "I"),
     *("S", "Up", "Down", "Ctrl+Up", "Ctrl+Down"),
 )
 """The keys that a user is promised."""
@@ -463,6 +463,29 @@ def hands(live: Live, hit: Hit) -> None:
     assert not live.show.hand.steers
 
 
+def card(live: Live, hit: Hit) -> None:
+    hit()
+    for _ in range(5000):
+        live.window.cards.go_on()
+        if "card written" in live.said():
+            break
+    (path,) = (live.window.recorder.folder / "pictures").glob("card_*.png")
+    assert pygame.image.load(path).get_size() == (1280, 720)
+
+
+def tour(live: Live, hit: Hit) -> None:
+    hit()
+    live.draw()
+    assert live.window.seen.tour is not None
+    assert live.window.seen.tour.number == 1
+    hit()
+    live.draw()
+    assert live.window.seen.tour.number == 2
+    live.hit("Esc")
+    live.draw()
+    assert live.window.seen.tour is None
+
+
 def next_mind(live: Live, hit: Hit) -> None:
     hit()
     assert "there is one agent here, and this is its mind" in live.said()
@@ -596,6 +619,8 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "A": weather,
     "?": words,
     "J": next_mind,
+    "C": card,
+    "F2": tour,
     "Y": race,
     "P": poke,
     "G": grid,

@@ -41,7 +41,7 @@ class Recorder:
             self.end(window)
             return
         try:
-            path = films_folder(self.folder) / f"window_{_stamp()}.mp4"
+            path = films_folder(self.folder) / f"window_{stamp()}.mp4"
             self.film = Film(path, window.display.surface.get_size(), FPS)
         except (CommandError, StorageError) as error:
             window.say(str(error), "bad")
@@ -73,7 +73,7 @@ class Recorder:
         """Return what a film shows: the window without signs of recording, messages and the keys of the moment."""
         if self._surface.get_size() != size:
             self._surface = pygame.Surface(size)
-        shown = replace(window.seen, modes=Modes(), toasts=(), hints=(), help=None, tip=None)
+        shown = replace(window.seen, modes=Modes(), toasts=(), hints=(), help=None, tip=None, tour=None)
         layout = self._painter.layout(
             size, mind=window.layout.mind is not None, learning=window.layout.learning is not None
         )
@@ -95,15 +95,19 @@ class Recorder:
 
     def take_picture(self, window: Window) -> None:
         """Write a picture of the window as it is."""
-        path = self.folder / "pictures" / f"window_{_stamp()}.png"
+        path = self.folder / "pictures" / f"window_{stamp()}.png"
+        self.write(window.display.surface, path, "picture", window)
+
+    def write(self, surface: pygame.Surface, path: Path, what: str, window: Window) -> None:
+        """Write a picture, and say where it is."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            pygame.image.save(window.display.surface, path)
+            pygame.image.save(surface, path)
         except (OSError, pygame.error) as error:
-            window.say(f"no picture could be written to {path}: {error}", "bad")
+            window.say(f"no {what} could be written to {path}: {error}", "bad")
         else:
-            window.say(f"picture written: {_short(path)}", "good")
-            tell(f"picture written: {path}", sys.stderr)
+            window.say(f"{what} written: {_short(path)}", "good")
+            tell(f"{what} written: {path}", sys.stderr)
 
 
 def _short(path: Path) -> str:
@@ -111,5 +115,6 @@ def _short(path: Path) -> str:
     return "/".join(path.parts[-2:])
 
 
-def _stamp() -> str:
+def stamp() -> str:
+    """Return the present moment for the name of a file."""
     return datetime.now(UTC).strftime("%Y%m%d_%H%M%S_%f")[:-3]

@@ -11,6 +11,7 @@ import pygame
 
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live.human import HumanPlaylist, toggle_hands, toggle_race
+from ecs_rl.viewer.live.leaving import leave_mode
 from ecs_rl.viewer.live.pace import PACES
 from ecs_rl.viewer.live_episode import KICK
 from ecs_rl.viewer.number_formats import speed
@@ -239,11 +240,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
     Command(_WINDOW, "F1", "help", "this help", lambda w: _toggle_panel(w, "help"), (pygame.K_F1,)),
     Command(_WINDOW, "?", "words", "what is this?", lambda w: w.hover.ask(), (), "?"),
+    Command(_WINDOW, "F2", "tour", "a minute's tour", lambda w: w.tour.next(), (pygame.K_F2,)),
     Command(_WINDOW, "F3", "profiler", "where the time goes", lambda w: _toggle_panel(w, "profile"), (pygame.K_F3,)),
     Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.display.toggle_full_screen(), (pygame.K_F11,)),
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),
+    Command(_WINDOW, "C", "card", "a card to share", lambda w: w.cards.make(), (pygame.K_c,)),
     Command(_WINDOW, "Ctrl+P", "picture", "picture of the window", lambda w: w.recorder.take_picture(w), (pygame.K_p,)),
-    Command(_WINDOW, "Esc", "leave mode", "leave a mode", lambda w: w.leave_mode(), (pygame.K_ESCAPE,)),
+    Command(_WINDOW, "Esc", "leave mode", "leave a mode", leave_mode, (pygame.K_ESCAPE,)),
     Command(_WINDOW, "Ctrl+Q", "quit", "save and quit", lambda w: setattr(w, "closing", True), (pygame.K_q,)),
 )
 # fmt: on

@@ -130,6 +130,7 @@ def view(window: Window, seconds: float) -> View:
         rewind=_rewind(window),
         sliders=window.weather.views(),
         tip=window.hover.tip(),
+        tour=window.tour.view(),
         joy=_joy(window),
         finding=finding(window),
         settings=window.tuning.view(),

@@ -23,6 +23,7 @@ from ecs_rl.viewer.live.display import Display, DisplayLost
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
+from ecs_rl.viewer.live.tour import begin_for_the_first_time
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 
@@ -128,6 +129,8 @@ def watch_training(
     window = opened.window(training, run, after_tick)
     work = window.background
     assert work is not None
+    if attended and opened.display.seen:
+        begin_for_the_first_time(window)
     leaving, loop = Leaving(window, attended=attended and opened.display.seen), Loop(window)
 
     def over() -> bool:
@@ -174,6 +177,8 @@ def watch_play(
         display, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist
     )
     window.hands = hands
+    if attended and display.seen and hands is None:
+        begin_for_the_first_time(window)
     leaving = Leaving(window, attended=attended and display.seen)
     try:
         Loop(window).run(lambda: playlist.is_over and leaving.is_due("every episode had its turn"))

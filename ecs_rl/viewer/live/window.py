@@ -22,17 +22,19 @@ from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import BeforeAfter
+from ecs_rl.viewer.live.cards import Cards
 from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, press_at
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.hover import Hover
-from ecs_rl.viewer.live.human import HumanPlaylist, Race, leave_hands, verdict
+from ecs_rl.viewer.live.human import HumanPlaylist, Race, verdict
 from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.settings_panel import SettingsPanel
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, hide_finding, status, view
+from ecs_rl.viewer.live.tour import Tour
 from ecs_rl.viewer.live.weather import Weather
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels.timeline import curve_axes
@@ -71,7 +73,7 @@ class Window:
         self.turbo = self.closing = False
         self.messages: list[Message] = []
         self.questions = Questions(self)
-        self.weather, self.hover = Weather(self), Hover(self)
+        self.weather, self.hover, self.cards, self.tour = Weather(self), Hover(self), Cards(self), Tour(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
         self.hidden = set[str]()
@@ -157,6 +159,7 @@ class Window:
         self.past.hold(seconds)
         self.questions.look()
         self.weather.blow()
+        self.cards.go_on()
         if self.hands is not None and self.hands.show in self.shows:
             self.hands.steer()
         waits = isinstance(self.playlist, HumanPlaylist) and self.playlist.waits and self.aside is None
@@ -350,31 +353,6 @@ class Window:
             self.camera = self._camera().panned(*by)
 
     # --- modes and pictures -----------------------------------------------------------------------------------------
-
-    def leave_mode(self) -> None:
-        """Leave what lies over everything first, then what changes the picture."""
-        for panel in ("help", "profile", "settings"):
-            if panel in self.panels:
-                self.panels -= {panel}
-                return
-        if self.hands is not None and not self.hands.counts:
-            leave_hands(self)
-        elif self.selected is not None:
-            self.selected = None
-        elif self.questions.leave():
-            pass
-        elif self.past.leave():
-            self.say("back in the present")
-        elif self.aside is not None:
-            self.leave_aside()
-        elif self.grid is not None:
-            self.grid = None
-        elif self.turbo:
-            self.turbo = False
-        elif self.display.is_full:
-            self.display.toggle_full_screen()
-        elif self.camera is not None:
-            self.camera = None
 
     def draw(self, seconds: float) -> None:
         """Draw a frame, so many seconds after the last one."""

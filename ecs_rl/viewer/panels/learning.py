@@ -63,7 +63,7 @@ def _paint(surface: pygame.Surface, learning: LearningView, kit: DrawContext) ->
         draw_head_key(surface, KEY, surface.get_width() - kit.px(7), kit.px(4 + HEAD / 2), kit)
     large, small = places(surface.get_size(), len(learning.others), kit, len(learning.stacks))
     x = x_reach(learning)
-    _paint_returns(surface, large, learning, x, kit)
+    paint_returns(surface, large, learning, x, kit)
     for rect, stack in zip(small, learning.stacks, strict=False):
         _paint_stack(surface, rect, stack, x, kit)
     for rect, lines in zip(small[len(learning.stacks) :], learning.others, strict=False):
@@ -83,9 +83,10 @@ def plot_area(rect: pygame.Rect, kit: DrawContext, *, below: bool) -> pygame.Rec
     return pygame.Rect(rect.x + left, rect.y + top, max(4, rect.w - left), max(4, rect.h - top - under))
 
 
-def _paint_returns(
+def paint_returns(
     surface: pygame.Surface, rect: pygame.Rect, learning: LearningView, x: tuple[float, float], kit: DrawContext
 ) -> None:
+    """Paint the large plot: returns in training, evaluations, the goal and the best."""
     area = plot_area(rect, kit, below=True)
     returns, evaluations = learning.returns, learning.evaluations
     heads = [(returns.name.capitalize(), TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]

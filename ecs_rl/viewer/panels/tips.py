@@ -15,17 +15,17 @@ WIDE, LINE, PAD = 300, 17, 9
 """The widest that a line may be, its height, and the space around the words."""
 
 
-def wrapped(text: str, kit: DrawContext) -> list[str]:
-    """Return a text in lines that are not too wide."""
-    return list(_wrapped(text, kit.px(WIDE), kit))
+def wrapped(text: str, kit: DrawContext, room: int = 0, size: float = SMALL + 0.5) -> list[str]:
+    """Return a text in lines that take no more than so many pixels, those of a tip unless told."""
+    return list(_wrapped(text, room or kit.px(WIDE), size, kit))
 
 
 @lru_cache(maxsize=64)
-def _wrapped(text: str, room: int, kit: DrawContext) -> tuple[str, ...]:
+def _wrapped(text: str, room: int, size: float, kit: DrawContext) -> tuple[str, ...]:
     lines, line = list[str](), ""
     for word in text.split(" "):
         longer = f"{line} {word}".strip()
-        if line and kit.width(longer, SMALL + 0.5) > room:
+        if line and kit.width(longer, size) > room:
             lines.append(line)
             longer = word
         line = longer

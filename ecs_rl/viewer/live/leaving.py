@@ -1,0 +1,36 @@
+"""What Esc leaves, one thing at a time; it never quits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ecs_rl.viewer.live.human import leave_hands
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.live.window import Window
+
+
+def leave_mode(window: Window) -> None:
+    """Leave what lies over everything first, then what changes the picture."""
+    for panel in ("help", "tour", "profile", "settings"):
+        if panel in window.panels:
+            window.panels -= {panel}
+            return
+    if window.hands is not None and not window.hands.counts:
+        leave_hands(window)
+    elif window.selected is not None:
+        window.selected = None
+    elif window.questions.leave():
+        pass
+    elif window.past.leave():
+        window.say("back in the present")
+    elif window.aside is not None:
+        window.leave_aside()
+    elif window.grid is not None:
+        window.grid = None
+    elif window.turbo:
+        window.turbo = False
+    elif window.display.is_full:
+        window.display.toggle_full_screen()
+    elif window.camera is not None:
+        window.camera = None
