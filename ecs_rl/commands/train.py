@@ -85,6 +85,7 @@ def recipes_of(scene: str) -> Recipes:
 
 def run(settings: TrainSettings, answer: Answer) -> int:
     """Carry out the command; from the moment at which there is a run, signals stop the training and not the process."""
+    from ecs_rl.commands.reload import with_scene_of_now
     from ecs_rl.runs.recorders import recorders_of
     from ecs_rl.scene.loader import load_scene
 
@@ -97,12 +98,18 @@ def run(settings: TrainSettings, answer: Answer) -> int:
     if settings.pace and not settings.watch:
         tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
     window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
-    answer.first = partial(stop, training)
-    try:
-        return train(training, recorded(training, settings, recorders), settings, window)
-    finally:
-        if window is not None:
-            window.close()
+    while True:
+        answer.first = partial(stop, training)
+        try:
+            record = recorded(training, settings, recorders)
+            code = train(training, record, settings, window)
+        finally:
+            if window is not None and not training.reloads:
+                window.close()
+        if not training.reloads or window is None or code:
+            return code
+        settings, training, window = with_scene_of_now(settings, record, window)
+        recorders = recorders_of(settings.recorder)
 
 
 def ready(settings: TrainSettings, group: Group | None = None) -> tuple[TrainSettings, Training]:
@@ -127,7 +134,7 @@ SAVING = "saving after this tick; again to end at once"
 
 def stop(training: Training, number: signal.Signals) -> None:
     """Stop a training as soon as it can be saved."""
-    training.stop = number.name
+    training.stop, training.reloads = number.name, False
     say_now(f"train.py: {number.name}: {SAVING}")
 
 
@@ -267,6 +274,9 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     else:
         recorders.update()
         tell(f"train.py: training diverged: {problem}", sys.stderr)
+    if training.reloads and problem is None:
+        tell(f"train.py: at step {training.session.total_steps:,} it goes on in the scene as it is now", sys.stderr)
+        return 0
     no_films = training.films.problem if training.films is not None else ""
     if no_films:
         tell(f"train.py: filming was given up, training was not: {no_films}", sys.stderr)

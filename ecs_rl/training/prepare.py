@@ -98,6 +98,8 @@ class Training:
     """Why to stop as soon as it can be saved; empty goes on."""
     group: Group | None = None
     """The processes that train together, None for one alone."""
+    reloads: bool = False
+    """It stops only to go on with its scene as the file is now."""
     left_at: str = ""
     """The stage at which the present tick was left and will be taken up again; empty between whole ticks."""
     seconds: float = field(default=0.0, init=False)

@@ -152,7 +152,7 @@ CODES = {
         ",": pygame.K_COMMA,
         ".": pygame.K_PERIOD,
     },
-    **{f"Ctrl+{name}": getattr(pygame, f"K_{name.lower()}") for name in "SEPQ"},
+    **{f"Ctrl+{name}": getattr(pygame, f"K_{name.lower()}") for name in "SEPQR"},
     "?": pygame.K_QUESTION,
     "PgUp": pygame.K_PAGEUP,
     "PgDn": pygame.K_PAGEDOWN,

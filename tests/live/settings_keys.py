@@ -68,3 +68,13 @@ def raise_setting(live: Live, hit: Hit) -> None:
 
 def lower_setting(live: Live, hit: Hit) -> None:
     _changes(live, hit, "lr", 0.001, [0.000794, 0.000631])
+
+
+def reload_scene(live: Live, hit: Hit) -> None:
+    hit()
+    assert "the scene's file is as it was, or cannot be gone on with" in live.said()
+    assert not live.trains.reloads
+    live.window.scene_watch.offers = True
+    hit()
+    assert live.trains.reloads
+    assert live.trains.stop == "its scene has changed"

@@ -26,7 +26,7 @@ WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
     *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "?", "J", "C", "F2", "X", "I"),
-    *("S", "Up", "Down", "Ctrl+Up", "Ctrl+Down"),
+    *("S", "Up", "Down", "Ctrl+Up", "Ctrl+Down", "Ctrl+R"),
 )
 """The keys that a user is promised."""
 KEYED = [row for row in COMMANDS if row.codes or row.characters]
@@ -634,6 +634,7 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "O": pace,
     "U": turbo,
     "S": settings_keys.settings,
+    "Ctrl+R": settings_keys.reload_scene,
     "Up": settings_keys.setting_above,
     "Down": settings_keys.setting_below,
     "Ctrl+Up": settings_keys.raise_setting,

@@ -219,6 +219,8 @@ COMMANDS: tuple[Command, ...] = (
             trains=True, listed=False),
     Command(_TRAINING, "Ctrl+Down", "lower setting", "", lambda w: w.tuning.nudge(-1), (pygame.K_DOWN,),
             trains=True, listed=False),
+    Command(_TRAINING, "Ctrl+R", "reload scene", "take over the scene's file",
+            lambda w: w.scene_watch.take(), (pygame.K_r,), trains=True),
     Command(_TRAINING, "Ctrl+S", "save", "checkpoint now",
             lambda w: _when_training(w, lambda work: work.save(w.say)), (pygame.K_s,), trains=True),
     Command(_TRAINING, "Ctrl+E", "evaluate", "evaluate now",

@@ -76,13 +76,20 @@ class WatchWindow:
     pace: str = FLAT_OUT
 
     @classmethod
-    def open(cls, training: Training, size: tuple[int, int] | None = None, *, pace: str = FLAT_OUT) -> WatchWindow:
+    def open(
+        cls,
+        training: Training,
+        size: tuple[int, int] | None = None,
+        *,
+        pace: str = FLAT_OUT,
+        display: Display | None = None,
+    ) -> WatchWindow:
         """Open a window for a training, which goes at this `pace`; what the scene cannot show is refused now.
 
-        Without one, '', it begins in real time and opens up, if anybody can see it.
+        Without one, '', it begins in real time and opens up, if anybody can see it. A `display` may be there already.
         """
         scene = training.world.scene
-        display = Display(f"{scene.name} - ecs_rl", size)
+        display = display or Display(f"{scene.name} - ecs_rl", size)
         try:
             seeds = training.evaluation.seeds[:EPISODES]
             pace = pace or (OPENS if display.seen else FLAT_OUT)
@@ -156,7 +163,7 @@ def watch_training(
         window.questions.close()
         window.leave_aside()
         training.metrics_schedule.fresh = None
-        opened.close()
+        opened.show.close() if training.reloads else opened.close()
     work.finish_tick()
 
 
@@ -252,6 +259,7 @@ class Loop:
         window.answer()
         if window.history is not None:
             window.history.read()  # also while nothing is drawn: what is new does not pile up
+        window.scene_watch.look()
         self._mark("events")
         due = window.stale or not window.turbo or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
         if due and not window.display.is_minimised:

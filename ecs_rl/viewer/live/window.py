@@ -32,6 +32,7 @@ from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
+from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.settings_panel import SettingsPanel
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, hide_finding, status, view
 from ecs_rl.viewer.live.tour import Tour
@@ -89,7 +90,7 @@ class Window:
         self.past = LookingBack(self)
         self.hands: Hands | None = None
         """The person at the controls, None while the policy drives."""
-        self.tuning = SettingsPanel(self)
+        self.tuning, self.scene_watch = SettingsPanel(self), SceneWatch(self)
         self.held = 0
         """The number of the show whose body the mouse holds."""
         self.touched_at = perf_counter()
