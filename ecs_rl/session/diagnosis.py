@@ -38,6 +38,8 @@ LATE, LATE_ROWS = 0.4, 40
 LITTLE, FAR = 0.05, 0.8
 """Shares of the way from the start to what counts as solved: below the first nothing is learned, above the second it
 is nearly there."""
+CLIMBS = 50.0
+"""Elo that somebody who learns gains at least: to win 57 of 100 games against who one was."""
 LOOK_EVERY = 4
 """Rows between two looks; a pattern lasts longer."""
 Row = Mapping[str, float]
@@ -149,8 +151,12 @@ class Diagnosis:
     def came_less_than(self, share: float, spreads: float) -> bool:
         """Return whether it has not come so far: of the way to what counts as solved, if anything does.
 
-        Else the best is not so many standard deviations of the first episodes' returns above these.
+        Else the best is not so many standard deviations of the first episodes' returns above these. In self-play
+        only the rating counts: results against an equal opponent stay where they are.
         """
+        rating = self.told(f"rollout/{ELO}")
+        if len(rating):
+            return float(rating.max() - rating[0]) < CLIMBS
         results = self.told(f"rollout/{self._result}")
         if not len(results):
             return False

@@ -1,12 +1,18 @@
-"""The guard against a collapsed policy keeps still while recipes learn, and notices one that is really lost."""
+"""The guard against a collapsed policy and the diagnosis keep still while recipes learn.
+
+`python -m pytest -m slow tests/learning/test_no_false_alarm.py` trains every scene that comes along on five seeds.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.commands.train import prepared, put_together, recipes_of, recorded
 from ecs_rl.session.trend import IN_A_ROW
+from ecs_rl.shipped import scene_names
 from ecs_rl.training.prepare import Training
 
 CASES = [("balance", "ppo", "200k"), ("balance", "dqn", "100k"), ("swingup", "ppo", "500k"), ("lander", "ppo", "1.5M")]
@@ -41,3 +47,26 @@ def test_whole_runs_of_several_seeds_raise_no_alarm(
     with capsys.disabled():
         print(f"\n{scene} {agent}: low evaluations in a row at most {found}, an alarm at {IN_A_ROW}")
     assert max(found) < IN_A_ROW
+
+
+def findings(runs: Path, *words: str) -> set[str]:
+    """Train to the end by a scene's own recipe and return what the diagnosis ever said."""
+    settings, training = put_together(parse_train([*words, "--runs", str(runs)], recipes_of))
+    recorded(training, settings)
+    found = set()
+    while not training.done:
+        training.tick()
+        found.add(str(training.finding or ""))
+    training.close()
+    return found - {""}
+
+
+def test_a_recipe_that_learns_is_diagnosed_nothing(tmp_path: Path) -> None:
+    assert findings(tmp_path, "balance", "--steps", "60k") == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", scene_names())
+def test_whole_runs_of_every_scene_are_diagnosed_nothing(name: str, seed: int, tmp_path: Path) -> None:
+    assert findings(tmp_path, name, "--seed", str(seed)) == set()

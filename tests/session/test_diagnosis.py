@@ -57,7 +57,8 @@ def test_nor_where_the_scene_does_not_say_when_it_is_solved(run: Run) -> None:
 
 
 def test_the_recorded_runs_are_of_scenes_that_come_along_from_beginning_to_end() -> None:
-    assert len({run["scene"] for run in RUNS}) >= 7
+    assert len({run["scene"] for run in RUNS}) >= 12
+    assert len(RUNS) >= 39
     assert {run["scene"] for run in RUNS} <= set(scene_names())
     assert all(run["rows"][-1]["total_steps"] > 0.5 * run["whole"] and len(run["rows"]) > 50 for run in RUNS)
 
@@ -160,6 +161,9 @@ def test_results_that_stand_where_they_began_are_told_late_and_not_early() -> No
     assert last(told[::4], solved_at=100.0) == "", "a short trial need not learn"
     assert last(rows(rollout__mean_return=falling(1.0, 7.0)), solved_at=100.0) == ""
     assert last(rows(rollout__mean_return=falling(1.0, 7.0))) == ""
+    rated: Numbers = {"rollout__mean_return": 0.0, "rollout__elo": falling(1000.0, 1400.0)}
+    assert last(rows(**rated), solved_at=1.0) == ""
+    assert last(rows(**{**rated, "rollout__elo": falling(1000.0, 1020.0)}), solved_at=1.0) == "nothing learned"
     scored = rows(rollout__mean_return=falling(0.0, 90.0), **{"rollout__score/laps": 0.0})
     assert last(scored, solved_at=2.0, score="laps") == "nothing learned"
 
