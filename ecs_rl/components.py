@@ -389,5 +389,5 @@ class UserInput:
     air: tuple[float, float] = (0.0, 0.0)
     """What wind, and a gravity other than the scene's, add to the acceleration of whatever moves freely, m/s²."""
     steers: dict[tuple[str, int], NDArray[Any]] = field(default_factory=dict)
-    """By a policy's name and a row of its batch, the action of a person in place of the policy's; steer carries it
+    """By a policy's name and a row of its batch, the action of a person in place of the policy's; decide carries it
     out."""

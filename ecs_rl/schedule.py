@@ -61,7 +61,6 @@ from ecs_rl.processors.respawn import Respawn
 from ecs_rl.processors.sense import Sense
 from ecs_rl.processors.simulate import Simulate
 from ecs_rl.processors.snapshot import Snapshot
-from ecs_rl.processors.steer import Steer
 from ecs_rl.processors.tally import Tally
 from ecs_rl.processors.write import Write
 from ecs_rl.scene.arena import Arena
@@ -70,9 +69,7 @@ from ecs_rl.scene.forces import Jumped
 # fmt: off
 SCHEDULE: tuple[Entry, ...] = (
     Entry("decide", Decide, "one batched forward pass for all arenas; refuses what is not an action", plays=True,
-          keeps=(Observation, Policy, PolicyState), writes=(Action, Extras, PolicyState, ActionLog)),
-    Entry("steer", Steer, "a person's action in place of the policy's; on a window's stage only",
-          keeps=(UserInput,), reads=(Action,), writes=(Action,)),
+          keeps=(Observation, Policy, PolicyState, UserInput), writes=(Action, Extras, PolicyState, ActionLog)),
     Entry("actuate", Actuate, "actions become forces; so do wind, springs and drag", plays=True,
           reads=(Action,), keeps=(Pose, Motion, Here, Touch, Ground, Chance),
           writes=(Action, Acting, Amount, Force, MotorSpeed)),
@@ -111,9 +108,9 @@ SCHEDULE: tuple[Entry, ...] = (
 
 PLAYING = tuple(entry.name for entry in SCHEDULE if entry.plays)
 """Everything that happens in the arenas, and nothing that learns or writes."""
-ON_STAGE = (*PLAYING, "steer", "interact", "render")
+ON_STAGE = (*PLAYING, "interact", "render")
 """A world that somebody watches, and may touch."""
-TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("steer", "interact", "render", "film"))
+TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("interact", "render", "film"))
 
 OUTSIDE = {Policy, UserInput}
 """Set from outside, before or between the ticks."""

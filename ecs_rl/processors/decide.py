@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Decision
-from ecs_rl.components import Action, ActionLog, Extras, Observation, PolicyState
+from ecs_rl.components import Action, ActionLog, Extras, Observation, PolicyState, UserInput
 from ecs_rl.ecs import Stage
 from ecs_rl.world import World
 
@@ -20,6 +20,8 @@ class Decide(Stage):
         self.world = world
         self.batches = list(zip(world.batches, world.each(Observation, PolicyState, Action, Extras), strict=True))
         self.log = next((log for (log,) in world.each(ActionLog)), None)
+        self.person = next((person for (person,) in world.each(UserInput)), None)
+        """On a window's stage whoever may be at the controls."""
 
     def run(self) -> None:
         """Let every policy decide, and keep what it decided for actuate, for record and for a replay."""
@@ -33,6 +35,9 @@ class Decide(Stage):
             extras.told = decision.extras
             if decision.state is not None:
                 state.value = decision.state
+            for (policy, row), chosen in self.person.steers.items() if self.person is not None else ():
+                if policy == batch.name:
+                    action.value[row] = chosen
         if self.log is not None and self.log.kept:
             self.log.actions.append(tuple(_small(action.value) for _, (*_, action, _) in self.batches))
 
