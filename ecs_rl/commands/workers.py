@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError
+from ecs_rl.errors import CheckpointError, CommandError, WorkerLostError
 
 if TYPE_CHECKING:
     from ecs_rl.commands.process import Answer
@@ -94,6 +94,9 @@ def cluster(settings: TrainSettings) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     import ray
+    import ray._private.worker as printing
+
+    printing.print_to_stdstream = lambda data, ignore_prefix: None  # to stdout, which is ours: we tell of a loss
 
     needed = (settings.workers - 1) * settings.threads
     if ":" in settings.ray:
@@ -158,6 +161,7 @@ class RemoteWorker:
 
         with joined(settings, rank, store) as group:
             training = prepared(settings, group=group)
+            training.world.snapshot()  # as the first process does when it gets its run
             try:
                 if start:
                     with unpacked(start) as path:
@@ -168,7 +172,6 @@ class RemoteWorker:
                     if policy:
                         with unpacked(policy) as path:
                             start_from(training, path)
-                    training.world.snapshot()
                     training.session.save_checkpoint()
                 while not training.done:
                     training.tick()
@@ -284,7 +287,7 @@ def refuse_other_versions(found: list[dict[str, str]]) -> None:
 
 
 def raise_what_a_worker_says(sent: list[Any]) -> None:
-    """Raise the error that ended a worker, if it was one of ours: such a worker was not lost."""
+    """Raise the error that ended a worker: such a one was not lost, and would end like that again."""
     import ray
 
     for each in sent:
@@ -292,7 +295,7 @@ def raise_what_a_worker_says(sent: list[Any]) -> None:
             with suppress(ray.exceptions.GetTimeoutError):
                 ray.get(each, timeout=1.0)
         except ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, EcsRlError) and not isinstance(error.cause, WorkerLostError):
-                raise error.cause from None
+            if not isinstance(error.cause, WorkerLostError):
+                raise error.cause from error
         except ray.exceptions.RayActorError:
             continue  # it is gone without a word

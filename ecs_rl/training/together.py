@@ -137,7 +137,11 @@ class Group:
         """Return the world of all arenas, of which this process has saved its own."""
         columns = {each.key: each.column for each in world.lasting()}
         flat = [(part, name) for part, arrays in mine.items() for name in arrays]
-        found = self.gather([mine[part][name] for part, name in flat]) if flat else [[]]
+        arrays = [mine[part][name] for part, name in flat]
+        sizes = {int(each[0][0]) for each in self.gather([np.array([sum(array.nbytes for array in arrays)])])}
+        if len(sizes) > 1:  # gloo would end the process without a word
+            raise RuntimeError(f"the processes hold worlds of different sizes: {sorted(sizes)} bytes")
+        found = self.gather(arrays) if arrays else [[]]
         whole: Sections = {part: {} for part in mine}
         for i, (part, name) in enumerate(flat):
             whole[part][name] = self._whole(columns.get(name), [each[i] for each in found])

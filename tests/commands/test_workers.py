@@ -17,7 +17,18 @@ import pytest
 pytest.importorskip("ray")
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "ECS_RL_TEST_OF_WORKERS"
-BALANCE = ("balance", "--arenas", "64", "--threads", "1", "--eval-every", "8192", "--checkpoint-every", "8192")
+BALANCE: tuple[str, ...] = (
+    "balance",
+    "--arenas",
+    "64",
+    "--threads",
+    "1",
+    "--eval-every",
+    "2048",
+    "--eval-episodes",
+    "2",
+)
+BALANCE += ("--checkpoint-every", "2048")
 
 
 def command(folder: Path, *flags: str) -> list[str]:
@@ -55,35 +66,39 @@ def test_parts_of_large_minibatches_are_shared_out_and_solid_scenes_are_resumed_
         "--ppo.minibatch",
         "4096",
     )
-    flags += ("--eval-every", "100k", "--schedule-steps", "100k", "--workers", "2")
-    whole = trained(tmp_path / "whole", *flags, "--steps", "16k")
-    half = trained(tmp_path / "half", *flags, "--steps", "8k")
-    resumed = ("--steps", "16k", "--resume", half["run"])
+    flags += ("--eval-every", "100k", "--eval-episodes", "2", "--schedule-steps", "100k", "--workers", "2")
+    whole = trained(tmp_path / "whole", *flags, "--steps", "12k")
+    half = trained(tmp_path / "half", *flags, "--steps", "6k")
+    resumed = ("--steps", "12k", "--resume", half["run"])
     told = trained(tmp_path / "half", *flags, "--workers", "0", *resumed, code=3)["stderr"]
     assert "2 processes trained it, and 1 cannot repeat its bits: resume it with --workers 2" in told
     assert trained(tmp_path / "half", *flags, *resumed)["params_sha256"] == whole["params_sha256"]
 
 
 def test_two_processes_learn_what_one_learns_to_the_last_bit_and_either_goes_on_from_the_other(tmp_path: Path) -> None:
-    alone = trained(tmp_path / "alone", *BALANCE, "--steps", "24k")
-    together = trained(tmp_path / "two", *BALANCE, "--steps", "16k", "--schedule-steps", "100k", "--workers", "2")
+    together = trained(tmp_path / "two", *BALANCE, "--steps", "4k", "--schedule-steps", "100k", "--workers", "2")
     same = ("steps", "episodes", "best_eval", "best_step", "solved_step", "params_sha256")
-    first = trained(tmp_path / "one", *BALANCE, "--steps", "16k", "--schedule-steps", "100k")
+    first = trained(tmp_path / "one", *BALANCE, "--steps", "4k", "--schedule-steps", "100k")
     assert [together[name] for name in same] == [first[name] for name in same]
-    assert alone["steps"] == 24_000 - 24_000 % 64 + (64 if 24_000 % 64 else 0)
     logs = [
         [json.loads(line) for line in Path(run["run"], "train_episodes.jsonl").read_text().splitlines()]
         for run in (together, first)
     ]
     assert logs[0] == logs[1]
-    longer = ("--steps", "24k", "--resume")
+    longer = ("--steps", "7k", "--resume")
     on_alone = trained(tmp_path / "two", *BALANCE, *longer, together["run"])
     on_together = trained(tmp_path / "one", *BALANCE, *longer, first["run"], "--workers", "2")
     assert on_alone["params_sha256"] == on_together["params_sha256"]
 
 
+def test_a_run_of_one_checkpoint_goes_on_together(tmp_path: Path) -> None:
+    flags = ("balance", "--arenas", "64", "--threads", "1", "--eval-episodes", "2", "--workers", "2")
+    first = trained(tmp_path, *flags, "--steps", "1k", "--schedule-steps", "100k")
+    assert trained(tmp_path, *flags, "--steps", "2k", "--resume", first["run"])["steps"] == 2048
+
+
 def test_a_worker_that_is_killed_costs_no_result(tmp_path: Path) -> None:
-    flags = (*BALANCE, "--steps", "40k", "--schedule-steps", "100k")
+    flags = (*BALANCE, "--steps", "20k", "--schedule-steps", "100k")
     undisturbed = trained(tmp_path / "one", *flags)
     running = subprocess.Popen(
         command(tmp_path / "two", *flags, "--workers", "2"),
@@ -95,7 +110,7 @@ def test_a_worker_that_is_killed_costs_no_result(tmp_path: Path) -> None:
     )
     killed, deadline = 0, time.monotonic() + 300
     while running.poll() is None and killed < 2 and time.monotonic() < deadline:
-        found = list((tmp_path / "two").glob(f"balance/v1/*/checkpoints/step_{8192 * 2 ** (killed + 1)}.safetensors"))
+        found = list((tmp_path / "two").glob(f"balance/v1/*/checkpoints/step_{2048 * 2 ** (killed + 1)}.safetensors"))
         for pid in workers_of(str(tmp_path)) if found else ():
             os.kill(pid, signal.SIGKILL)
             killed += 1
