@@ -7,7 +7,7 @@ solved. Each has a section of its own in `ecs_rl/agents/README.md`, which tells 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,6 +42,7 @@ CLIMBS = 50.0
 """Elo that somebody who learns gains at least: to win 57 of 100 games against who one was."""
 LOOK_EVERY = 4
 """Rows between two looks; a pattern lasts longer."""
+LOOKED_AT = ("total_steps", "rollout/", "train/", "eval/mean_return", f"eval/{SCORE}")
 Row = Mapping[str, float]
 
 
@@ -65,6 +66,10 @@ class Finding:
         return f"{self.name}: {self.told}; {self.cure} ({self.link})"
 
 
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
 class Diagnosis:
     """Looks at rows of metrics.jsonl as they come, and says what is wrong right now."""
 
@@ -84,7 +89,8 @@ class Diagnosis:
         """
         self.whole, self.solved_at, self.levers, self.comparable = max(1, whole), solved_at, levers, comparable
         self._result = f"{SCORE}{score}" if score else "mean_return"
-        self._columns: dict[str, list[float]] = defaultdict(list)
+        self._columns: dict[str, array[float]] = {}
+        """Of each metric that is ever looked at, a number for each row."""
         self._count = 0
         self._best = -math.inf
         """The best evaluation."""
@@ -94,13 +100,13 @@ class Diagnosis:
         """Take in the next row; one that only tells of a changed setting is none."""
         if any(name.startswith(CHANGE) for name in row):
             return
-        for name in self._columns.keys() | row.keys():
-            column = self._columns[name]
-            value = row.get(name)
-            column += [math.nan] * (self._count - len(column))
-            column.append(float(value) if isinstance(value, int | float) else math.nan)
+        for name in row.keys() - self._columns.keys():
+            if name.startswith(LOOKED_AT):
+                self._columns[name] = array("d", [math.nan]) * self._count
+        for name, column in self._columns.items():
+            column.append(_number(row.get(name)))
         self._count += 1
-        evaluated = self._columns.get(f"eval/{self._result}", [math.nan])[-1]
+        evaluated = _number(row.get(f"eval/{self._result}"))
         self._best = max(self._best, evaluated) if math.isfinite(evaluated) else self._best
         if self._count % LOOK_EVERY == 0:
             found = (look(self) for look in LOOKS)
@@ -115,7 +121,8 @@ class Diagnosis:
 
     def column(self, name: str) -> F64:
         """Return a metric, one number for each row: NaN where it was not told."""
-        return np.array(self._columns.get(name, [math.nan] * self._count), np.float64)
+        found = self._columns.get(name)
+        return np.full(self._count, math.nan) if found is None else np.array(found, np.float64)
 
     def told(self, name: str) -> F64:
         """Return what was told of a metric."""
@@ -134,8 +141,8 @@ class Diagnosis:
     @property
     def share(self) -> float:
         """The share of the whole training that is over."""
-        steps = self._columns.get("total_steps", [0.0])
-        return steps[-1] / self.whole if steps else 0.0
+        steps = self.told("total_steps")
+        return float(steps[-1]) / self.whole if len(steps) else 0.0
 
     @property
     def lasting(self) -> int:
@@ -187,7 +194,7 @@ OPPOSED = Finding(
 def _opponents(d: Diagnosis) -> Finding | None:
     """Find returns that cancel out between agents: their mean is the same however well they play."""
     own = list(d.named(f"rollout/{OF_AGENT}").values())
-    if d.comparable or len(own) < 2 or f"rollout/{ELO}" in d.named(""):
+    if d.comparable or len(own) < 2 or len(d.told(f"rollout/{ELO}")):
         return None
     known = np.stack(own)[:, np.isfinite(np.stack(own)).all(axis=0)]
     return OPPOSED if known.shape[1] >= ROWS and cancel([known]) else None

@@ -103,6 +103,9 @@ def _signal_at(patch: pytest.MonkeyPatch, step: int, number: signal.Signals) -> 
         before = training.session.total_steps
         tick(training)
         if before < step <= training.session.total_steps:
+            if number == signal.SIGKILL:  # what this tick made due is on disk then; random kills come earlier
+                for _ in training.session.written():
+                    pass
             os.kill(os.getpid(), number)
 
     patch.setattr(Training, "tick", signalled)
