@@ -19,9 +19,7 @@ def scene_of_now(training: Training) -> Scene | None:
 
 
 def why_not(training: Training, scene: Scene) -> str:
-    """Return why a training cannot go on in a changed scene, '' if it can: where only numbers in rules, looks and marks
-    are others.
-    """
+    """Return why a training cannot go on in a changed scene, '' if it can: rules may give other numbers, no others."""
     before, specs = training.world.scene, policy_specs(scene.describe())
     for name, spec in training.world.specs.items():
         now = specs.get(name)
