@@ -168,7 +168,7 @@ def test_a_pilot_whose_scene_sees_something_else_now_is_refused_in_a_sentence(
     )
     refused = train("balance", *TINY, "--init-from", "pilot")
     assert refused.code == 3
-    assert "'policy' sees [] there and ['pole spin'] here; use another checkpoint, or train anew" in refused.err
+    assert "'policy' sees [] there and ['pole spin'] here; use another one, or begin anew" in refused.err
     assert not Path("runs").exists()
 
 
