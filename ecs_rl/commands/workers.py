@@ -1,7 +1,7 @@
 """`train.py SCENE --workers K`: one training in K processes, of which this one is the first and Ray starts the others.
 
-All of them step in time (see `ecs_rl/training/together.py`). This one has the run, the progress, the window and the
-signals, as a training in one process has. A worker that is lost costs the time since the newest checkpoint: all begin
+All of them step in time (see `ecs_rl/training/together.py`). This one has the run, the progress and the signals, as a
+training in one process has. A worker that is lost costs the time since the newest checkpoint: all begin
 again from there, with a new one in its place.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).resolve().parents[1]
 PATIENCE = timedelta(minutes=30)
-"""How long a process waits for the others: training may be paused in the window meanwhile."""
+"""How long a process waits for the others."""
 ANSWERS = 5.0
 """Seconds in which a cluster answers."""
 MOST_LOSSES = 3
@@ -73,6 +73,7 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
     reasons = {
         "--self-play: its pool is drawn in one process": settings.self_play,
         "--seeds: those are trainings of their own": bool(settings.seeds),
+        "--watch: its keys save and evaluate in one process": settings.watch,
         f"{settings.scene}: environments of Gymnasium live in one process": scene.engine is not None,
         f"--agent {settings.algorithm.shown}: an algorithm of your own": bool(settings.algorithm.reference),
         f"--network {network}: a network of your own": ":" in network,
@@ -229,16 +230,13 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
             for rank, worker in enumerate(workers, 1)
         ]
         with joined(settings, 0, (address, host.port), host=host) as group:
-            settings, training, record, window = begun(settings, group)
+            settings, training, record = begun(settings, group)
             answer.first = partial(stop, training)
             try:
-                return train(training, record, settings, window)
+                return train(training, record, settings)
             except WorkerLostError as error:
                 raise_what_a_worker_says(sent)
                 raise Lost(str(error), record.path, training.session.saved_step) from error
-            finally:
-                if window is not None:
-                    window.close()
     except ray.exceptions.RayActorError as error:
         raise WorkerLostError(f"a worker did not come up: {' '.join(str(error).split())[:300]}") from error
     finally:
@@ -246,16 +244,15 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
             ray.kill(worker)
 
 
-def begun(settings: TrainSettings, group: Any) -> tuple[TrainSettings, Any, Any, Any]:
-    """Return the settings, the training, its run and its window in the first process, ready for the first tick."""
-    from ecs_rl.commands.train import opened, ready, recorded
+def begun(settings: TrainSettings, group: Any) -> tuple[TrainSettings, Any, Any]:
+    """Return the settings, the training and its run in the first process, ready for the first tick."""
+    from ecs_rl.commands.train import ready, recorded
 
     settings, training = ready(settings, group=group)
-    window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
     record = recorded(training, settings)
     if settings.resume is None:  # so that a worker may be lost from the first tick on
         training.session.save_checkpoint()
-    return settings, training, record, window
+    return settings, training, record
 
 
 def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:

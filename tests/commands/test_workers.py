@@ -126,6 +126,7 @@ def test_a_worker_that_is_killed_costs_no_result(tmp_path: Path) -> None:
     [
         (("balance", "--arenas", "65"), "65 arenas cannot be shared out evenly among 2 processes: take --arenas 64"),
         (("balance", "--ray", "127.0.0.1:1"), "--ray 127.0.0.1:1: nothing answers there"),
+        (("balance", "--watch"), "--workers cannot be used with --watch"),
         (("balance", "--seeds", "2"), "--workers cannot be used with --seeds"),
         (("tests/scenes/sumo.py", "--self-play"), "--workers cannot be used with --self-play"),
     ],
