@@ -138,7 +138,8 @@ class Training:
         for change in () if first else self.live.due(self.session.total_steps):
             self._change(change)
         for name in self.world.slices(first):
-            if self.stop and self.group is None and self.world.stages[name].can_leave:
+            leaves = self.stop and not self.reloads and self.group is None
+            if leaves and self.world.stages[name].can_leave:
                 self.left_at = name
                 break
             yield

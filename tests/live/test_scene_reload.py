@@ -11,6 +11,7 @@ import pytest
 from live_windows import TINY, Live, watching
 
 from ecs_rl.commands import train as train_command
+from ecs_rl.processors.learn import Learn
 from ecs_rl.runs import read_metadata
 from ecs_rl.shipped import scene_files
 from ecs_rl.viewer.live import scene_watch
@@ -96,27 +97,43 @@ def test_what_cannot_be_gone_on_with_is_told_and_training_goes_on(
     assert not live.window.scene_watch.offers
 
 
+@pytest.mark.parametrize("in_an_update", [False, True])
 def test_the_same_run_goes_on_in_the_same_window_with_the_rewards_of_now(
-    scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    in_an_update: bool,
+    scene: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     windows: list[Window] = []
-    answer, switched = Window.answer, list[int]()
+    answer, work, switched = Window.answer, Learn.work, list[int]()
+
+    def reload() -> None:
+        window = windows[0]
+        assert window.background is not None
+        if len(windows) == 1 and window.scene_watch.offers:
+            window.do("reload scene")
+            switched[0] = window.background.training.session.total_steps
 
     def scripted(window: Window) -> None:
         answer(window)
         if window not in windows:
             windows.append(window)
         assert window.background is not None
-        training = window.background.training
-        if len(windows) == 1 and training.session.total_steps > 500:
-            if not switched:
-                switched.append(0)
-                save(scene, BALANCE.replace('"upright": 1.0', '"upright": 2.0'))
-            elif window.scene_watch.offers:
-                window.do("reload scene")
-                switched[0] = training.session.total_steps
+        if not switched and window.background.training.session.total_steps > 500:
+            switched.append(0)
+            save(scene, BALANCE.replace('"upright": 1.0', '"upright": 2.0'))
+        elif not in_an_update:
+            reload()
+
+    def asked_in_the_middle(stage: Learn) -> Iterator[None]:
+        for _ in work(stage):
+            if in_an_update and windows:
+                reload()
+            yield
 
     monkeypatch.setattr(Window, "answer", scripted)
+    monkeypatch.setattr(Learn, "work", asked_in_the_middle)
     args = (str(scene), *TINY, "--steps", "6k", "--runs", str(tmp_path / "runs"), "--watch", "--json")
     assert train_command.main(args) == 0
     first, second = windows
