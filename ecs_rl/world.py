@@ -225,10 +225,10 @@ class World(Context):
             for handle in role.handles.values():
                 self.expose(role.name, handle, tracked=self.debug)
         for number in self.arena.numbers:
-            template = number.kind(number.start)
-            name = f"@number/{number.name}"
+            name, template = f"@number/{number.name}", number.kind(number.start)
             self.create(name, allocate(template, self.arenas, number.count), starts=starts_of([template]))
             self.expose(name, number.handle, tracked=self.debug)
+        self.arena.create_lessons(self)
         for i, memory in enumerate(self.arena.memories):
             name = f"@memory/{i}"
             members = () if memory.count is None else (memory.count,)

@@ -20,6 +20,7 @@ from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
 from ecs_rl.ecs import Entry, Stage
 from ecs_rl.ecs.system import SystemStage
+from ecs_rl.scene.lessons import teach, unread
 from ecs_rl.scene.rules import Remembering, Shared
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Rule, Sensor
@@ -75,6 +76,10 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
         **found,
         "finding": str(finding or ""),
         "tick": watch(scene, settings),
+        "lessons": first.lessons,
+        "notes": [
+            f"nothing reads lesson '{name}': take {name}.value in a start, a terrain or a rule" for name in first.unread
+        ],
     }
     deliver(json.dumps(facts) if settings.json else "\n".join(report(facts)))
     for problem in problems:
@@ -103,6 +108,9 @@ class Play:
         self.saved = saved or {}
         self.whole = self.after = ""
         self.alike: list[str] = []
+        self.lessons = [taught.lesson.facts() for taught in self.world.arena.lessons]
+        self.unread: list[str] = []
+        """The lessons that nothing has read."""
         self.cancels = False
         """What the agents earn cancels out in every tick: what one wins another loses."""
         if saved is not None:
@@ -148,7 +156,7 @@ class Play:
         found = zip(watched, _rules(world), alike, strict=True)
         self.alike = [name for name, rule, same in found if same and not world.by_episodes and _is_one(rule)]
         self.whole, self.after = whole.hexdigest(), after.hexdigest()
-        explosions = int(world.one(Explosion).count)
+        explosions, self.unread = int(world.one(Explosion).count), unread(world.arena.lessons)
         world.close()
         return {
             "ticks": ticks,
@@ -196,6 +204,9 @@ def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
         policies=_deciding(scene, settings.seed, ticks.__next__),
         debug=True,
     )
+    if world.arena.lessons:  # the plays have the full task, and this run the first lesson
+        teach(world.arena.lessons)
+        world.start_over()
     for _ in range(WATCHED):
         world.tick()
     world.close()
@@ -285,4 +296,12 @@ def report(facts: dict[str, Any]) -> list[str]:
         lines += [f"  {name:{wide}} {' '.join(f'{x:10.3f}' for x in each)}" for name, each in facts["scores"].items()]
     lines += ["episodes ended by:"]
     lines += [f"  {name:{wide}} {times:10}" for name, times in facts["ends"].items()]
+    if facts["lessons"]:
+        lines += ["lessons (all that is told above is the full task):"]
+        lines += [f"  {each['name']:{wide}} {_lesson(each)}" for each in facts["lessons"]]
+    lines += [f"note: {note}" for note in facts["notes"]]
     return [*lines, *([f"to look at: {facts['finding']}"] if facts["finding"] else [])]
+
+
+def _lesson(told: dict[str, Any]) -> str:
+    return f"{told['easy']} -> {told['full']} in {told['steps']} steps, each when {told['when']}"

@@ -55,6 +55,7 @@ class LiveBlock:
         rows = [
             [f"{whole(shown.steps_per_second)} steps/s", f"{shown.episodes:,} episodes", f"{whole(shown.seconds)} s"],
             labelled(*means(shown), ("length", length), evaluation(shown)),
+            labelled(("lesson", shown.lessons)),
             labelled(
                 *((name, f"{value:.4g}" if math.isfinite(value) else "-") for name, value in shown.losses.items())
             ),

@@ -55,6 +55,23 @@ class FindingMessages:
             tell(f"train.py: at step {self._training.session.total_steps:,} {finding}", sys.stderr)
 
 
+class LessonMessages:
+    """Tells when a lesson of the scene goes one step further."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        self._told = [part.step for part in training.lessons.parts]
+
+    def update(self) -> None:
+        """Say which lessons have gone on since the last call."""
+        parts = self._training.lessons.parts
+        for i, part in enumerate(parts):
+            if part.step != self._told[i]:
+                self._told[i] = part.step
+                full = ": the full task" if part.step == part.lesson.steps else ""
+                tell(f"train.py: at step {self._training.session.total_steps:,} lesson {part}{full}", sys.stderr)
+
+
 class RecorderMessages:
     """Tells of each recorder that has failed, once: the training goes on without it."""
 

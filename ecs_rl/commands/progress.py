@@ -40,6 +40,8 @@ class ProgressSnapshot:
     best_step: int | None = None
     most_seconds: float | None = None
     """Training time after which it ends, None if it has no limit."""
+    lessons: str = ""
+    """Where the scene's lessons stand, such as `gap 2.75 (1/6)`."""
     finding: str = ""
     """What the diagnosis says is wrong, and what to do about it."""
     losses: Mapping[str, float] = field(default_factory=dict)
@@ -111,7 +113,7 @@ def plain_line(shown: ProgressSnapshot) -> str:
     parts = [
         f"steps {shown.steps:,}/{shown.total_steps:,} {percent(shown)}",
         f"{whole(shown.steps_per_second)} steps/s",
-        *labelled(*means(shown), evaluation(shown)),
+        *labelled(*means(shown), evaluation(shown), ("lesson", shown.lessons)),
         *labelled(("left", time_left(shown))),
         *([] if shown.state in ("", "training") else [shown.state]),
     ]

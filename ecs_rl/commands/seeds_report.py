@@ -146,7 +146,8 @@ def report(settings: TrainSettings, outcomes: Sequence[Outcome], stream: TextIO,
     """
     runs = [each.told for each in outcomes if each.told is not None]
     solved, summaries = sum(run["solved_step"] is not None for run in runs), summed_up(runs)
-    for line in (*table_of_seeds(outcomes), f"{solved} of {len(outcomes)} solved", *table_of_summaries(summaries)):
+    results = f"{solved} of {len(outcomes)} solved", *lessons_of(runs), *table_of_summaries(summaries)
+    for line in (*table_of_seeds(outcomes), *results):
         tell(line, stream)
     picture, code = None, 0
     if runs and not interrupted:
@@ -212,6 +213,17 @@ def table_of_seeds(outcomes: Sequence[Outcome]) -> list[str]:
             )
         )
     return aligned(rows, left=(1, 7))
+
+
+def lessons_of(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each of the scene's lessons: in how many runs it came to the full task, and how far else."""
+    found = []
+    for name in dict.fromkeys(name for run in runs for name in run.get("lessons", {})):
+        told = [run["lessons"][name] for run in runs if name in run.get("lessons", {})]
+        short = [f"{each['step']}/{each['steps']}" for each in told if each["step"] < each["steps"]]
+        rest = f", else at {', '.join(short)}" if short else ""
+        found.append(f"lesson {name}: {len(told) - len(short)} of {len(told)} came to the full task{rest}")
+    return found
 
 
 def table_of_summaries(summaries: Mapping[str, Mapping[str, float] | None]) -> list[str]:

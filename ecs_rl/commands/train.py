@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import typed
 from ecs_rl.commands.init_from import start_from
-from ecs_rl.commands.messages import CollapseMessages, FindingMessages, RecorderMessages
+from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
@@ -244,7 +244,7 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
         draw = partial(progress.update, partial(snapshot, training, settings))
         recorders = RecorderMessages(record)
-        messages = CollapseMessages(training), FindingMessages(training), recorders
+        messages = CollapseMessages(training), FindingMessages(training), LessonMessages(training), recorders
 
         def shown() -> None:
             for each in messages:
@@ -326,6 +326,7 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
         best_eval=session.best_eval,
         best_step=session.best_step,
         finding=str(training.finding or ""),
+        lessons=str(training.lessons),
         losses={name: metrics[name] for name in metrics if "loss" in name or name in ("entropy", "epsilon")},
         most_seconds=60 * settings.minutes or None,
         state=f"stopping ({training.stop})" if training.stop else done,
@@ -358,6 +359,7 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
         "finding": training.finding.name if training.finding is not None else None,
         "params_sha256": session.agent.parameters_sha256(),
         **({"best_returns": own} if own else {}),
+        **({"lessons": training.lessons.summary()} if training.lessons.parts else {}),
         **({"elo": session.agent.elo} if isinstance(session.agent, SelfPlay) else {}),
     }
 

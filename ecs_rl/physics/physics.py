@@ -183,7 +183,9 @@ class Physics:
     def place(self, rows: I64, drawn: F64) -> None:
         """Put these arenas at their start, for (rows, draws) numbers in [0, 1)."""
         if self.arena.terrains:
-            self._move_terrain(rows, self._lines(drawn))
+            with self.arena.shaping(rows):
+                lines = self._lines(drawn)
+            self._move_terrain(rows, lines)
         self.state[:, :, rows] = self.start(drawn, rows).transpose(2, 1, 0)
         if self.arena.comes_and_goes:
             self.state[3:, :, rows] = np.where(self.here[:, rows], self.state[3:, :, rows], 0.0)

@@ -54,8 +54,11 @@ class Respawn(Stage):
         """Begin the current episode of these arenas."""
         drawn = uniforms(self.chance.key[rows], self.clock.episode[rows], self.draws)
         self.chance.uniform[rows] = drawn
-        for path in self.world.arena.paths:  # before starts, which may lie on one
-            path.draw(rows, drawn)
+        arena = self.world.arena
+        arena.begin_lessons(rows, self.clock.episode[rows], drawn)
+        with arena.shaping(rows):
+            for path in arena.paths:  # before starts, which may lie on one
+                path.draw(rows, drawn)
         self.world.reset(rows, drawn, self.world.slots, lambda: self.physics.place(rows, drawn))
         for before, _, state, sight in self.batches:
             sight.look(begins=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecs_rl.components import Finished, Session
+from ecs_rl.components import Clock, Finished, Session
 from ecs_rl.ecs import Stage
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.session.records import OF_AGENT, SCORE
+from ecs_rl.session.records import LESSON_STEP, OF_AGENT, SCORE
 from ecs_rl.world import World
 
 
@@ -24,14 +24,20 @@ class Tally(Stage):
         if gathered is not None:
             records = gathered(records)
         if records:
-            self.session.training.take(records if rated is None else rated(records))
+            records = records if rated is None else rated(records)
+            self.session.training.take(records)
+            self.world.hooks.get("lessons", _nothing)(records)
+
+
+def _nothing(records: list[EpisodeRecord]) -> None:
+    """Take them in where there are no lessons."""
 
 
 def records_of(world: World, done: Finished) -> list[EpisodeRecord]:
     """Return the episodes that ended in this tick.
 
-    Their extras are the sum of each reward term, each agent's own return where there are several, the scores, and what
-    ended them.
+    Their extras are the sum of each reward term, each agent's own return where there are several, the scores, how many
+    steps each lesson had taken as they began, and what ended them.
     """
     if not len(done.arena):
         return []
@@ -41,6 +47,10 @@ def records_of(world: World, done: Finished) -> list[EpisodeRecord]:
     for name, values in named.items():
         for episode, value in enumerate(values.tolist()):
             extras[episode][name] = value
+    for taught in world.arena.lessons:
+        began = taught.steps_at(done.arena, world.one(Clock).episode[done.arena] - 1)
+        for each, step in zip(extras, began.tolist(), strict=True):
+            each[f"{LESSON_STEP}{taught.name}"] = float(step)
     for name, ended in zip(world.reasons, done.reasons, strict=True):
         for episode in np.flatnonzero(ended).tolist():
             extras[episode][f"end/{name}"] = 1.0

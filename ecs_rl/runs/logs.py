@@ -19,7 +19,7 @@ Status = Literal["Terminated", "Truncated"]
 BUFFER_BYTES = 1 << 16
 MAX_ROW_BYTES = 64_000_000
 """How far back the end of a row is looked for in a damaged log."""
-METRIC_GROUPS = ("rollout/", "eval/", "train/", "time/", "env/", "change/")
+METRIC_GROUPS = ("rollout/", "eval/", "train/", "time/", "env/", "change/", "lesson/", "lesson_step/")
 
 
 class TrainEpisode(msgspec.Struct, frozen=True, gc=False):

@@ -141,6 +141,13 @@ class LiveFacts(msgspec.Struct, frozen=True, kw_only=True):
     planned: list[tuple[Count, str, float]] = []
 
 
+class LessonFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many steps a lesson has taken, and what the episodes since the last step of any came to."""
+
+    step: Count = 0
+    results: list[float] = []
+
+
 class ResumeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What continuing the training of a scene takes besides tensors."""
 
@@ -159,6 +166,8 @@ class ResumeFacts(msgspec.Struct, frozen=True, kw_only=True):
     filmed_at: int | None = None
     """Steps at the last clip, None where nothing was filmed."""
     live: LiveFacts = LiveFacts()
+    lessons: dict[str, LessonFacts] = {}
+    """By name."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from ecs_rl.scene.forces import Jump, Pull
 from ecs_rl.scene.grid import Grid
 from ecs_rl.scene.ground import Draws, Earth, Line
 from ecs_rl.scene.joints import Groove, Pivot, Spring, TurnLimit, TurnSpring
+from ecs_rl.scene.lessons import Lesson, Taught, elo_above, return_above, score_above
 from ecs_rl.scene.look import Look
 from ecs_rl.scene.marks import Mark
 from ecs_rl.scene.nearest import Nearest
@@ -26,9 +27,10 @@ from ecs_rl.scene.touching import Touching
 __all__ = [
     "Action", "Amount", "Angle", "Arena", "Body", "Box", "Choice", "Closing", "Controls", "Dice", "Disc", "Draw",
     "Draws", "Earth", "Effect", "Feel", "Feels", "Follow", "Force", "Grid", "Groove", "Ground", "Heading", "Here",
-    "Jump", "Lasting", "Levers", "Line", "Look", "Mark", "Motion", "Motor", "Nearest", "Number", "Pivot", "Polygon",
-    "Pose", "Progress", "Pull", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin", "Spread", "Spring", "Start",
-    "Thrust", "Touch", "Touching", "Toward", "Trigger", "TurnLimit", "TurnSpring", "Twist", "View", "Vx", "Vy", "X",
-    "Y", "above", "below", "between", "beyond", "column", "component", "jitter",
+    "Jump", "Lasting", "Lesson", "Levers", "Line", "Look", "Mark", "Motion", "Motor", "Nearest", "Number", "Pivot",
+    "Polygon", "Pose", "Progress", "Pull", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin", "Spread",
+    "Spring", "Start", "Taught", "Thrust", "Touch", "Touching", "Toward", "Trigger", "TurnLimit", "TurnSpring",
+    "Twist", "View", "Vx", "Vy", "X", "Y", "above", "below", "between", "beyond", "column", "component",
+    "elo_above", "jitter", "return_above", "score_above",
 ]
 # fmt: on

@@ -21,6 +21,7 @@ from ecs_rl.scene.controls import Does
 from ecs_rl.scene.forces import Always, Forces, Jumped
 from ecs_rl.scene.ground import Draws, Line
 from ecs_rl.scene.joints import Joint, Pivot
+from ecs_rl.scene.lessons import Lessons
 from ecs_rl.scene.lines import Lines, Terrain, Wall
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.marks import Mark, Marks
@@ -42,7 +43,7 @@ MOST_MEMBERS = 10_000
 
 
 @dataclass
-class Arena(Bodies, Scores, Lines, Forces, Marks):
+class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
     """What a scene's `build` receives: spawn roles, join them, give them an agent.
 
     `build` describes one arena; a world holds as many copies of it as it likes, and every rule serves all at once.

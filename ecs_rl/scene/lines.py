@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ecs_rl.arrays import I64
 from ecs_rl.components import Chance, Ground
 from ecs_rl.ecs.component import new_handle
 from ecs_rl.ecs.context import Context
@@ -51,6 +56,11 @@ class Lines:
     use: Callable[[Sensor | Remembering], Sensor | Remembering]
     _draw: Callable[[int], int]
 
+    if TYPE_CHECKING:
+
+        def shaping(self, rows: I64) -> AbstractContextManager[None]:
+            """See `Lessons`."""
+
     def wall(self, start: Point, end: Point, *, friction: float = 0.6, elasticity: float = 0.0) -> None:
         """Add a straight piece of ground between two points, metres."""
         point("a wall's start", start), point("a wall's end", end)
@@ -67,7 +77,8 @@ class Lines:
         """
         not_negative("a terrain's friction", friction), not_negative("a terrain's elasticity", elasticity)
         drawn = self._drawn("terrain", draws)
-        earth = Earth(try_shape("terrain", rule, points, drawn.n))
+        with self.shaping(np.arange(3)):
+            earth = Earth(try_shape("terrain", rule, points, drawn.n))
         self.terrains.append(Terrain(rule, points, drawn.slot, drawn.n, friction, elasticity, earth))
         return earth
 
@@ -80,7 +91,8 @@ class Lines:
         not_negative("the width of a road", road)
         if closed not in (True, False):
             raise SceneError(f"a path is closed, True or False, not {shown(closed)}")
-        self.paths.append(Line(rule, points, self._drawn("path", draws), self.use, closed=closed, road=road))
+        with self.shaping(np.arange(3)):
+            self.paths.append(Line(rule, points, self._drawn("path", draws), self.use, closed=closed, road=road))
         return self.paths[-1]
 
     def draws(self, name: str, n: int) -> Draws:

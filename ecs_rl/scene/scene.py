@@ -102,6 +102,8 @@ class Scene:
             told = f"Scene(score='{self.score}') names a score that `build` does not declare"
             cure = nearest(self.score, arena.scores) if arena.scores else f"add arena.score('{self.score}', rule)"
             raise RuleError(f"{told}: {cure}", self.build)
+        if told := arena.check_lessons([*arena.scores], self.score):
+            raise RuleError(told, self.build)
         if isinstance(self.camera, Follow):
             self.camera.check(arena, self.file)
         return arena

@@ -15,7 +15,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.runs.rows import CHANGE
-from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIE, TIME_UP
+from ecs_rl.session.records import ELO, END, LESSON_STEP, OF_AGENT, SCORE, TERM, TIE, TIME_UP
 
 WORDS = "ecs_rl/agents/README.md"
 """Where the sections are that findings name."""
@@ -42,7 +42,7 @@ CLIMBS = 50.0
 """Elo that somebody who learns gains at least: to win 57 of 100 games against who one was."""
 LOOK_EVERY = 4
 """Rows between two looks; a pattern lasts longer."""
-LOOKED_AT = ("total_steps", "rollout/", "train/", "eval/mean_return", f"eval/{SCORE}")
+LOOKED_AT = ("total_steps", "rollout/", "train/", "eval/mean_return", f"eval/{SCORE}", LESSON_STEP)
 Row = Mapping[str, float]
 
 
@@ -155,12 +155,19 @@ class Diagnosis:
         """Whether an evaluation has reached what counts as solved."""
         return self.solved_at is not None and self._best >= self.solved_at
 
+    @property
+    def taught(self) -> bool:
+        """Whether a lesson has gone on: then something was learned, and the first results were of an easier task."""
+        return any((np.nan_to_num(column) > 0).any() for column in self.named(LESSON_STEP).values())
+
     def came_less_than(self, share: float, spreads: float) -> bool:
         """Return whether it has not come so far: of the way to what counts as solved, if anything does.
 
         Else the best is not so many standard deviations of the first episodes' returns above these. In self-play
         only the rating counts: results against an equal opponent stay where they are.
         """
+        if self.taught:
+            return False
         rating = self.told(f"rollout/{ELO}")
         if len(rating):
             return float(rating.max() - rating[0]) < CLIMBS
@@ -251,7 +258,7 @@ def _death_pays(d: Diagnosis) -> Finding | None:
     there = np.isfinite(length) & np.isfinite(returns)
     length, returns = length[there], returns[there]
     last = d.lasting
-    if d.solved or len(length) < last + ROWS:
+    if d.solved or d.taught or len(length) < last + ROWS:
         return None
     before = int(np.argmax(length[:-last]))
     late, rate = slice(-last, None), returns / np.maximum(length, 1.0)

@@ -29,6 +29,8 @@ END, TERM, TIME_UP = "end/", "term/", "time up"
 """How the extras tell what ended an episode; how statistics name the mean of a reward term; an ending by no rule."""
 ELO, OPPONENT = "elo", "opponent"
 """The extras of a game of self-play: the learner's rating after it, and the step of the policy it was against."""
+LESSON, LESSON_STEP = "lesson/", "lesson_step/"
+"""How metrics name the value of a lesson; how they and extras name how many steps it has taken."""
 TIE = 1e-9
 """Share of what the agents earned up to which a sum of returns is rounding."""
 

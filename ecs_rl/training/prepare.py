@@ -23,6 +23,7 @@ from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, Trai
 from ecs_rl.session.diagnosis import Diagnosis, Finding
 from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.training.evaluate import SEED, Evaluator
+from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.live_settings import LiveSettings
 from ecs_rl.training.resume import surroundings
 from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
@@ -107,10 +108,13 @@ class Training:
     _finished: bool = field(default=False, init=False)
     live: LiveSettings = field(init=False)
     """What may change between two ticks."""
+    lessons: Curriculum = field(init=False)
+    """How far it is in what its scene teaches step by step."""
 
     def __post_init__(self) -> None:
         """Go along with the trainings of other processes, where there are."""
         self.live = LiveSettings(self.agents, self.world)
+        self.lessons = Curriculum(self.world, self_play=hasattr(self.session.agent, "elo"))
         if self.group is not None:
             self.group.join(self)
 
@@ -137,6 +141,8 @@ class Training:
         first, self.left_at = self.left_at, ""
         for change in () if first else self.live.due(self.session.total_steps):
             self._change(change)
+        if not first:
+            self.lessons.advance()
         for name in self.world.slices(first):
             leaves = self.stop and not self.reloads and self.group is None
             if leaves and self.world.stages[name].can_leave:

@@ -49,6 +49,7 @@ def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, 
         "seconds": perf_counter() - metrics_schedule.began if metrics_schedule.began else 0.0,
         "seconds_in": training.world.seconds_in,
         "live": {"changed": dict(training.live.changed), "planned": list(training.live.planned)},
+        **({"lessons": training.lessons.facts()} if training.lessons.parts else {}),
     }
     return parts, facts
 
@@ -79,6 +80,7 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
         as_it_was = restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
     except ActionError as error:
         raise CheckpointError(f"the saved actions cannot be taken again: {error}; use another checkpoint") from error
+    training.lessons.restore(facts.lessons)
     for name in EVALUATION:
         setattr(training.evaluation, name, getattr(facts.evaluation, name))
     training.evaluation.trend = Trend(**msgspec.to_builtins(facts.evaluation.trend))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ecs_rl.components import ActionLog, Clock, PolicyState, Snapshots
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import CheckpointError
+from ecs_rl.scene.lessons import Since
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
@@ -49,19 +50,24 @@ def restore_world(
 
     `watch` is called before each tick that is lived through again, and may raise.
     """
-    snapshot, now = dict(saved["snapshot"]), dict(saved["now"])
+    now = dict(saved["now"])
+    # Which episodes play which step of a lesson is settled from outside: the way is gone again with all that is known.
+    settled = {each.key: now[each.key] for each in world.lasting() if each.kind is Since and each.key in now}
+    snapshot = dict(saved["snapshot"]) | settled
     if saved["earlier"]:
-        world.restore(dict(saved["earlier"]), _listed(saved["earlier_actions"]), watch)
+        world.restore(dict(saved["earlier"]) | settled, _listed(saved["earlier_actions"]), watch)
         _compare(world, snapshot, exactly)
     world.restore(snapshot, _listed(saved["actions"]), watch)
     inexact = _compare(world, now, exactly)
     world.load_columns(now)  # what no replay makes again: the state of a recurrent policy
+    snapshots = world.one(Snapshots)
+    for columns, part in ((snapshots.columns, "snapshot"), (snapshots.earlier, "earlier")):
+        columns.update({key: saved[part][key] for key in settled.keys() & columns.keys() & saved[part].keys()})
     if inexact:
         if world.by_episodes:
             world.one(Clock).episode += 1
             world.start_over()
-        world.snapshot()
-        snapshots = world.one(Snapshots)  # the way to this one is not the way that was gone
+        world.snapshot()  # and the way to this one is not the way that was gone
         snapshots.earlier, snapshots.earlier_actions = {}, []
     return not inexact
 

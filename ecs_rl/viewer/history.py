@@ -21,7 +21,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.runs.rows import CHANGE
-from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM
+from ecs_rl.session.records import ELO, END, LESSON, LESSON_STEP, OF_AGENT, SCORE, TERM
 from ecs_rl.training.live_settings import WEIGHT
 from ecs_rl.viewer.view import LearningView, Series, Stack
 
@@ -78,7 +78,9 @@ class History:
         self._endings: list[str] = []
         self._terms: list[str] = []
         self._changes: list[tuple[float, str]] = []
-        """Steps at which settings were changed, and what to."""
+        """Steps at which settings were changed or lessons went on, and what to."""
+        self._lessons: dict[str, float] = {}
+        """How many steps each lesson had taken in the newest row."""
         self._view: LearningView | None = None
 
     def read(self) -> None:
@@ -108,7 +110,7 @@ class History:
         self._view = None
         self._add_evaluations([row for row in rows if "total_steps_at_eval" in row])
         metrics = [row for row in rows if "total_steps_at_eval" not in row]
-        self._changes += [each for row in metrics for each in _changes(row)]
+        self._changes += [each for row in metrics for each in (*_changes(row), *self._lesson_steps(row))]
         names = set().union(*metrics)
         self._find(metrics, names)
         drawn = {f"{group}/{self._results}" for group in ("rollout", "eval")} | self._returns_of.keys()
@@ -143,6 +145,16 @@ class History:
             ):
                 if wanted and key not in kept and len(kept) < most:
                     kept.append(key)
+
+    def _lesson_steps(self, row: Row) -> Iterator[tuple[float, str]]:
+        """Yield the step and the words of each lesson that has gone on since the row before."""
+        for key in row:
+            if key.startswith(LESSON_STEP):
+                name, step = key.removeprefix(LESSON_STEP), _number(row[key])
+                if step > self._lessons.get(name, 0.0):
+                    value = _number(row.get(f"{LESSON}{name}", row.get(f"{LESSON}{name}/high")))
+                    yield _number(row.get("total_steps")), f"{name} {value:.3g}"
+                self._lessons[name] = step
 
     def _add_evaluations(self, rows: Sequence[Row]) -> None:
         points = [NO_POINTS]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ecs_rl.agents.base import ActMode, Agent
 from ecs_rl.components import Chance, Clock, EpisodeEnd, Terms, UserInput
+from ecs_rl.scene.lessons import teach
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
@@ -164,6 +165,7 @@ class LiveEpisode:
         """Go on here from where an arena of another world of the same scene stands, until somebody goes elsewhere."""
         self.rewind.leave()
         self.world.copy_arena(source, arena, self.arena)
+        teach(self.world.arena.lessons, 0)  # the running episode goes on as it is, and the next is the full task
         self.names[self.arena] = name
         self.world.physics.rebuild()
         self.log.adopt()

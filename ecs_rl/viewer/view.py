@@ -78,6 +78,8 @@ class StatusView:
     best_at: int | None = None
     hint: str = "F1 help"
     """Several are told apart by ` · `; where there is no room the first stays longest."""
+    lessons: str = ""
+    """Where the scene's lessons stand."""
     counted: str = ""
     """What the best is the best of, where that is not the return."""
 

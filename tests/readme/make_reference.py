@@ -32,6 +32,8 @@ Lengths are metres, times seconds, masses kilograms, angles radians (counter-clo
 | `Point` | two numbers, `(x, y)` |
 | `Roles` | a role, a kind, `arena.ground`, or a list of them |
 | `Effects` | an effect, several in a tuple, or None |
+| `Goal` | a number, or a `Spread` that each episode draws from |
+| `Above` | what `score_above`, `return_above` and `elo_above` return |
 | `Shaping` | a function from `(arenas, draws)` numbers in [0, 1) to `(arenas, points, 2)` metres |
 """
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -46,7 +48,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Effects, which it does it by": ("Push", "Thrust", "Twist", "Motor", "Pull", "Jump", "Effect"),
     "Rules, for what it earns and how episodes end": ("beyond", "above", "below", "Progress", "Lasting"),
     "Chance": ("jitter", "between", "Spread"),
-    "What the arena hands out": ("Role", "Number", "Draw", "Dice", "Draws", "Earth", "Line", "Mark"),
+    "Lessons": ("Lesson", "score_above", "return_above", "elo_above"),
+    "What the arena hands out": ("Role", "Number", "Draw", "Dice", "Taught", "Draws", "Earth", "Line", "Mark"),
     "Components and systems of your own": ("component", "column"),
     "Components that systems read and write": (
         *("Pose", "Motion", "Here", "Force", "Touch", "Ground", "Action", "Amount"),
@@ -56,7 +59,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 MEMBERS: dict[str, tuple[str, ...]] = {
     "Arena": (
         *("spawn", "join", "agent", "ground", "number", "random", "dice", "draws", "add", "system", "shared", "use"),
-        *("always", "wall", "terrain", "path", "through", "restart", "score", "mark"),
+        *("lesson", "always", "wall", "terrain", "path", "through", "restart", "score", "mark"),
     ),
     "Role": (
         *("x", "y", "position", "angle", "heading", "vx", "vy", "velocity", "spin", "here", "__getitem__", "point"),
@@ -70,6 +73,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "Trigger": ("on",),
     "Effect": ("amount", "apply"),
     "Number": ("value",),
+    "Taught": ("value",),
     "Draws": ("value",),
     "Earth": ("points", "height", "slope"),
     "Line": ("points", "length", "at", "along", "off", "heading", "laps"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from games import GAMES, TEXTS
+from lesson_scenes import SCHOOL
 from mixed_controls import MIXED
 from racing_scene import RACING
 from readme_scenes import BEACONS
@@ -98,6 +99,8 @@ CASES = (
     Case("ppo mixed controls", "mixed", SMALL_PPO, MIXED),
     Case("sac mixed controls", "mixed", SMALL_SAC, MIXED),
     Case("ppo forces and lines", "racing", SMALL_PPO, RACING),
+    Case("ppo lessons", "school", SMALL_PPO, SCHOOL, everywhere=True),
+    Case("dqn lessons", "school", SMALL_DQN, SCHOOL, slow=True),
     Case("ppo that remembers, two policies", "two", (*SMALL_PPO, "--network", "gru", "--ppo.state", "8"), TWO),
     Case("ppo that remembers, members", "tag", (*SMALL_PPO, "--network", "gru", "--ppo.shared"), TEXTS["tag"]),
     Case("ppo attention", "shooter", (*SMALL_PPO, "--network", "attention"), TEXTS["shooter"]),

@@ -207,6 +207,7 @@ def status(window: Window) -> StatusView:
         best=session.best_eval,
         best_at=session.best_step,
         counted="score" if show.scene.score else "",
+        lessons=str(work.training.lessons),
     )
 
 

@@ -73,6 +73,8 @@ def _words(status: StatusView) -> list[Word]:
         words += [Word(f"{steady(status.steps_per_second):>6}", 5, face=number, gap=18), Word("steps/s", 5, DIM)]
     if status.seconds_left is not None:
         words += [Word(duration(status.seconds_left), 4, face=number, gap=18), Word("left", 4, DIM)]
+    if status.lessons:
+        words += [Word("lesson", 3, DIM, gap=18), Word(status.lessons, 3)]
     if status.best is not None:
         at = f"at {count(status.best_at)}" if status.best_at is not None else ""
         words += [
