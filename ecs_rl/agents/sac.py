@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ecs_rl.agents.base import (
     ActionSpace,
@@ -74,6 +74,8 @@ class SAC(Learner):
         self._told = NStep(1, rows, inputs, spec.actions.columns, config.gamma)  # with one tick nothing ever waits
         self._memory = Replay(config.memory, inputs, spec.actions.columns)
         self._freedom = np.array([self._layout.levers, self._layout.log_options])
+        self._varied = (self._freedom * (config.lever_entropy, config.choice_entropy)).astype(np.float32)
+        """The entropy of levers and of choices that the temperatures keep."""
         self._due = np.zeros(())  # gradient steps that are due, in parts of one
         self._seen = 0  # transitions stored so far
         self._steps = 0  # gradient steps so far
@@ -95,6 +97,11 @@ class SAC(Learner):
         self._policy_pass = Pass(self._policy, self._x[-2 * b :, :n], back=b, learns=b)
         self._critics_pass = Pass(self._critics, self._x[:-b], back=(batches - 1) * b, learns=b, inputs=k)
         self._target_pass = Pass(target, self._x[-b:])
+        self._q, self._q_grad = self._critics_pass.output.numpy(), self._critics_pass.grad.numpy()
+        self._target_q = self._target_pass.output.numpy()
+        self._policy_output, self._policy_grad = (
+            each.numpy()[0] for each in (self._policy_pass.output, self._policy_pass.grad)
+        )
         self._row = np.arange(b)
 
     @staticmethod
@@ -165,22 +172,25 @@ class SAC(Learner):
     @np.errstate(all="ignore")  # what overflows is told as divergence
     def _descend(self) -> None:
         """Take one step down the gradients of critics, policy and temperatures, all at the parameters as they are."""
-        c, b, row, layout = self.config, self.config.batch, self._row, self._layout
+        c, b, layout = self.config, self.config.batch, self._layout
         taken, reward, discount = self._replay()
-        mean, log_std, log_p = layout.split(self._policy_pass.forward().numpy()[0])
+        self._policy_pass.forward()
+        mean, log_std, log_p = layout.split(self._policy_output)
         noise = torch.randn(mean.shape, generator=self._random).numpy()
         levers, p = Squashed(mean, log_std, noise), np.exp(log_p)
         self._would[...] = levers.action
         heat = np.exp(self._parameters.value[TEMPERATURE].numpy())
         surprise = heat[0] * levers.log_prob[:, None] + heat[1] * log_p  # (2 b, combinations): here, and after
 
-        after = np.minimum(*self._target_pass.forward().numpy()) - surprise[b:]
+        self._target_pass.forward()
+        after = np.minimum(*self._target_q) - surprise[b:]
         goal = reward + discount * (p[b:] * after).sum(1)
-        q, q_grad = self._critics_pass.forward().numpy(), self._critics_pass.grad.numpy()
-        q_taken = q[:, row, taken]
+        self._critics_pass.forward()
+        q, q_grad = self._q, self._q_grad
+        q_taken = q[taken]
         error = q_taken - goal
         q_grad[...] = 0.0
-        q_grad[:, row, taken] = error * (1.0 / b)
+        q_grad[taken] = error * (1.0 / b)
 
         first, second = q[:, -b:]  # of what the policy would do
         value = np.minimum(first, second) - surprise[:b]
@@ -190,29 +200,32 @@ class SAC(Learner):
             weight = p[:b] * (-1.0 / b)
             q_grad[0, b:], q_grad[1, b:] = weight * lesser, weight * ~lesser
         by_lever = self._critics_pass.backward()
-        self._policy_pass.grad.numpy()[0] = layout.joined(
-            levers.backward(by_lever.sum(0).numpy(), heat[0] / b, b) if by_lever is not None else (),
+        layout.join(
+            levers.backward(np.add(*by_lever.numpy()), heat[0] / b, b) if by_lever is not None else (),
             p[:b] * (expected - value) * (1.0 / b),
+            out=self._policy_grad,
         )
         self._policy_pass.backward()
         entropy = np.array([levers.log_prob[:b].sum(), (p[:b] * log_p[:b]).sum()], np.float32) * (-1.0 / b)
-        target = (self._freedom * (c.lever_entropy, c.choice_entropy)).astype(np.float32)
-        self._temperature_grad[...] = entropy - target if c.learn_temperature else 0.0
+        self._temperature_grad[...] = entropy - self._varied if c.learn_temperature else 0.0
 
         loss = 0.5 / b * float((error * error).sum())
         self._step(loss)
         if self._due < 2.0 or self._steps == 1:  # of all steps that are due now, the last one is told
             self._newest.numpy()[:] = (loss, -expected.mean(), q_taken.mean(), entropy.sum(), *heat)
 
-    def _replay(self) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Draw transitions into the arrays of a step; return (rows,) combinations chosen, rewards and discounts."""
+    def _replay(self) -> tuple[tuple[Any, ...], Floats, Floats]:
+        """Draw transitions into the arrays of a step; return which values are theirs, their rewards and discounts."""
         drawn = self._memory.draw(self.config.batch, self._random)
         self._normaliser.apply(drawn.observation.numpy(), out=self._before[0])
         self._before[1:] = self._before[0]
         self._normaliser.apply(drawn.next_observation.numpy(), out=self._after)
         did = drawn.action.numpy()
         self._done[...] = self._layout.levers_of(did)
-        return self._layout.combination_of(did), drawn.reward.numpy(), drawn.discount.numpy()
+        rows = len(did)
+        # Where nothing is chosen there is one value for each row, and a view of it takes a tenth of the time.
+        taken = (self._row, self._layout.combination_of(did)) if self._layout.options else (slice(rows), 0)
+        return (slice(None), *taken), drawn.reward.numpy(), drawn.discount.numpy()
 
     def _step(self, loss: float) -> None:
         """Move the parameters along their gradient and the targets after the critics; keep the last if it is none."""

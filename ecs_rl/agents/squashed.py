@@ -103,10 +103,9 @@ class Layout:
         log_p = log_softmax(scores) if self.options else np.zeros((len(output), 1), np.float32)
         return output[:, :k], output[:, k : 2 * k], log_p
 
-    def joined(self, levers: tuple[Floats, ...], combined: Floats) -> Floats:
-        """Return the gradient by the network's output from those by the levers' two and by combinations' scores."""
-        options = [self.options_of(combined)] if self.options else []
-        return np.concatenate([*levers, *options], axis=1)
+    def join(self, levers: tuple[Floats, ...], combined: Floats, out: Floats) -> None:
+        """Write the gradient by the network's output, from those by the levers' two and by combinations' scores."""
+        np.concatenate([*levers, self.options_of(combined)] if self.options else levers, axis=1, out=out)
 
     def options_of(self, combined: Floats) -> Floats:
         """Return (rows, options), the sums over all combinations with an option: its probability, or its gradient."""

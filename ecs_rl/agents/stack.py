@@ -83,6 +83,8 @@ class Pass:
         self._narrow = [seen.shape[2] < grad.shape[2] for seen, grad in zip(self._seen, self._learnt, strict=True)]
         self._weight_grad_flipped = [grad.transpose(1, 2) for grad in stack.weight_grad]
         self._spare = [torch.empty(grad.shape) for grad in self._weight_grad_flipped]
+        # Of one output, the product with its weights is no sum: element by element it takes a third of the time.
+        self._through = [torch.mul if width == 1 else torch.bmm for width in widths]
         self._ones = torch.ones(count, 1, learns)
         self._driven = self._grads[0][:, learns:].transpose(1, 2)
         self._driving = stack.weight[0][:, :, x.shape[1] - inputs :].transpose(1, 2)
@@ -109,7 +111,7 @@ class Pass:
                 torch.bmm(self._flipped[i], self._seen[i], out=self._weight_grad[i])
             torch.bmm(self._ones, self._learnt[i], out=self._bias_grad[i])
             if i > 0:
-                torch.bmm(self._grads[i], self._weight[i], out=self._grads[i - 1])
+                self._through[i](self._grads[i], self._weight[i], out=self._grads[i - 1])
                 self._through_activation(self._grads[i - 1], self._activated[i - 1])
         if self._by_input_flipped is not None:
             torch.bmm(self._driving, self._driven, out=self._by_input)
