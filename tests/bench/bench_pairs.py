@@ -1,0 +1,79 @@
+"""Every scene by every recipe that it has, until solved: `python tests/bench/bench_pairs.py [SCENE:AGENT ...]`.
+
+One training after the other on one thread, seeds from 0, each by its recipe alone. Printed are how many seeds solved
+the scene, the steps that it took (median and most) and the processor seconds of the whole training until then, its
+evaluations included and its start left out; with `--json` each training is told as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from statistics import median
+from time import process_time
+from typing import Any
+
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.playing import opponent_meant
+from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.shipped import SCENES
+
+Trial = dict[str, Any]
+
+
+def pairs() -> list[str]:
+    """Return every scene that comes along with every agent that it has a recipe for."""
+    scenes = sorted(path.stem for path in SCENES.glob("*.py") if not path.stem.startswith("_"))
+    return [f"{scene}:{agent}" for scene in scenes for agent in load_scene(scene).recipes]
+
+
+def trial(pair: str, seed: int) -> Trial:
+    """Train until solved or out of steps; return `solved_step` (None: never), `steps`, `best` and `processor`."""
+    scene, agent = pair.split(":")
+    flags = ["--agent", agent, "--seed", str(seed), "--until-solved", "--threads", "1"]
+    settings = parse_train([scene, *flags], recipes_of)
+    training = prepared(settings, opponent_meant(load_scene(scene), settings.against, settings.runs))
+    began = process_time()
+    while not training.done:
+        training.tick()
+    spent = process_time() - began
+    training.close()
+    step, session = training.evaluation.solved_step, training.session
+    return {"solved_step": step, "steps": session.total_steps, "best": session.best_eval, "processor": spent}
+
+
+def row(pair: str, trials: list[Trial]) -> str:
+    """Return a row of the table: a seed that did not solve its scene counts with all of its steps."""
+    steps = [each["solved_step"] or each["steps"] for each in trials]
+    seconds = [each["processor"] for each in trials]
+    solved = sum(each["solved_step"] is not None for each in trials)
+    scene, agent = pair.split(":")
+    told = f"{solved} of {len(trials)} | {median(steps):,.0f} | {max(steps):,}"
+    return f"| `{scene}` | {agent} | {told} | {median(seconds):.1f} | {max(seconds):.1f} |"
+
+
+def main() -> None:
+    """Train the pairs that were asked for and print the table."""
+    known = pairs()
+    parser = argparse.ArgumentParser(description="Every recipe, until its scene is solved.")
+    parser.add_argument("pairs", nargs="*", default=known, metavar="SCENE:AGENT", help=", ".join(known))
+    parser.add_argument("--seeds", type=int, default=10, help="trainings of each pair (default: 10)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each training as well")
+    asked = parser.parse_args()
+    for name in asked.pairs:
+        if name not in known:
+            parser.error(f"there is no pair '{name}': {', '.join(known)}")
+    print("| scene | agent | solved | steps, median | steps, most | processor s, median | processor s, most |")
+    print("|---|---|---|---:|---:|---:|---:|", flush=True)
+    for pair in asked.pairs:
+        trials = []
+        for seed in range(asked.seeds):
+            trials.append(trial(pair, seed))
+            if asked.json:
+                print(json.dumps({"pair": pair, "seed": seed, **trials[-1]}), flush=True)
+        print(row(pair, trials), flush=True)
+
+
+if __name__ == "__main__":
+    main()
