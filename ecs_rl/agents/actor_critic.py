@@ -120,6 +120,8 @@ class ActorCritic(ABC):
         self._parameters = [parameters]
         """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
         self._nets, self.heads = [make(parameters)], [head(parameters)]
+        self.values_wait = False
+        """Whether values are asked for all ticks of a rollout at once, which comes to the same and takes less time."""
         self.exchange: Exchange | None = None
         """Shares out the parts of a batch among so many processes, where there are as many parts."""
         self.processes = 1
@@ -144,6 +146,18 @@ class ActorCritic(ABC):
     @abstractmethod
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
+
+    def explore(self, x: Tensor, state: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
+        """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on."""
+        if self.values_wait:
+            return self.policy(x, state)[0], {}, state
+        output, value, after = self.both(x, state)
+        return output, {"value": value}, after
+
+    def values(self, x: Tensor) -> Tensor:
+        """Return (rows,) values of many rows, each part of them a job of its own; nothing is remembered."""
+        none = torch.zeros(len(x), 0)
+        return torch.cat(self._workers.all([partial(self.value, x[p], none[p]) for p in parts_of(len(x))], len(x)))
 
     def learn(self, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> tuple[Tensor, Tensor]:
         """Write the gradient of every parameter; return what the policy's steps told, added up, and the value's loss.
@@ -206,6 +220,7 @@ class Separate(ActorCritic):
         self._policy, self._value = policy, value
         self._split = getattr(policy, "state", 0)
         self.state = self._split + getattr(value, "state", 0)
+        self.values_wait = self._by_parts and not self.state
 
     def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs) of the policy, and what both remember; one without memory is asked alone."""

@@ -62,7 +62,6 @@ class PPO(Learner):
             p.value[SPREAD].fill_(config.log_std)
         self._adam = Adam(p, ADAM_EPSILON)
         self._good = p.flat.clone()  # as they were before the present update
-
         inputs = len(spec.observations)
         forms = () if config.network == "mlp" else spec.layout
         self._normaliser = Normaliser(inputs, config.normalise_observations, forms)
@@ -92,7 +91,7 @@ class PPO(Learner):
 
     @torch.inference_mode()
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
-        """Decide for each row; exploring adds the normalised observation, its value and the action's probability."""
+        """Decide for each row; exploring adds the normalised observation, the action's probability, and values."""
         self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
         x, before = self._normalised(observation), self._remembered(state, len(observation))
         if mode is not ActMode.EXPLORE:
@@ -100,9 +99,9 @@ class PPO(Learner):
             greedy = mode is ActMode.GREEDY
             action = self._head.best(output) if greedy else self._head.sample(output, self._sample_random)[0]
             return Decision(action.numpy(), after.numpy() if self.spec.state else None)
-        output, value, after = self._networks.both(x, before)
+        output, value, after = self._networks.explore(x, before)
         action, log_prob = self._head.sample(output, self._random)
-        extras = {"observation": x, "log_prob": log_prob, "value": value}
+        extras = {"observation": x, "log_prob": log_prob, **value}
         if self.spec.state:
             extras |= {"state": before, "state_after": after}
         told = {name: tensor.numpy() for name, tensor in extras.items()}
@@ -117,8 +116,7 @@ class PPO(Learner):
         """Return a copy of what is remembered, zeros where it is not told; its owner may write the next over it."""
         if state is None:
             return torch.zeros(rows, self.spec.state)
-        if state.shape != (rows, self.spec.state):
-            wanted = (rows, self.spec.state)
+        if state.shape != (wanted := (rows, self.spec.state)):
             raise ValueError(f"{self.spec.name}: the state has shape {state.shape}, this agent remembers {wanted}")
         return torch.tensor(state, dtype=torch.float32)
 
@@ -141,7 +139,7 @@ class PPO(Learner):
         self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
         self._rewards.scale(experience.reward, ended, valid, out=rollout.arrays["reward"][t])
         told = experience.extras
-        for name in ("observation", "log_prob", "value"):
+        for name in told.keys() & {"observation", "log_prob", "value"}:
             rollout.arrays[name][t] = told[name]
         if self.spec.state:
             rollout.note_state(told["state"])
@@ -197,6 +195,8 @@ class PPO(Learner):
 
     def _begin(self) -> None:
         c, rollout = self.config, self._rollout
+        if self._networks.values_wait:
+            rollout.flat("value").copy_(self._networks.values(rollout.flat("observation")))
         last_value = self._networks.value(rollout.last_observation, rollout.last_state)
         rollout.finish(last_value.numpy(), c.gamma, c.gae_lambda)
         self._sums.zero_()

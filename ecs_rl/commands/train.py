@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import signal
@@ -240,6 +241,7 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     """Tick until the training is done, in a window if there is one, then save, and report."""
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
+    gc.freeze()  # no look for garbage need go through all of torch again: that takes longer than an update
     training.session.write_behind()
     with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
         draw = partial(progress.update, partial(snapshot, training, settings))

@@ -51,6 +51,20 @@ def test_every_epoch_visits_every_row_once_in_parts_of_nearly_equal_size(minibat
     assert max(sizes) <= minibatch
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_values_that_are_asked_for_a_whole_rollout_are_those_of_its_ticks(threads: int) -> None:
+    rows = 512
+    agent = PPO(CHOICES, replace(SMALL_PPO, rollout=6, normalise_rewards=False), seed=0, rows=rows, threads=threads)
+    data, told = np.random.default_rng(0), []
+    for _ in range(6):
+        observation = some_observation(data, rows)
+        decision = agent.act(observation, ActMode.EXPLORE)
+        told.append(agent.introspect(observation).value)
+        agent.observe(some_experience(data, observation, decision))
+    agent._begin()
+    assert np.array_equal(agent._rollout.arrays["value"], np.stack(told))
+
+
 @pytest.mark.parametrize("part_rows", [1024, 5])
 @pytest.mark.parametrize("continuous", [False, True])
 def test_one_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
