@@ -93,6 +93,7 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
 def cluster(settings: TrainSettings) -> Iterator[None]:
     """Be connected to the cluster at `--ray`, or to one of this machine that ends with the training."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")  # one sentence is enough
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     import ray
     import ray._private.worker as printing
@@ -100,9 +101,9 @@ def cluster(settings: TrainSettings) -> Iterator[None]:
     printing.print_to_stdstream = lambda data, ignore_prefix: None  # to stdout, which is ours: we tell of a loss
 
     needed = (settings.workers - 1) * settings.threads
-    if ":" in settings.ray:
-        refuse_nobody(settings.ray)
-    where: dict[str, Any] = {"address": settings.ray} if settings.ray else {"num_cpus": max(1, needed)}
+    refuse_nobody(settings.ray)
+    own = {"address": "local", "num_cpus": max(1, needed)}  # also where another one runs on this machine
+    where: dict[str, Any] = {"address": settings.ray} if settings.ray else own
     try:
         ray.init(
             **where,
@@ -113,8 +114,10 @@ def cluster(settings: TrainSettings) -> Iterator[None]:
         )
     except (OSError, RuntimeError, ValueError) as error:
         told = " ".join(str(error).split())[:300] or type(error).__name__
-        name = settings.ray or "of this machine"
-        raise CommandError(f"--ray: the cluster {name} cannot be used: {told}") from error
+        if not settings.ray:
+            raise CommandError(f"--workers: Ray cannot be started on this machine: {told}") from error
+        token = "" if os.environ.get("RAY_AUTH_MODE") else "; if it asks for a token, set RAY_AUTH_MODE=token"
+        raise CommandError(f"--ray {settings.ray}: the cluster cannot be used: {told}{token}") from error
     finally:
         for each, handler in handlers.items():
             signal.signal(each, handler)  # Ray has its own
@@ -130,8 +133,13 @@ def cluster(settings: TrainSettings) -> Iterator[None]:
 
 def refuse_nobody(address: str) -> None:
     """Refuse an address at which nothing answers: Ray itself would ask for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not address:
+        return
+    from ray._private.services import canonicalize_bootstrap_address
+
     try:
+        found = canonicalize_bootstrap_address(address) if address == "auto" else address
+        host, _, port = str(found).removeprefix("ray://").rpartition(":")
         socket.create_connection((host, int(port)), timeout=ANSWERS).close()
     except (OSError, ValueError) as error:
         raise CommandError(f"--ray {address}: nothing answers there: {error}; start one with `ray start`") from error

@@ -368,7 +368,7 @@ def prepare(
     session = session_of(players or join(list(learning.values())), checkpoint_every, keep).with_score(scene.score)
     session.with_max_steps(steps).with_schedule(schedule_steps or steps)
     seeds = tuple(range(SEED, SEED + eval_episodes))
-    evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY), opponent)
+    evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY) if group is None else group.greedy(agents), opponent)
     evaluation = Evaluation(eval_every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restore_best)
     metrics_schedule = metrics_schedule_of(scene, agents, evaluation, steps, schedule_steps or steps)
     films = Films(record_every, milestones(steps)) if record_every else None
@@ -380,7 +380,7 @@ def prepare(
         stages=TRAINING if films is None else (*TRAINING, "film"),
         session=Session(session),
         resources=(evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
-        hooks={"evaluate": evaluator.play},
+        hooks={"evaluate": evaluator.play if group is None else partial(group.evaluate, evaluator)},
         debug=debug,
     )
     session.with_stats(stats_of(world, rated=players is not None))

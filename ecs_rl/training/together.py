@@ -11,7 +11,8 @@ Process 0 writes the run, and says when to stop: that travels with what is gathe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,12 +29,14 @@ from ecs_rl.components import Finished
 from ecs_rl.ecs.component import Column, joined_rows, rows_of_arenas
 from ecs_rl.errors import CommandError, WorkerLostError
 from ecs_rl.session import EpisodeRecord
+from ecs_rl.training.evaluate import AT_ONCE, Evaluator
 from ecs_rl.training.resume import surroundings
 from ecs_rl.training.snapshots import Sections
 from ecs_rl.world import World
 
 if TYPE_CHECKING:
     from ecs_rl.training.prepare import Training
+    from ecs_rl.world import DecideAction
 
 Array = NDArray[Any]
 _records = msgspec.msgpack.Decoder(list[EpisodeRecord])
@@ -62,6 +65,8 @@ class Group:
         """Whether process 0 has said so."""
         self.ended = False
         """Whether an episode ended anywhere in the present tick."""
+        self.episodes, self.played = 0, slice(0)
+        """How many episodes the present evaluation has, and which of them this process plays."""
 
     @property
     def first(self) -> int:
@@ -124,14 +129,35 @@ class Group:
             raise WorkerLostError(f"a worker is gone: {error}") from error
         return [each.numpy() for each in everyone]
 
+    # --- evaluations ------------------------------------------------------------------------------------------------
+
+    def greedy(self, agents: Mapping[str, Agent]) -> dict[str, DecideAction]:
+        """Return the agents as evaluations ask them."""
+        return {name: AmongAll(agent, self) for name, agent in agents.items()}
+
+    def evaluate(self, evaluator: Evaluator, seeds: Sequence[int]) -> Generator[None, None, list[EpisodeRecord]]:
+        """Play one episode for each seed, and return all of them: each process plays its share, to one's bits.
+
+        Where bits depend on who else is in a world, the first process plays all of them and tells the others.
+        """
+        n, whole = len(seeds), evaluator.opponent is not None or evaluator.scene.describe().collides
+        if whole or n > AT_ONCE:
+            self.played = slice(0, n if self.rank == 0 else 0)
+        else:
+            self.played = slice(self.rank * n // self.size, (self.rank + 1) * n // self.size)
+        self.episodes, mine = n, seeds[self.played]
+        records = (yield from evaluator.play(mine)) if mine else []
+        return self._records_of_all(records)
+
+    def _records_of_all(self, mine: list[EpisodeRecord]) -> list[EpisodeRecord]:
+        told = self.gather_bytes(msgspec.msgpack.encode(mine))
+        return [record for each in told for record in _records.decode(each)]
+
     # --- what else there is to share --------------------------------------------------------------------------------
 
     def records(self, mine: list[EpisodeRecord]) -> list[EpisodeRecord]:
         """Return the episodes that ended in this tick, in the order of their arenas."""
-        if not self.ended:
-            return []
-        told = self.gather_bytes(msgspec.msgpack.encode(mine))
-        return [record for each in told for record in _records.decode(each)]
+        return self._records_of_all(mine) if self.ended else []
 
     def joined(self, world: World, mine: Sections) -> Sections:
         """Return the world of all arenas, of which this process has saved its own."""
@@ -194,6 +220,38 @@ def _cut(payload: NDArray[np.uint8], like: Sequence[Array]) -> list[Array]:
         found.append(payload[at : at + array.nbytes].copy().view(array.dtype).reshape(array.shape))
         at += array.nbytes
     return found
+
+
+@dataclass(frozen=True)
+class AmongAll:
+    """A policy that decides for some episodes of an evaluation as for all of them: in a batch of as many rows.
+
+    The last bits of a row's result depend on its place in the batch.
+    """
+
+    agent: Agent
+    group: Group
+
+    @property
+    def state(self) -> int:
+        """How many numbers it remembers for each row."""
+        return self.agent.spec.state
+
+    def __call__(self, observation: Floats, state: Floats) -> Decision:
+        """Return the greedy decision for the rows of the own episodes."""
+        group = self.group
+        decision = self.agent.act(self._whole(observation), ActMode.GREEDY, self._whole(state))
+        own = partial(rows_of_arenas, arenas=group.episodes, some=group.played)
+        return Decision(own(decision.action), None if decision.state is None else own(decision.state))
+
+    def _whole(self, rows: Floats) -> Floats:
+        """Return rows of all episodes, with these in their places."""
+        group = self.group
+        own = group.played.stop - group.played.start
+        agents, shape = len(rows) // own, rows.shape[1:]
+        whole = np.zeros((agents, group.episodes, *shape), rows.dtype)
+        whole[:, group.played] = rows.reshape(agents, own, *shape)
+        return whole.reshape(agents * group.episodes, *shape)
 
 
 class Everywhere:
