@@ -32,7 +32,7 @@ from ecs_rl.runs import (
     sealed_pieces,
     section,
 )
-from ecs_rl.runs.layout import CHECKPOINTS, runs_in, sound_manifest
+from ecs_rl.runs.layout import CHECKPOINTS, milestones, runs_in, sound_manifest
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import PILOTS, SCENES
@@ -138,13 +138,13 @@ def best_of(scene: Scene, run: Path) -> Path:
 
     `best` is the first policy of several that are as good, or one that was lucky; the one that has trained longest is
     the calmest. The episodes begin with those of the evaluations, and are none of those that the pilot is judged by.
-    Who learned by self-play is best by its rating, whatever it does against one opponent.
+    Who learned by self-play is rated by games against its likes, and may forget what beats a simpler opponent: there
+    the milestones are asked as well, and the one that does best against the scene's own opponent is taken.
     """
     best, latest = (run / CHECKPOINTS / f"{name}.safetensors" for name in ("best", "latest"))
-    if read_manifest(best).config.get("self_play"):
-        return best
-    both = [fmean(results(scene, path, SEED, EPISODES)) for path in (best, latest)]
-    return latest if both[1] >= both[0] else best
+    earlier = milestones(run) if read_manifest(best).config.get("self_play") else {}
+    from_the_latest = (latest, best, *(earlier[step] for step in sorted(earlier, reverse=True)))
+    return max(from_the_latest, key=lambda path: fmean(results(scene, path, SEED, EPISODES)))
 
 
 def results(scene: Scene, checkpoint: Path, first: int, episodes: int) -> list[float]:
