@@ -26,8 +26,8 @@ SCENE = Scene(
         "dqn": {
             "arenas": 32, "threads": 1, "steps": "300k", "eval_every": "20k", "checkpoint_every": "100k",
             "lr": 1e-3, "lr_schedule": "exponential", "lr_end": 0.02, "slow_policy": True, "hidden": (128, 128),
-            "n_step": 3, "dueling": True, "normalise_observations": True, "huber": 30, "gamma": 0.995,
-            "memory": "300k", "learn_every": 4, "target_every": 1, "target_rate": 0.005, "epsilon_steps": "40k",
+            "n_step": 3, "dueling": True, "normalise_observations": True, "huber": 30,
+            "memory": "300k", "learn_every": 4, "target_every": 1, "target_rate": 0.01, "epsilon_steps": "40k",
         },
         "sac": {
             "arenas": 16, "threads": 1, "steps": "400k", "eval_every": "10k", "checkpoint_every": "75k",
