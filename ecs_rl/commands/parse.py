@@ -44,17 +44,30 @@ Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 _HELP = frozenset({"-h", "--help"})
 _OF_THE_CALL = frozenset(
     {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
-    | {"seeds", "network", "pace", "imitate", "changes"}
+    | {"seeds", "network", "pace", "imitate", "changes", "sweep", "trials", "early_stopping"}
 )
 """Settings of one call of the command: neither a scene nor an earlier run decides them."""
 
 _UNTIL = ("steps", "solved")
 
 
+def refuse_what_is_no_text(argv: Sequence[str]) -> None:
+    """Refuse names that cannot go into a run's files, all of which are UTF-8."""
+    for each in argv:
+        try:
+            each.encode()
+        except UnicodeEncodeError:
+            told = each.encode(errors="backslashreplace").decode()
+            raise CommandError(f"'{told}' is not text in this locale: rename it, or set LC_ALL=C.UTF-8") from None
+
+
 def parse_train(
-    argv: Sequence[str], recipes: Callable[[str], Recipes], earlier: Earlier | None = None
+    argv: Sequence[str],
+    recipes: Callable[[str], Recipes],
+    earlier: Earlier | None = None,
+    over: Mapping[str, Any] | None = None,
 ) -> TrainSettings:
-    """Return the settings of `train.py`, every one resolved; `--help` prints and exits.
+    """Return the settings of `train.py`, every one resolved; `--help` prints and exits. `over` counts more than a flag.
 
     `recipes` gives for a scene's name its recipe for each agent, the first one for its own. `earlier`, called only for
     `--resume`, is given the settings read so far (which run: `scene`, `name`, `version`, `runs`, `resume`) and returns
@@ -70,7 +83,7 @@ def parse_train(
             defaults = _settings_of(kind, below)
         print_help(defaults, program("train"), about_training())
     kind = _kind_named(argv)
-    line = _train_flags(argv, kind)
+    line = _train_flags(argv, kind) | _layer_of(over or {}, kind)
     if "imitate" in line and line.get("workers"):
         raise CommandError("--imitate is for a training of one process: leave --workers out")
     if "resume" in line and "imitate" in line:
@@ -79,7 +92,8 @@ def parse_train(
     settings = _settings_of(kind, below | line)
     if settings.resume is not None and settings.init_from is not None:
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
-    _refuse_for_seeds(settings)
+    if not settings.sweep:
+        _refuse_for_seeds(settings)
     return _finished(_with_network(settings, line))
 
 
@@ -194,7 +208,8 @@ def _require_scene(settings: TrainSettings) -> None:
 
 def _finished(settings: TrainSettings) -> TrainSettings:
     """Fill in what follows from the other settings and from this machine."""
-    threads = settings.threads or max(1, min(2, cores() // (settings.seeds or 1)))
+    most = 1 if settings.sweep else cores() // (settings.seeds or 1)
+    threads = settings.threads or max(1, min(2, most))
     schedule = settings.schedule_steps or settings.steps
     return replace(
         settings, threads=threads, schedule_steps=schedule, name=settings.name or name_of_run(settings.scene)

@@ -70,6 +70,8 @@ def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.trust import trusted_algorithm
 
+    if settings.sweep:
+        return {}  # what is gone on with is a sweep: each of its trials asks for itself
     if settings.seeds:
         refuse_several(settings)
 

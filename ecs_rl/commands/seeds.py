@@ -24,7 +24,7 @@ from ecs_rl.commands.called import program
 from ecs_rl.commands.init_from import start_from
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.process import Answer, say_now
-from ecs_rl.commands.seeds_report import Outcome, Shown, report, shown_on
+from ecs_rl.commands.seeds_report import Outcome, Shown, heading, report, shown_on
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.train import SAVING, ready
 
@@ -52,7 +52,8 @@ def run_seeds(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> i
     finally:
         training.close()
     stream = sys.stderr if settings.json else sys.stdout
-    with shown_on(stream, settings, at_once(settings)) as shown:
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    with shown_on(stream, heading(settings, at_once(settings)), "seed", seeds) as shown:
         runs = SeedRuns(argv, settings, shown)
         answer.first = runs.stop
         try:

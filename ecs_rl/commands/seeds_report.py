@@ -49,21 +49,23 @@ class Outcome:
 
 @dataclass
 class Shown:
-    """Plain lines of progress: every line of every run, with its seed."""
+    """Plain lines of progress: every line of every run, with its seed, or of every trial, with its number."""
 
     stream: TextIO
+    each: str = "seed"
+    """What the numbers are."""
 
     def progress(self, seed: int, line: str) -> None:
         """Show a run's newest line of progress."""
-        tell(f"seed {seed}: {line}", self.stream)
+        tell(f"{self.each} {seed}: {line}", self.stream)
 
     def state(self, seed: int, state: str) -> None:
         """Show that a run has begun or ended."""
-        tell(f"seed {seed}: {state}", self.stream)
+        tell(f"{self.each} {seed}: {state}", self.stream)
 
     def message(self, seed: int, text: str) -> None:
         """Pass on what a run has to say besides."""
-        tell(f"{program('train')}: seed {seed}: {text}", sys.stderr)
+        tell(f"{program('train')}: {self.each} {seed}: {text}", sys.stderr)
 
     def draw(self) -> None:
         """Plain lines are not drawn anew."""
@@ -73,18 +75,18 @@ class Shown:
 class ShownTable(Shown):
     """A live table on a terminal, a row for each seed."""
 
-    live: Live
+    live: Live | None = None
     rows: dict[int, tuple[str, str]] = field(default_factory=dict)
     """State and newest line of progress by seed."""
 
     def progress(self, seed: int, line: str) -> None:
         """Put a run's newest line of progress into its row."""
-        self.rows[seed] = (self.rows[seed][0], line)
+        self.rows[seed] = (self.rows.get(seed, ("", ""))[0], line)
         self.draw()
 
     def state(self, seed: int, state: str) -> None:
         """Put into its row that a run has begun or ended."""
-        self.rows[seed] = (state, self.rows[seed][1])
+        self.rows[seed] = (state, self.rows.get(seed, ("", ""))[1])
         self.draw()
 
     def draw(self) -> None:
@@ -92,22 +94,21 @@ class ShownTable(Shown):
         from rich.table import Table
 
         table = Table.grid(padding=(0, 2))
-        for _ in ("seed", "state", "progress"):
+        for _ in ("number", "state", "progress"):
             table.add_column(no_wrap=True, overflow="ellipsis")
         for seed, row in self.rows.items():
-            table.add_row(f"seed {seed}", *row)
+            table.add_row(f"{self.each} {seed}", *row)
         with suppress(OSError, ValueError):
+            assert self.live is not None
             self.live.update(table, refresh=True)
 
 
 @contextmanager
-def shown_on(stream: TextIO, settings: TrainSettings, at_once: int) -> Iterator[Shown]:
+def shown_on(stream: TextIO, head: str, each: str, waiting: Sequence[int] = ()) -> Iterator[Shown]:
     """Say what is about to happen, and show how far the runs are: a live table on a terminal, plain lines elsewhere."""
-    seeds = range(settings.seed, settings.seed + settings.seeds)
-    each = "1 thread" if settings.threads == 1 else f"{settings.threads} threads"
-    tell(f"{settings.scene}: {settings.seeds} runs, seeds {named(seeds)}, {at_once} at a time with {each} each", stream)
+    tell(head, stream)
     if not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
-        yield Shown(stream)
+        yield Shown(stream, each)
         return
     from rich.live import Live
 
@@ -120,7 +121,7 @@ def shown_on(stream: TextIO, settings: TrainSettings, at_once: int) -> Iterator[
         redirect_stdout=sys.stdout.isatty(),
         redirect_stderr=sys.stderr.isatty(),
     )
-    shown = ShownTable(stream, live, dict.fromkeys(seeds, ("waiting", "")))
+    shown = ShownTable(stream, each, live, dict.fromkeys(waiting, ("waiting", "")))
     with suppress(OSError, ValueError):
         live.start()
         console.show_cursor(True)  # a second Ctrl-C leaves at once, and must not leave it hidden
@@ -129,6 +130,19 @@ def shown_on(stream: TextIO, settings: TrainSettings, at_once: int) -> Iterator[
     finally:
         with suppress(OSError, ValueError):  # the terminal is gone
             live.stop()
+
+
+def heading(settings: TrainSettings, at_once: int) -> str:
+    """Return what is said before the first run begins."""
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    return (
+        f"{settings.scene}: {settings.seeds} runs, seeds {named(seeds)}, {at_once} at a time {with_threads(settings)}"
+    )
+
+
+def with_threads(settings: TrainSettings) -> str:
+    """Return how many threads each of several runs has, in words."""
+    return f"with {'1 thread' if settings.threads == 1 else f'{settings.threads} threads'} each"
 
 
 def named(seeds: Sequence[int]) -> str:

@@ -16,10 +16,7 @@ from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
 from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
-TRAIN_TO_COME = (
-    *("--sweep", "--trials"),
-    "--population",
-)
+TRAIN_TO_COME = ("--population",)
 PLAY_TO_COME: tuple[str, ...] = ()
 """Flags that are planned: who tries one is told so, and not the name of another."""
 
@@ -41,6 +38,12 @@ def _several(texts: list[str]) -> list[str]:
     return texts
 
 
+def _ranges(texts: list[str]) -> list[str]:
+    if not texts:
+        raise CommandError("--sweep: needs at least one range, such as: ppo.lr=1e-4..1e-2:log")
+    return texts
+
+
 def _is_film(path: Path | None) -> bool:
     return path is None or path.suffix.lower() in (".mp4", ".gif")
 
@@ -53,6 +56,7 @@ OPENS_UP = "(default: real time for 5 s of their life, then ever faster)"
 
 # `--resume` alone and `--resume RUN` are both a string, the first one empty.
 _RESUME = PrimitiveConstructorSpec((0, 1), "[RUN]", _run_of, lambda value: True, lambda value: [])
+_SWEEP = PrimitiveConstructorSpec("*", "NAME=RANGE ...", _ranges, lambda value: True, lambda value: [])
 _COMPARE = PrimitiveConstructorSpec("*", "CHECKPOINT ...", _several, lambda value: True, lambda value: [])
 
 # A run's name and version become folders: nothing in them can lead out of the runs folder.
@@ -165,7 +169,13 @@ class TrainSettings:
     workers: Natural = 0
     """Processes that train together, here or on the cluster at --ray (needs ray); 0 or 1 is this one alone."""
     ray: Annotated[str, arg(metavar="ADDRESS", help_behavior_hint="")] = ""
-    """With --workers: the Ray cluster to use, such as 10.0.0.1:6379 or auto; without it this machine."""
+    """With --workers or --sweep: the Ray cluster to use, such as 10.0.0.1:6379 or auto; without it this machine."""
+    sweep: Annotated[tuple[str, ...], _SWEEP, arg(help_behavior_hint="")] = ()
+    """Train with many settings, drawn from LOW..HIGH, LOW..HIGH:log or A,B,C, and name the best (needs ray)."""
+    trials: Annotated[int, Meta(ge=0, le=10_000), arg(metavar="N", help_behavior_hint="")] = 0
+    """With --sweep: settings to try; without it all combinations of lists of values, else 16."""
+    early_stopping: bool = True
+    """With --sweep: stop trials that are worse than most after as many steps (ASHA)."""
     tb: bool = False
     """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs tensorboard)."""
     recorder: Annotated[str, arg(metavar="mlflow|wandb|FILE.py:NAME", help_behavior_hint="")] = ""

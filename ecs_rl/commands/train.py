@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ecs_rl.commands.called import typed
 from ecs_rl.commands.init_from import start_from
 from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
-from ecs_rl.commands.parse import Recipes, parse_train
+from ecs_rl.commands.parse import Recipes, parse_train, refuse_what_is_no_text
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
 from ecs_rl.commands.progress import Progress, ProgressSnapshot, number
@@ -23,7 +23,6 @@ from ecs_rl.commands.resume import earlier_settings, resume, with_its_network
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import (
     ActionError,
-    CommandError,
     DivergedError,
     EcsRlError,
     StorageError,
@@ -53,6 +52,10 @@ def main(argv: Sequence[str]) -> int:
     def command(answer: Answer) -> int:
         refuse_what_is_no_text(argv)
         settings = parse_train(argv, recipes_of, earlier_settings)
+        if settings.sweep or settings.trials:
+            from ecs_rl.sweeps.run import run_sweep
+
+            return run_sweep(argv, settings, answer)
         if settings.workers > 1 and not settings.check:
             from ecs_rl.commands.workers import run_together
 
@@ -64,16 +67,6 @@ def main(argv: Sequence[str]) -> int:
         return run(settings, answer)
 
     return carry_out("train", NOTHING_SAVED, command)
-
-
-def refuse_what_is_no_text(argv: Sequence[str]) -> None:
-    """Refuse names that cannot go into a run's files, all of which are UTF-8."""
-    for each in argv:
-        try:
-            each.encode()
-        except UnicodeEncodeError:
-            told = each.encode(errors="backslashreplace").decode()
-            raise CommandError(f"'{told}' is not text in this locale: rename it, or set LC_ALL=C.UTF-8") from None
 
 
 def recipes_of(scene: str) -> Recipes:

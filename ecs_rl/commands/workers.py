@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -43,7 +43,8 @@ def run_together(settings: TrainSettings, answer: Answer) -> int:
     """Carry out the command; go on from the newest checkpoint whenever a worker is lost."""
     refuse_what_is_not_shared(settings)
     losses, reached = 0, -1
-    with cluster(settings):
+    needed = (settings.workers - 1) * settings.threads  # beside this process
+    with cluster(settings.ray, needed, needed, f"--workers {settings.workers}"):
         while True:
             try:
                 return train_once(settings, answer)
@@ -90,8 +91,11 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
 
 
 @contextmanager
-def cluster(settings: TrainSettings) -> Iterator[None]:
-    """Be connected to the cluster at `--ray`, or to one of this machine that ends with the training."""
+def cluster(address: str, here: int, needed: int, flag: str) -> Iterator[int]:
+    """Be connected to the cluster at an address, or to one of this machine with `here` cores that ends with the block.
+
+    Yields how many cores there are; CommandError if they are fewer than `flag`, which asks for it, has `needed`.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")  # one sentence is enough
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
@@ -100,33 +104,33 @@ def cluster(settings: TrainSettings) -> Iterator[None]:
 
     printing.print_to_stdstream = lambda data, ignore_prefix: None  # to stdout, which is ours: we tell of a loss
 
-    needed = (settings.workers - 1) * settings.threads
-    refuse_nobody(settings.ray)
-    own = {"address": "local", "num_cpus": max(1, needed)}  # also where another one runs on this machine
-    where: dict[str, Any] = {"address": settings.ray} if settings.ray else own
+    refuse_nobody(address)
+    own = {"address": "local", "num_cpus": max(1, here)}  # also where another one runs on this machine
+    where: dict[str, Any] = {"address": address} if address else own
     try:
         ray.init(
             **where,
-            include_dashboard=None if settings.ray else False,
+            include_dashboard=None if address else False,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            runtime_env={"env_vars": {"PYTHONPATH": str(PACKAGE.parent)}},
+            runtime_env={"env_vars": {"PYTHONPATH": str(PACKAGE.parent), "RAY_CHDIR_TO_TRIAL_DIR": "0"}},
         )
     except (OSError, RuntimeError, ValueError) as error:
         told = " ".join(str(error).split())[:300] or type(error).__name__
-        if not settings.ray:
-            raise CommandError(f"--workers: Ray cannot be started on this machine: {told}") from error
+        if not address:
+            raise CommandError(f"{flag}: Ray cannot be started on this machine: {told}") from error
         token = "" if os.environ.get("RAY_AUTH_MODE") else "; if it asks for a token, set RAY_AUTH_MODE=token"
-        raise CommandError(f"--ray {settings.ray}: the cluster cannot be used: {told}{token}") from error
+        raise CommandError(f"--ray {address}: the cluster cannot be used: {told}{token}") from error
     finally:
         for each, handler in handlers.items():
             signal.signal(each, handler)  # Ray has its own
     try:
         there = int(ray.cluster_resources().get("CPU", 0))
         if there < needed:
-            told = f"the cluster has {there} cores, and {settings.workers - 1} workers beside this one take {needed}"
-            raise CommandError(f"--workers {settings.workers}: {told}: take fewer, or --threads 1")
-        yield
+            raise CommandError(
+                f"{flag}: the cluster has {there} cores, and it takes {needed}: take fewer, or --threads 1"
+            )
+        yield there
     finally:
         ray.shutdown()
 
@@ -281,14 +285,16 @@ def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:
         raise CheckpointError(f"--init-from {path}: it cannot be read: {error.strerror}") from error
 
 
-def refuse_other_versions(found: list[dict[str, str]]) -> None:
-    """Refuse workers whose libraries, or whose ecs_rl, are not those of this process."""
-    mine = versions()
+def refuse_other_versions(
+    found: list[dict[str, str]], mine: Mapping[str, str] | None = None, flag: str = "--workers"
+) -> None:
+    """Refuse workers whose libraries, or whose ecs_rl, are not those of this process, or `mine`."""
+    mine = mine or versions()
     for theirs in found:
         for name, version in mine.items():
             if theirs.get(name) != version:
                 told = f"a node of the cluster has {name} {theirs.get(name)}, and this machine {version}"
-                raise CommandError(f"--workers: {told}: install the same everywhere")
+                raise CommandError(f"{flag}: {told}: install the same everywhere")
 
 
 def raise_what_a_worker_says(sent: list[Any]) -> None:

@@ -42,7 +42,7 @@ def play_refusal(line: str) -> str:
         ("a --lr 1", ".lr'?"),
         ("a --clipp 1", "unknown flag '--clipp': did you mean '--ppo.clip'?"),
         ("a --human", "unknown flag '--human' (train.py"),
-        ("a --sweep x=1", "--sweep is not there yet (train.py --help lists all flags)"),
+        ("a --population 8", "--population is not there yet (train.py --help lists all flags)"),
         ("a --until=plateau", "--until must be steps, solved or 'plateau N', not 'plateau'"),
         ("a --minutes -1", "--minutes must be a finite number of at least 0, not -1"),
         (

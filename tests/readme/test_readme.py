@@ -138,7 +138,7 @@ def test_every_flag_that_is_named_exists() -> None:
     fields = (*TrainSettings.__dataclass_fields__, *PlaySettings.__dataclass_fields__)
     known = {f"--{name.replace('_', '-')}" for name in fields} | {
         "--help",
-        "--grid",
+        "--no-early-stopping",
         "--cem.batch",
         "--train",
         "--backend-store-uri",  # of mlflow

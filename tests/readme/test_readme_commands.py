@@ -26,6 +26,8 @@ SMALL = {
 }
 """What makes each command quick, where it does not say otherwise itself; `--json` closes a window at once."""
 GO_ON = {"--steps": "6k", "--json": None}
+FULL = ("--trials", "--seeds")
+"""What makes a sweep long, each with a number behind it."""
 BY_HAND = re.compile(r"--human|--changes|FILE\.episode")
 """In what wants a person in the window, or what one did there; the tests of the window type it, with somebody."""
 CALLS = re.compile(r"(?:python )?(train|play)\.py\b(.*)")
@@ -57,6 +59,8 @@ def words(program: str, line: str, folder: Path) -> list[str]:
     if "--self-play" in line:
         real["SCENE"] = str(ROOT / "tests" / "scenes" / "sumo.py")
     given = [real.get(word, word) for word in shlex.split(line)]
+    if "--sweep" in given:
+        given = [*(word for word in given if not word.isdigit() and word not in FULL), "--trials", "2"]
     small = GO_ON if "--resume" in given else SMALL[program]
     more = {} if {"--help", "--list", "--check"} & set(given) else small
     extra = [word for flag, value in more.items() if flag not in given for word in (flag, value)]
@@ -73,7 +77,13 @@ def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
     save_demonstrations(tmp_path / "my.demo", landings((100,)))  # as a person at the controls would
     asked = [call for call in commands() if not BY_HAND.search(call[1])]
     assert len(asked) > 25
-    for extra, flag in (("onnx", "--export"), ("mlflow", "mlflow"), ("wandb", "wandb"), ("ray", "--workers")):
+    for extra, flag in (
+        ("onnx", "--export"),
+        ("mlflow", "mlflow"),
+        ("wandb", "wandb"),
+        ("ray", "--workers"),
+        ("pyarrow", "--sweep"),
+    ):
         if find_spec(extra) is None:
             asked = [(program, line) for program, line in asked if flag not in line]
     for program, line in asked:

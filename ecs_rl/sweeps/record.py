@@ -1,0 +1,174 @@
+"""`sweep.json` in a sweep's folder: what was tried, how each trial went, and what it takes to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.runs.files import UNREADABLE, opened, plain
+from ecs_rl.runs.lock import RunLock
+from ecs_rl.sweeps.ranges import in_words
+from ecs_rl.sweeps.trial import BEST_EVAL
+
+FILE = "sweep.json"
+MOST_BYTES = 1 << 28
+WRITE_EVERY = 1.0
+"""Seconds between two writes while nothing begins or ends."""
+OVER = ("finished", "solved", "stopped early", "diverged", "failed")
+"""How a trial may be that nobody goes on with."""
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One trial."""
+
+    trial: int
+    setting: dict[str, Any]
+    state: str = "running"
+    """`running`, then `interrupted` or one of `OVER`."""
+    steps: int = 0
+    """Of each seed."""
+    value: float | None = None
+    """What it is judged by, None before the first evaluation and where it failed."""
+    solved: int = 0
+    """How many seeds were."""
+    runs: list[str] = []
+    told: list[dict[str, Any]] = []
+    """What `train.py --json` says of each of them, as of the newest report."""
+    curve: list[tuple[int, float]] = []
+    """Steps, and the mean over the seeds of the best evaluation by then."""
+    message: str = ""
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to go on with."""
+        return self.state in OVER
+
+
+class Sweep(msgspec.Struct, kw_only=True):
+    """All that is known of a sweep."""
+
+    scene: str
+    agent: str
+    measure: str
+    """`best_eval`, of which more is better, or `solved_step`, of which less is."""
+    search: str
+    """`grid`, `random` or `optuna`."""
+    ranges: list[str]
+    seed: int
+    seeds: int
+    trials: int
+    early_stopping: bool
+    settings: dict[str, Any]
+    """What all trials have in common, every setting resolved."""
+    status: str = "running"
+    rows: list[Row] = []
+
+    @property
+    def sign(self) -> float:
+        """What the measure is multiplied by for more to be better."""
+        return 1.0 if self.measure == BEST_EVAL else -1.0
+
+    def ranked(self) -> list[Row]:
+        """Return the trials, the best first, of equals the one that was there sooner.
+
+        Those that were not judged, or did not end well, come last.
+        """
+
+        def key(row: Row) -> tuple[bool, bool, float, float, int, int]:
+            value = -self.sign * row.value if row.value is not None else 0.0
+            best, at = max(((best, -step) for step, best in row.curve), default=(0.0, 0))
+            return (row.value is None, row.state in ("diverged", "failed"), value, -best, -at, row.trial)
+
+        return sorted(self.rows, key=key)
+
+    @property
+    def best(self) -> Row | None:
+        """The trial whose settings are the recipe, if any was judged."""
+        first = next(iter(self.ranked()), None)
+        return None if first is None or first.value is None or first.state in ("diverged", "failed") else first
+
+
+class SweepFile:
+    """A sweep that is written to its folder, by one process at a time."""
+
+    def __init__(self, folder: Path, sweep: Sweep) -> None:
+        self.path, self.sweep = folder, sweep
+        self._lock = RunLock(folder)
+        self._written_at = 0.0
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a sweep's file stays in the process that writes it")
+
+    def write(self, *, now: bool = True) -> None:
+        """Replace sweep.json; unless it must be `now`, not more than once a second."""
+        if not now and monotonic() - self._written_at < WRITE_EVERY:
+            return
+        content = msgspec.json.encode(self.sweep, enc_hook=plain)
+        self._lock.folder.write(FILE, msgspec.json.format(content, indent=1) + b"\n", sync=False)
+        self._written_at = monotonic()
+
+    def put(self, name: str, content: bytes) -> Path:
+        """Write another file beside it, and return its path."""
+        self._lock.folder.write(name, content, sync=False)
+        return self.path / name
+
+    def close(self) -> None:
+        """Let others write it."""
+        self._lock.release()
+
+
+def read_sweep(folder: Path) -> Sweep:
+    """Return what a sweep's folder says; CheckpointError if it is none."""
+    try:
+        with opened(folder / FILE, MOST_BYTES) as (file, size):
+            return msgspec.json.decode(file.read(size), type=Sweep)
+    except (OSError, *UNREADABLE) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CheckpointError(f"{folder} is no sweep that can be gone on with: {FILE}: {reason}") from error
+
+
+def newest_sweep(folder: Path) -> Path:
+    """Return the newest sweep below a name's folder that was not finished; CommandError if there is none."""
+    for path in sorted(folder.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime_ns, reverse=True):
+        if read_sweep(path.parent).status != "finished":
+            return path.parent
+    raise CommandError(f"--resume: there is no sweep in {folder} to go on with: name its folder, or leave --resume out")
+
+
+def refuse_another(before: Sweep, now: Sweep, folder: Path) -> None:
+    """Refuse to go on with another sweep than was begun; only the number of trials may have grown."""
+    for name in ("scene", "agent", "measure", "ranges", "seed", "seeds", "early_stopping"):
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new:
+            told = " ".join(old) if name == "ranges" else old
+            flag = "sweep" if name == "ranges" else name
+            raise CommandError(
+                f"--resume: {folder} was begun with another {flag}: {told}: give the same, or begin anew"
+            )
+    differ = [name for name in sorted({*before.settings, *now.settings}) if _differs(name, before, now)]
+    if differ:
+        name = differ[0]
+        told = f"{name} {in_words({name: before.settings.get(name)}).partition('=')[2]}"
+        raise CommandError(f"--resume: {folder} was begun with {told}: give the same, or begin anew")
+
+
+def _differs(name: str, before: Sweep, now: Sweep) -> bool:
+    return before.settings.get(name) != now.settings.get(name)
+
+
+def common_settings(plain_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a training's resolved settings must stay the same in a sweep, in one level."""
+    left_out = {"scene", "agent", "seed", "seeds", "name", "version", "runs", "resume", "json", "threads", "ray"}
+    left_out |= {"sweep", "trials", "early_stopping", "tb", "recorder", "pace", "watch", "check", "config", "workers"}
+    found: dict[str, Any] = {}
+    for name, value in plain_settings.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{own}": each for own, each in value.items()}
+        elif name not in left_out:
+            found[name] = value
+    return found
