@@ -8,7 +8,7 @@ from ecs_rl.viewer.number_formats import NOTHING
 
 WORDS: dict[str, str] = {
     # the agent's mind
-    "sees": "The observation: the numbers that the policy is given before each decision, scaled as the scene says.",
+    "sees": "The observation: the scaled numbers that the policy was given for the decision that led to this picture.",
     "does": "The action: what the policy decides in each tick, from nothing but what it sees.",
     "expects": "The value: how much reward the agent expects from here on, later reward counted less.",
     "earned": "The reward: what the scene pays or fines by name, in this tick and in this episode.",
