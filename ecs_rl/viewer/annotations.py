@@ -129,13 +129,13 @@ def draw_trail(surface: pygame.Surface, trail: F64, colour: Colour, camera: Came
 def _draw_piece(surface: pygame.Surface, at: F64, youth: Point, colour: Colour, *, marked: bool) -> None:
     """Draw a line without gaps; `youth` is that of its ends, 0 the oldest there is and 1 now."""
     pieces = min(TRAIL_PIECES, len(at) - 1)
+    points, below = at.tolist(), (at + 0.7).tolist()
     for i in range(pieces):
-        first, last = i * (len(at) - 1) // pieces, (i + 1) * (len(at) - 1) // pieces
-        piece = at[first : last + 1].tolist()
-        behind = _colour_at(surface, piece[-1]) if marked else DUSK
+        part = slice(i * (len(at) - 1) // pieces, (i + 1) * (len(at) - 1) // pieces + 1)
+        behind = _colour_at(surface, points[part.stop - 1]) if marked else DUSK
         shade = mix(behind, colour, 0.75 * (youth[0] + (youth[1] - youth[0]) * ((i + 1) / pieces)) ** 1.4)
-        pygame.draw.aalines(surface, shade, False, piece)
-        pygame.draw.aalines(surface, mix(behind, shade, 0.6), False, [(x + 0.7, y + 0.7) for x, y in piece])
+        pygame.draw.aalines(surface, shade, False, points[part])
+        pygame.draw.aalines(surface, mix(behind, shade, 0.6), False, below[part])
 
 
 def _colour_at(surface: pygame.Surface, at: list[float]) -> Colour:

@@ -48,11 +48,11 @@ def _paint_ribbon(surface: pygame.Surface, ribbon: RibbonView, kit: DrawContext)
     if most > 0:
         terms[:, :middle] = _stacked(gains, most, middle)[:, ::-1]
         terms[:, middle + 1 :] = _stacked(losses, most, h - middle - 1)
-    colours, there = np.array([NIGHT, *ROLES])[terms], terms > 0
+    mapped = [surface.map_rgb((*colour, 235)) & 0xFFFFFFFF for colour in (NIGHT, *ROLES)]
+    colours = np.array(mapped, np.uint32)[terms]
+    pixels = pygame.surfarray.pixels2d(surface)
     for column in range(max(1, wide - 1)):
-        at = slice(left + column, left + column + len(rows) * wide, wide)
-        pygame.surfarray.pixels3d(surface)[at][there] = colours[there]
-        pygame.surfarray.pixels_alpha(surface)[at][there] = 235
+        np.copyto(pixels[left + column : left + column + len(rows) * wide : wide], colours, where=terms > 0)
 
 
 def _stacked(values: F64, most: float, room: int) -> NDArray[np.int64]:

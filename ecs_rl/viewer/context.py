@@ -90,10 +90,16 @@ class DrawContext:
         """What is written in each kept picture, and where in it."""
         self._shown: dict[str, pygame.Rect] = {}
         """Where each of them is in this frame's window."""
+        self._before: dict[str, pygame.Rect] = {}
+        """Where they were in the one before."""
 
     def begin(self) -> None:
-        """Begin a frame: nothing stands on the screen yet."""
-        self._shown.clear()
+        """Begin a frame: nothing is known to stand on the screen yet."""
+        self._before, self._shown = self._shown, {}
+
+    def still(self, *names: str) -> None:
+        """Note that these kept pictures stand where they were in the frame before."""
+        self._shown |= {name: self._before[name] for name in names if name in self._before}
 
     def text_at(self, pixel: tuple[float, float]) -> str:
         """Return the whole text under a pixel of the window as far as it stands in a kept picture, '' if none does."""
@@ -130,10 +136,17 @@ class DrawContext:
     def lay(
         self, surface: pygame.Surface, area: pygame.Rect, name: str, shows: T, paint: Paint[T], *, clear: bool = False
     ) -> None:
-        """Lay a kept picture over an area, if it has one; `shows` is all that the picture depends on."""
+        """Lay a kept picture over an area, if it has one; `shows` is all that the picture depends on.
+
+        One that is laid onto another kept picture brings its words along.
+        """
         if area.w > 0 and area.h > 0:
-            self._shown[name] = area.move(surface.get_abs_offset())
             surface.blit(self.kept(name, area.size, shows, lambda it: paint(it, shows, self), clear), area)
+            if self._layer:
+                words = [(rect.move(area.topleft), text) for rect, text in self._words[name]]
+                self._words[self._layer] += words
+            else:
+                self._shown[name] = area.move(surface.get_abs_offset())
 
     # --- text ---------------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import pygame
 
+from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.celebration import RIBBON, draw_joy, draw_ribbon
 from ecs_rl.viewer.context import DrawContext, part_of
@@ -45,7 +48,11 @@ from ecs_rl.viewer.stage import (
     scale_bar_end,
     stage_of,
 )
-from ecs_rl.viewer.view import View
+from ecs_rl.viewer.view import LearningView, MindView, StatusView, View
+from ecs_rl.viewer.view_floating import TimelineView
+
+T = TypeVar("T")
+Panel = Callable[[pygame.Surface, pygame.Rect, T, DrawContext], object]
 
 DESIGNED = (1280, 720)
 """The size that everything was drawn for; larger windows get larger letters, half as fast as they grow."""
@@ -101,6 +108,10 @@ class Painter:
         self.dpi_scale = dpi_scale
         self.kit = DrawContext()
         self.grid = Grid()
+        self._last: tuple[pygame.Surface, Layout] | None = None
+        """Where the last frame was drawn, None if something floated over its panels."""
+        self._stands: dict[str, object] = {}
+        """What each panel shows there."""
 
     def layout(
         self, size: tuple[int, int], *, mind: bool = True, learning: bool = True, finding: bool = False
@@ -141,11 +152,15 @@ class Painter:
     def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
         """Draw a frame over the whole surface; without a camera the whole arena is shown."""
         layout = _without_mind(view, layout)
+        if self._last != (surface, layout):
+            self._stands.clear()
         self.kit.begin()
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._arena(surface, view, layout, camera)
             self._panels(surface, view, layout)
             self._floating(surface, view, layout)
+        floats = view.help is not None or view.tour is not None or view.tip is not None
+        self._last = None if floats else (surface, layout)
 
     # --- what there is ----------------------------------------------------------------------------------------------
 
@@ -252,18 +267,51 @@ class Painter:
             draw_tip(surface, view.tip, kit)
 
     def _panels(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
-        self.kit.lay(surface, layout.status, "status", view.status, paint_status)
-        for area, panel in ((layout.mind, view.mind), (layout.learning, view.learning)):
-            if area is not None and panel is None:
-                surface.fill(PANEL, area)
-        if layout.mind is not None and view.mind is not None:
-            draw_mind(surface, layout.mind, view.mind, self.kit)
-        if layout.learning is not None and view.learning is not None:
-            draw_learning(surface, layout.learning, view.learning, self.kit)
-            if view.timeline is not None:
-                draw_timeline(surface, layout.learning, view.learning, view.timeline, self.kit)
-        if layout.finding is not None and view.finding is not None:
-            draw_finding(surface, layout.finding, view.finding, self.kit)
+        """Draw the panels, but for those that stand on the surface as they are to be."""
+        self._panel(surface, layout.status, ("status",), view.status, _draw_status)
+        self._panel(surface, layout.mind, ("mind now",), view.mind, _draw_mind)
+        below = view.learning, view.timeline
+        self._panel(surface, layout.learning, ("learning", "timeline"), below, _draw_learning)
+        self._panel(surface, layout.finding, ("finding",), view.finding, _draw_finding)
+
+    def _panel(
+        self, surface: pygame.Surface, area: pygame.Rect | None, layers: tuple[str, ...], shows: T, draw: Panel[T]
+    ) -> None:
+        if area is None:
+            return
+        if layers[0] in self._stands and self._stands[layers[0]] == shows:
+            self.kit.still(*layers)
+            return
+        self._stands[layers[0]] = shows
+        draw(surface, area, shows, self.kit)
+
+
+def _draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: DrawContext) -> None:
+    kit.lay(surface, area, "status", status, paint_status)
+
+
+def _draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView | None, kit: DrawContext) -> None:
+    if mind is None:
+        surface.fill(PANEL, area)
+    else:
+        draw_mind(surface, area, mind, kit)
+
+
+def _draw_learning(
+    surface: pygame.Surface, area: pygame.Rect, shows: tuple[LearningView | None, TimelineView | None], kit: DrawContext
+) -> None:
+    learning, timeline = shows
+    if learning is None:
+        surface.fill(PANEL, area)
+        return
+    draw_learning(surface, area, learning, kit)
+    if timeline is not None:
+        draw_timeline(surface, area, learning, timeline, kit)
+
+
+def _draw_finding(surface: pygame.Surface, area: pygame.Rect, finding: Finding | None, kit: DrawContext) -> None:
+    if finding is not None:
+        draw_finding(surface, area, finding, kit)
 
 
 def _without_mind(view: View, layout: Layout) -> Layout:

@@ -110,13 +110,15 @@ class Places:
         self.problems: list[str] = []
         """What was wrong with marks that are not drawn, each told once; a window shows it too, and clears it."""
         self._silent: set[str] = set()
+        self._still = {i: self._placed(mark) for i, mark in enumerate(self.marks) if mark.stands}
 
     def at(self, arena: int | slice) -> Moment:
         """Return where all things of an arena are, or of several."""
         state, here = self.world.physics.state[:, self.rows, arena], self.world.physics.here[self.rows, arena]
         position, angle, velocity = np.moveaxis(state[:2], 0, -1), state[2], np.moveaxis(state[3:5], 0, -1)
         if self.marks:
-            marks = [tuple(part[arena] for part in self._placed(mark)) for mark in self.marks]
+            placed = (self._still.get(i) or self._placed(mark) for i, mark in enumerate(self.marks))
+            marks = [tuple(part[arena] for part in parts) for parts in placed]
             at, turn, shown = (np.stack(parts) for parts in zip(*marks, strict=True))
             position, velocity = np.concatenate((position, at)), np.concatenate((velocity, np.zeros(at.shape)))
             angle, here = np.concatenate((angle, turn)), np.concatenate((here, shown))

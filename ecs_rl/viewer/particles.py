@@ -218,14 +218,17 @@ class Particles:
 def draw_particles(surface: pygame.Surface, particles: ParticlesView, camera: Camera, *, glowing: bool) -> None:
     """Draw those that give light, or the others."""
     chosen: Bool = (particles.glows == glowing) & (particles.strength > 0.02)
+    if not chosen.any():
+        return
     at = camera.pixels(particles.position[chosen])
     size = np.clip(np.rint(particles.radius[chosen] * camera.zoom), 1, LARGEST)
     rect = surface.get_clip().inflate(2 * LARGEST, 2 * LARGEST)
     seen = ((at > rect.topleft) & (at < rect.bottomright)).all(axis=1)
     step = np.ceil(particles.strength[chosen] * STEPS)
     tint = np.rint(particles.colour[chosen])
-    rows = np.column_stack((at - size[:, None], size, step, tint))[seen].tolist()
-    pictures = [(_picture(int(r), int(s), (int(a), int(b), int(c)), glowing), (x, y)) for x, y, r, s, a, b, c in rows]
+    looks = np.column_stack((size, step, tint))[seen].astype(int).tolist()
+    corners = (at - size[:, None])[seen].tolist()
+    pictures = [(_picture(r, s, (a, b, c), glowing), xy) for (r, s, a, b, c), xy in zip(looks, corners, strict=True)]
     surface.fblits(pictures, pygame.BLEND_RGB_ADD if glowing else 0)
 
 

@@ -22,6 +22,7 @@ from rich.table import Table
 
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import put_together, recipes_of
+from ecs_rl.values import parse_count
 
 ZOO = {"lr_schedule": "constant", "lr": 3e-4, "rollout": 2048, "minibatch": 64, "epochs": 10} | {
     "gamma": 0.999,
@@ -80,7 +81,7 @@ def main() -> None:
     """Train both, and print what came of it."""
     parser = argparse.ArgumentParser(description="Our walker beside Gymnasium's BipedalWalker.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, help="steps of BipedalWalker (default: as many as ours took)")
+    parser.add_argument("--steps", type=parse_count, help="steps of BipedalWalker (default: as many as ours took)")
     parser.add_argument("--minutes", type=float, default=40.0, help="processor minutes for BipedalWalker at most")
     asked = parser.parse_args()
     torch.set_num_threads(1)

@@ -142,9 +142,10 @@ def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
     monkeypatch.setattr(recorder_module, "Painter", Spy)
     with seeing(run) as live:
         live.hit("V")
-        live.frames(4)
+        live.frames(1)
         assert live.window.seen.modes.recording
         assert live.window.seen.toasts
+        live.frames(3)
         live.hit("V")
     assert drawn
     for view in drawn:

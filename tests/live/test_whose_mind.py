@@ -40,7 +40,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 def shown(live: Live) -> tuple[str, Chosen | None, list[float]]:
     """Return whose mind it is, the marked body, and what it sees."""
     live.window.advance(1 / 50, 1.0)
-    live.draw()
+    live.draw(1.0)
     mind, stage = live.window.seen.mind, live.window.seen.stage
     assert mind is not None
     assert stage is not None

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,6 +16,9 @@ from typing import Any
 
 from ecs_rl.commands import play as play_command
 from ecs_rl.commands import train as train_command
+
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as programs get it from a terminal, also where tests run by `nohup`
 
 ROOT = Path(__file__).parents[2]
 BALANCE = ROOT / "scenes" / "balance.py"

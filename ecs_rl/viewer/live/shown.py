@@ -18,6 +18,7 @@ from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import (
     LearningView,
+    MindView,
     Modes,
     PaneView,
     StageView,
@@ -26,12 +27,13 @@ from ecs_rl.viewer.view import (
     Tone,
     View,
 )
-from ecs_rl.viewer.view_floating import InspectorView, RewindView, TimelineView
+from ecs_rl.viewer.view_floating import InspectorView, RewindView, RibbonView, TimelineView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live.window import Window
     from ecs_rl.viewer.live_episode import LiveEpisode
+    from ecs_rl.viewer.mind_log import MindLog
 
 SPOKEN, FADES = 3.5, 0.6
 """Seconds for which a message stays, and the last of them in which it fades."""
@@ -39,6 +41,8 @@ READABLE = 0.2
 """Seconds for which the status line stays as it is."""
 LEARNING_EVERY = 1.0
 """Seconds for which the curves stay as they are: painting them takes a while."""
+READ_EVERY = 0.09
+"""Seconds for which the mind and what each tick earned stay as they are while a training goes flat out."""
 STEADY = 10.0
 """Seconds over which steps per second, and so the time left, are averaged."""
 JOY = 3.5
@@ -65,7 +69,8 @@ class Rates:
         """The steps of the policies that can be put on the stage."""
         self._counts: deque[tuple[float, int]] = deque(maxlen=round(STEADY / LEARNING_EVERY) + 1)
         """When, and how many steps there were then."""
-        self._status_due = self._learning_due = 0.0
+        self._status_due = self._learning_due = self._mind_age = 0.0
+        self._mind: tuple[MindLog, MindView, RibbonView] | None = None
 
     def look(self, window: Window) -> None:
         """Renew what is due."""
@@ -82,6 +87,21 @@ class Rates:
                 self._counts.clear()
             elif window.background is not None:
                 self._measure(window.background.training.session.total_steps, now)
+
+    def mind(self, window: Window, log: MindLog, seconds: float) -> tuple[MindView, RibbonView]:
+        """Return what an agent sees and expects, and what its last ticks have earned.
+
+        Of the moment in the picture, but for a stage that moves beside a training that goes flat out: there of up to
+        a tenth of a second before.
+        """
+        work = window.background
+        wanted = work is not None and work.busy and math.isinf(work.times_real)
+        moves = wanted and not (window.show.paused or window.stale)
+        self._mind_age += seconds
+        if not moves or self._mind_age >= READ_EVERY or self._mind is None or self._mind[0] is not log:
+            self._mind_age = 0.0
+            self._mind = log, log.view(), log.ribbon()
+        return self._mind[1], self._mind[2]
 
     def _measure(self, steps: int, now: float) -> None:
         if self._counts and steps < self._counts[-1][1]:
@@ -102,6 +122,7 @@ def view(window: Window, seconds: float) -> View:
     trains, alone = window.background is not None, len(shows) == 1
     on_stage = window.show if grid is None and alone else None
     selected = window.selected if on_stage is not None else None
+    mind, ribbon = (None, None) if on_stage is None else rates.mind(window, on_stage.mind, seconds)
     return View(
         status=rates.status or status(window),
         modes=Modes(
@@ -121,12 +142,12 @@ def view(window: Window, seconds: float) -> View:
         if on_stage is not None
         else None,
         grid=grid.view(seconds) if grid is not None else None,
-        mind=window.questions.mind(on_stage.mind.view()) if on_stage is not None and "mind" in panels else None,
+        mind=window.questions.mind(mind) if mind is not None and "mind" in panels else None,
         ghosts=window.questions.ghosts if on_stage is not None else (),
         plot=window.questions.plot if on_stage is not None else None,
         learning=rates.learning if "learning" in panels else None,
         timeline=_timeline(window) if alone and window.aside is None and window.checkpoints is not None else None,
-        ribbon=on_stage.mind.ribbon() if on_stage is not None else None,
+        ribbon=ribbon,
         rewind=_rewind(window),
         sliders=window.weather.views(),
         tip=window.hover.tip(),

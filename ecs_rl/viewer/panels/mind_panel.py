@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pygame
 
-from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext, part_of
+from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
@@ -61,17 +61,20 @@ def plan(height: int, sees: int, does: int, earned: int, kit: DrawContext) -> Pl
 
 
 def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: DrawContext) -> None:
-    """Draw the panel; names and tracks are kept, bars and numbers are drawn in every frame."""
-    target = part_of(surface, area)
-    if target is None or min(area.size) < kit.px(60):
-        return
-    sizes = _sizes(area, mind, kit)
-    barred = _barred(mind)
+    """Draw the panel; names and tracks are kept, and so are bars and numbers while it is the same mind."""
+    seen = area.clip(surface.get_rect())
+    if min(seen.size) > 0 and min(area.size) >= kit.px(60):
+        sizes = _sizes(area, mind, kit)
+        kit.lay(surface, seen, "mind now", (mind, sizes), _paint_mind)
+
+
+def _paint_mind(surface: pygame.Surface, shows: tuple[MindView, Plan], kit: DrawContext) -> None:
+    (mind, sizes), barred = shows, _barred(shows[0])
     seen, earned = len(mind.sees) + mind.sees_more, tuple(term.name for term in mind.earned)
     pictures = tuple((picture.name, picture.values.shape) for picture in mind.pictures)
     names = (barred, seen, earned, mind.kind, mind.who, sizes, _asked(mind), pictures)
-    kit.lay(surface, area, "mind", names, lambda it, _, kit: _Sheet(it, sizes, kit, barred).names(mind))
-    _Sheet(target, sizes, kit, barred).numbers(mind)
+    kit.lay(surface, surface.get_rect(), "mind", names, lambda it, _, kit: _Sheet(it, sizes, kit, barred).names(mind))
+    _Sheet(surface, sizes, kit, barred).numbers(mind)
 
 
 @dataclass(frozen=True)
