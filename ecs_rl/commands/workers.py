@@ -29,10 +29,12 @@ from ecs_rl.errors import CheckpointError, CommandError, WorkerLostError
 
 if TYPE_CHECKING:
     from ecs_rl.commands.process import Answer
+    from ecs_rl.runs import TrainingRun
+    from ecs_rl.training.prepare import Training
 
 PACKAGE = Path(__file__).resolve().parents[1]
-PATIENCE = timedelta(minutes=30)
-"""How long a process waits for the others."""
+PATIENCE, PATIENCE_WITH_A_WINDOW = timedelta(minutes=30), timedelta(days=7)
+"""How long a process waits for the others; a person may rest."""
 ANSWERS = 5.0
 """Seconds in which a cluster answers."""
 MOST_LOSSES = 3
@@ -74,7 +76,6 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
     reasons = {
         "--self-play: its pool is drawn in one process": settings.self_play,
         "--seeds: those are trainings of their own": bool(settings.seeds),
-        "--watch: its keys save and evaluate in one process": settings.watch,
         f"{settings.scene}: environments of Gymnasium live in one process": scene.engine is not None,
         f"--agent {settings.algorithm.shown}: an algorithm of your own": bool(settings.algorithm.reference),
         f"--network {network}: a network of your own": ":" in network,
@@ -144,19 +145,23 @@ def refuse_nobody(address: str) -> None:
     try:
         found = canonicalize_bootstrap_address(address) if address == "auto" else address
         host, _, port = str(found).removeprefix("ray://").rpartition(":")
+        if not (host and port.isdecimal()):
+            raise CommandError(f"--ray {address}: an address is HOST:PORT, or auto for the one of this machine")
         socket.create_connection((host, int(port)), timeout=ANSWERS).close()
-    except (OSError, ValueError) as error:
+    except (OSError, OverflowError) as error:
         raise CommandError(f"--ray {address}: nothing answers there: {error}; start one with `ray start`") from error
 
 
 def versions() -> dict[str, str]:
     """Return what must be the same in all processes: their results are to agree to the last bit."""
+    import ray
+
     from ecs_rl.runs import versions_here
 
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
-    return {**versions_here(), "ecs_rl": digest.hexdigest()[:12]}
+    return {**versions_here(), "ray": ray.__version__, "ecs_rl": digest.hexdigest()[:12]}
 
 
 class RemoteWorker:
@@ -213,7 +218,8 @@ def joined(settings: TrainSettings, rank: int, store: tuple[str, int], *, host: 
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     group = Group(rank, settings.workers, settings.arenas)
     kept = host or TCPStore(*store, settings.workers, is_master=False)
-    dist.init_process_group("gloo", store=kept, rank=rank, world_size=settings.workers, timeout=PATIENCE)
+    patience = PATIENCE_WITH_A_WINDOW if settings.watch else PATIENCE
+    dist.init_process_group("gloo", store=kept, rank=rank, world_size=settings.workers, timeout=patience)
     try:
         yield group
     finally:
@@ -228,7 +234,7 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
     import ray
     from torch._C._distributed_c10d import TCPStore
 
-    from ecs_rl.commands.train import stop, train
+    from ecs_rl.commands.train import opened, ready, stop, train
 
     remote: Any = ray.remote(num_cpus=settings.threads, max_restarts=0)(RemoteWorker)
     workers = [remote.remote() for _ in range(settings.workers - 1)]
@@ -242,13 +248,20 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
             for rank, worker in enumerate(workers, 1)
         ]
         with joined(settings, 0, (address, host.port), host=host) as group:
-            settings, training, record = begun(settings, group)
-            answer.first = partial(stop, training)
+            settings, training = ready(settings, group=group)
+            window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
             try:
-                return train(training, record, settings)
+                record = begun(training, settings)
+                answer.first = partial(stop, training)
+                return train(training, record, settings, window)
             except WorkerLostError as error:
                 raise_what_a_worker_says(sent)
-                raise Lost(str(error), record.path, training.session.saved_step) from error
+                if (run := training.session.run) is None:
+                    raise
+                raise Lost(str(error), run.path, training.session.saved_step) from error
+            finally:
+                if window is not None:
+                    window.close()
     except ray.exceptions.RayActorError as error:
         raise WorkerLostError(f"a worker did not come up: {' '.join(str(error).split())[:300]}") from error
     finally:
@@ -256,15 +269,14 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
             ray.kill(worker)
 
 
-def begun(settings: TrainSettings, group: Any) -> tuple[TrainSettings, Any, Any]:
-    """Return the settings, the training and its run in the first process, ready for the first tick."""
-    from ecs_rl.commands.train import ready, recorded
+def begun(training: Training, settings: TrainSettings) -> TrainingRun:
+    """Return the run of the first process, ready for the first tick."""
+    from ecs_rl.commands.train import recorded
 
-    settings, training = ready(settings, group=group)
     record = recorded(training, settings)
     if settings.resume is None:  # so that a worker may be lost from the first tick on
         training.session.save_checkpoint()
-    return settings, training, record
+    return record
 
 
 def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:

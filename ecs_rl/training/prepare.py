@@ -150,6 +150,8 @@ class Training:
                 break
             yield
         self.seconds = perf_counter() - self.metrics_schedule.began
+        if self.group is not None:
+            yield from self.group.do_what_was_asked(self)
 
     def change(self, name: str, value: float) -> None:
         """Change a setting, between two ticks only, and note it among the metrics; CommandError if it cannot be so.
@@ -244,7 +246,7 @@ class Training:
         if self.session.total_steps <= self.evaluation.taken_at:
             return
         for _ in evaluate.timed(evaluate.hold()):
-            if self.stop and evaluate.can_leave:
+            if self.stop and evaluate.can_leave and self.group is None:
                 return
             yield
 

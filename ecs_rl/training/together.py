@@ -11,7 +11,7 @@ Process 0 writes the run, and says when to stop: that travels with what is gathe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from ecs_rl.world import DecideAction
 
 Array = NDArray[Any]
+STOP, SAVE, EVALUATE = "stop", "save", "evaluate"
+WISHES = ("", STOP, SAVE, EVALUATE)
+"""What process 0 can let all do after a tick; its number there is what they hear."""
 _records = msgspec.msgpack.Decoder(list[EpisodeRecord])
 
 
@@ -59,10 +62,14 @@ class Group:
     def __init__(self, rank: int, size: int, arenas: int) -> None:
         check_shares(arenas, size)
         self.rank, self.size, self.everywhere, self.arenas = rank, size, arenas, arenas // size
-        self.wishes: Callable[[], bool] = lambda: False
+        self.wants_to_stop: Callable[[], bool] = lambda: False
         """Says, in process 0, whether to stop after the present tick."""
         self.stops = False
         """Whether process 0 has said so."""
+        self.asked, self.agreed = "", ""
+        """What the window of process 0 asks for, and what all do after the present tick: one of `WISHES`."""
+        self.answer: Callable[[str], None] = lambda told: None
+        """Tells the window what came of it."""
         self.ended = False
         """Whether an episode ended anywhere in the present tick."""
         self.episodes, self.played = 0, slice(0)
@@ -92,13 +99,39 @@ class Group:
         for each in agent.agents if isinstance(agent, Team) else [agent]:
             cast(Everywhere, each).finished = world.one(Finished)
         world.hooks["gather"] = self.records
-        self.wishes = lambda: bool(training.stop) or training.out_of_time
+        self.wants_to_stop = lambda: bool(training.stop) or training.out_of_time
         training.session.with_surroundings(partial(surroundings, training)).shares = True
 
     @property
     def settings_of_world(self) -> dict[str, Any]:
         """What a world of its arenas is made with."""
         return {"arenas": self.arenas, "share": (self.first, self.everywhere)}
+
+    # --- agreeing ---------------------------------------------------------------------------------------------------
+
+    def wish(self) -> int:
+        """Return, in process 0, the number of what all are to do after the present tick; 0 in the others."""
+        if self.rank:
+            return 0
+        return WISHES.index(STOP if self.wants_to_stop() else self.asked)
+
+    def agree(self, wish: int) -> None:
+        """Hear what process 0 wishes."""
+        self.agreed = WISHES[wish]
+        self.stops = self.stops or self.agreed == STOP
+
+    def do_what_was_asked(self, training: Training) -> Iterator[None]:
+        """Do between two ticks what all have agreed on, in slices."""
+        agreed, self.agreed = self.agreed, ""
+        if agreed == SAVE:
+            path = training.session.save_checkpoint()
+            yield from training.session.written()
+            self.answer(f"{path.name} is written" if path else "")
+        elif agreed == EVALUATE:
+            yield from training.evaluate()
+            self.answer(f"evaluation: {training.evaluation.last or 0.0:.1f}")
+        if agreed == self.asked:
+            self.asked = ""
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
@@ -285,10 +318,10 @@ class Everywhere:
         group, valid = self.group, experience.valid
         valid = np.ones(len(experience.reward), bool) if valid is None else valid
         ends = [experience.terminated, experience.truncated, valid]
-        flags = np.array([len(self.finished.arena) > 0, group.rank == 0 and group.wishes()])
+        flags = np.array([len(self.finished.arena), group.wish()])
         found = group.gather([experience.action, experience.reward, experience.next_observation, *ends, flags])
         group.ended = any(bool(each[-1][0]) for each in found)
-        group.stops = group.stops or bool(found[0][-1][1])
+        group.agree(int(found[0][-1][1]))
         action, reward, after, terminated, truncated, good = (
             joined_rows([each[i] for each in found], group.arenas) for i in range(6)
         )

@@ -59,11 +59,11 @@ class BackgroundTraining:
         if self.pace.name == FLAT_OUT:
             return math.inf
         world = self.training.world
-        return times_real(self.pace.name, self.training.session.total_steps / world.arenas * world.scene.dt)
+        return times_real(self.pace.name, self.training.session.total_steps / world.everywhere * world.scene.dt)
 
     def save(self, say: Say) -> None:
         """Write a checkpoint once the present tick is complete."""
-        self._asked.append(self._worker(self._save(say)))
+        self._ask("save", self._save(say), say)
 
     def change(self, name: str, value: float, say: Say) -> None:
         """Change a setting once the present tick is complete."""
@@ -71,7 +71,16 @@ class BackgroundTraining:
 
     def evaluate(self, say: Say) -> None:
         """Hold an evaluation once the present tick is complete."""
-        self._asked.append(self._worker(self._evaluate(say)))
+        self._ask("evaluate", self._evaluate(say), say)
+
+    def _ask(self, wish: str, job: Iterator[None], say: Say) -> None:
+        """Do a job between two ticks; several processes agree on it first, and do it all at once."""
+        group = self.training.group
+        if group is None:
+            self._asked.append(self._worker(job))
+            return
+        group.asked, group.answer = wish, lambda told: say(told, "good")
+        say(f"all processes {wish} after the coming tick", "good")
 
     @property
     def busy(self) -> bool:
@@ -104,6 +113,8 @@ class BackgroundTraining:
     def save_all(self) -> None:
         """End the training after the present tick, and bring all of it to disk."""
         self.finish_tick()
+        while self.training.group is not None and not self.training.done:  # all agree on it in one tick more
+            self.training.tick()
         for _ in self._end():
             pass
 
