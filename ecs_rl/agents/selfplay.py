@@ -105,6 +105,10 @@ class SelfPlay:
         self._opponent[new], self._side[new], self._episode[new] = chosen, side < 0.5, episode[new]
         self._rated[new] = chosen != LATEST
 
+    def opposed_by(self, fixed: Fixed) -> None:
+        """Take one opponent more, that never changes."""
+        self.fixed = fixed
+
     def act(self, observation: Any, mode: ActMode, state: Any = None) -> Any:
         """Return a decision per policy, the first of which carries the extras of all rows; opponents' are sampled."""
         seen = observation if isinstance(observation, tuple) else (observation,)

@@ -202,7 +202,7 @@ def put_together(settings: TrainSettings, group: Group | None = None) -> tuple[T
 
     pool = PoolSettings(settings.pool_size, settings.pool_every, settings.pool_latest)
     self_play = settings_of(settings.pool_also, pool)
-    return replace(settings, pool_also=self_play.also_reference), prepared(settings, opponent, self_play)
+    return replace(settings, pool_also=self_play.also_reference), prepared(settings, opponent, self_play, group)
 
 
 def prepared(

@@ -74,7 +74,6 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
 
     scene, network = load_scene(settings.scene), str(getattr(getattr(settings, settings.agent), "network", ""))
     reasons = {
-        "--self-play: its pool is drawn in one process": settings.self_play,
         "--seeds: those are trainings of their own": bool(settings.seeds),
         f"{settings.scene}: environments of Gymnasium live in one process": scene.engine is not None,
         f"--agent {settings.algorithm.shown}: an algorithm of your own": bool(settings.algorithm.reference),
@@ -174,11 +173,11 @@ class RemoteWorker:
     def train(self, settings: TrainSettings, rank: int, store: tuple[str, int], start: bytes, policy: bytes) -> None:
         """Train in time with the others: from a checkpoint, from the policy of one, or from nothing."""
         from ecs_rl.commands.init_from import start_from
-        from ecs_rl.commands.train import prepared
+        from ecs_rl.commands.train import put_together
         from ecs_rl.training.resume import go_on
 
         with joined(settings, rank, store) as group:
-            training = prepared(settings, group=group)
+            _, training = put_together(settings, group)
             training.world.snapshot()  # as the first process does when it gets its run
             try:
                 if start:

@@ -363,7 +363,7 @@ def prepare(
     The `opponent` plays in evaluations only. In a `group` each process has its arenas, and the first one the run.
     """
     of_all = {"arenas": arenas, "seed": seed, "threads": threads}
-    players = None if self_play is None else self_play.players(scene, agent, config, **of_all)
+    players = None if self_play is None else self_play.players(scene, agent, config, **of_all, group=group)
     agents = players.agents if players else make_agents(scene, agent, config, **of_all)
     require_restartable(agents if restore_best else {})
     learning = agents if group is None else group.everywhere_of(agents)

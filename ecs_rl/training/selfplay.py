@@ -6,7 +6,9 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +28,11 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.records import ELO, OPPONENT
 from ecs_rl.training.opponent import RANDOM, lead, random_policy
 from ecs_rl.training.scripted import Script, load_script
+from ecs_rl.training.self_play_together import SelfPlayTogether
 from ecs_rl.world import World, policy_specs
+
+if TYPE_CHECKING:
+    from ecs_rl.training.together import Group
 
 STREAM = np.uint64(int.from_bytes(hashlib.sha256(b"self-play").digest()[:8], "little"))
 NO_STATE = np.zeros((0, 0), np.float32)
@@ -49,9 +55,20 @@ class SelfPlaySettings:
         return self.also if isinstance(self.also, str) else self.also.reference
 
     def players(
-        self, scene: Scene, name: str | Algorithm, config: AgentConfig, *, arenas: int, seed: int, threads: int
+        self,
+        scene: Scene,
+        name: str | Algorithm,
+        config: AgentConfig,
+        *,
+        arenas: int,
+        seed: int,
+        threads: int,
+        group: Group | None = None,
     ) -> SelfPlay:
-        """Return a new learner of this algorithm with a pool of opponents, nobody in it yet."""
+        """Return a new learner of this algorithm with a pool of opponents, nobody in it yet.
+
+        `arenas` are those of all processes, in a `group` of them.
+        """
         arena = scene.describe()
         specs, (first, _) = policy_specs(arena), sides_of(scene, arena)
         agents = [agent for policy in specs for agent in arena.agents if agent.policy == policy]
@@ -62,7 +79,8 @@ class SelfPlaySettings:
             make_agent(name, spec, config, seed=seed + BETWEEN_AGENTS * (slot + 1), rows=1)
             for slot in range(self.pool.size)
         ]
-        return SelfPlay(learner, frozen, self.pool, specs=list(specs.values()), sides=sides, arenas=arenas)
+        kind = SelfPlay if group is None else partial(SelfPlayTogether, group=group)
+        return kind(learner, frozen, self.pool, specs=list(specs.values()), sides=sides, arenas=arenas)
 
     def drive(self, world: World, players: SelfPlay) -> None:
         """Let them decide for all policies of a world, and rate the games that end there."""
@@ -135,7 +153,7 @@ class Match:
         also = settings.also
         if also:
             asked = [random_policy(world, b) if isinstance(also, str) else also.policy(b) for b in world.batches]
-            agent.fixed = lambda number, seen: np.asarray(asked[number](seen, NO_STATE))
+            agent.opposed_by(lambda number, seen: np.asarray(asked[number](seen, NO_STATE)))
 
     def decide(self) -> None:
         """Decide for all policies at once: the learner has one batch of rows."""

@@ -145,6 +145,22 @@ class Group:
         found = self.gather(arrays)
         return [joined_rows([each[i] for each in found], self.arenas) for i in range(len(arrays))]
 
+    def whole(self, mine: Experience, finished: Finished, seen: Floats, extras: Mapping[str, Any]) -> Experience:
+        """Return what happened in all arenas, and hear whether an episode ended there, and what process 0 wishes.
+
+        `seen` and `extras` are those of all arenas already.
+        """
+        valid = np.ones(len(mine.reward), bool) if mine.valid is None else mine.valid
+        ends = [mine.terminated, mine.truncated, valid]
+        flags = np.array([len(finished.arena), self.wish()])
+        found = self.gather([mine.action, mine.reward, mine.next_observation, *ends, flags])
+        self.ended = any(bool(each[-1][0]) for each in found)
+        self.agree(int(found[0][-1][1]))
+        action, reward, after, terminated, truncated, good = (
+            joined_rows([each[i] for each in found], self.arenas) for i in range(6)
+        )
+        return Experience(seen, action, reward, after, terminated, truncated, good, extras)
+
     def gather_bytes(self, payload: bytes) -> list[bytes]:
         """Return what every process says, of any length."""
         lengths = [int(each[0][0]) for each in self.gather([np.array([len(payload)])])]
@@ -315,16 +331,4 @@ class Everywhere:
 
     def observe(self, experience: Experience) -> None:
         """Hand the agent what happened in all arenas."""
-        group, valid = self.group, experience.valid
-        valid = np.ones(len(experience.reward), bool) if valid is None else valid
-        ends = [experience.terminated, experience.truncated, valid]
-        flags = np.array([len(self.finished.arena), group.wish()])
-        found = group.gather([experience.action, experience.reward, experience.next_observation, *ends, flags])
-        group.ended = any(bool(each[-1][0]) for each in found)
-        group.agree(int(found[0][-1][1]))
-        action, reward, after, terminated, truncated, good = (
-            joined_rows([each[i] for each in found], group.arenas) for i in range(6)
-        )
-        extras = self._decided.extras
-        whole = Experience(self._seen, action, reward, after, terminated, truncated, good, extras)
-        self.agent.observe(whole)
+        self.agent.observe(self.group.whole(experience, self.finished, self._seen, self._decided.extras))
