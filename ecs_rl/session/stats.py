@@ -44,10 +44,10 @@ class EndedBy:
 
     def __call__(self, record: EpisodeRecord) -> float:
         """Return the share, between 0 and 1."""
-        endings = [name for name in record.extras if name.startswith(END)]
-        if not self.name:
-            return float(not endings)
-        return 1.0 / len(endings) if f"{END}{self.name}" in endings else 0.0
+        if self.name and f"{END}{self.name}" not in record.extras:
+            return 0.0
+        endings = sum([name.startswith(END) for name in record.extras])
+        return 1.0 / endings if self.name else float(not endings)
 
 
 class StatsTracker:

@@ -35,8 +35,7 @@ class SelfPlayTogether(SelfPlay):
 
     def begin(self, episode: I64, draw: Callable[[I64], NDArray[np.float64]]) -> None:
         """Begin the present episode in all arenas, given those of the own ones."""
-        told = self.group.gather([episode, draw(np.arange(len(episode)))])
-        episodes, drawn = (np.concatenate(each) for each in zip(*told, strict=True))
+        episodes, drawn = self.group.gather_rows([episode, draw(np.arange(len(episode)))])
         super().begin(episodes, lambda arenas: drawn[arenas])
 
     def act(self, observation: Any, mode: ActMode, state: Any = None) -> Any:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -42,6 +43,8 @@ Array = NDArray[Any]
 STOP, SAVE, EVALUATE = "stop", "save", "evaluate"
 WISHES = ("", STOP, SAVE, EVALUATE)
 """What process 0 can let all do after a tick; its number there is what they hear."""
+LENGTH = 8
+"""Bytes of a number that says how many bytes follow."""
 _records = msgspec.msgpack.Decoder(list[EpisodeRecord])
 
 
@@ -72,6 +75,9 @@ class Group:
         """Tells the window what came of it."""
         self.ended = False
         """Whether an episode ended anywhere in the present tick."""
+        self.seconds = 0.0
+        """How long it has gathered so far, waiting for the others included."""
+        self._room = 256  # bytes for what every process says, as all of them know
         self.episodes, self.played = 0, slice(0)
         """How many episodes the present evaluation has, and which of them this process plays."""
 
@@ -135,15 +141,24 @@ class Group:
 
     # --- gathering --------------------------------------------------------------------------------------------------
 
-    def gather(self, arrays: Sequence[Array]) -> list[list[Array]]:
-        """Return the arrays of every process, in the order of the processes; all have the same forms."""
+    def gather(self, arrays: Sequence[Array]) -> list[Array]:
+        """Return (processes, ...) each array of every process, in their order; all have the same forms."""
         payload = np.concatenate([np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays])
-        return [_cut(each, arrays) for each in self._all(payload)]
+        told, found, at = self._all(payload), list[Array](), 0
+        for array in arrays:
+            part = told[:, at : at + array.nbytes].view(array.dtype)
+            found.append(part.reshape(self.size, *array.shape))
+            at += array.nbytes
+        return found
 
     def gather_rows(self, arrays: Sequence[Array]) -> list[Array]:
         """Return each array with the rows of all arenas, all arenas of the first agent first."""
-        found = self.gather(arrays)
-        return [joined_rows([each[i] for each in found], self.arenas) for i in range(len(arrays))]
+        return [self._rows(found) for found in self.gather(arrays)]
+
+    def _rows(self, found: Array) -> Array:
+        """Return the rows of all arenas of (processes, rows, ...)."""
+        shape = found.shape[2:]
+        return found.reshape(self.size, -1, self.arenas, *shape).swapaxes(0, 1).reshape(-1, *shape)
 
     def whole(self, mine: Experience, finished: Finished, seen: Floats, extras: Mapping[str, Any]) -> Experience:
         """Return what happened in all arenas, and hear whether an episode ended there, and what process 0 wishes.
@@ -154,29 +169,35 @@ class Group:
         ends = [mine.terminated, mine.truncated, valid]
         flags = np.array([len(finished.arena), self.wish()])
         found = self.gather([mine.action, mine.reward, mine.next_observation, *ends, flags])
-        self.ended = any(bool(each[-1][0]) for each in found)
-        self.agree(int(found[0][-1][1]))
-        action, reward, after, terminated, truncated, good = (
-            joined_rows([each[i] for each in found], self.arenas) for i in range(6)
-        )
+        self.ended = bool(found[-1][:, 0].any())
+        self.agree(int(found[-1][0, 1]))
+        action, reward, after, terminated, truncated, good = map(self._rows, found[:-1])
         return Experience(seen, action, reward, after, terminated, truncated, good, extras)
 
     def gather_bytes(self, payload: bytes) -> list[bytes]:
-        """Return what every process says, of any length."""
-        lengths = [int(each[0][0]) for each in self.gather([np.array([len(payload)])])]
-        padded = np.zeros(max(1, *lengths), np.uint8)
-        padded[: len(payload)] = np.frombuffer(payload, np.uint8)
-        told = self._all(padded)
-        return [each[:length].tobytes() for each, length in zip(told, lengths, strict=True)]
+        """Return what every process says, of any length: at once where there is room, which grows as it is needed."""
+        while True:
+            mine = np.zeros(LENGTH + self._room, np.uint8)
+            mine[:LENGTH] = np.frombuffer(len(payload).to_bytes(LENGTH, "little"), np.uint8)
+            said = payload[: self._room]
+            mine[LENGTH : LENGTH + len(said)] = np.frombuffer(said, np.uint8)
+            told = self._all(mine)
+            lengths = [int.from_bytes(each[:LENGTH].tobytes(), "little") for each in told]
+            if max(lengths) <= self._room:
+                return [each[LENGTH : LENGTH + n].tobytes() for each, n in zip(told, lengths, strict=True)]
+            self._room = 2 * max(lengths)
 
-    def _all(self, payload: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
-        mine = torch.from_numpy(payload)
-        everyone = [torch.empty_like(mine) for _ in range(self.size)]
+    def _all(self, payload: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return (processes, bytes) what each of them hands in, which is equally long."""
+        began, whole = perf_counter(), torch.empty(self.size, len(payload), dtype=torch.uint8)
+        everyone = dist.group.WORLD
+        assert everyone is not None
         try:
-            dist.all_gather(everyone, mine)
+            everyone.allgather([list(whole.unbind())], [torch.from_numpy(payload)]).wait()
         except RuntimeError as error:  # gloo's word for a connection that is gone, and for one that says nothing
             raise WorkerLostError(f"a worker is gone: {error}") from error
-        return [each.numpy() for each in everyone]
+        self.seconds += perf_counter() - began
+        return whole.numpy()
 
     # --- evaluations ------------------------------------------------------------------------------------------------
 
@@ -213,13 +234,12 @@ class Group:
         columns = {each.key: each.column for each in world.lasting()}
         flat = [(part, name) for part, arrays in mine.items() for name in arrays]
         arrays = [mine[part][name] for part, name in flat]
-        sizes = {int(each[0][0]) for each in self.gather([np.array([sum(array.nbytes for array in arrays)])])}
+        sizes = set(self.gather([np.array([sum(array.nbytes for array in arrays)])])[0].ravel().tolist())
         if len(sizes) > 1:  # gloo would end the process without a word
             raise RuntimeError(f"the processes hold worlds of different sizes: {sorted(sizes)} bytes")
-        found = self.gather(arrays) if arrays else [[]]
         whole: Sections = {part: {} for part in mine}
-        for i, (part, name) in enumerate(flat):
-            whole[part][name] = self._whole(columns.get(name), [each[i] for each in found])
+        for (part, name), found in zip(flat, self.gather(arrays) if arrays else [], strict=True):
+            whole[part][name] = self._whole(columns.get(name), list(found))
         return whole
 
     def _whole(self, column: Column | None, parts: list[Array]) -> Array:
@@ -254,21 +274,8 @@ class Group:
         told = work(own)
         padded = torch.zeros(most, told.shape[1])
         padded[: len(own)] = told
-        found = self.gather([padded.numpy()])
-        whole = torch.empty(parts, told.shape[1])
-        for rank, (rows,) in enumerate(found):
-            theirs = range(rank, parts, self.size)
-            whole[rank :: self.size] = torch.from_numpy(rows[: len(theirs)])
-        return whole
-
-
-def _cut(payload: NDArray[np.uint8], like: Sequence[Array]) -> list[Array]:
-    """Return the arrays that a row of bytes holds, in the forms of these."""
-    found, at = list[Array](), 0
-    for array in like:
-        found.append(payload[at : at + array.nbytes].copy().view(array.dtype).reshape(array.shape))
-        at += array.nbytes
-    return found
+        (found,) = self.gather([padded.numpy()])
+        return torch.from_numpy(found.swapaxes(0, 1).reshape(-1, told.shape[1])[:parts])
 
 
 @dataclass(frozen=True)

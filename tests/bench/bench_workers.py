@@ -1,0 +1,194 @@
+"""What several processes cost and bring: `python tests/bench/bench_workers.py [--scene balance] [--arenas 1024]`.
+
+The same training by one thread, by two, and by two processes of one thread each, by turns; the fastest of each counts,
+and where nothing collides all come to the same parameters. Then a model of more cores and machines, fed by what was
+measured: it says what it takes for granted, and nothing of it was run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch._C._distributed_c10d import TCPStore
+
+from ecs_rl.agents.actor_critic import parts_of
+from ecs_rl.agents.config import PPOConfig
+from ecs_rl.agents.ppo import PPO
+from ecs_rl.scene.loader import load_scene
+from ecs_rl.world import policy_specs
+
+ROOT = Path(__file__).resolve().parents[2]
+WAYS = {
+    "one thread": ("--threads", "1"),
+    "two threads": ("--threads", "2"),
+    "two processes": ("--threads", "1", "--workers", "2"),
+}
+SHARED = ("decide", "record", "tally", "learn", "evaluate", "snapshot", "write")
+"""Stages that every process has for all arenas, or that are told apart below; all others are of its own arenas."""
+ALONE = 0.06
+"""Share of learning that is no job of a part of a minibatch (measured by a profile of one thread)."""
+LOCKED = 0.18
+"""Share of such a job that holds Python's lock: what a job of half as many rows takes beyond half of the time."""
+MACHINES = (1.5e-4, 1.0e9)
+"""Seconds and bytes a second of a message between two machines, for granted (10 Gbit/s Ethernet)."""
+
+
+def trained(scene: str, flags: list[str]) -> dict[str, Any]:
+    """Return what `train.py` tells of a training with these flags."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "train.py", scene, *flags, "--runs", folder, "--json"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def message_times(sizes: list[int]) -> dict[int, float]:
+    """Return the seconds that gathering so many bytes from each of two processes of this machine takes."""
+    host = TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
+    other = mp.get_context("spawn").Process(target=_gather, args=(1, host.port, sizes, None))
+    other.start()
+    found = _gather(0, host.port, sizes, host)
+    other.join()
+    return found
+
+
+def _gather(rank: int, port: int, sizes: list[int], host: Any) -> dict[int, float]:
+    store = host or TCPStore("127.0.0.1", port, 2, is_master=False)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    found = {}
+    for size in sizes:
+        mine, took = torch.zeros(size, dtype=torch.uint8), []
+        everyone = [torch.empty_like(mine) for _ in range(2)]
+        for _ in range(300):
+            began = time.perf_counter()
+            dist.all_gather(everyone, mine)
+            took.append(time.perf_counter() - began)
+        found[size] = float(np.percentile(took, 25))
+    dist.destroy_process_group()
+    return found
+
+
+# --- the model --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Model:
+    """One tick of a training, and its share of an update, in seconds and bytes."""
+
+    arenas: int
+    own: float
+    """Physics, senses, rules, respawning: of an arena only its own process has them."""
+    common: float
+    """Deciding, recording, tallying: every process has them for all arenas."""
+    jobs: float
+    """Learning, as jobs of parts of minibatches."""
+    alone: float
+    """Learning besides."""
+    parts: int
+    """Parts of a minibatch."""
+    minibatches: float
+    """A tick."""
+    seen: int
+    """Bytes that a tick gathers of all arenas."""
+    gradient: int
+    """Bytes of the gradient of one part."""
+
+    def by_threads(self, threads: int) -> float:
+        """Return the seconds of a tick: jobs by turns, and none faster than Python's lock lets them be."""
+        rounds = math.ceil(2 * self.parts / threads) / (2 * self.parts)
+        simulated = self.own / max(1, min(threads, self.arenas // 128))
+        return simulated + self.common + self.alone + max(self.jobs * rounds, self.jobs * LOCKED)
+
+    def by_processes(self, processes: int, message: tuple[float, float]) -> float:
+        """Return the seconds of a tick by processes of one thread: a ring of messages, two or three a tick."""
+        delay, rate = message
+        hops = processes - 1
+        shared = math.ceil(self.parts / processes) / self.parts if processes <= self.parts else 1.0
+        tick = 3 * hops * delay + self.seen * hops / processes / rate
+        update = self.minibatches * (hops * delay + self.parts * self.gradient * hops / processes / rate)
+        return self.own / processes + self.common + self.alone + self.jobs * shared + tick + (update if hops else 0.0)
+
+
+def model_of(scene: str, told: dict[str, Any], arenas: int, config: PPOConfig) -> Model:
+    """Return the model of a training that one thread has run."""
+    ticks, seconds = told["steps"] / arenas, told["seconds_in"]
+    spec = next(iter(policy_specs(load_scene(scene).describe()).values()))
+    inputs = len(spec.observations)
+    gradient = sum(math.prod(shape) for shape in PPO.shapes(spec, config).values()) * 4
+    learn = seconds["learn"] / ticks
+    return Model(
+        arenas=arenas,
+        own=sum(took for name, took in seconds.items() if name not in SHARED) / ticks,
+        common=sum(seconds[name] for name in ("decide", "record", "tally")) / ticks,
+        jobs=learn * (1 - ALONE),
+        alone=learn * ALONE,
+        parts=len(parts_of(min(config.minibatch, config.rollout * arenas))),
+        minibatches=config.epochs * max(1, arenas * config.rollout // config.minibatch) / config.rollout,
+        seen=arenas * (4 * (2 * inputs + 2) + 4),
+        gradient=gradient,
+    )
+
+
+def show(scene: str, model: Model, here: tuple[float, float]) -> None:
+    """Print what the model makes of more cores and machines."""
+    alone = model.by_threads(1)
+    print(f"\nA model of {scene}, {model.arenas} arenas, times one thread ({model.arenas / alone:,.0f} steps/s):")
+    print("| | threads | processes of one machine | processes, a machine each |")
+    print("|---|---|---|---|")
+    for count in (2, 4, 8, 16, 64, 100):
+        ways = (model.by_threads(count), model.by_processes(count, here), model.by_processes(count, MACHINES))
+        print(f"| {count} | {' | '.join(f'{alone / way:.1f}' for way in ways)} |")
+
+
+def main() -> None:
+    """Print rates, their ratios, the share of gathering, and the model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scene", default="balance")
+    parser.add_argument("--arenas", type=int, default=1024)
+    parser.add_argument("--steps", default="2M")
+    parser.add_argument("--minibatch", type=int, default=8192)
+    parser.add_argument("--rounds", type=int, default=2)
+    asked = parser.parse_args()
+    config = PPOConfig(rollout=32, epochs=4, minibatch=asked.minibatch, hidden=(64, 64), activation="tanh")
+    flags = ["--arenas", asked.arenas, "--steps", asked.steps, "--ppo.rollout", 32, "--ppo.epochs", 4]
+    flags += ["--ppo.minibatch", asked.minibatch, "--ppo.hidden", 64, 64, "--ppo.activation", "tanh"]
+    fastest: dict[str, dict[str, Any]] = {}
+    for _ in range(asked.rounds):
+        for name, way in WAYS.items():
+            told = trained(asked.scene, [*map(str, flags), *way])
+            if name not in fastest or told["seconds"] < fastest[name]["seconds"]:
+                fastest[name] = told
+    print(f"{asked.scene}, {asked.arenas} arenas, PPO 4 epochs 64x64 tanh, minibatches of {asked.minibatch}:")
+    for name, told in fastest.items():
+        gathered = f", gathering {told['seconds_gathering'] / told['seconds']:.0%}" if "processes" in name else ""
+        times = told["steps_per_second"] / fastest["one thread"]["steps_per_second"]
+        print(f"  {name}: {told['steps_per_second']:,.0f} steps/s, {times:.2f} times one thread{gathered}")
+    two = [fastest[name]["steps_per_second"] for name in ("two processes", "two threads")]
+    print(f"  two processes are {two[0] / two[1]:.2f} times as fast as two threads")
+    if not load_scene(asked.scene).describe().collides:
+        assert len({told["params_sha256"] for told in fastest.values()}) == 1, "the ways came to different parameters"
+    model = model_of(asked.scene, fastest["one thread"], asked.arenas, config)
+    small, large = message_times([64, 1 << 20]).values()
+    here = small, (1 << 20) / max(1e-9, large - small)
+    print(f"  a message takes {small * 1e6:.0f} us, and a second carries {here[1] / 1e6:,.0f} MB")
+    show(asked.scene, model, here)
+
+
+if __name__ == "__main__":
+    main()
