@@ -19,10 +19,10 @@ from ecs_rl.errors import CommandError
 from ecs_rl.values import hints_of, kind_of
 
 
-def read_flags(settings: type, argv: Sequence[str], prog: str, to_come: Sequence[str]) -> dict[str, Any]:
+def read_flags(settings: type, argv: Sequence[str], prog: str) -> dict[str, Any]:
     """Return the flags that stand in `argv` by the names of their settings: text, several texts, or a switch's bool.
 
-    Bad input is a `CommandError`. `to_come` are flags that are planned.
+    Bad input is a `CommandError`.
     """
     hints = hints_of(settings)
     flags: Any = cast(Any, TypedDict)("Flags", hints, total=False)  # what is not given is not in it
@@ -36,7 +36,7 @@ def read_flags(settings: type, argv: Sequence[str], prog: str, to_come: Sequence
             raise
         raise CommandError(f"{_first_sentence(box.getvalue())} ({prog} --help explains each flag)") from None
     if unknown:
-        raise CommandError(_unknown(unknown, settings, prog, to_come))
+        raise CommandError(_unknown(unknown, settings, prog))
     for name, texts in given.items():
         # A shell's variable that was not set would otherwise choose something that nobody named.
         flag = flags_of(settings)[name]
@@ -62,13 +62,11 @@ def flags_of(settings: type) -> dict[str, str]:
     return {name: name.upper() if name in positional else "--" + name.replace("_", "-") for name in hints}
 
 
-def _unknown(tokens: Sequence[str], settings: type, prog: str, to_come: Sequence[str]) -> str:
+def _unknown(tokens: Sequence[str], settings: type, prog: str) -> str:
     wrong = next((token for token in tokens if token.startswith("-")), None)
     if wrong is None:
         return f"'{tokens[0]}' is one argument too many: a value goes behind its flag ({prog} --help lists all flags)"
     name = wrong.partition("=")[0]
-    if name.replace("_", "-") in to_come:
-        return f"{name} is not there yet ({prog} --help lists all flags)"
     known = list(flags_of(settings).values())
     table, dot, _ = name.lstrip("-").partition(".")
     tables = {flag.lstrip("-").partition(".")[0] for flag in known if "." in flag}

@@ -23,8 +23,6 @@ from ecs_rl.commands.called import program
 from ecs_rl.commands.flags import flags_of, print_help, read_flags
 from ecs_rl.commands.help import about_playing, about_training
 from ecs_rl.commands.settings import (
-    PLAY_TO_COME,
-    TRAIN_TO_COME,
     PlaySettings,
     TrainSettings,
     algorithms_of,
@@ -44,7 +42,7 @@ Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 _HELP = frozenset({"-h", "--help"})
 _OF_THE_CALL = frozenset(
     {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
-    | {"seeds", "network", "pace", "imitate", "changes", "sweep", "trials", "early_stopping"}
+    | {"seeds", "network", "pace", "imitate", "changes", "sweep", "trials", "population", "early_stopping"}
 )
 """Settings of one call of the command: neither a scene nor an earlier run decides them."""
 
@@ -125,7 +123,7 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     """Return the settings of `play.py`; `--help` prints and exits."""
     if not _HELP.isdisjoint(argv):
         print_help(PlaySettings(), program("play"), about_playing())
-    given = read_flags(PlaySettings, argv, program("play"), PLAY_TO_COME)
+    given = read_flags(PlaySettings, argv, program("play"))
     settings = _settings_of(PlaySettings, _layer_of(given, PlaySettings))
     if settings.seed + settings.episodes > LARGEST:
         raise CommandError(f"--seed and --episodes together must be at most {LARGEST}: every episode has the next seed")
@@ -165,7 +163,7 @@ def _kind_of(reference: str) -> type[TrainSettings]:
 
 
 def _train_flags(argv: Sequence[str], kind: type[TrainSettings]) -> Layer:
-    return _layer_of(read_flags(kind, argv, program("train"), TRAIN_TO_COME), kind)
+    return _layer_of(read_flags(kind, argv, program("train")), kind)
 
 
 def _below(

@@ -16,10 +16,6 @@ from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
 from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
-TRAIN_TO_COME = ("--population",)
-PLAY_TO_COME: tuple[str, ...] = ()
-"""Flags that are planned: who tries one is told so, and not the name of another."""
-
 
 def _agent_hint(default: str) -> str:
     name = default.strip("'")  # an empty text comes with its quotes
@@ -174,6 +170,8 @@ class TrainSettings:
     """Train with many settings, drawn from LOW..HIGH, LOW..HIGH:log or A,B,C, and name the best (needs ray)."""
     trials: Annotated[int, Meta(ge=0, le=10_000), arg(metavar="N", help_behavior_hint="")] = 0
     """With --sweep: settings to try; without it all combinations of lists of values, else 16."""
+    population: Annotated[int, Meta(ge=0, le=10_000), arg(metavar="K", help_behavior_hint="")] = 0
+    """With --sweep: K trainings, of which the worst take over from the best, settings changed a little, ten times."""
     early_stopping: bool = True
     """With --sweep: stop trials that are worse than most after as many steps (ASHA)."""
     tb: bool = False

@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     def command(answer: Answer) -> int:
         refuse_what_is_no_text(argv)
         settings = parse_train(argv, recipes_of, earlier_settings)
-        if settings.sweep or settings.trials:
+        if settings.sweep or settings.trials or settings.population:
             from ecs_rl.sweeps.run import run_sweep
 
             return run_sweep(argv, settings, answer)

@@ -97,7 +97,10 @@ def cluster(address: str, here: int, needed: int, flag: str) -> Iterator[int]:
     Yields how many cores there are; CommandError if they are fewer than `flag`, which asks for it, has `needed`.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")  # one sentence is enough
+    if address:  # one sentence is enough; on this machine Ray would only say that it was told to be quiet
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
+    elif here < needed:
+        raise CommandError(f"{flag}: this machine has {here} cores, and it takes {needed}: take fewer")
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     import ray
     import ray._private.worker as printing

@@ -6,7 +6,7 @@ These are Tune's Searcher, Callback and Stopper but for their base classes; `run
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -33,6 +33,8 @@ class Driver:
         self._running: set[int] = set()
         self._of_trial: dict[str, Row] = {}
         """By Tune's own identifier."""
+        self.trials: Sequence[Any] = ()
+        """Tune's own, as of its newest step."""
 
     def stop(self) -> None:
         """Ask all trials to save and end, and begin no more; called from within a signal's handler."""
@@ -63,6 +65,10 @@ class Driver:
         """Whether no trial is at work any more."""
         return not self._running
 
+    def row(self, trial_id: str) -> Row:
+        """Return the row behind one of Tune's trials."""
+        return self._of_trial[trial_id]
+
     # --- what Tune tells -------------------------------------------------------------------------------------------
 
     def begin(self, trial_id: str) -> Row | None:
@@ -74,7 +80,7 @@ class Driver:
 
     def started(self, trial_id: str) -> None:
         """Note that a trial is at work."""
-        row = self._of_trial[trial_id]
+        row = self.row(trial_id)
         row.state, row.message = "running", ""
         self._running.add(row.trial)
         if not self.stopping:
@@ -82,7 +88,7 @@ class Driver:
 
     def reported(self, trial_id: str, result: Mapping[str, Any]) -> None:
         """Take the newest report of a trial into the table."""
-        row, done = self._of_trial[trial_id], bool(result.get("done"))
+        row, done = self.row(trial_id), bool(result.get("done"))
         before = row.state
         take_report(row, result, self.file.sweep.measure)
         if done and row.state == "running":  # it was the scheduler that ended it
@@ -101,19 +107,22 @@ class Driver:
 
     def lost(self, trial_id: str) -> None:
         """Note that the process of a trial is gone, and again when it was begun anew."""
-        row = self._of_trial[trial_id]
+        row = self.row(trial_id)
         row.state, row.message = "failed", "its process died"
         self._running.discard(row.trial)
         self._show_state(row, row.state)
         self.shown.message(row.trial, row.message)
         self.file.write()
 
+    def gone(self, trial_id: str) -> None:
+        """Do what must be done where a trial was lost for good: the others go on."""
+
     def _show_state(self, row: Row, state: str) -> None:
         self.shown.state(row.trial, f"{state}, {in_words(row.setting)}")
 
     def ended(self, trial_id: str) -> None:
         """Let the search know how a trial went."""
-        self.source.tell(self._of_trial[trial_id])
+        self.source.tell(self.row(trial_id))
 
 
 def take_report(row: Row, result: Mapping[str, Any], measure: str) -> None:
@@ -170,10 +179,16 @@ class Reports:
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Hear that a trial whose process died is begun anew."""
-        self.driver.shown.message(trial.config["trial"], "its process died: going on from its newest checkpoints")
+        number = self.driver.row(trial.trial_id).trial
+        self.driver.shown.message(number, "its process died: going on from its newest checkpoints")
+
+    def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+        """Hear that a trial was lost for good."""
+        self.driver.gone(trial.trial_id)
 
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
         """Draw what is shown anew."""
+        self.driver.trials = trials
         self.driver.shown.draw()
 
 

@@ -191,13 +191,13 @@ def grid(axes: Sequence[Axis]) -> list[Setting]:
     return [dict(zip((axis.name for axis in axes), values, strict=True)) for values in product(*lists)]
 
 
-def drawn(axes: Sequence[Axis], count: int, seed: int) -> list[Setting]:
-    """Return so many settings, of lists alone no two the same; those of a larger count begin with those of a smaller.
+def drawn(axes: Sequence[Axis], count: int, seed: int, *, repeats: bool = False) -> list[Setting]:
+    """Return so many settings; those of a larger count begin with those of a smaller one.
 
-    The same seed gives the same settings.
+    The same seed gives the same settings. Of lists alone no two are the same, unless it `repeats`.
     """
     rng = random.Random(seed)
-    if 0 < combinations(axes) <= MOST_COMBINATIONS:
+    if 0 < combinations(axes) <= MOST_COMBINATIONS and not repeats:
         every = grid(axes)
         rng.shuffle(every)
         return every[:count]

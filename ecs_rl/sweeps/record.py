@@ -16,11 +16,23 @@ from ecs_rl.sweeps.ranges import in_words
 from ecs_rl.sweeps.trial import BEST_EVAL
 
 FILE = "sweep.json"
+POPULATION = "population"
+"""A search in which settings change while they are tried."""
 MOST_BYTES = 1 << 28
 WRITE_EVERY = 1.0
 """Seconds between two writes while nothing begins or ends."""
 OVER = ("finished", "solved", "stopped early", "diverged", "failed")
 """How a trial may be that nobody goes on with."""
+
+
+class TakenOver(msgspec.Struct):
+    """That a member of a population went on from where another one stood."""
+
+    steps: int
+    member: int
+    """The other one."""
+    setting: dict[str, Any]
+    """What it trained with from there on."""
 
 
 class Row(msgspec.Struct, kw_only=True):
@@ -42,6 +54,8 @@ class Row(msgspec.Struct, kw_only=True):
     curve: list[tuple[int, float]] = []
     """Steps, and the mean over the seeds of the best evaluation by then."""
     message: str = ""
+    taken_over: list[TakenOver] = []
+    """In a population, what it took over, first to last."""
 
     @property
     def over(self) -> bool:
@@ -57,7 +71,7 @@ class Sweep(msgspec.Struct, kw_only=True):
     measure: str
     """`best_eval`, of which more is better, or `solved_step`, of which less is."""
     search: str
-    """`grid`, `random` or `optuna`."""
+    """`grid`, `random`, `optuna` or `population`."""
     ranges: list[str]
     seed: int
     seeds: int
@@ -66,7 +80,19 @@ class Sweep(msgspec.Struct, kw_only=True):
     settings: dict[str, Any]
     """What all trials have in common, every setting resolved."""
     status: str = "running"
+    rounds: int = 0
+    """How often the members of a population have been compared."""
     rows: list[Row] = []
+
+    @property
+    def population(self) -> int:
+        """How many members it has, 0 where it is none."""
+        return self.trials if self.search == POPULATION else 0
+
+    @property
+    def each(self) -> str:
+        """What its rows are, in a word."""
+        return "member" if self.population else "trial"
 
     @property
     def sign(self) -> float:
@@ -142,7 +168,7 @@ def newest_sweep(folder: Path) -> Path:
 
 def refuse_another(before: Sweep, now: Sweep, folder: Path) -> None:
     """Refuse to go on with another sweep than was begun; only the number of trials may have grown."""
-    for name in ("scene", "agent", "measure", "ranges", "seed", "seeds", "early_stopping"):
+    for name in ("scene", "agent", "measure", "population", "ranges", "seed", "seeds", "early_stopping"):
         old, new = getattr(before, name), getattr(now, name)
         if old != new:
             told = " ".join(old) if name == "ranges" else old
@@ -164,7 +190,19 @@ def _differs(name: str, before: Sweep, now: Sweep) -> bool:
 def common_settings(plain_settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a training's resolved settings must stay the same in a sweep, in one level."""
     left_out = {"scene", "agent", "seed", "seeds", "name", "version", "runs", "resume", "json", "threads", "ray"}
-    left_out |= {"sweep", "trials", "early_stopping", "tb", "recorder", "pace", "watch", "check", "config", "workers"}
+    left_out |= {
+        "sweep",
+        "trials",
+        "population",
+        "early_stopping",
+        "tb",
+        "recorder",
+        "pace",
+        "watch",
+        "check",
+        "config",
+        "workers",
+    }
     found: dict[str, Any] = {}
     for name, value in plain_settings.items():
         if isinstance(value, Mapping):

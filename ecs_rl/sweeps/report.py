@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+import msgspec
+
 from ecs_rl.commands.called import program, typed
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.progress import number
@@ -49,6 +51,8 @@ def report(
     if written is not None and sweep.best is not None:
         tell(f"best: {in_words(sweep.best.setting)}", stream)
         tell(f"train with it: {typed('train')} {settings.scene} --config {written}", stream)
+        if sweep.population:
+            tell(f"play it: {typed('play')} {sweep.best.runs[0]}", stream)
     if picture is not None:
         tell(f"picture: {picture}", stream)
     if go_on:
@@ -61,7 +65,7 @@ def report(
 def table(sweep: Sweep, axes: Sequence[Axis]) -> list[str]:
     """Return a line for each trial, the best first."""
     names = [axis.name for axis in axes]
-    head = ("trial", *names, "status", "steps", MEASURES[sweep.measure], "solved", "run")
+    head = (sweep.each, *names, "status", "steps", MEASURES[sweep.measure], "solved", "run")
     rows: list[tuple[str, ...]] = [head]
     for row in sweep.ranked():
         where = row.runs[0] if row.runs else ""
@@ -86,9 +90,11 @@ def recipe_of(sweep: Sweep, best: Row, recipe: Mapping[str, Any]) -> str:
     """Return the file that `--config` takes: all that the best trial's settings have beside the scene's own."""
     told = _judged(sweep, best)
     lines = [
-        f"# The best of {len(sweep.rows)} trials in {sweep.scene}: {MEASURES[sweep.measure]} {told} over {sweep.seeds} "
-        + ("seed" if sweep.seeds == 1 else "seeds"),
+        f"# The best of {len(sweep.rows)} {sweep.each}s in {sweep.scene}: {MEASURES[sweep.measure]} {told} "
+        f"over {sweep.seeds} {'seed' if sweep.seeds == 1 else 'seeds'}",
     ]
+    if sweep.population:
+        lines.append("# Its settings changed on the way: these are the last ones")
     tables: dict[str, list[str]] = {}
     for name, value in recipe.items():
         table, _, own = name.rpartition(".")
@@ -123,7 +129,7 @@ def drawn(settings: TrainSettings, file: SweepFile, axes: Sequence[Axis]) -> Pat
         for row in rows
     ]
     view = SweepView(
-        f"{scene.name}, {settings.agent}: {len(sweep.rows)} trials",
+        f"{scene.name}, {settings.agent}: {len(sweep.rows)} {sweep.each}s",
         MEASURES[sweep.measure],
         trials,
         [SettingAxis(axis.name, axis.marks) for axis in axes],
@@ -142,6 +148,7 @@ def as_json(file: SweepFile, recipe: Path | None, picture: Path | None) -> dict[
         {
             **{"trial": row.trial, "settings": row.setting, "status": row.state, "steps": row.steps},
             **{sweep.measure: row.value, "solved": row.solved, "runs": row.told, "message": row.message},
+            **({"taken_over": msgspec.to_builtins(row.taken_over)} if sweep.population else {}),
         }
         for row in sweep.ranked()
     ]

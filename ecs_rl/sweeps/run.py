@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shlex
 import shutil
@@ -10,6 +9,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,31 +18,35 @@ from ecs_rl.commands.called import program, typed
 from ecs_rl.commands.parse import cores, parse_train
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.process import say_now
-from ecs_rl.commands.seeds_report import shown_on, with_threads
+from ecs_rl.commands.seeds_report import Shown, shown_on, with_threads
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, DivergedError, StorageError
-from ecs_rl.sweeps.driver import Driver, NextSetting, Reports, Stop
-from ecs_rl.sweeps.ranges import Axis, parse_ranges
-from ecs_rl.sweeps.record import FILE, Row, Sweep, SweepFile, common_settings, newest_sweep, read_sweep, refuse_another
+from ecs_rl.sweeps.driver import Driver
+from ecs_rl.sweeps.population import PopulationDriver, order_of_members, refuse_what_cannot_change
+from ecs_rl.sweeps.ranges import Axis, drawn, parse_ranges
+from ecs_rl.sweeps.record import (
+    FILE,
+    POPULATION,
+    Row,
+    Sweep,
+    SweepFile,
+    common_settings,
+    newest_sweep,
+    read_sweep,
+    refuse_another,
+)
 from ecs_rl.sweeps.report import report
 from ecs_rl.sweeps.search import OPTUNA, RANDOM, Settings, Suggestions, search_of
-from ecs_rl.sweeps.trial import BEST_EVAL, SOLVED_STEP, STOPPING, Order, SweepTrial
+from ecs_rl.sweeps.trial import BEST_EVAL, SOLVED_STEP, STOPPING, Order
+from ecs_rl.sweeps.tuning import TUNE, run_population, run_trials
 
 if TYPE_CHECKING:
     from ecs_rl.commands.process import Answer
 
-OF_THE_SWEEP = {"--sweep": None, "--resume": 1, "--trials": 1, "--seeds": 1, "--seed": 1}
+OF_THE_SWEEP = {"--sweep": None, "--population": 1, "--resume": 1, "--trials": 1, "--seeds": 1, "--seed": 1}
 """Flags that its trials do not have, and how many words may stand behind each; None for any number."""
 OWN_FOLDER = "sweep_"
 """How the folder of a sweep begins that nobody gave a --version."""
-TUNE = ".tune"
-"""Where Tune keeps what it needs while it runs, inside the sweep's folder."""
-HALVING = 3
-"""ASHA lets one trial in so many go on at each rung, and the next rung is so many times as far."""
-RUNGS = 3
-"""Rungs before the end."""
-TRIES = 1
-"""So many times a trial whose process died goes on in a new one."""
 
 
 def run_sweep(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> int:
@@ -50,13 +54,17 @@ def run_sweep(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> i
     from ecs_rl.commands.workers import cluster
 
     if not settings.sweep:
-        raise CommandError("--trials is for --sweep: name what varies, as in --sweep ppo.lr=1e-4..1e-2:log")
+        flag = "--population" if settings.population else "--trials"
+        raise CommandError(f"{flag} is for --sweep: name what varies, as in --sweep ppo.lr=1e-4..1e-2:log")
     axes = parse_ranges(settings.sweep, settings)
     refuse_what_does_not_fit(settings)
-    search, trials = search_of(axes, settings.trials)
-    sweep, settings = begun(settings, search, trials, axes)
+    search, trials = (POPULATION, settings.population) if settings.population else search_of(axes, settings.trials)
+    sweep, settings = begun(settings, search, trials)
+    if settings.population:
+        refuse_what_cannot_change(axes, settings)
+    folder = to_go_on(settings, sweep)
     with cluster(settings.ray, cores(), settings.threads, f"--sweep with --threads {settings.threads}") as there:
-        file, settings = opened(settings, sweep)
+        file, settings = opened(settings, sweep, axes, folder)
         try:
             return carried_out(argv, settings, file, axes, at_once=there // settings.threads, answer=answer)
         finally:
@@ -78,11 +86,11 @@ def refuse_what_does_not_fit(settings: TrainSettings) -> None:
     for reason, holds in reasons.items():
         if holds:
             raise CommandError(f"--sweep cannot be used with {reason}; leave one of them out")
-    if importlib.util.find_spec("ray") is None or importlib.util.find_spec("pyarrow") is None:
+    if find_spec("ray") is None or find_spec("pyarrow") is None:
         raise CommandError("--sweep needs ray[tune]: python -m pip install 'ecs-rl[ray]', or leave --sweep out")
 
 
-def begun(settings: TrainSettings, search: str, trials: int, axes: Sequence[Axis]) -> tuple[Sweep, TrainSettings]:
+def begun(settings: TrainSettings, search: str, trials: int) -> tuple[Sweep, TrainSettings]:
     """Return what is to be tried, and the settings with all that they name looked up.
 
     What is wrong with the command is told here, once, and not by every trial.
@@ -118,22 +126,35 @@ def _with(settings: TrainSettings, **changes: Any) -> TrainSettings:
     return replace(settings, **changes)
 
 
-def opened(settings: TrainSettings, sweep: Sweep) -> tuple[SweepFile, TrainSettings]:
-    """Return the sweep in its folder: a new one, or with `--resume` the one that goes on."""
-    name = settings.runs / settings.name
+def to_go_on(settings: TrainSettings, sweep: Sweep) -> Path | None:
+    """Return the folder of the sweep that `--resume` means, whose trials `sweep` has from then on; None for a new one.
+
+    CommandError where it is another one.
+    """
     if settings.resume is None:
-        folder = new_folder(name, settings.version)
-        file = SweepFile(folder, sweep)
-    else:
-        folder = Path(settings.resume) if settings.resume else newest_sweep(name)
-        before = read_sweep(folder)
-        refuse_another(before, sweep, folder)
-        if sweep.trials < len(before.rows):
-            told = f"{folder} has begun {len(before.rows)} trials already"
-            raise CommandError(f"--trials {sweep.trials}: {told}: give as many or more")
-        sweep.rows, sweep.search = before.rows, before.search
-        file = SweepFile(folder, sweep)
-        (folder / STOPPING).unlink(missing_ok=True)
+        return None
+    folder = Path(settings.resume) if settings.resume else newest_sweep(settings.runs / settings.name)
+    before = read_sweep(folder)
+    refuse_another(before, sweep, folder)
+    if sweep.trials < len(before.rows):
+        told = f"{folder} has begun {len(before.rows)} trials already"
+        raise CommandError(f"--trials {sweep.trials}: {told}: give as many or more")
+    if before.search == OPTUNA and find_spec("optuna") is None:
+        raise CommandError(f"--resume: Optuna suggests the settings of {folder}: python -m pip install optuna")
+    sweep.rows, sweep.search, sweep.rounds = before.rows, before.search, before.rounds
+    return folder
+
+
+def opened(
+    settings: TrainSettings, sweep: Sweep, axes: Sequence[Axis], folder: Path | None
+) -> tuple[SweepFile, TrainSettings]:
+    """Return the sweep in its folder, a new one where there is none, and the settings of a trial in there."""
+    if folder is None:
+        folder = new_folder(settings.runs / settings.name, settings.version)
+        members = drawn(axes, sweep.population, sweep.seed, repeats=True)
+        sweep.rows = [Row(trial=i, setting=setting) for i, setting in enumerate(members)]
+    file = SweepFile(folder, sweep)
+    (folder / STOPPING).unlink(missing_ok=True)
     file.write()
     runs = folder.resolve().parent.parent
     return file, _with(settings, name=folder.resolve().parent.name, version=folder.name, runs=runs, resume=None)
@@ -163,23 +184,23 @@ def carried_out(
 ) -> int:
     """Run all trials and report."""
     sweep, stream = file.sweep, sys.stderr if settings.json else sys.stdout
-    source = Suggestions(sweep, axes, at_once) if sweep.search == OPTUNA else Settings(sweep, axes)
     if sweep.search == RANDOM:
         tell("optuna is not installed: settings are drawn at random (python -m pip install optuna)", stream)
     order = ordered(argv, settings, file)
-    head = f"{settings.scene}: {sweep.trials} trials"
+    head = f"{settings.scene}: {sweep.trials} {sweep.each}s"
     head += f" of {sweep.seeds} seeds" if sweep.seeds > 1 else ""
     head += f", {min(at_once, sweep.trials)} at a time {with_threads(settings)}, in {file.path}"
-    with shown_on(stream, head, "trial") as shown:
-        driver = Driver(file, source, shown)
-        answer.first = partial(stop, driver)
-        if not driver.exhausted:
-            tuned(driver, order, settings)
+    with shown_on(stream, head, sweep.each) as shown:
+        driver = tried(file, axes, order, settings, shown=shown, at_once=at_once, answer=answer)
     if driver.stopping and not any(row.steps for row in sweep.rows):
         shutil.rmtree(file.path, ignore_errors=True)
         raise KeyboardInterrupt
+    for row in sweep.rows:
+        row.state = "interrupted" if row.state == "running" else row.state
     sweep.status = "finished" if all(row.over for row in sweep.rows) and not driver.stopping else "interrupted"
-    sweep.rows = [row for row in sweep.rows if row.steps or row.over]  # what had not begun will be drawn again
+    sweep.rows = [
+        row for row in sweep.rows if row.steps or row.over or sweep.population
+    ]  # what had not begun will be drawn again
     file.write()
     go_on = "" if sweep.status == "finished" else how_to_go_on(argv, file)
     code = report(settings, file, axes, recipe_settings(order, settings, sweep), stream=stream, go_on=go_on)
@@ -188,10 +209,36 @@ def carried_out(
     return code
 
 
+def tried(
+    file: SweepFile,
+    axes: Sequence[Axis],
+    order: Order,
+    settings: TrainSettings,
+    *,
+    shown: Shown,
+    at_once: int,
+    answer: Answer,
+) -> Driver:
+    """Let Ray Tune try all that is left to try, and return what knows how it went."""
+    sweep = file.sweep
+    if sweep.population:
+        population = PopulationDriver(file, axes, shown)
+        answer.first = partial(stop, population)
+        if not population.exhausted:
+            run_population(population, order_of_members(order, population, settings), settings, axes)
+        return population
+    source = Suggestions(sweep, axes, at_once) if sweep.search == OPTUNA else Settings(sweep, axes)
+    driver = Driver(file, source, shown)
+    answer.first = partial(stop, driver)
+    if not driver.exhausted:
+        run_trials(driver, order, settings)
+    return driver
+
+
 def stop(driver: Driver, number: signal.Signals) -> None:
     """Let every trial save and end; called from within a signal's handler."""
     driver.stop()
-    say_now(f"{program('train')}: {number.name}: every trial is saving after its tick; again to end at once")
+    say_now(f"{program('train')}: {number.name}: all are saving after this tick; again to end at once")
 
 
 def ordered(argv: Sequence[str], settings: TrainSettings, file: SweepFile) -> Order:
@@ -255,82 +302,3 @@ def recipe_settings(order: Order, settings: TrainSettings, sweep: Sweep) -> dict
 
 def _as_given(row: Row) -> Mapping[str, Any]:
     return row.setting
-
-
-# --- Ray Tune ---------------------------------------------------------------------------------------------------------
-
-
-def tuned(driver: Driver, order: Order, settings: TrainSettings) -> None:
-    """Let Ray Tune run the trials that are left."""
-    os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"  # the first Ctrl-C is answered by us
-    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
-    os.environ["TUNE_DISABLE_STRICT_METRIC_CHECKING"] = "1"  # one that diverged has nothing to be judged by
-    os.environ["TUNE_GLOBAL_CHECKPOINT_S"] = str(10**9)  # the sweep's own file knows what it takes to go on
-    os.environ["TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S"] = "0"
-    os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
-    import logging
-
-    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
-    from ray import tune
-    from ray.tune.search import Searcher
-
-    trainable: Any = type("Trial", (SweepTrial, tune.Trainable), {})
-    parts = [
-        type(kind.__name__, (kind, base), {"driver": driver, "__reduce__": _stays_here})()
-        for kind, base in ((NextSetting, Searcher), (Reports, tune.Callback), (Stop, tune.Stopper))
-    ]
-    tune.run(
-        tune.with_parameters(trainable, order=order),
-        name=TUNE,
-        storage_path=order.folder,
-        num_samples=driver.file.sweep.trials,
-        resources_per_trial={"cpu": settings.threads},
-        search_alg=parts[0],
-        callbacks=[parts[1]],
-        stop=parts[2],
-        scheduler=scheduler(driver, settings),
-        checkpoint_config=tune.CheckpointConfig(num_to_keep=2, checkpoint_frequency=1),
-        max_failures=TRIES,
-        reuse_actors=True,
-        raise_on_failed_trial=False,
-        verbose=0,
-        trial_name_creator=lambda trial: trial.trial_id,
-        trial_dirname_creator=lambda trial: trial.trial_id,
-    )
-
-
-def _stays_here(self: Any) -> Any:
-    """Be a text where Tune writes its own record, which nobody reads."""
-    return str, (type(self).__name__,)
-
-
-def scheduler(driver: Driver, settings: TrainSettings) -> Any:
-    """Return Tune's scheduler: ASHA, which knows how earlier trials of the sweep went, or none."""
-    from ray.tune.schedulers import ASHAScheduler, FIFOScheduler
-
-    first = max(settings.eval_every, settings.steps // HALVING**RUNGS)
-    if not settings.early_stopping or first >= settings.steps:
-        return FIFOScheduler()
-    asha = ASHAScheduler(
-        time_attr="steps",
-        metric=BEST_EVAL,
-        mode="max",
-        max_t=settings.steps,
-        grace_period=first,
-        reduction_factor=HALVING,
-        stop_last_trials=False,
-    )
-    for row in driver.file.sweep.rows:
-        if row.over:
-            earlier = _Earlier(row.trial)
-            asha.on_trial_add(None, earlier)
-            for steps, best in row.curve:
-                asha.on_trial_result(None, earlier, {"steps": steps, BEST_EVAL: best})
-    return asha
-
-
-class _Earlier:
-    """A trial of an earlier life of the sweep, as the scheduler sees it."""
-
-    def __init__(self, trial: int) -> None:
-        self.trial_id = f"earlier {trial}"

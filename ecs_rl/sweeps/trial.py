@@ -60,7 +60,7 @@ class Order:
         from ecs_rl.commands.train import recipes_of
 
         found = parse_train(self.argv, recipes_of, earlier_settings, {**self.over, **setting, **more})
-        return replace(found, sweep=(), trials=0, seeds=0, early_stopping=True)
+        return replace(found, sweep=(), trials=0, seeds=0, population=0, early_stopping=True)
 
 
 class SeedRun:
@@ -102,6 +102,11 @@ class SeedRun:
         except BaseException as error:
             self._close_broken(error, "failed")
             raise
+
+    def interrupt(self) -> None:
+        """Save and end as at Ctrl-C, if there is anything left to do."""
+        self.training.stop = signal.SIGINT.name
+        self.close()
 
     def close(self) -> None:
         """Save and end; a run that took no step is taken away again."""
@@ -155,8 +160,7 @@ class SweepTrial:
             if self.runs is None:
                 self._begin()
             assert self.runs is not None
-            for run in self.runs:
-                run.advance(self._asked_to_stop)
+            self.advance()
             if any(run.problem for run in self.runs):  # with these settings it is of no use
                 for run in self.runs:
                     run.close()
@@ -165,6 +169,22 @@ class SweepTrial:
             found = {"state": "failed", "message": in_one_line(error), "runs": self._paths(), "steps": self._steps()}
             self.cleanup()
         return {**found, "done": found["state"] != "running"}
+
+    def setting(self) -> dict[str, Any]:
+        """Return what it trains with."""
+        return dict(self.config["setting"])
+
+    def seeds(self) -> Sequence[int]:
+        """Return the seeds of its trainings."""
+        return self.order.seeds
+
+    def advance(self) -> None:
+        """Train until each training has been evaluated once more; one that was asked to stop in the end stops here."""
+        for run in self.runs or ():
+            run.advance(self._asked_to_stop)
+        if self._asked_to_stop():
+            for run in self.runs or ():
+                run.interrupt()
 
     def cleanup(self) -> None:
         """Save and end what is still training: the trial is over, or stopped because it is worse than others."""
@@ -187,9 +207,9 @@ class SweepTrial:
             refuse_other_versions([versions()], self.order.versions, "--sweep")
             self._checked = True
         self.runs, earlier = [], self._to_go_on()
-        for i, seed in enumerate(self.order.seeds):
+        for i, seed in enumerate(self.seeds()):
             more = {"resume": earlier[i]} if earlier and can_go_on(Path(earlier[i])) else {"seed": seed}
-            self.runs.append(SeedRun(self.order.settings(self.config["setting"], more)))
+            self.runs.append(SeedRun(self.order.settings(self.setting(), more)))
 
     def _to_go_on(self) -> list[str]:
         return self._earlier or list(self.config.get("runs", ()))

@@ -80,7 +80,7 @@ def paint_sweep(surface: pygame.Surface, view: SweepView) -> None:
     kit.write(surface, view.title, (edge, head), size=LARGE)
     what = f"best evaluation, {view.score}" if view.score else "best evaluation, mean return"
     x = edge
-    for text, colour in ((what, DIM), ("the best trial", SECOND_LINE), ("the others", mix(PANEL, MAIN_LINE, 0.8))):
+    for text, colour in ((what, DIM), ("the best", SECOND_LINE), ("the others", mix(PANEL, MAIN_LINE, 0.8))):
         x += kit.write(surface, text, (x, head + kit.px(22)), size=SMALL, colour=colour).w + kit.px(16)
     left = round(w * 0.52)
     top, bottom = kit.px(66), h - kit.px(36)

@@ -15,7 +15,7 @@ from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.commands.flags import flags_of
 from ecs_rl.commands.parse import Recipes, parse_play, parse_train
 from ecs_rl.commands.seeds import at_once
-from ecs_rl.commands.settings import TRAIN_TO_COME, PlaySettings, TrainSettings, settings_as_dict
+from ecs_rl.commands.settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.shipped import scene_names
@@ -222,7 +222,7 @@ def test_help_begins_with_the_flags_that_are_used_most(capsys: pytest.CaptureFix
 
 def test_help_offers_nothing_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     shown = help_text(capsys, "--help")
-    assert not [word for word in ("gym:", *TRAIN_TO_COME) if f"{word} " in shown or f"{word}," in shown]
+    assert not [ending for ending in " ," if f"gym:{ending}" in shown]
 
 
 def test_help_of_play_names_what_can_be_played(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ecs_rl.commands.flags import flags_of
 from ecs_rl.commands.parse import Recipes, parse_play, parse_train
-from ecs_rl.commands.settings import PLAY_TO_COME, TRAIN_TO_COME, PlaySettings, TrainSettings
 from ecs_rl.errors import CommandError
 from ecs_rl.shipped import scene_names
 from ecs_rl.values import LARGEST
@@ -12,11 +10,6 @@ from ecs_rl.values import LARGEST
 
 def recipes(scene: str) -> Recipes:
     return {}
-
-
-def test_a_flag_that_is_there_is_not_called_planned() -> None:
-    assert not set(TRAIN_TO_COME) & set(flags_of(TrainSettings).values())
-    assert not set(PLAY_TO_COME) & set(flags_of(PlaySettings).values())
 
 
 def train_refusal(line: str) -> str:
@@ -42,7 +35,6 @@ def play_refusal(line: str) -> str:
         ("a --lr 1", ".lr'?"),
         ("a --clipp 1", "unknown flag '--clipp': did you mean '--ppo.clip'?"),
         ("a --human", "unknown flag '--human' (train.py"),
-        ("a --population 8", "--population is not there yet (train.py --help lists all flags)"),
         ("a --until=plateau", "--until must be steps, solved or 'plateau N', not 'plateau'"),
         ("a --minutes -1", "--minutes must be a finite number of at least 0, not -1"),
         (

@@ -137,7 +137,7 @@ def test_trials_without_a_sweep_are_refused(capsys: pytest.CaptureFixture[str]) 
 def test_without_ray_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("ecs_rl.sweeps.run.find_spec", lambda name: None)
     assert main(["balance", "--sweep", "ppo.lr=1,2"]) == 2
     assert "--sweep needs ray[tune]: python -m pip install 'ecs-rl[ray]'" in capsys.readouterr().err
 

@@ -103,12 +103,30 @@ def test_an_interrupted_sweep_goes_on_and_comes_to_the_same(tmp_path: Path) -> N
     assert row["runs"][0]["params_sha256"] == alone
 
 
+def test_the_worst_of_a_population_goes_on_from_the_best(tmp_path: Path) -> None:
+    flags = ("--steps", "6k", "--population", "3", "--sweep", "ppo.lr=1e-5..1e-2:log")
+    told = answered(*command(tmp_path, *flags))
+    assert (told["search"], told["status"], len(told["trials"])) == ("population", "finished", 3)
+    assert {row["status"] for row in told["trials"]} == {"finished"}
+    taken = {(each["steps"], row["trial"]): each for row in told["trials"] for each in row["taken_over"]}
+    assert [steps for steps, _ in sorted(taken)] == [2000, 4000], "one after each round but the last"
+    members = {row["trial"]: row for row in told["trials"]}
+    for (_, number), each in taken.items():
+        assert each["member"] != number
+        assert members[number]["settings"] == [*members[number]["taken_over"]][-1]["setting"]
+    runs = [row["runs"][0]["run"] for row in told["trials"]]
+    assert len(set(runs)) == 3
+    assert {row["runs"][0]["steps"] for row in told["trials"]} == {6000}
+    lr = members[told["best"]]["settings"]["ppo.lr"]
+    assert f"lr = {lr!r}" in Path(told["recipe"]).read_text()
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
         (("--ray", "127.0.0.1:1"), "--ray 127.0.0.1:1: nothing answers there"),
         (("--ray", "ray://127.0.0.1:1"), "start it on a machine of the cluster, with --ray auto"),
-        (("--threads", "9999"), "the cluster has"),
+        (("--threads", "9999"), "--sweep with --threads 9999: this machine has"),
         (("--resume",), "there is no sweep in"),
     ],
 )

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.workers import cluster, refuse_other_versions, versions
 from ecs_rl.errors import CommandError
 
@@ -164,7 +163,7 @@ def test_a_cluster_that_ray_refuses_is_told_in_one_line(told: str, monkeypatch: 
     monkeypatch.setattr("ecs_rl.commands.workers.refuse_nobody", lambda address: None)
     with (
         pytest.raises(CommandError, match=r"--ray 10.0.0.1:6379: the cluster cannot be used: ") as caught,
-        cluster(TrainSettings(scene="balance", workers=2, threads=1, ray="10.0.0.1:6379")),
+        cluster("10.0.0.1:6379", 1, 1, "--workers 2"),
     ):
         raise AssertionError
     assert "\n" not in str(caught.value)

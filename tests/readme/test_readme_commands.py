@@ -26,7 +26,7 @@ SMALL = {
 }
 """What makes each command quick, where it does not say otherwise itself; `--json` closes a window at once."""
 GO_ON = {"--steps": "6k", "--json": None}
-FULL = ("--trials", "--seeds")
+FULL = ("--trials", "--seeds", "--population")
 """What makes a sweep long, each with a number behind it."""
 BY_HAND = re.compile(r"--human|--changes|FILE\.episode")
 """In what wants a person in the window, or what one did there; the tests of the window type it, with somebody."""
@@ -60,7 +60,8 @@ def words(program: str, line: str, folder: Path) -> list[str]:
         real["SCENE"] = str(ROOT / "tests" / "scenes" / "sumo.py")
     given = [real.get(word, word) for word in shlex.split(line)]
     if "--sweep" in given:
-        given = [*(word for word in given if not word.isdigit() and word not in FULL), "--trials", "2"]
+        few = "--population" if "--population" in given else "--trials"
+        given = [*(word for word in given if not word.isdigit() and word not in FULL), few, "2"]
     small = GO_ON if "--resume" in given else SMALL[program]
     more = {} if {"--help", "--list", "--check"} & set(given) else small
     extra = [word for flag, value in more.items() if flag not in given for word in (flag, value)]
@@ -93,17 +94,6 @@ def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 1
         assert code == 0, f"{program}.py {line}: {capsys.readouterr().err}"
-
-
-def test_what_is_not_there_yet_says_so_and_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    found = re.search(r"^Not there yet: (.*); (?:each|it) says so and exits with 2\.$", README, re.MULTILINE)
-    assert found is not None
-    for span in re.findall("`(.+?)`", found[1]):
-        main, scene = (
-            (play.main, []) if span == "--human" else (train.main, [] if span.startswith("gym:") else ["balance"])
-        )
-        assert main([*scene, *span.split()]) == 2
-        assert re.search("not there yet|cannot be trained yet", capsys.readouterr().err)
 
 
 def test_the_example_loop_leaves_a_run_that_learnt_and_is_listed(tmp_path: Path) -> None:

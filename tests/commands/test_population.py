@@ -1,0 +1,167 @@
+"""Populations: whoever takes over goes on as the other one would have, with settings of its own from there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ecs_rl.commands.parse import parse_train
+from ecs_rl.commands.train import main, recipes_of
+from ecs_rl.errors import CommandError
+from ecs_rl.runs import read_metadata
+from ecs_rl.sweeps.population import LAST_EVAL, Member, PopulationOrder, refuse_what_cannot_change, round_steps
+from ecs_rl.sweeps.ranges import parse_ranges
+
+ARGV = ("balance", "--arenas", "16", "--eval-every", "1k", "--eval-episodes", "2", "--steps", "5k")
+PARTS = ("steps", "episodes", "best_eval", "best_step", "params_sha256")
+
+
+def order(folder: Path) -> PopulationOrder:
+    over = {"name": "balance", "version": "sweep_1", "runs": str(folder), "threads": 1}
+    facts = {"members": (0, 1, 2), "round_steps": 1000, "rounds": 0, "steps": 5000}
+    return PopulationOrder(ARGV, over, (0,), str(folder), str(folder), {}, **facts)  # type: ignore[arg-type]
+
+
+def member(number: int, folder: Path, **setting: Any) -> Member:
+    """Return a member as Tune makes one."""
+    found = Member()
+    found.trial_id = f"abc_{number:05d}"
+    found.config = {"member": {"setting": setting, "runs": []}}
+    found.setup(found.config, order(folder))
+    found._checked = True  # that this machine has the versions of this machine, Ray's among them
+    return found
+
+
+def saved(of: Member, folder: Path) -> str:
+    folder.mkdir()
+    of.save_checkpoint(str(folder))
+    return str(folder)
+
+
+def to_the_end(of: Member) -> dict[str, Any]:
+    for _ in range(20):
+        told = of.step()
+        if told["done"]:
+            of.cleanup()
+            return told
+    raise AssertionError("it does not end")
+
+
+@pytest.mark.parametrize("agent", ["ppo", "dqn"])
+def test_whoever_takes_over_goes_on_to_the_very_bits_of_the_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
+    monkeypatch.chdir(tmp_path)  # members go where the command was given
+    setting = {"agent": agent, f"{agent}.lr": 2e-3}
+    donor, child = member(2, tmp_path, **setting), member(0, tmp_path, **setting)
+    assert [child.step()["round"], donor.step()["round"], donor.step()["round"]] == [1, 1, 2]
+    state = saved(donor, tmp_path / "state")
+    rest = to_the_end(donor)  # what the other one does from there changes nothing
+    child.reset_config(child.config)
+    child.load_checkpoint(state)
+    assert child.runs is None
+    first = child.step()
+    assert (first["from"], first["from_steps"], first["steps"] // 1000) == (2, 2000, 3)
+    assert first["runs"] != rest["runs"]
+    told = to_the_end(child)
+    assert [told["told"][0][name] for name in PARTS] == [rest["told"][0][name] for name in PARTS]
+    ours, theirs = Path(told["runs"][0]), Path(rest["runs"][0])
+    assert ours.parent == theirs.parent
+    for log in ("train_episodes.jsonl", "eval_episodes.jsonl"):
+        assert (ours / log).read_text() == (theirs / log).read_text()
+    assert {path.name for path in theirs.glob("checkpoints/milestone_*")} == {
+        path.name for path in ours.glob("checkpoints/milestone_*")
+    }
+    assert read_metadata(ours).status == "finished"
+
+
+def test_what_it_took_over_is_changed_only_from_there_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    donor, child = member(1, tmp_path, **{"ppo.lr": 2e-3}), member(0, tmp_path, **{"ppo.lr": 1e-3, "ppo.epochs": 2})
+    donor.step()
+    child.load_checkpoint(saved(donor, tmp_path / "state"))
+    rest, told = to_the_end(donor), to_the_end(child)
+    assert told["setting"] == {"ppo.lr": 1e-3, "ppo.epochs": 2}
+    assert told["told"][0]["params_sha256"] != rest["told"][0]["params_sha256"]
+    assert told["told"][0]["seed"] == rest["told"][0]["seed"] == 1
+    config = json.loads(Path(told["runs"][0], "config.json").read_text())
+    assert (config["ppo"]["lr"], config["ppo"]["epochs"], config["population"]) == (1e-3, 2, 0)
+
+
+def test_one_that_goes_on_by_itself_stays_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = member(1, tmp_path, **{"ppo.lr": 2e-3})
+    run = one.step()["runs"]
+    state = saved(one, tmp_path / "state")
+    one.reset_config(one.config)
+    one.load_checkpoint(state)
+    assert one.step()["runs"] == run
+    one.cleanup()
+
+
+def test_one_that_diverged_is_the_worst_until_it_takes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    broken, donor = member(0, tmp_path, **{"ppo.lr": 1e30}), member(1, tmp_path, **{"ppo.lr": 2e-3})
+    told = broken.step()
+    assert (told["state"], told["round"], told["done"], told[LAST_EVAL]) == ("diverged", 1, False, float("-inf"))
+    assert "diverged" in told["message"]
+    state = saved(broken, tmp_path / "broken")
+    broken.reset_config(broken.config)
+    broken.load_checkpoint(state)  # nobody was there to take over from
+    assert (broken.step()["round"], broken.step()["round"]) == (2, 3)
+    donor.step()
+    state = saved(donor, tmp_path / "state")
+    donor.cleanup()
+    broken.reset_config({"member": {"setting": {"ppo.lr": 1e-3}, "runs": []}})
+    broken.config = {"member": {"setting": {"ppo.lr": 1e-3}, "runs": []}}
+    broken.load_checkpoint(state)
+    assert broken.step()["state"] == "running"
+    broken.cleanup()
+
+
+def test_one_that_is_asked_to_stop_before_it_began_has_taken_over_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    donor, child = member(1, tmp_path, **{"ppo.lr": 2e-3}), member(0, tmp_path, **{"ppo.lr": 1e-3})
+    donor.step()
+    child.load_checkpoint(saved(donor, tmp_path / "state"))
+    (tmp_path / "stopping").touch()
+    told = child.step()
+    assert (told["state"], told["done"], told["from"], told["steps"]) == ("interrupted", True, 1, 1008)
+    assert read_metadata(Path(told["runs"][0])).total_steps == 1008
+    donor.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("flags", "ranges", "told"),
+    [
+        ("--population 1", "ppo.lr=1..2", "--population 1: nobody is there to take over from"),
+        ("--population 4 --seeds 2", "ppo.lr=1..2", "--population cannot be used with --seeds"),
+        ("--population 4 --trials 2", "ppo.lr=1..2", "--population cannot be used with --trials"),
+        ("--population 4 --steps 5k --eval-every 5k", "ppo.lr=1..2", "there is no evaluation before its 5,000 steps"),
+        ("--population 4", "arenas=16,32", "'arenas' cannot change in a training that goes on"),
+        ("--population 4", "ppo.hidden=8x8,16", "'ppo.hidden' cannot change in a training that goes on"),
+        ("--population 4", "ppo.rollout=8,16", "'ppo.rollout' cannot change in a training that goes on"),
+    ],
+)
+def test_what_cannot_be_a_population_is_told_in_one_sentence(flags: str, ranges: str, told: str) -> None:
+    settings = parse_train(["balance", *flags.split()], recipes_of)
+    with pytest.raises(CommandError) as caught:
+        refuse_what_cannot_change(parse_ranges([ranges], settings), settings)
+    assert told in str(caught.value)
+
+
+def test_what_can_change_is_let_through_and_ten_rounds_are_whole_evaluations() -> None:
+    settings = parse_train(["balance", "--population", "4", "--steps", "100k", "--eval-every", "3k"], recipes_of)
+    axes = parse_ranges(["ppo.lr=1e-4..1e-2:log", "ppo.clip=0.1..0.3", "ppo.epochs=1..8"], settings)
+    refuse_what_cannot_change(axes, settings)
+    assert round_steps(settings) == 9000
+
+
+def test_a_population_without_a_sweep_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["balance", "--population", "4"]) == 2
+    assert "--population is for --sweep: name what varies" in capsys.readouterr().err
