@@ -1,6 +1,6 @@
 """Every scene by every recipe that it has, until solved: `python tests/bench/bench_pairs.py [SCENE:AGENT ...]`.
 
-One training after the other on one thread, seeds from 0, each by its recipe alone. Printed are how many seeds solved
+One training after the other on one thread, each by its recipe alone. Printed are how many seeds solved
 the scene, the steps that it took (median and most) and the processor seconds of the whole training until then, its
 evaluations included and its start left out; with `--json` each training is told as well.
 """
@@ -59,6 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Every recipe, until its scene is solved.")
     parser.add_argument("pairs", nargs="*", default=known, metavar="SCENE:AGENT", help=", ".join(known))
     parser.add_argument("--seeds", type=int, default=10, help="trainings of each pair (default: 10)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each training as well")
     asked = parser.parse_args()
     for name in asked.pairs:
@@ -68,7 +69,7 @@ def main() -> None:
     print("|---|---|---|---:|---:|---:|---:|", flush=True)
     for pair in asked.pairs:
         trials = []
-        for seed in range(asked.seeds):
+        for seed in range(asked.first, asked.first + asked.seeds):
             trials.append(trial(pair, seed))
             if asked.json:
                 print(json.dumps({"pair": pair, "seed": seed, **trials[-1]}), flush=True)
