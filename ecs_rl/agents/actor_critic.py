@@ -53,7 +53,7 @@ ValueStep = Callable[[slice, Tensor], tuple[Tensor, Tensor]]
 """Takes the rows of a part and its (rows,) values; returns its share of the loss, and the gradient by the values."""
 Exchange = Callable[[int, Callable[[Sequence[int]], Tensor]], Tensor]
 """Takes how many parts there are and what works on some of them, and returns what came of all: (parts, numbers)."""
-PART_ROWS = 1024
+PART_ROWS = 2048
 """Rows of a minibatch from which on they are learned from in several parts, which threads and machines can share."""
 MOST_PARTS = 64
 

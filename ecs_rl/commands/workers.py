@@ -97,6 +97,7 @@ def cluster(address: str, here: int, needed: int, flag: str) -> Iterator[int]:
     Yields how many cores there are; CommandError if they are fewer than `flag`, which asks for it, has `needed`.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 would let the first process wait for all others
     if address:  # one sentence is enough; on this machine Ray would only say that it was told to be quiet
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
     elif here < needed:

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats
 from ecs_rl.agents.team import Team
-from ecs_rl.components import Finished
+from ecs_rl.components import Finished, Observation
 from ecs_rl.ecs.component import Column, joined_rows, rows_of_arenas
 from ecs_rl.errors import CommandError, WorkerLostError
 from ecs_rl.session import EpisodeRecord
@@ -46,6 +46,7 @@ WISHES = ("", STOP, SAVE, EVALUATE)
 LENGTH = 8
 """Bytes of a number that says how many bytes follow."""
 _records = msgspec.msgpack.Decoder(list[EpisodeRecord])
+_ended = msgspec.msgpack.Decoder(tuple[list[EpisodeRecord], bytes, list[bytes]])
 
 
 def check_shares(arenas: int, size: int) -> None:
@@ -75,6 +76,8 @@ class Group:
         """Tells the window what came of it."""
         self.ended = False
         """Whether an episode ended anywhere in the present tick."""
+        self.finished, self.lookers = Finished(), list[Everywhere]()
+        """Which own episodes ended in the present tick, and the agents that are told what begins in all arenas."""
         self.seconds = 0.0
         """How long it has gathered so far, waiting for the others included."""
         self._room = 256  # bytes for what every process says, as all of them know
@@ -102,8 +105,13 @@ class Group:
     def join(self, training: Training) -> None:
         """Let a training, whose agents these are, go along with those of the other processes."""
         world, agent = training.world, training.session.agent
-        for each in agent.agents if isinstance(agent, Team) else [agent]:
-            cast(Everywhere, each).finished = world.one(Finished)
+        each_agent = agent.agents if isinstance(agent, Team) else [agent]
+        for each in each_agent:
+            cast(Any, each).finished = world.one(Finished)
+        self.lookers = [each for each in each_agent if isinstance(each, Everywhere)]
+        for looker, (observation,) in zip(self.lookers, world.each(Observation), strict=False):
+            looker.observation = observation
+        self.finished = world.one(Finished)
         world.hooks["gather"] = self.records
         self.wants_to_stop = lambda: bool(training.stop) or training.out_of_time
         training.session.with_surroundings(partial(surroundings, training)).shares = True
@@ -167,7 +175,7 @@ class Group:
         """
         valid = np.ones(len(mine.reward), bool) if mine.valid is None else mine.valid
         ends = [mine.terminated, mine.truncated, valid]
-        flags = np.array([len(finished.arena), self.wish()])
+        flags = np.array([len(finished.rows), self.wish()])
         found = self.gather([mine.action, mine.reward, mine.next_observation, *ends, flags])
         self.ended = bool(found[-1][:, 0].any())
         self.agree(int(found[-1][0, 1]))
@@ -226,8 +234,19 @@ class Group:
     # --- what else there is to share --------------------------------------------------------------------------------
 
     def records(self, mine: list[EpisodeRecord]) -> list[EpisodeRecord]:
-        """Return the episodes that ended in this tick, in the order of their arenas."""
-        return self._records_of_all(mine) if self.ended else []
+        """Return the episodes that ended in this tick, in the order of their arenas; hear what the new ones see."""
+        if not self.ended:
+            return []
+        arenas = (self.finished.rows + self.first).astype(np.int64)
+        fresh = [looker.fresh(self.finished.rows).tobytes() for looker in self.lookers]
+        told = self.gather_bytes(msgspec.msgpack.encode((mine, arenas.tobytes(), fresh)))
+        records: list[EpisodeRecord] = []
+        for each in told:
+            theirs, where, seen = _ended.decode(each)
+            records += theirs
+            for looker, rows in zip(self.lookers, seen, strict=True):
+                looker.hear(np.frombuffer(where, np.int64), np.frombuffer(rows, np.float32))
+        return records
 
     def joined(self, world: World, mine: Sections) -> Sections:
         """Return the world of all arenas, of which this process has saved its own."""
@@ -317,7 +336,11 @@ class Everywhere:
         self.agent, self.group = agent, group
         self.finished = Finished()
         """Which episodes of the own arenas ended in the present tick; that of the world, once there is one."""
+        self.observation = Observation(np.zeros((0, 0), np.float32))
+        """What the own arenas see; that of the world, once there is one."""
         self._seen, self._decided = np.zeros((0, 0), np.float32), Decision(np.zeros(0))
+        self._coming: Floats | None = None
+        """What all arenas see as the next tick begins, once that is known: it need not be gathered again."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.agent, name)
@@ -326,16 +349,35 @@ class Everywhere:
         """Decide for the own arenas, and note for `observe` what was decided for all of them."""
         if mode is not ActMode.EXPLORE:
             return self.agent.act(observation, mode, state)
-        remembers = state is not None and state.shape[1] > 0
-        told = self.group.gather_rows([observation, state] if state is not None and remembers else [observation])
-        self._seen = told[0]
-        self._decided = self.agent.act(told[0], mode, told[1] if remembers else None)
+        if state is not None and state.shape[1] > 0:
+            self._seen, everywhere = self.group.gather_rows([observation, state])
+            self._decided = self.agent.act(self._seen, mode, everywhere)
+        else:
+            if self._coming is None:
+                (self._coming,) = self.group.gather_rows([observation])
+            if not np.array_equal(self._own(self._coming), observation):
+                raise RuntimeError("the processes do not know of each other what their arenas see")
+            self._seen = self._coming
+            self._decided = self.agent.act(self._seen, mode)
         after = self._decided.state
         return Decision(self._own(self._decided.action), None if after is None else self._own(after))
+
+    def fresh(self, rows: NDArray[np.int64]) -> Floats:
+        """Return (agents, rows, numbers) of what these own arenas see."""
+        value = self.observation.value
+        return value.reshape(-1, self.group.arenas, value.shape[1])[:, rows]
+
+    def hear(self, arenas: NDArray[np.int64], seen: Floats) -> None:
+        """Take what some arenas of all see in a new episode."""
+        if self._coming is not None:
+            whole = self._coming.reshape(-1, self.group.everywhere, self._coming.shape[1])
+            whole[:, arenas] = seen.reshape(len(whole), len(arenas), whole.shape[2])
 
     def _own(self, array: Array) -> Array:
         return rows_of_arenas(array, self.group.everywhere, self.group.mine)
 
     def observe(self, experience: Experience) -> None:
         """Hand the agent what happened in all arenas."""
-        self.agent.observe(self.group.whole(experience, self.finished, self._seen, self._decided.extras))
+        whole = self.group.whole(experience, self.finished, self._seen, self._decided.extras)
+        self.agent.observe(whole)
+        self._coming = whole.next_observation.copy()

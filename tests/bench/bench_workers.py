@@ -40,7 +40,7 @@ SHARED = ("decide", "record", "tally", "learn", "evaluate", "snapshot", "write")
 """Stages that every process has for all arenas, or that are told apart below; all others are of its own arenas."""
 ALONE = 0.06
 """Share of learning that is no job of a part of a minibatch (measured by a profile of one thread)."""
-LOCKED = 0.18
+LOCKED = 0.10
 """Share of such a job that holds Python's lock: what a job of half as many rows takes beyond half of the time."""
 MACHINES = (1.5e-4, 1.0e9)
 """Seconds and bytes a second of a message between two machines, for granted (10 Gbit/s Ethernet)."""
@@ -188,6 +188,10 @@ def main() -> None:
     here = small, (1 << 20) / max(1e-9, large - small)
     print(f"  a message takes {small * 1e6:.0f} us, and a second carries {here[1] / 1e6:,.0f} MB")
     show(asked.scene, model, here)
+    thought = [model.by_threads(1) / way for way in (model.by_threads(2), model.by_processes(2, here))]
+    one = fastest["one thread"]["steps_per_second"]
+    print(f"Of two threads it thinks {thought[0]:.2f}, and {two[1] / one:.2f} were measured; ", end="")
+    print(f"of two processes {thought[1]:.2f}, and {two[0] / one:.2f} were.")
 
 
 if __name__ == "__main__":

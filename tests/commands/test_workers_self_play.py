@@ -15,6 +15,17 @@ SMALL = (
 POOL = ("--self-play", "--pool-every", "500", "--pool-size", "3", "--pool-also", "random")
 
 
+@pytest.mark.parametrize("agent", ["ppo", "dqn"])
+def test_two_policies_of_their_own_learn_in_two_processes_what_they_learn_in_one(tmp_path: Path, agent: str) -> None:
+    scene = tmp_path / "duel.py"
+    scene.write_text(DUEL + "    arena.through(*carts)\n")
+    flags = (str(scene), "--agent", agent, *SMALL, "--dqn.warm-up", "64", "--dqn.hidden", "16", "--steps", "2k")
+    alone, together = (trained(tmp_path / name, *flags, "--workers", name) for name in ("1", "2"))
+    assert together["params_sha256"] == alone["params_sha256"]
+    for name in ("train_episodes.jsonl", "eval_episodes.jsonl"):
+        assert Path(together["run"], name).read_bytes() == Path(alone["run"], name).read_bytes()
+
+
 @pytest.mark.parametrize("text", [DUEL, SHARED_DUEL], ids=["two policies", "one policy"])
 def test_a_league_of_two_processes_is_that_of_one_to_the_last_bit(tmp_path: Path, text: str) -> None:
     scene = tmp_path / "duel.py"
