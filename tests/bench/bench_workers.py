@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch._C._distributed_c10d import TCPStore
 
-from ecs_rl.agents.actor_critic import parts_of
+from ecs_rl.agents.actor_critic import MOST_PARTS, parts_of
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.ppo import PPO
 from ecs_rl.scene.loader import load_scene
@@ -36,8 +36,8 @@ WAYS = {
     "two threads": ("--threads", "2"),
     "two processes": ("--threads", "1", "--workers", "2"),
 }
-SHARED = ("decide", "record", "tally", "learn", "evaluate", "snapshot", "write")
-"""Stages that every process has for all arenas, or that are told apart below; all others are of its own arenas."""
+EVERYWHERE = ("decide", "record", "tally", "evaluate", "snapshot", "write")
+"""Stages that every process has for all arenas; all others but learning are of its own arenas."""
 ALONE = 0.06
 """Share of learning that is no job of a part of a minibatch (measured by a profile of one thread)."""
 LOCKED = 0.10
@@ -92,10 +92,12 @@ class Model:
     """One tick of a training, and its share of an update, in seconds and bytes."""
 
     arenas: int
+    simulate: float
+    """Physics, which threads share out too."""
     own: float
-    """Physics, senses, rules, respawning: of an arena only its own process has them."""
+    """Senses, rules, respawning, systems: of an arena only its own process has them, on one thread."""
     common: float
-    """Deciding, recording, tallying: every process has them for all arenas."""
+    """All else, which every process has for all arenas."""
     jobs: float
     """Learning, as jobs of parts of minibatches."""
     alone: float
@@ -109,20 +111,27 @@ class Model:
     gradient: int
     """Bytes of the gradient of one part."""
 
+    def larger(self, times: int) -> Model:
+        """Return the model of so many times the arenas, and minibatches as much larger."""
+        seconds = {name: getattr(self, name) * times for name in ("simulate", "own", "common", "jobs", "alone")}
+        parts, arenas = min(MOST_PARTS, self.parts * times), self.arenas * times
+        return replace(self, **seconds, arenas=arenas, parts=parts, seen=self.seen * times)
+
     def by_threads(self, threads: int) -> float:
         """Return the seconds of a tick: jobs by turns, and none faster than Python's lock lets them be."""
         rounds = math.ceil(2 * self.parts / threads) / (2 * self.parts)
-        simulated = self.own / max(1, min(threads, self.arenas // 128))
-        return simulated + self.common + self.alone + max(self.jobs * rounds, self.jobs * LOCKED)
+        simulated = self.simulate / max(1, min(threads, self.arenas // 128))
+        return simulated + self.own + self.common + self.alone + max(self.jobs * rounds, self.jobs * LOCKED)
 
     def by_processes(self, processes: int, message: tuple[float, float]) -> float:
-        """Return the seconds of a tick by processes of one thread: a ring of messages, two or three a tick."""
+        """Return the seconds of a tick by processes of one thread: messages in a ring, two a tick, one a minibatch."""
         delay, rate = message
         hops = processes - 1
         shared = math.ceil(self.parts / processes) / self.parts if processes <= self.parts else 1.0
-        tick = 3 * hops * delay + self.seen * hops / processes / rate
+        tick = 2 * hops * delay + self.seen * hops / processes / rate
         update = self.minibatches * (hops * delay + self.parts * self.gradient * hops / processes / rate)
-        return self.own / processes + self.common + self.alone + self.jobs * shared + tick + (update if hops else 0.0)
+        mine = (self.simulate + self.own) / processes + self.jobs * shared
+        return mine + self.common + self.alone + tick + (update if hops else 0.0)
 
 
 def model_of(scene: str, told: dict[str, Any], arenas: int, config: PPOConfig) -> Model:
@@ -134,8 +143,9 @@ def model_of(scene: str, told: dict[str, Any], arenas: int, config: PPOConfig) -
     learn = seconds["learn"] / ticks
     return Model(
         arenas=arenas,
-        own=sum(took for name, took in seconds.items() if name not in SHARED) / ticks,
-        common=sum(seconds[name] for name in ("decide", "record", "tally")) / ticks,
+        simulate=seconds["simulate"] / ticks,
+        own=sum(took for name, took in seconds.items() if name not in (*EVERYWHERE, "simulate", "learn")) / ticks,
+        common=sum(seconds[name] for name in EVERYWHERE) / ticks,
         jobs=learn * (1 - ALONE),
         alone=learn * ALONE,
         parts=len(parts_of(min(config.minibatch, config.rollout * arenas))),
@@ -187,7 +197,8 @@ def main() -> None:
     small, large = message_times([64, 1 << 20]).values()
     here = small, (1 << 20) / max(1e-9, large - small)
     print(f"  a message takes {small * 1e6:.0f} us, and a second carries {here[1] / 1e6:,.0f} MB")
-    show(asked.scene, model, here)
+    for times in (1, 16):
+        show(asked.scene, model.larger(times), here)
     thought = [model.by_threads(1) / way for way in (model.by_threads(2), model.by_processes(2, here))]
     one = fastest["one thread"]["steps_per_second"]
     print(f"Of two threads it thinks {thought[0]:.2f}, and {two[1] / one:.2f} were measured; ", end="")
