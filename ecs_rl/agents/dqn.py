@@ -9,17 +9,20 @@ values, prioritised replay, targets that follow slowly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from ecs_rl.agents.action_values import ActionValues
+from ecs_rl.agents.action_values import ActionValues, Choices
 from ecs_rl.agents.base import (
     ActMode,
     Composed,
     Continuous,
     Decision,
+    Demonstration,
     Experience,
     Floats,
     PolicyOutput,
@@ -28,6 +31,7 @@ from ecs_rl.agents.base import (
 )
 from ecs_rl.agents.config import DQNConfig, learning_rate
 from ecs_rl.agents.explain import traced
+from ecs_rl.agents.imitation import Examples, check_held, transitions
 from ecs_rl.agents.networks import MLP, Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.agents.nstep import NStep
@@ -36,6 +40,11 @@ from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed
 from ecs_rl.errors import CheckpointError, DivergedError
 
 ADAM_EPSILON = 1e-8
+IMITATING = 2_000
+"""Gradient steps by which it imitates; the values have a long way to go from zero."""
+MARGIN, SMALLEST = 0.5, 1e-3
+"""By how much what was shown is to be worth more than anything else: as a share of the returns' spread, and at least.
+"""
 METRICS = ("loss/q", "q_mean", "lr", "epsilon")
 
 
@@ -65,6 +74,7 @@ class DQN(Learner):
         self._normaliser = Normaliser(inputs, config.normalise_observations)
         self._waiting = NStep(config.n_step, rows, inputs, columns, config.gamma)
         self._memory = Replay(config.memory, inputs, columns, config.priority)
+        self._shown = torch.zeros(2, dtype=torch.float64)  # how many decisions are imitated, and by which margin
         self._seen = 0  # valid transitions so far
         self._due = 0  # transitions since the warm-up that no gradient step has answered yet
         self._steps = 0  # gradient steps so far
@@ -152,6 +162,8 @@ class DQN(Learner):
 
         self._grad.fill(0.0)
         self._grad[at, taken] = grad
+        if self._memory.kept:
+            self._hold_on(self._grad, q_all, taken, (batch.rows < self._memory.kept).nonzero()[0])
         self._q.backward(values.backward(torch.from_numpy(self._grad)))
         norm = self._online.clip_gradient(c.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(loss)):
@@ -168,6 +180,45 @@ class DQN(Learner):
         if batch.weight is not None:
             self._memory.learned(batch.rows, np.abs(error).mean(axis=1))
         self._newest.numpy()[:] = loss, np.add.reduce(q, axis=None) / q.size, lr
+
+    @torch.inference_mode()
+    def imitate(self, shown: Sequence[Demonstration]) -> float:
+        """Learn what came of what was shown, and that all else is worth less by a margin (Hester et al. 2018).
+
+        It is kept, and held to while learning goes on. It takes the place of exploring at random: the share of random
+        actions begins with `epsilon_end`. Returns the share of it that is best now.
+        """
+        c, values = self.config, self._values
+        examples = Examples.of(shown, self._normaliser, None, c.gamma)
+        margin = MARGIN * max(float(examples.returns.std()), SMALLEST)
+        self._shown[:] = torch.tensor((self._memory.keep(*transitions(shown, c.n_step, c.gamma)), margin))
+        shares = []
+        for batch in examples.batches(self._random, steps=IMITATING):
+            assert isinstance(batch.seen, torch.Tensor)
+            q, choices = values.of(self._q.forward(batch.seen)), batch.action.numpy().reshape(len(batch.action), -1)
+            taken, at = values.columns(choices.astype(np.int64)), np.arange(len(q))
+            error = np.where(batch.known.numpy()[:, None], q[at[:, None], taken] - batch.returns.numpy()[:, None], 0.0)
+            grad = np.zeros_like(q)
+            grad[at[:, None], taken] = huber(error.astype(np.float32), threshold=c.huber)[1]
+            self._hold_on(grad, q, taken, at)
+            self._q.backward(values.backward(torch.from_numpy(grad)))
+            self._online.clip_gradient(c.max_grad_norm)
+            self._adam.step(c.lr)
+            shares.append(float((values.best(q) == choices).all(1).mean()))
+        self._slow.flat.copy_(self._online.flat)
+        self._adam.forget()
+        self._seen = max(self._seen, c.epsilon_steps, c.warm_up)
+        return fmean(shares[-10:])
+
+    def _hold_on(self, grad: Floats, q: Floats, taken: Choices, rows: NDArray[np.int64]) -> None:
+        """Add to the gradient what makes the option that was shown in these rows the best one by the margin."""
+        at, margin = rows[:, None], float(self._shown[1])
+        rivals = q[rows] + np.float32(margin)
+        rivals[np.arange(len(rows))[:, None], taken[rows]] = q[at, taken[rows]]
+        best = self._values.columns(self._values.best(rivals))
+        push = np.float32(min(self.config.huber, margin) / taken.size)
+        grad[at, best] += push
+        grad[at, taken[rows]] -= push
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
@@ -212,6 +263,7 @@ class DQN(Learner):
             **prefixed("adam", self._adam.moments),
             **prefixed("waiting", self._waiting.parts),
             **prefixed("memory", self._memory.parts),
+            "shown": self._shown,
             "count/seen": Attribute(self, "_seen"),
             "count/due": Attribute(self, "_due"),
             "count/steps": Attribute(self, "_steps"),
@@ -224,6 +276,7 @@ class DQN(Learner):
         check_count(state, "count/steps", int(state["count/seen"]))
         self._waiting.check(under("waiting", state))
         self._memory.check(under("memory", state))
+        check_held(state["shown"], len(state["memory/rows"]))
         waiting = state["waiting/table"][state["waiting/open"]]
         if not all(self._values.are_options(rows[:, self._actions]) for rows in (state["memory/rows"], waiting)):
             raise CheckpointError(f"the saved agent remembers actions that are none of {self.spec.actions.about}")
@@ -235,7 +288,8 @@ class DQN(Learner):
                 "this checkpoint is of an older version, whose replay memory this one cannot go on with: play it, or "
                 "start a new run from its policy with --init-from"
             )
-        super().load_state(state)
+        super().load_state({"shown": torch.zeros_like(self._shown), **state})  # older files do not have it
+        self._memory.kept = int(self._shown[0])
         self._memory.refresh()
         self._normaliser.refresh()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -19,6 +20,7 @@ from ecs_rl.agents.heads import Head
 from ecs_rl.agents.networks import Adam, Parameters
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.scaling import LIMIT
+from ecs_rl.errors import CheckpointError
 
 STEPS = 500
 """Gradient steps."""
@@ -50,16 +52,26 @@ class Examples:
 
     @classmethod
     def of(
-        cls, shown: Sequence[Demonstration], normaliser: Normaliser, rewards: RewardScaler, gamma: float, memory: bool
+        cls,
+        shown: Sequence[Demonstration],
+        normaliser: Normaliser,
+        rewards: RewardScaler | None,
+        gamma: float,
+        *,
+        memory: bool = False,
     ) -> Examples:
-        """Take everything that was shown into the running statistics, and return it by their scale."""
+        """Take everything that was shown into the running statistics, and return it by their scale.
+
+        Without a scaler of rewards returns are in the reward's own unit.
+        """
         for episode in shown:
             normaliser.update(episode.observation)
-            rewards.take(episode.reward)
+            if rewards is not None:
+                rewards.take(episode.reward)
         seen = [np.empty_like(episode.observation) for episode in shown]
         for episode, out in zip(shown, seen, strict=True):
             normaliser.apply(episode.observation, out=out)
-        unit = float(rewards.unit)
+        unit = None if rewards is None else float(rewards.unit)
         told = [_returns(episode, gamma, unit) for episode in shown]
         join = _side_by_side if memory else np.concatenate
         return cls(
@@ -70,12 +82,12 @@ class Examples:
             torch.from_numpy(join([episode.shown for episode in shown])),
         )
 
-    def batches(self, random: torch.Generator, state: int) -> Iterator[Batch]:
+    def batches(self, random: torch.Generator, state: int = 0, steps: int = STEPS) -> Iterator[Batch]:
         """Yield what each gradient step learns from: again and again all examples, of sequences all at once."""
         rows, parts = self.counts.flatten().nonzero().squeeze(1), list[Tensor]()
         flat = [tensor.flatten(0, self.counts.ndim - 1) for tensor in (self.action, self.returns, self.known)]
         begins = torch.zeros(self.counts.shape, dtype=torch.bool)
-        for _ in range(STEPS):
+        for _ in range(steps):
             if state:
                 first = torch.zeros(self.counts.shape[1], state)
                 yield Batch(Sequences(self.observation, first, begins, rows), *(each[rows] for each in flat))
@@ -110,6 +122,37 @@ class Batch:
         return torch.dot(error, error) / n, error / n
 
 
+def transitions(shown: Sequence[Demonstration], n_step: int, gamma: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return all ticks as a replay memory holds them, (any, width), and which of them are to be imitated.
+
+    What an episode ended with is not known: where a rule ended it that does not count, and elsewhere its last tick is
+    left out.
+    """
+    found, imitated = list[Floats](), list[NDArray[np.bool_]]()
+    for episode in shown:
+        last = len(episode) - (not episode.terminated)
+        t = np.arange(last)
+        end = np.minimum(t + n_step, last)
+        reward = np.zeros(last)
+        for i in range(n_step):
+            reward += np.where(t + i < end, gamma**i * episode.reward[np.minimum(t + i, last - 1)], 0.0)
+        discount = np.where((end == last) & episode.terminated, 0.0, gamma ** (end - t))
+        after = episode.observation[np.minimum(end, len(episode) - 1)]
+        action = episode.action[:last].reshape(last, -1)
+        row = (episode.observation[:last], after, action, reward[:, None], discount[:, None])
+        found.append(np.concatenate(row, axis=1).astype(np.float32))
+        imitated.append(episode.shown[:last])
+    return np.concatenate(found), np.concatenate(imitated)
+
+
+def check_held(shown: Tensor, rows: int) -> None:
+    """Refuse what cannot be kept of what was shown: how many of the memory's rows, and how strongly it is held to."""
+    kept, weight = shown.tolist()
+    if not (0 <= kept <= rows and kept == int(kept) and 0 <= weight < math.inf):
+        told = f"{kept:g} of {rows} transitions, with a weight of {weight:g}"
+        raise CheckpointError(f"the saved agent holds on to what was shown, {told}: use another checkpoint")
+
+
 def clone(
     examples: Examples,
     networks: ActorCritic,
@@ -131,8 +174,7 @@ def clone(
         adam.step(config.lr)
         for spread in spreads:
             spread.clamp_(min=LEAST_LOG_STD)
-    for moment in adam.moments.values():
-        moment.zero_()
+    adam.forget()
     return fmean(shares[-10:])
 
 
@@ -142,9 +184,11 @@ def _alike(action: Tensor, shown: Tensor) -> Tensor:
     return near.to(torch.float32).mean()
 
 
-def _returns(episode: Demonstration, gamma: float, unit: float) -> tuple[Floats, NDArray[np.bool_]]:
+def _returns(episode: Demonstration, gamma: float, unit: float | None) -> tuple[Floats, NDArray[np.bool_]]:
     """Return what each tick's action led to, discounted, and where that is known."""
-    rewards = np.clip(episode.reward.astype(np.float64) / unit, -LIMIT, LIMIT)
+    rewards = episode.reward.astype(np.float64)
+    if unit is not None:
+        rewards = np.clip(rewards / unit, -LIMIT, LIMIT)
     returns, following = np.empty(len(rewards)), 0.0
     for t in range(len(rewards) - 1, -1, -1):
         returns[t] = following = rewards[t] + gamma * following

@@ -61,6 +61,11 @@ class Adam:
             "exp_avg_sq": torch.zeros_like(parameters.flat),
         }
 
+    def forget(self) -> None:
+        """Begin anew with the moments."""
+        for moment in self.moments.values():
+            moment.zero_()
+
     def step(self, lr: float) -> None:
         """Move the parameters once along their gradient."""
         step, first, second = self.moments.values()

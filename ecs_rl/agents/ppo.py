@@ -287,7 +287,7 @@ class PPO(Learner):
     @torch.inference_mode()
     def imitate(self, shown: Sequence[Demonstration]) -> float:
         """Make what was shown probable, and expect what came of it; return the share of it that is best now."""
-        examples = Examples.of(shown, self._normaliser, self._rewards, self.config.gamma, bool(self.spec.state))
+        examples = Examples.of(shown, self._normaliser, self._rewards, self.config.gamma, memory=bool(self.spec.state))
         return clone(examples, self._networks, self._parameters, self._adam, config=self.config, random=self._random)
 
     # --- what others ask --------------------------------------------------------------------------------------------

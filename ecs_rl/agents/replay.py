@@ -16,6 +16,8 @@ from ecs_rl.errors import CheckpointError, CommandError
 
 MOST_BYTES = 8 << 30
 """Of a whole replay memory."""
+KEPT_SHARE = 4
+"""One of so many transitions that are drawn is of those that stay, where there are any."""
 SMALLEST_ERROR = 1e-3
 """Added to every error, so that a transition that is known by heart is still replayed now and then."""
 
@@ -52,6 +54,8 @@ class Replay:
         self.columns = columns
         self.size = 0
         self.next = 0
+        self.kept = 0
+        """How many of the first rows stay for good, of which a quarter of each draw is made."""
         self._n, self._priority = observation, priority
         width = 4 * (2 * observation + columns + 2)
         if capacity * width > MOST_BYTES:
@@ -67,14 +71,26 @@ class Replay:
 
     def add(self, rows: Floats) -> None:
         """Store (any, width) transitions, the newest over the oldest."""
-        rows = rows[-self.capacity :]
+        ring = self.capacity - self.kept
+        rows = rows[-ring:]
         first = min(len(rows), self.capacity - self.next)
         self._array[self.next : self.next + first] = rows[:first]
-        self._array[: len(rows) - first] = rows[first:]
+        self._array[self.kept : self.kept + len(rows) - first] = rows[first:]
         if self._tree is not None and len(rows):
-            self._tree.set((self.next + np.arange(len(rows))) % self.capacity, float(self._largest))
-        self.next = (self.next + len(rows)) % self.capacity
+            self._tree.set((self.next - self.kept + np.arange(len(rows))) % ring + self.kept, float(self._largest))
+        self.next = (self.next - self.kept + len(rows)) % ring + self.kept
         self.size = min(self.size + len(rows), self.capacity)
+
+    def keep(self, rows: Floats, imitated: NDArray[np.bool_]) -> int:
+        """Store (any, width) transitions, of which the `imitated` ones stay: half of the memory at most.
+
+        Returns how many stay. The memory must be empty.
+        """
+        kept = rows[imitated][-self.capacity // 2 :]
+        self.add(kept)
+        self.kept = len(kept)
+        self.add(rows[~imitated])
+        return self.kept
 
     def draw(self, count: int, generator: torch.Generator, correction: float = 1.0) -> Batch:
         """Return random transitions; `correction` is the exponent of the importance weights, 0 for none."""
@@ -83,6 +99,10 @@ class Replay:
             rows = torch.randint(self.size, (count,), generator=generator).numpy()
         else:
             rows = self._tree.draw(torch.rand(count, generator=generator, dtype=torch.float64).numpy())
+        if self.kept:
+            some = count // KEPT_SHARE
+            rows[:some] = torch.randint(self.kept, (some,), generator=generator).numpy()
+        if self._tree is not None:
             weight = importance(self._tree.weights[rows], correction)
         if len(self._drawn) != count:
             self._allot(count)

@@ -11,7 +11,8 @@ have come due. Each pays off its own share of what is due, so an update that is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ecs_rl.agents.base import (
     ActionSpace,
     ActMode,
     Decision,
+    Demonstration,
     Discrete,
     Experience,
     Floats,
@@ -29,6 +31,7 @@ from ecs_rl.agents.base import (
     State,
 )
 from ecs_rl.agents.config import SACConfig
+from ecs_rl.agents.imitation import NEAR, Examples, check_held, transitions
 from ecs_rl.agents.networks import Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.agents.nstep import NStep
@@ -44,6 +47,9 @@ MOST_WAYS_TO_CHOOSE = 256
 """Outputs of a critic."""
 TEMPERATURE = "temperature/log"
 """The name of the logarithms of both temperatures: of the levers' entropy and of the choices'."""
+IMITATING, HOLD, COOL, SMALLEST = 2_000, 0.5, 0.001, 1e-3
+"""Gradient steps by which it imitates; the weight of what was shown while it learns on, and the temperature that it
+begins with, both as shares of the returns' spread, which is at least so much."""
 METRICS = ("loss/q", "loss/policy", "q_mean", "entropy", "temperature/levers", "temperature/choices")
 
 
@@ -77,6 +83,7 @@ class SAC(Learner):
         self._varied = (self._freedom * (config.lever_entropy, config.choice_entropy)).astype(np.float32)
         """The entropy of levers and of choices that the temperatures keep."""
         self._due = np.zeros(())  # gradient steps that are due, in parts of one
+        self._shown = torch.zeros(2, dtype=torch.float64)  # how many decisions are imitated, and how strongly
         self._seen = 0  # transitions stored so far
         self._steps = 0  # gradient steps so far
         self._newest = torch.zeros(len(METRICS), dtype=torch.float64)
@@ -205,6 +212,8 @@ class SAC(Learner):
             p[:b] * (expected - value) * (1.0 / b),
             out=self._policy_grad,
         )
+        if self._memory.kept:
+            self._hold_on()
         self._policy_pass.backward()
         entropy = np.array([levers.log_prob[:b].sum(), (p[:b] * log_p[:b]).sum()], np.float32) * (-1.0 / b)
         self._temperature_grad[...] = entropy - self._varied if c.learn_temperature else 0.0
@@ -214,9 +223,16 @@ class SAC(Learner):
         if self._due < 2.0 or self._steps == 1:  # of all steps that are due now, the last one is told
             self._newest.numpy()[:] = (loss, -expected.mean(), q_taken.mean(), entropy.sum(), *heat)
 
+    def _hold_on(self) -> None:
+        """Add to the policy's gradient what makes the actions more probable that were shown, where those were drawn."""
+        held = (self._drawn.rows < self._memory.kept).nonzero()[0]
+        towards = np.empty((len(held), self._layout.outputs), np.float32)
+        self._layout.towards(self._policy_output[held], self._drawn.action.numpy()[held], out=towards)
+        self._policy_grad[held] += np.float32(float(self._shown[1]) / self.config.batch) * towards
+
     def _replay(self) -> tuple[tuple[Any, ...], Floats, Floats]:
         """Draw transitions into the arrays of a step; return which values are theirs, their rewards and discounts."""
-        drawn = self._memory.draw(self.config.batch, self._random)
+        drawn = self._drawn = self._memory.draw(self.config.batch, self._random)
         self._normaliser.apply(drawn.observation.numpy(), out=self._before[0])
         self._before[1:] = self._before[0]
         self._normaliser.apply(drawn.next_observation.numpy(), out=self._after)
@@ -243,6 +259,41 @@ class SAC(Learner):
         self._adam.step(self.config.lr)
         self._target_parameters.flat.lerp_(self._critics_flat, self.config.target_share)
         self._steps += 1
+
+    @torch.inference_mode()
+    def imitate(self, shown: Sequence[Demonstration]) -> float:
+        """Make what was shown probable, and let the critics expect what came of it; return the share done alike now.
+
+        It is kept, and held to while learning goes on; the temperature begins with a small share of what is earned.
+        """
+        c, layout = self.config, self._layout
+        examples = Examples.of(shown, self._normaliser, None, c.gamma)
+        spread = max(float(examples.returns.std()), SMALLEST)
+        self._shown[:] = torch.tensor((self._memory.keep(*transitions(shown, 1, c.gamma)), HOLD * spread))
+        self._parameters.value[TEMPERATURE].fill_(math.log(min(c.temperature, COOL * spread)))
+        self._parameters.flat_grad.zero_()
+        shares = []
+        for batch in examples.batches(self._random, steps=IMITATING):
+            assert isinstance(batch.seen, torch.Tensor)
+            n, action = len(batch.action), batch.action.numpy().reshape(len(batch.action), -1).astype(np.float32)
+            policy = Pass(self._policy, batch.seen, back=n, learns=n)
+            output = policy.forward().numpy()[0]
+            layout.towards(output, action, out=policy.grad.numpy()[0])
+            policy.grad.mul_(1.0 / n)
+            policy.backward()
+            x = torch.cat([batch.seen, torch.from_numpy(layout.levers_of(action))], 1)
+            critics = Pass(self._critics, x, back=n, learns=n)
+            taken = slice(None), np.arange(n), layout.combination_of(action)
+            error = critics.forward().numpy()[taken] - batch.returns.numpy()
+            critics.grad.zero_()
+            critics.grad.numpy()[taken] = np.where(batch.known.numpy(), error, np.float32(0)) / n
+            critics.backward()
+            self._adam.step(c.lr)
+            shares.append(float(layout.alike(output, action, NEAR).mean()))
+        self._target_parameters.flat.copy_(self._critics_flat)
+        self._adam.forget()
+        self._good.copy_(self._parameters.flat)
+        return fmean(shares[-10:])
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
@@ -288,6 +339,7 @@ class SAC(Learner):
             **prefixed("target", self._target_parameters.value),
             **prefixed("adam", self._adam.moments),
             **prefixed("memory", self._memory.parts),
+            "shown": self._shown,
             "count/due": torch.from_numpy(self._due),
             "count/seen": Attribute(self, "_seen"),
             "count/steps": Attribute(self, "_steps"),
@@ -299,6 +351,7 @@ class SAC(Learner):
         check_count(state, "count/steps")
         memory, due = under("memory", state), float(state["count/due"])
         self._memory.check(memory)
+        check_held(state["shown"], len(memory["rows"]))
         table = memory["rows"].numpy()
         if not 0.0 <= due < math.inf or (due and not len(table)):
             raise CheckpointError(f"the saved agent's count/due is {due:g} of a memory of {len(table)} transitions")
@@ -314,7 +367,8 @@ class SAC(Learner):
 
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
-        super().load_state(state)
+        super().load_state({"shown": torch.zeros_like(self._shown), **state})  # older files do not have it
+        self._memory.kept = int(self._shown[0])
         self._loaded()
 
     def _loaded(self) -> None:

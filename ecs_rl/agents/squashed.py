@@ -19,6 +19,9 @@ HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 LOG_FOUR = math.log(4.0)
 SMALLEST, LARGEST = np.float32(-10.0), np.float32(2.0)
 """Of the logarithm of a spread, before squashing."""
+IMITATED, FULL = np.float32(-1.5), np.float32(0.95)
+"""The logarithm of the smallest spread of what is imitated, so that there is something left to try; and the setting of
+a lever beyond which it is as good as all the way."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 """Where a function of a standard normal number is looked at, and what each counts for, to find its mean."""
 
@@ -102,6 +105,24 @@ class Layout:
             scores = (torch.from_numpy(scores) @ self._member).numpy()
         log_p = log_softmax(scores) if self.options else np.zeros((len(output), 1), np.float32)
         return output[:, :k], output[:, k : 2 * k], log_p
+
+    def towards(self, output: Floats, action: Floats, out: Floats) -> None:
+        """Write the gradient by the network's output of how improbable the (rows, columns) of actions are."""
+        mean, log_std, log_p = self.split(output)
+        u = np.arctanh(np.clip(self.levers_of(action), -FULL, FULL))
+        closer = np.exp(-np.clip(log_std, IMITATED, LARGEST))
+        off = (mean - u) * closer
+        wider = 1.0 - off * off
+        wider[((log_std <= IMITATED) & (wider > 0)) | ((log_std >= LARGEST) & (wider < 0))] = 0.0
+        p = np.exp(log_p)
+        p[np.arange(len(p)), self.combination_of(action)] -= 1.0
+        self.join((off * closer, wider), p, out=out)
+
+    def alike(self, output: Floats, action: Floats, near: float) -> NDArray[np.bool_]:
+        """Return (rows,) whether the likeliest action is this one, levers no further than `near` from it."""
+        mean, _, log_p = self.split(output)
+        set_alike = (np.abs(np.tanh(mean) - self.levers_of(action)) <= near).all(1)
+        return np.asarray(set_alike & (log_p.argmax(1) == self.combination_of(action)))
 
     def join(self, levers: tuple[Floats, ...], combined: Floats, out: Floats) -> None:
         """Write the gradient by the network's output, from those by the levers' two and by combinations' scores."""

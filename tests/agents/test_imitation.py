@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agents_helpers import CHOICES, MIXED, ROWS, SMALL_DQN, SMALL_PPO, play, same
+import torch
+from agents_helpers import CHOICES, MIXED, ROWS, SMALL_PPO, config_of, play, same, small_agent
 from agents_helpers import MOTORS as LEVERS
 
-from ecs_rl.agents import ActMode, PolicySpec, PPOConfig, make_agent
+from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent
 from ecs_rl.agents.base import Demonstration, Imitating
-from ecs_rl.agents.imitation import LEAST_LOG_STD
+from ecs_rl.agents.dqn import DQN
+from ecs_rl.agents.imitation import LEAST_LOG_STD, transitions
 from ecs_rl.agents.ppo import PPO, SPREAD
+from ecs_rl.agents.sac import SAC
+from ecs_rl.errors import CheckpointError
 
 TICKS = 120
 CONFIG = replace(SMALL_PPO, lr=3e-3, hidden=(32,), gamma=0.9)
@@ -21,7 +25,7 @@ CONFIG = replace(SMALL_PPO, lr=3e-3, hidden=(32,), gamma=0.9)
 def right_action(spec: PolicySpec, seen: np.ndarray) -> np.ndarray:
     """Return what a good teacher does, a simple function of the first number that is seen."""
     up = seen[:, 0] > 0
-    if spec is LEVERS:
+    if not any(isinstance(part, Discrete) for part in spec.actions.parts):
         return np.where(up, 0.7, -0.4)[:, None].repeat(spec.actions.columns, 1).astype(np.float32)
     action = spec.actions.none(len(seen))
     action[up] = 1
@@ -99,5 +103,88 @@ def test_the_same_demonstration_and_seed_give_the_same_agent_which_learns_on_lik
 
 
 def test_an_algorithm_that_cannot_imitate_says_so_by_its_kind() -> None:
-    assert isinstance(made(CHOICES), Imitating)
-    assert not isinstance(make_agent("dqn", CHOICES, SMALL_DQN, seed=0, rows=ROWS), Imitating)
+    assert all(isinstance(small_agent(kind), Imitating) for kind in ("ppo", "dqn", "sac"))
+    assert not isinstance(object(), Imitating)
+
+
+# --- learners of values -----------------------------------------------------------------------------------------------
+
+VALUES = {"gamma": 0.9, "hidden": (32,), "memory": 800, "lr": 3e-3}
+KINDS = ("dqn", "dqn several", "dqn full", "sac", "sac continuous", "sac mixed")
+Learner = DQN | SAC
+
+
+def learner(kind: str, seed: int = 0) -> Learner:
+    agent = small_agent(kind, seed=seed, config=replace(config_of(kind), **VALUES))
+    assert isinstance(agent, Learner)
+    return agent
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_learners_of_values_do_as_they_were_shown_and_remember_it_for_good(kind: str) -> None:
+    agent = learner(kind)
+    assert agent.imitate(shown(agent.spec)) > 0.9
+    seen = np.random.default_rng(9).normal(size=(200, len(agent.spec.observations))).astype(np.float32)
+    seen[:, 0] = np.sign(seen[:, 0]) * (0.4 + np.abs(seen[:, 0]))  # clear cases
+    done = np.asarray(agent.act(seen, ActMode.GREEDY).action, np.float64)
+    assert (np.abs(done - right_action(agent.spec, seen)) < 0.35).mean() > 0.9
+    kept = agent._memory._table[: 3 * TICKS].clone()
+    assert agent._memory.kept == 3 * TICKS
+    play(agent, 300, np.random.default_rng(8))
+    assert agent._memory.size == 800
+    assert torch.equal(agent._memory._table[: 3 * TICKS], kept)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_are_the_same_again_and_go_on_exactly_from_a_save(kind: str) -> None:
+    first, second, other = learner(kind, 4), learner(kind, 4), learner(kind, 4)
+    for agent in (first, second):
+        agent.imitate(shown(agent.spec))
+        play(agent, 40, np.random.default_rng(8))
+    assert first.parameters_sha256() == second.parameters_sha256() != other.parameters_sha256()
+    other.load_state(first.state())
+    for agent in (first, other):
+        play(agent, 40, np.random.default_rng(7))
+    assert same(first.state(), other.state())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_save_from_before_they_could_imitate_is_gone_on_with(kind: str) -> None:
+    first, other = learner(kind), learner(kind)
+    play(first, 40, np.random.default_rng(8))
+    other.load_state({name: tensor for name, tensor in first.state().items() if name != "shown"})
+    assert same(first.state(), other.state())
+
+
+@pytest.mark.parametrize("kind", ["dqn", "sac"])
+@pytest.mark.parametrize("held", [(-1.0, 1.0), (1e9, 1.0), (2.5, 1.0), (np.nan, 1.0), (2.0, np.inf), (2.0, -1.0)])
+def test_a_save_that_holds_on_to_what_cannot_be_is_refused(kind: str, held: tuple[float, float]) -> None:
+    first, other = learner(kind), learner(kind)
+    first.imitate(shown(CHOICES))
+    before = other.parameters_sha256()
+    with pytest.raises(CheckpointError, match="what was shown"):
+        other.load_state({**first.state(), "shown": torch.tensor(held, dtype=torch.float64)})
+    assert other.parameters_sha256() == before
+
+
+def test_what_a_policy_did_in_between_is_remembered_but_not_held_to() -> None:
+    agent = learner("dqn")
+    agent.imitate([replace(e, shown=np.arange(TICKS) < 50) for e in shown(CHOICES)])
+    assert (agent._memory.kept, agent._memory.size) == (150, 3 * TICKS)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_ticks_become_transitions_over_several_of_them(steps: int) -> None:
+    seen = np.arange(5, dtype=np.float32)[:, None]
+    reward, action = np.array([1, 2, 4, 8, 16], np.float32), np.array([0, 1, 0, 1, 1])
+    whole = Demonstration(0, seen, action, reward, np.array([True, False, True, True, True]), True, 31.0)
+    rows, imitated = transitions([whole, replace(whole, terminated=False)], steps, 0.5)
+    assert imitated.tolist() == [*whole.shown.tolist(), *whole.shown[:4].tolist()]
+    first = [[0, 1, 0, 1, 0.5], [1, 2, 1, 2, 0.5], [2, 3, 0, 4, 0.5], [3, 4, 1, 8, 0.5], [4, 4, 1, 16, 0]]
+    if steps == 3:
+        first = [[0, 3, 0, 3, 0.125], [1, 4, 1, 6, 0.125], [2, 4, 0, 12, 0], [3, 4, 1, 16, 0], [4, 4, 1, 16, 0]]
+    assert rows[:5].tolist() == first
+    cut = [[0, 1, 0, 1, 0.5], [1, 2, 1, 2, 0.5], [2, 3, 0, 4, 0.5], [3, 4, 1, 8, 0.5]]
+    if steps == 3:
+        cut = [[0, 3, 0, 3, 0.125], [1, 4, 1, 6, 0.125], [2, 4, 0, 8, 0.25], [3, 4, 1, 8, 0.5]]
+    assert rows[5:].tolist() == cut

@@ -18,9 +18,9 @@ LEAST = 30
 """Episodes that must have ended before their mean return counts; it is that of the last hundred at most."""
 
 
-def training(seed: int, steps: int) -> Training:
+def training(seed: int, steps: int, agent: str = "ppo") -> Training:
     """Return a training of the lander by its own recipe, which is evaluated only at its end."""
-    argv = ["lander", "--seed", str(seed), "--threads", "1", "--eval-every", "100M"]
+    argv = ["lander", "--agent", agent, "--seed", str(seed), "--threads", "1", "--eval-every", "100M"]
     ready = put_together(parse_train(argv, recipes_of))[1]
     ready.session.with_max_steps(steps)  # the schedule stays that of the recipe
     return ready
@@ -70,3 +70,36 @@ def test_three_landings_bring_it_to_zero_in_half_the_steps_of_learning_from_noth
         assert with_it is not None
         assert without is None or with_it <= without / 2
     assert np.median([s or 0 for s in shown]) <= np.median([a or 600_000 for a in alone]) / 2
+
+
+def return_after(agent: str, seed: int, steps: int, demonstration: Path | None = None) -> float:
+    """Return the mean return of all training episodes (the newest hundred) that have ended within so many steps."""
+    found = training(seed, steps, agent)
+    if demonstration is not None:
+        imitate(found, demonstration)
+    while not found.session.is_done:
+        found.tick()
+    mean, episodes = found.session.stats_summary()["mean_return"], found.session.total_episodes
+    found.evaluator.close()
+    found.world.close()
+    assert episodes >= 10
+    return mean
+
+
+@pytest.mark.parametrize("agent", ["dqn", "sac"])
+def test_learners_of_values_land_from_the_beginning_after_three_landings(agent: str, three: Path) -> None:
+    assert return_after(agent, 0, 7_000, three) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["dqn", "sac"])
+def test_they_hold_on_to_what_they_were_shown_while_they_learn_on_five_seeds(
+    agent: str, three: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = [return_after(agent, seed, 20_000, three) for seed in range(5)]
+    alone = [return_after(agent, seed, 20_000) for seed in range(5)]
+    with capsys.disabled():
+        for what, found in (("shown", shown), ("from nothing", alone)):
+            print(f"\n{agent}, {what}: {np.mean(found):.0f} +- {np.std(found):.0f} after 20,000 steps")
+    assert min(shown) > max(0.0, *alone)
+    assert np.median(shown) > 100

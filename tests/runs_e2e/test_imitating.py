@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lander_pilot import landings
+from pages import example
 
 from ecs_rl.commands.train import main
 from ecs_rl.runs.demonstrations import Demonstrations, save_demonstrations
@@ -50,6 +51,27 @@ def test_the_same_seed_and_demonstration_give_the_same_run(
     assert shas[0] == shas[1]
 
 
+@pytest.mark.parametrize("agent", ["dqn", "sac"])
+def test_what_was_shown_goes_along_through_a_resume(
+    agent: str, one: Demonstrations, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_demonstrations(tmp_path / "one.demo", one)
+    runs = ("--runs", str(tmp_path / "runs"), "--json", "--schedule-steps", "10k")
+    small = (*SMALL, "--agent", agent, f"--{agent}.warm-up", "100", *runs)
+
+    def told() -> dict[str, str]:
+        found: dict[str, str] = json.loads(capsys.readouterr().out.splitlines()[-1])
+        return found
+
+    shown = ("--imitate", str(tmp_path / "one.demo"))
+    assert main([*small, *shown, "--steps", "1200", "--name", "whole"]) == 0
+    whole = told()
+    assert main([*small, *shown, "--name", "half"]) == 0
+    half = told()["run"]
+    assert main([*small, "--name", "half", "--resume", half, "--steps", "1200"]) == 0
+    assert told()["params_sha256"] == whole["params_sha256"]
+
+
 def refused(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str]:
     code = main([str(arg) for arg in argv])
     return code, capsys.readouterr().err
@@ -63,8 +85,10 @@ def test_what_cannot_be_imitated_is_refused_and_leaves_no_run(
     at = ("--imitate", path, "--runs", runs)
     code, told = refused(capsys, "balance", *at)
     assert (code, "'policy' sees" in told) == (3, True)
-    code, told = refused(capsys, "lander", "--agent", "dqn", *at)
-    assert (code, "dqn cannot begin by imitating" in told) == (2, True)
+    own = tmp_path / "cem.py"
+    own.write_text(example("algorithm"))
+    code, told = refused(capsys, "lander", "--agent", f"{own}:CEM", *at)
+    assert (code, "cem cannot begin by imitating: leave it out, or take --agent ppo" in told) == (2, True), told
     code, told = refused(capsys, "lander", "--resume", *at)
     assert (code, "--resume and --imitate exclude each other" in told) == (2, True)
     (episode,) = one.episodes
