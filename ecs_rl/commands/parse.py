@@ -226,8 +226,8 @@ def name_of_run(scene: str) -> str:
 
 
 def _checkpoint(flag: str, text: str) -> str:
-    """Return `best`, `latest` or the plain digits of a step (`98k` is `98000`)."""
-    if text in ("best", "latest"):
+    """Return `best`, `best_NAME`, `latest` or the plain digits of a step (`98k` is `98000`)."""
+    if re.fullmatch("best|latest|best_[A-Za-z0-9][A-Za-z0-9 ._-]*", text):
         return text
     with suppress(CommandError):
         if (step := parse_count(text)) >= 0:

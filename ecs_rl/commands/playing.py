@@ -121,7 +121,7 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
     if not is_pilot(path) and player.manifest.source_sha256 not in ("", player.scene.sha256):
         tell(f"play.py: {player.scene.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     which = "pilot" if is_pilot(path) else name or path.stem
-    word = f"{which}, " if which in ("best", "latest", "pilot") else ""
+    word = f"{which}, " if which in ("best", "latest", "pilot") or which.startswith("best_") else ""
     opponent = opponent_meant(player.scene, settings.against, settings.runs)
     return Candidate(path, player, f"{word}step {player.manifest.step:,}", opponent)
 
@@ -160,7 +160,9 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
         return kept[step]
     path = found.path / CHECKPOINTS / f"{which}.safetensors"
     if not path.is_file():
-        there = [*(name for name in ("best", "latest") if path.with_stem(name).is_file()), *map(str, sorted(kept))]
+        own = sorted(each.stem for each in path.parent.glob("best_*.safetensors"))
+        there = [*(name for name in ("best", *own, "latest") if path.with_stem(name).is_file())]
+        there += map(str, sorted(kept))
         hint = f"use --checkpoint {there[0]}" if there else "train it further"
         raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
     return path

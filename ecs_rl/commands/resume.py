@@ -223,16 +223,18 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     for row in rows_of(metrics):
         training.diagnose(row)
     training.session.return_to_best_of(manifest)
+    own = {agent.name: training.evaluation.trend.own_step.get(agent.name) for agent in training.world.arena.agents}
+    training.session.return_to_bests_of(manifest.step, own)
     if settings.restore_best and not training.evaluation.best_policy:
         training.evaluation.best_policy = best_policy(record, manifest.step)
     cut_clips(run, manifest.step)
     # A new --steps must still hold when the run is resumed once more.
-    own = {
+    own_settings = {
         name: record.config[name]
         for name in ("name", "version", "runs", "init_from", "imitate")
         if name in record.config
     }
-    record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False, changes=None)) | own)
+    record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False, changes=None)) | own_settings)
     record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)
 
 

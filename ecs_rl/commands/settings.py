@@ -224,7 +224,7 @@ class PlaySettings:
     episodes: AtOnce = 20
     """Episodes to play."""
     checkpoint: Annotated[str, arg(metavar="best|latest|STEP")] = "best"
-    """Which checkpoint of the run."""
+    """Which checkpoint of the run; where there are several agents, `best_NAME` is the best for one of them."""
     compare: Annotated[tuple[str, ...], _COMPARE, arg(help_behavior_hint="")] = ()
     """Play these checkpoints of the run side by side; write it after RUN."""
     record: Annotated[

@@ -58,7 +58,7 @@ def checkpoint_at(source: str | Path, checkpoint: str, runs: str | Path) -> Path
         if not path.is_file():
             raise CommandError(f"there is no checkpoint file {path}: check the path")
         return path
-    name = checkpoint if checkpoint in ("best", "latest") else f"step_{checkpoint}"
+    name = checkpoint if checkpoint in ("best", "latest") or checkpoint.startswith("best_") else f"step_{checkpoint}"
     inside = Path("checkpoints") / f"{name}.safetensors"
     if (path / inside).is_file():
         return path / inside

@@ -19,6 +19,8 @@ class Evaluate(LongStage):
         self.world = world
         self.session, self.evaluation = world.one(Session), world.one(Evaluation)
         self.metrics_schedule = world.one(MetricsSchedule)
+        names = [agent.name for agent in world.arena.agents]
+        self.agents = names if len(names) > 1 else []
 
     def work(self) -> Iterator[None]:
         """Hold an evaluation at the first tick at or past each multiple of `every`, stopping after its ticks."""
@@ -53,7 +55,9 @@ class Evaluate(LongStage):
         training.maybe_save_best(elo, newest=newest)
         report = training.eval_report()
         assert report is not None
-        evaluation.trend.add_own(report.returns, steps)
+        for agent in evaluation.trend.add_own(report.returns, steps):
+            if elo is None and agent in self.agents:  # the sides of self-play are one learner
+                training.save_best_of(agent)
         spread, training_mean, unlike = training.evaluated_spread(), training.trained(), newest or elo is not None
         if evaluation.trend.add(evaluation.last, spread, training_mean, newest=unlike) and evaluation.restores:
             evaluation.best_policy = training.agent.policy_state()

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ecs_rl.agents.base import State
 
 ENDING = ".safetensors"
-EARLIER_BEST = "best.earlier"
-"""The `best` from before the last evaluation of a run that came to its end; a resume brings it back."""
+EARLIER = ".earlier"
+"""How a `best` is called from before the last evaluation of a run that came to its end; a resume brings it back."""
 
 
 class TrainingRun:
@@ -142,9 +142,12 @@ class TrainingRun:
         self.metadata = changed
 
     def checkpoint_path(self, which: int | str) -> Path:
-        """Return where the checkpoint of a step, `best`, `latest` or `milestone_<N>` is, whether or not it exists."""
+        """Return where a checkpoint is, whether or not it exists: of a step, or by its name.
+
+        The names are `best`, `best_<agent>`, `latest` and `milestone_<N>`.
+        """
         stem = which if isinstance(which, str) else f"step_{which}"
-        if not re.fullmatch(r"best|latest|(step|milestone)_[0-9]+", stem):
+        if not re.fullmatch(r"best|best_[A-Za-z0-9][A-Za-z0-9 ._-]*|latest|(step|milestone)_[0-9]+", stem):
             raise CommandError(f"there is no checkpoint '{which}'; use best, latest or a step")
         return self.path / CHECKPOINTS / f"{stem}{ENDING}"
 
@@ -156,24 +159,28 @@ class TrainingRun:
         steps = step_checkpoints(self.path)
         return steps[max(steps)] if steps else None
 
-    def best_checkpoint(self, *, set_aside: bool = False) -> Path | None:
+    def best_checkpoint(self, which: str = "best", *, set_aside: bool = False) -> Path | None:
         """Return the checkpoint of the best greedy evaluation, or None before the first.
 
         With `set_aside` it is the best from before the one that was earned after the last checkpoint.
         """
-        best = self.path / CHECKPOINTS / EARLIER_BEST if set_aside else self.checkpoint_path("best")
+        best = self.checkpoint_path(which)
+        best = best.with_name(which + EARLIER) if set_aside else best
         return best if best.is_file() else None
 
-    def set_best_aside(self) -> None:
-        """Keep the present `best`, which is about to be replaced, for whoever goes on from the last checkpoint."""
-        with self._writing():
-            self._copy(f"best{ENDING}", EARLIER_BEST)
+    def set_best_aside(self, which: str = "best") -> None:
+        """Keep the present `best`, or that of an agent, for whoever goes on from the last checkpoint.
 
-    def bring_best_back(self) -> None:
+        It is about to be replaced.
+        """
+        with self._writing():
+            self._copy(f"{which}{ENDING}", f"{which}{EARLIER}")
+
+    def bring_best_back(self, which: str = "best") -> None:
         """Undo `set_best_aside` and the `best` that followed it: without an earlier one there is none."""
-        with self._writing(), writing(self.checkpoint_path("best")):
-            self._copy(EARLIER_BEST, f"best{ENDING}")
-            self._checkpoints.unlink(EARLIER_BEST)
+        with self._writing(), writing(self.checkpoint_path(which)):
+            self._copy(f"{which}{EARLIER}", f"{which}{ENDING}")
+            self._checkpoints.unlink(f"{which}{EARLIER}")
             self._checkpoints.sync()
 
     def _copy(self, source: str, name: str) -> None:
@@ -197,13 +204,16 @@ class TrainingRun:
         return path
 
     def save_policy(self, which: str, tensors: State, manifest: Manifest) -> None:
-        """Write `best`, a `milestone_<N>`, or `latest` for a policy no step: what a diverged training leaves."""
+        """Write a policy and no step: `best`, that of an agent, a `milestone_<N>`, or `latest`.
+
+        The last is what a diverged training leaves.
+        """
         pieces = sealed_pieces(tensors, manifest)
         self.flush()
         with self._writing():
             path = self.checkpoint_path(which)
             # Twenty waits for the disk would take longer than a short training: a power cut may cost a milestone.
-            lasting = which in ("best", "latest")
+            lasting = not which.startswith("milestone_")
             self._checkpoints.write(path.name, *pieces, sync=lasting, durable=lasting)
 
     def prune_checkpoints(self, keep: int) -> None:

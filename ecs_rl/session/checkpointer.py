@@ -174,6 +174,24 @@ class Checkpointer:
             tensors = join_sections({"policy": self.agent.policy_state()})
             self._write_policy("latest", tensors, self.total_steps)
 
+    def save_best_of(self, agent: str) -> None:
+        """Write `best_<agent>`: the policies as they are, by which one of several agents has earned more than ever."""
+        if self.run is None:
+            return
+        self._require_finite()
+        if self.total_steps == self._saved_step:  # going on from there must find the one from before
+            self.writes.do(partial(self.run.set_best_aside, f"best_{agent}"))
+        tensors = join_sections({"policy": self.agent.policy_state()})
+        self._write_policy(f"best_{agent}", tensors, self.total_steps)
+
+    def return_to_bests_of(self, step: int, own: Mapping[str, int | None]) -> None:
+        """Bring back what agents had earned by a checkpoint's step, each at its own, None for nothing yet."""
+        for agent, earned_at in own.items():
+            which = f"best_{agent}"
+            there = None if self.run is None else _stored_best(self.run.best_checkpoint(which))
+            if self.run is not None and there is not None and there.step == step != earned_at:
+                self.run.bring_best_back(which)
+
     def return_to_best_of(self, manifest: Manifest) -> None:
         """Bring back the best that a checkpoint knew, if another one was earned after it without a further step.
 

@@ -59,11 +59,16 @@ class Trend:
         self.low = self.low + 1 if is_low else 0
         return False
 
-    def add_own(self, returns: Mapping[str, float], step: int) -> None:
-        """Take in what each agent earned in an evaluation after so many steps."""
-        for agent, value in returns.items():
-            if math.isfinite(value) and value > self.own_best.get(agent, -math.inf):
-                self.own_best[agent], self.own_step[agent] = value, step
+    def add_own(self, returns: Mapping[str, float], step: int) -> list[str]:
+        """Take in what each agent earned in an evaluation after so many steps; return whose best it is so far."""
+        better = [
+            agent
+            for agent, value in returns.items()
+            if math.isfinite(value) and value > self.own_best.get(agent, -math.inf)
+        ]
+        for agent in better:
+            self.own_best[agent], self.own_step[agent] = returns[agent], step
+        return better
 
     def restore(self) -> None:
         """Note that the best policy was taken up again: what was low before it does not count any more."""

@@ -81,6 +81,8 @@ class History:
         """Steps at which settings were changed or lessons went on, and what to."""
         self._lessons: dict[str, float] = {}
         """How many steps each lesson had taken in the newest row."""
+        self._bests: dict[str, tuple[float, float]] = {}
+        """Step and return of each agent's own best evaluation, by the name of its curve."""
         self._view: LearningView | None = None
 
     def read(self) -> None:
@@ -111,6 +113,7 @@ class History:
         self._add_evaluations([row for row in rows if "total_steps_at_eval" in row])
         metrics = [row for row in rows if "total_steps_at_eval" not in row]
         self._changes += [each for row in metrics for each in (*_changes(row), *self._lesson_steps(row))]
+        self._add_bests(metrics)
         names = set().union(*metrics)
         self._find(metrics, names)
         drawn = {f"{group}/{self._results}" for group in ("rollout", "eval")} | self._returns_of.keys()
@@ -145,6 +148,15 @@ class History:
             ):
                 if wanted and key not in kept and len(kept) < most:
                     kept.append(key)
+
+    def _add_bests(self, rows: Sequence[Row]) -> None:
+        """Take in what each agent's best evaluation came to."""
+        for key, name in self._returns_of.items():
+            own = f"eval/best_{key.removeprefix('rollout/')}"
+            for row in rows if key.startswith(f"rollout/{OF_AGENT}") else ():
+                step, value = _number(row.get("total_steps")), _number(row.get(own))
+                if step >= 0 and value > self._bests.get(name, (0.0, -math.inf))[1]:
+                    self._bests[name] = step, value
 
     def _lesson_steps(self, row: Row) -> Iterator[tuple[float, str]]:
         """Yield the step and the words of each lesson that has gone on since the row before."""
@@ -192,7 +204,8 @@ class History:
         results = self._series(f"rollout/{self._results}", "score" if self.score else "return")
         parts = results, evaluations, best, self.solved_at, self.steps_total, self._others(), self._stacks()
         solved, changes = self._solved_step(evaluations), tuple(self._changes)
-        return LearningView(*parts, solved, waiting=self.waiting, changes=changes)
+        bests = tuple(self._bests.items())
+        return LearningView(*parts, solved, waiting=self.waiting, changes=changes, bests=bests)
 
     def _solved_step(self, evaluations: Series) -> float | None:
         """Return the step of the first evaluation that reached `solved_at`."""

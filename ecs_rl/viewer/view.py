@@ -333,6 +333,8 @@ class LearningView:
     """What is said where there is no number at all."""
     changes: tuple[tuple[float, str], ...] = ()
     """Steps at which settings were changed while it trained, and what to."""
+    bests: tuple[tuple[str, Point], ...] = ()
+    """The name of an agent's own curve, with step and mean return of its best evaluation."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ import torch
 from command_runs import TINY, play, rows, train
 from score_scenes import DUEL
 
-from ecs_rl.runs import read_checkpoint, sealed_pieces
+from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
 from ecs_rl.session.records import EpisodeRecord, EvalReport, opposed
+from ecs_rl.viewer.history import History
 
 
 @pytest.fixture
@@ -55,6 +56,46 @@ def test_each_agent_has_its_own_best_and_a_resume_goes_on_with_it(duel: Path, tm
         assert whole.json["best_returns"][agent] == {"return": pytest.approx(own[step]), "step": step}
     assert whole.json["best_returns"] == told.json["best_returns"]
     assert len({each["step"] for each in whole.json["best_returns"].values()}) == 2, "what one wins the other loses"
+
+
+def test_the_best_policies_for_each_agent_are_kept_and_played_back(duel: Path, tmp_path: Path) -> None:
+    told = train(duel, *TINY, "--threads", 1, "--runs", tmp_path / "runs", "--json")
+    for agent, best in told.json["best_returns"].items():
+        kept = told.run / "checkpoints" / f"best_{agent}.safetensors"
+        assert read_manifest(kept).step == best["step"]
+        played = play(told.run, "--checkpoint", f"best_{agent}", "--headless", "--json", "--episodes", 3).json
+        assert (played["checkpoint"], played["step"]) == (str(kept), best["step"])
+        ended = [row for row in rows(told.run, "eval_episodes") if row["total_steps_at_eval"] == best["step"]]
+        assert played["returns"] == [row["total_reward"] for row in ended]
+    missing = play(told.run, "--checkpoint", "best_nobody", "--headless")
+    assert missing.code == 3
+    assert "there is: best, best_one, best_two, latest" in missing.err
+    stars = dict(History(told.run, agents=["one", "two"]).refresh().bests)
+    for name, best in told.json["best_returns"].items():
+        step, value = stars.pop(f"{name} return")
+        assert step == best["step"]
+        assert value == pytest.approx(best["return"])
+    assert not stars
+
+
+def test_a_longer_run_does_not_keep_what_only_the_end_of_a_shorter_one_has_brought(duel: Path, tmp_path: Path) -> None:
+    more = (*TINY, "--checkpoint-every", 500, "--schedule-steps", "3k", "--threads", 1, "--json")
+    half = train(duel, *more, "--runs", tmp_path / "half", "--steps", 1300)
+    train(duel, "--resume", half.run, "--steps", 3000, "--json")
+    whole = train(duel, *more, "--runs", tmp_path / "whole")
+    steps = [
+        {path.stem: read_manifest(path).step for path in (told.run / "checkpoints").glob("best*.safetensors")}
+        for told in (half, whole)
+    ]
+    assert steps[0] == steps[1]
+    assert sorted(steps[0]) == ["best", "best_one", "best_two"]
+
+
+def test_one_agent_alone_and_the_sides_of_self_play_have_one_best(duel: Path, tmp_path: Path) -> None:
+    alone = train("balance", *TINY, "--runs", tmp_path / "runs", "--json")
+    selves = train(duel, *TINY, "--self-play", "--pool-every", 500, "--runs", tmp_path / "runs", "--json")
+    for told in (alone, selves):
+        assert {each.stem for each in (told.run / "checkpoints").glob("best*")} == {"best"}
 
 
 def record(*own: float, total: float = 0.0) -> EpisodeRecord:

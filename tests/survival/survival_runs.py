@@ -277,16 +277,15 @@ def assert_same_milestones(found: Path, wanted: Path) -> None:
 
 
 def assert_same_best(found: Path, wanted: Path) -> None:
-    """Compare the checkpoints of the best evaluation, if there is one."""
-    paths = [run / "checkpoints" / "best.safetensors" for run in (found, wanted)]
-    assert paths[0].is_file() == paths[1].is_file()
-    if not paths[0].is_file():
-        return
-    ours, theirs = (read_checkpoint(path) for path in paths)
-    assert (ours[0].step, ours[0].best_eval) == (theirs[0].step, theirs[0].best_eval)
-    assert ours[1].keys() == theirs[1].keys()
-    for name, tensor in theirs[1].items():
-        assert torch.equal(_bits(tensor), _bits(ours[1][name])), f"{name} of the best differs"
+    """Compare the checkpoints of the best evaluation, and of each agent's own, as far as there are any."""
+    bests = [sorted(each.name for each in (run / "checkpoints").glob("best*.safetensors")) for run in (found, wanted)]
+    assert bests[0] == bests[1]
+    for best in bests[0]:
+        ours, theirs = (read_checkpoint(run / "checkpoints" / best) for run in (found, wanted))
+        assert (ours[0].step, ours[0].best_eval) == (theirs[0].step, theirs[0].best_eval)
+        assert ours[1].keys() == theirs[1].keys()
+        for name, tensor in theirs[1].items():
+            assert torch.equal(_bits(tensor), _bits(ours[1][name])), f"{name} of {best} differs"
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:

@@ -67,7 +67,7 @@ def _paint(surface: pygame.Surface, learning: LearningView, kit: DrawContext) ->
     for rect, stack in zip(small, learning.stacks, strict=False):
         _paint_stack(surface, rect, stack, x, kit)
     for rect, lines in zip(small[len(learning.stacks) :], learning.others, strict=False):
-        _paint_small(surface, rect, lines, x, kit)
+        _paint_small(surface, rect, lines, learning, kit)
 
 
 def x_reach(learning: LearningView) -> tuple[float, float]:
@@ -160,18 +160,23 @@ def _flag(surface: pygame.Surface, axes: Axes, step: float, kit: DrawContext) ->
     pygame.draw.polygon(surface, GOOD, [(x, top), (x + wide, top + high // 2), (x, top + high)])
 
 
-def _star(surface: pygame.Surface, at: tuple[float, float], radius: float) -> None:
+def _star(surface: pygame.Surface, at: tuple[float, float], radius: float, colour: Colour = YELLOW) -> None:
     turns = np.arange(10) * np.pi / 5 - np.pi / 2
     lengths = np.where(np.arange(10) % 2 == 0, radius, radius * 0.45)
-    for grown, colour in ((1.45, PANEL), (1.0, YELLOW)):
+    for grown, filled in ((1.45, PANEL), (1.0, colour)):
         points = np.stack((np.cos(turns), np.sin(turns)), axis=1) * (lengths * grown)[:, None] + at
-        pygame.draw.polygon(surface, colour, points.tolist())
-        pygame.draw.aalines(surface, colour, True, points.tolist())
+        pygame.draw.polygon(surface, filled, points.tolist())
+        pygame.draw.aalines(surface, filled, True, points.tolist())
 
 
 def _paint_small(
-    surface: pygame.Surface, rect: pygame.Rect, lines: tuple[Series, ...], x: tuple[float, float], kit: DrawContext
+    surface: pygame.Surface,
+    rect: pygame.Rect,
+    lines: tuple[Series, ...],
+    learning: LearningView,
+    kit: DrawContext,
 ) -> None:
+    """Paint a small plot, with a star in the colour of its line where an agent was at its best."""
     area = plot_area(rect, kit, below=False)
     if len(lines) == 1:
         heads, newest = [(lines[0].name, TEXT)], _newest(lines[0])
@@ -181,7 +186,10 @@ def _paint_small(
     if not any(np.isfinite(line.y).any() for line in lines):
         _nothing(surface, area, "nothing yet", kit)
         return
-    axes = Axes(area, x, steady_reach([line.y for line in lines]))
+    bests = dict(learning.bests)
+    stars = [bests.get(line.name) for line in lines]
+    shown = [*(line.y for line in lines), *(np.array(star[1:]) for star in stars if star is not None)]
+    axes = Axes(area, x_reach(learning), steady_reach(shown))
     draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
     clip = surface.get_clip()
     surface.set_clip(area.inflate(0, kit.px(4)).clip(clip))  # what flattened all others leaves the plot
@@ -189,6 +197,10 @@ def _paint_small(
         draw_band(surface, axes, line, LINES[i % len(LINES)])
         draw_line(surface, axes, line, LINES[i % len(LINES)], kit.px(1))
     surface.set_clip(clip)
+    for i, star in enumerate(stars):
+        if star is not None and axes.x[0] <= star[0] <= axes.x[1]:
+            at = axes.at(np.array(star[0]), np.array(star[1]))
+            _star(surface, (float(at[0]), float(at[1])), 4.5 * kit.scale, LINES[i % len(LINES)])
 
 
 def _paint_stack(
