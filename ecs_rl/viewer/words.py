@@ -36,6 +36,7 @@ WORDS: dict[str, str] = {
     "score": "What the scene itself counts, such as coins or laps; evaluations go by it.",
     "training": "Episodes played while learning, with actions drawn at random; the band is their standard deviation.",
     "evaluation": "The mean of episodes with the best actions on seeds that never change: how good the policy is.",
+    "lesson": "How far the task has grown that training plays; evaluations and the stage have the full one.",
     "best": "The best evaluation so far; its policy is kept as `best`.",
     "solved": "An evaluation has reached the number at which the scene counts as solved.",
     "episode length": "Ticks that an episode lasts, the mean of the last hundred.",
