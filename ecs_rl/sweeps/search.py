@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -50,9 +51,9 @@ class Suggestions:
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._axes, self._sign = {axis.name: axis for axis in axes}, sweep.sign
-        sampler = optuna.samplers.TPESampler(
-            seed=sweep.seed + len(sweep.rows), n_startup_trials=DRAWN_FIRST, constant_liar=True
-        )
+        seed = sweep.seed + len(sweep.rows)
+        with warnings.catch_warnings(action="ignore"):  # that trials at the same time keep apart is a new option
+            sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=DRAWN_FIRST, constant_liar=True)
         self._study: Any = optuna.create_study(direction="maximize", sampler=sampler)
         self._space = {axis.name: _distribution(axis) for axis in axes}
         self._asked: dict[int, Any] = {}

@@ -112,12 +112,20 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_two_trainings_on_one_cluster_do_not_disturb_each_other(tmp_path: Path, cluster: str) -> None:
+def test_two_trainings_and_a_sweep_on_one_cluster_do_not_disturb_each_other(tmp_path: Path, cluster: str) -> None:
     flags = (*LONG, "--steps", "6k")
     seeds = ("3", "4")
     together = ("--workers", "2", "--ray", cluster)
     running = [started(tmp_path / seed, *flags, *together, "--seed", seed) for seed in seeds]
+    running.append(
+        started(tmp_path / "sweep", *flags, "--ray", cluster, "--no-early-stopping", "--sweep", "ppo.lr=1e-3,2e-3")
+    )
     told = [process.communicate(timeout=300) for process in running]
-    assert [process.returncode for process in running] == [0, 0], [err[-2000:] for _, err in told]
-    brains = [json.loads(out.splitlines()[-1])["params_sha256"] for out, _ in told]
-    assert brains == [trained(tmp_path / "a", *flags, "--seed", seed)["params_sha256"] for seed in seeds]
+    assert [process.returncode for process in running] == [0, 0, 0], [err[-2000:] for _, err in told]
+    *brains, sweep = [json.loads(out.splitlines()[-1]) for out, _ in told]
+    alone = [trained(tmp_path / "a", *flags, "--seed", seed)["params_sha256"] for seed in seeds]
+    assert [each["params_sha256"] for each in brains] == alone
+    for trial in sweep["trials"]:
+        again = trained(tmp_path / "a", *flags, "--ppo.lr", str(trial["settings"]["ppo.lr"]))
+        assert [run["params_sha256"] for run in trial["runs"]] == [again["params_sha256"]]
+    assert sweep["status"] == "finished"
