@@ -20,8 +20,8 @@ SCENE = Scene(
     camera=View(x=(-6.4, 6.4), y=(-4.2, 4.2)),
     recipes={
         "ppo": {
-            "self_play": True, "against": f"{__file__}:rush", "steps": "500k",
-            "arenas": 64, "eval_every": 40_960, "pool_every": "40k", "checkpoint_every": "125k",
+            "self_play": True, "against": f"{__file__}:rush", "steps": "500k", "checkpoint_every": "125k",
+            "arenas": 64, "eval_every": 40_960, "pool_every": "25k", "pool_size": 16, "pool_latest": 0.25,
             "lr": 1e-3, "rollout": 64, "minibatch": 1024, "gamma": 0.98,
         }
     },
