@@ -22,7 +22,7 @@ class PilotEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seed: int
     """The seed of its training, the one in the middle of `trained`."""
     trained: dict[str, float]
-    """The best evaluation of every seed that was trained; its rating where it learned by self-play."""
+    """The best evaluation of every seed that was trained; what its best policy scores where it learned by self-play."""
     score: float
     """The mean over the greedy episodes below."""
     std: float

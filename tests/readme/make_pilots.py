@@ -71,11 +71,13 @@ def make(name: str, plan: Plan) -> PilotEntry:
     runs = [each for seed in range(plan.seeds) if (each := trained(scene, seed, plan)) is not None]
     if not runs:
         raise SystemExit(f"make_pilots.py: {name}: no run is finished: leave --as-it-is out, and train it")
-    run, known = middle(runs)
+    worths = [worth(scene, *each) for each in runs]
+    run, known = middle(runs, worths)
     path = plan.to / f"{name}.safetensors"
     plan.to.mkdir(parents=True, exist_ok=True)
     checkpoint = best_of(scene, run)
-    entry = judged(scene, checkpoint, known, {str(each.seed): each.best_eval or 0.0 for _, each in runs})
+    trained_to = {str(each.seed): found for (_, each), found in zip(runs, worths, strict=True)}
+    entry = judged(scene, checkpoint, known, trained_to)
     write_pilot(checkpoint, path, entry)
     write_row(plan.to / "pilots.json", name, entry)
     return entry
@@ -127,10 +129,24 @@ def train(name: str, seed: int, plan: Plan, stopped: Path | None) -> None:
 # --- choosing and judging ---------------------------------------------------------------------------------------------
 
 
-def middle(runs: list[tuple[Path, Metadata]]) -> tuple[Path, Metadata]:
-    """Return the run whose best evaluation is the median, the worse one of two; of equals the sooner is better."""
-    ranked = sorted(runs, key=lambda each: (each[1].best_eval or 0.0, -(each[1].best_step or 0)))
-    return ranked[(len(ranked) - 1) // 2]
+def middle(runs: list[tuple[Path, Metadata]], worths: list[float]) -> tuple[Path, Metadata]:
+    """Return the run whose worth is the median, the worse one of two; of equals the sooner is better."""
+    ranked = sorted(zip(worths, runs, strict=True), key=lambda each: (each[0], -(each[1][1].best_step or 0)))
+    return ranked[(len(ranked) - 1) // 2][1]
+
+
+def worth(scene: Scene, run: Path, known: Metadata) -> float:
+    """Return what a run is ranked by: its best evaluation, or of self-play what its best policy scores.
+
+    A rating is held against the run's own policies, and tells nothing of those of another run.
+    """
+    best = best_of(scene, run)
+    return fmean(results(scene, best, SEED, EPISODES)) if learned_by_self_play(best) else known.best_eval or 0.0
+
+
+def learned_by_self_play(checkpoint: Path) -> bool:
+    """Return whether a policy was trained against its earlier selves."""
+    return bool(read_manifest(checkpoint).config.get("self_play"))
 
 
 def best_of(scene: Scene, run: Path) -> Path:
@@ -142,7 +158,7 @@ def best_of(scene: Scene, run: Path) -> Path:
     the milestones are asked as well, and the one that does best against the scene's own opponent is taken.
     """
     best, latest = (run / CHECKPOINTS / f"{name}.safetensors" for name in ("best", "latest"))
-    earlier = milestones(run) if read_manifest(best).config.get("self_play") else {}
+    earlier = milestones(run) if learned_by_self_play(best) else {}
     from_the_latest = (latest, best, *(earlier[step] for step in sorted(earlier, reverse=True)))
     return max(from_the_latest, key=lambda path: fmean(results(scene, path, SEED, EPISODES)))
 

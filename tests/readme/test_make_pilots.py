@@ -76,9 +76,10 @@ def test_without_training_it_takes_what_is_finished_or_says_what_is_missing(tmp_
 
 
 def test_the_seed_in_the_middle_is_the_median_and_the_worse_of_two() -> None:
-    def runs(*scores: float) -> Any:
-        return [(Path(str(i)), SimpleNamespace(best_eval=score, best_step=i)) for i, score in enumerate(scores)]
+    def chosen(*worths: float) -> Path:
+        runs: Any = [(Path(str(i)), SimpleNamespace(best_step=i)) for i in range(len(worths))]
+        return middle(runs, list(worths))[0]
 
-    assert middle(runs(3.0, 1.0, 2.0, 5.0, 4.0))[0] == Path("0")
-    assert middle(runs(3.0, 1.0))[0] == Path("1")
-    assert middle(runs(7.0, 7.0, 7.0))[0] == Path("1"), "of equals the sooner is better"
+    assert chosen(3.0, 1.0, 2.0, 5.0, 4.0) == Path("0")
+    assert chosen(3.0, 1.0) == Path("1")
+    assert chosen(7.0, 7.0, 7.0) == Path("1"), "of equals the sooner is better"
