@@ -14,8 +14,7 @@ from time import process_time
 from typing import Any
 
 from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.playing import opponent_meant
-from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.commands.train import put_together, recipes_of
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.shipped import SCENES
 
@@ -32,8 +31,7 @@ def trial(pair: str, seed: int) -> Trial:
     """Train until solved or out of steps; return `solved_step` (None: never), `steps`, `best` and `processor`."""
     scene, agent = pair.split(":")
     flags = ["--agent", agent, "--seed", str(seed), "--until-solved", "--threads", "1"]
-    settings = parse_train([scene, *flags], recipes_of)
-    training = prepared(settings, opponent_meant(load_scene(scene), settings.against, settings.runs))
+    _, training = put_together(parse_train([scene, *flags], recipes_of))
     began = process_time()
     while not training.done:
         training.tick()
