@@ -77,8 +77,9 @@ class Rollout:
             self.lead.coming.numpy()[...] = state
 
     def clear(self) -> None:
-        """Make room for the next ticks, and keep the last ones as their lead."""
+        """Make room for the next ticks, and keep the last ones as their lead; no value is known of those to come."""
         self.lead.take(self)
+        self.tensors["value"].zero_()
         self.size = 0
 
     @property

@@ -7,7 +7,8 @@ import json
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
@@ -230,13 +231,23 @@ def prepared(
     return training
 
 
+@contextmanager
+def passing_over() -> Iterator[None]:
+    """Let looks for garbage pass over what is there now: to go through all of torch takes longer than an update."""
+    gc.collect()  # what is garbage already must not stay
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 def train(training: Training, record: TrainingRun, settings: TrainSettings, window: WatchWindow | None = None) -> int:
     """Tick until the training is done, in a window if there is one, then save, and report."""
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
-    gc.freeze()  # no look for garbage need go through all of torch again: that takes longer than an update
     training.session.write_behind()
-    with Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
+    with passing_over(), Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
         draw = partial(progress.update, partial(snapshot, training, settings))
         recorders = RecorderMessages(record)
         messages = CollapseMessages(training), FindingMessages(training), LessonMessages(training), recorders

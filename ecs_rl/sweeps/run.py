@@ -7,7 +7,8 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import count
@@ -98,7 +99,7 @@ def begun(settings: TrainSettings, search: str, trials: int) -> tuple[Sweep, Tra
     from ecs_rl.commands.init_from import start_from
     from ecs_rl.commands.train import ready
 
-    resume, settings = settings.resume, _with(settings, resume=None)
+    resume, settings = settings.resume, replace(settings, resume=None)
     settings, training = ready(settings)
     try:
         if settings.init_from is not None:
@@ -117,13 +118,7 @@ def begun(settings: TrainSettings, search: str, trials: int) -> tuple[Sweep, Tra
         early_stopping=settings.early_stopping,
         settings=common_settings(settings_as_dict(settings)),
     )
-    return sweep, _with(settings, resume=resume)
-
-
-def _with(settings: TrainSettings, **changes: Any) -> TrainSettings:
-    from dataclasses import replace
-
-    return replace(settings, **changes)
+    return sweep, replace(settings, resume=resume)
 
 
 def to_go_on(settings: TrainSettings, sweep: Sweep) -> Path | None:
@@ -157,7 +152,7 @@ def opened(
     (folder / STOPPING).unlink(missing_ok=True)
     file.write()
     runs = folder.resolve().parent.parent
-    return file, _with(settings, name=folder.resolve().parent.name, version=folder.name, runs=runs, resume=None)
+    return file, replace(settings, name=folder.resolve().parent.name, version=folder.name, runs=runs, resume=None)
 
 
 def new_folder(name: Path, version: str) -> Path:
@@ -288,7 +283,7 @@ def recipe_settings(order: Order, settings: TrainSettings, sweep: Sweep) -> dict
 
     if sweep.best is None:
         return {}
-    best = order.settings(_as_given(sweep.best), {"seed": settings.seed})
+    best = order.settings(sweep.best.setting, {"seed": settings.seed})
     usual = parse_train([settings.scene, "--agent", best.algorithm.reference or best.agent], recipes_of)
     ours, theirs = (common_settings(settings_as_dict(each)) for each in (best, usual))
     left_out = {"until_solved", "until", "minutes", "keep", "checkpoint_every", "record_every", "init_from", "imitate"}
@@ -298,7 +293,3 @@ def recipe_settings(order: Order, settings: TrainSettings, sweep: Sweep) -> dict
         if name not in left_out and (value != theirs.get(name) or name in sweep.best.setting)
     }
     return {"agent": best.algorithm.reference or best.agent, **named}
-
-
-def _as_given(row: Row) -> Mapping[str, Any]:
-    return row.setting

@@ -141,12 +141,8 @@ class Painter:
         """Return where the stage is in the window, or the stage of one of the panes."""
         return stage_of(self._arena_area(view, layout), view.panes, pane, self.kit) if view.panes else layout.stage
 
-    def floor(self, view: View, layout: Layout) -> pygame.Rect:
-        """Return where what floats over stage, grid or panes may be."""
-        return _without_mind(view, layout).stage
-
     def room(self, view: View, layout: Layout) -> pygame.Rect:
-        """Return the room of the stage, of all panes or of the grid."""
+        """Return the room of the stage, of all panes or of the grid, where something may float over them."""
         return _without_mind(view, layout).stage
 
     def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:

@@ -1,6 +1,7 @@
 """Every scene by every recipe that it has, until solved: `python tests/bench/bench_pairs.py [SCENE:AGENT ...]`.
 
-One training after the other on one thread, each by its recipe alone. Printed are how many seeds solved
+One training after the other on one thread, each by its recipe alone, with a run directory as `train.py` has one.
+Printed are how many seeds solved
 the scene, the steps that it took (median and most) and the processor seconds of the whole training until then, its
 evaluations included and its start left out; with `--json` each training is told as well.
 """
@@ -9,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from statistics import median
 from time import process_time
 from typing import Any
 
 from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import put_together, recipes_of
+from ecs_rl.commands.train import put_together, recipes_of, recorded
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.shipped import SCENES
 
@@ -30,13 +32,15 @@ def pairs() -> list[str]:
 def trial(pair: str, seed: int) -> Trial:
     """Train until solved or out of steps; return `solved_step` (None: never), `steps`, `best` and `processor`."""
     scene, agent = pair.split(":")
-    flags = ["--agent", agent, "--seed", str(seed), "--until-solved", "--threads", "1"]
-    _, training = put_together(parse_train([scene, *flags], recipes_of))
-    began = process_time()
-    while not training.done:
-        training.tick()
-    spent = process_time() - began
-    training.close()
+    with tempfile.TemporaryDirectory() as runs:
+        flags = ["--agent", agent, "--seed", str(seed), "--until-solved", "--threads", "1", "--runs", runs]
+        settings, training = put_together(parse_train([scene, *flags], recipes_of))
+        recorded(training, settings)
+        began = process_time()
+        while not training.done:
+            training.tick()
+        spent = process_time() - began
+        training.close()
     step, session = training.evaluation.solved_step, training.session
     return {"solved_step": step, "steps": session.total_steps, "best": session.best_eval, "processor": spent}
 

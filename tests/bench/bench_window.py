@@ -61,8 +61,9 @@ def main() -> None:
         with small_collections():
             for _ in range(30):  # fonts, layers, and whatever else is made but once
                 loop.frame()
-            rates, gaps = measure(training, loop, window, chosen.seconds, chosen.rounds)
+            rates, gaps, parts = measure(training, loop, window, chosen.seconds, chosen.rounds)
         report(chosen.scene, window, rates, gaps)
+        print("  a frame, mean: " + ", ".join(f"{part} {each:.2f} ms" for part, each in parts.items()))
         training.stop = "measured"
         training.close()
         opened.close()
@@ -70,10 +71,14 @@ def main() -> None:
 
 def measure(
     training: Training, loop: Loop, window: Window, seconds: float, rounds: int
-) -> tuple[dict[str, list[float]], list[float]]:
-    """Return the rates of each way to run, one for each round, and the seconds between frames while watching."""
+) -> tuple[dict[str, list[float]], list[float], dict[str, float]]:
+    """Return the rates of each way to run, one for each round, and of watching the gaps and parts of frames.
+
+    Gaps are seconds from frame to frame, sorted; parts are mean milliseconds.
+    """
     rates: dict[str, list[float]] = {"headless": [], "watching": [], "turbo": []}
     gaps: list[float] = []
+    parts: list[dict[str, float]] = []
 
     def watched_frame() -> None:
         before = loop.drawn_at
@@ -88,9 +93,10 @@ def measure(
         window.turbo = False
         loop.frame()  # the pause before it is no gap between two frames
         rates["watching"].append(rate(training, seconds, watched_frame))
+        parts.append(dict(window.profiler.view().frame))
         window.turbo = True
         rates["turbo"].append(rate(training, seconds, loop.frame))
-    return rates, sorted(gaps)
+    return rates, sorted(gaps), {part: median(each[part] for each in parts) for part in parts[0]}
 
 
 def report(scene: str, window: Window, rates: dict[str, list[float]], gaps: list[float]) -> None:

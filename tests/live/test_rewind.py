@@ -343,7 +343,7 @@ def test_all_shows_of_a_comparison_go_back_together(tmp_path: Path) -> None:
             assert show.rewind.here == min(longest - 3, len(show.rewind.notes) - 1)
         live.draw()
         assert live.window.seen.rewind is not None
-        at = live.window.painter.floor(live.window.seen, live.window.layout)
+        at = live.window.painter.room(live.window.seen, live.window.layout)
         place = scrubber_place(at, live.window.painter.kit)
         assert place is not None
         live.answer(down(place.midleft), up(place.midleft))

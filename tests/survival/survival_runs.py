@@ -40,11 +40,8 @@ SMALL_DQN += ("--dqn.hidden", "16", "--dqn.memory", "1000")
 SMALL_SAC: tuple[str, ...] = ("--agent", "sac", "--sac.warm-up", "64", "--sac.updates-per-step", "0.03125")
 SMALL_SAC += ("--sac.batch", "32", "--sac.hidden", "16", "--sac.memory", "1000")
 LOGS = ("train_episodes", "eval_episodes", "metrics")
-NEVER_READ = ("rollout/advantage", "rollout/returns", "rollout/value")
-"""Tensors that are worked out anew when the rollout is full: until then they hold what was there before.
-
-Values of networks that remember are asked tick by tick; what comes of them, the parameters, is compared for all.
-"""
+NEVER_READ = ("rollout/advantage", "rollout/returns")
+"""Tensors that are worked out anew when the rollout is full: until then they hold what was there before."""
 FORKS = multiprocessing.get_context("forkserver")
 STATUS = threading.Lock()
 """Held wherever an exit status may be read. It can be read once, and every start of a process reads those of all that
