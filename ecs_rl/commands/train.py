@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
@@ -29,6 +27,7 @@ from ecs_rl.errors import (
     StorageError,
     WorkerLostError,
 )
+from ecs_rl.garbage import passing_over
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -229,17 +228,6 @@ def prepared(
     if settings.changes is not None:
         training.live.plan(changes_of(settings.changes))
     return training
-
-
-@contextmanager
-def passing_over() -> Iterator[None]:
-    """Let looks for garbage pass over what is there now: to go through all of torch takes longer than an update."""
-    gc.collect()  # what is garbage already must not stay
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def train(training: Training, record: TrainingRun, settings: TrainSettings, window: WatchWindow | None = None) -> int:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import ActionError, DivergedError, EcsRlError
+from ecs_rl.garbage import small_collections
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.evaluate import AT_ONCE
 from ecs_rl.training.prepare import Training
@@ -39,8 +38,6 @@ WHILE_TRAINING, ALONE = 0.25, 0.7
 """Share of a frame that the stage may take, with a training behind it and without."""
 LEAST = 0.5
 """Share of a frame's time that the training gets in any case, however long a slow screen takes to draw."""
-OFTEN = 2
-"""Looks at younger garbage between two at the oldest, of which Python takes 10 unless told."""
 LONGEST = 0.25
 """Seconds of real time that a single frame can stand for."""
 
@@ -198,24 +195,6 @@ def watch_play(
         window.replays.finish()
         window.questions.close()
         window.leave_aside()
-
-
-@contextmanager
-def small_collections() -> Iterator[None]:
-    """Let Python look for garbage often and in little, for to look through everything takes longer than a frame.
-
-    What is here stays. Each physics that is made anew leaves thousands of objects that only such a look finds.
-    """
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.collect()  # nothing old is known any more: from here on it goes by what is new
-    gc.set_threshold(before[0], before[1], OFTEN)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 class Loop:
