@@ -27,4 +27,4 @@ def with_scene_of_now(
     except BaseException:
         window.close()
         raise
-    return settings, training, WatchWindow.open(training, pace=settings.pace or FLAT_OUT, display=window.display)
+    return settings, training, WatchWindow.open(training, window.display, pace=settings.pace or FLAT_OUT)

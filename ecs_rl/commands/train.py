@@ -135,10 +135,11 @@ def stop(training: Training, number: signal.Signals) -> None:
 def opened(training: Training, pace: str) -> WatchWindow:
     """Return the window of `--watch`."""
     from ecs_rl.viewer.live.display import NoDisplay
+    from ecs_rl.viewer.live.screen_process import ScreenProcess
     from ecs_rl.viewer.live.watch import WatchWindow
 
     try:
-        return WatchWindow.open(training, pace=pace)
+        return WatchWindow.open(training, ScreenProcess.start(f"{training.world.scene.name} - ecs_rl"), pace=pace)
     except NoDisplay as none:
         raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
 

@@ -11,6 +11,7 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from statistics import median
 from time import perf_counter
 
@@ -24,6 +25,7 @@ from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.garbage import small_collections
 from ecs_rl.training.prepare import Training
+from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.watch import Loop, WatchWindow
 from ecs_rl.viewer.live.window import Window
 
@@ -56,7 +58,7 @@ def main() -> None:
         training = prepared(settings)
         run = recorded(training, settings)
         training.session.write_behind()
-        opened = WatchWindow.open(training, SIZE)
+        opened = WatchWindow.open(training, ScreenProcess.start(chosen.scene, SIZE))
         window = opened.window(training, run.path, lambda: None)
         loop = Loop(window)
         with small_collections():
@@ -79,21 +81,21 @@ def measure(
     """
     rates: dict[str, list[float]] = {"headless": [], "watching": [], "turbo": []}
     gaps: list[float] = []
+    display = window.display
+    assert isinstance(display, ScreenProcess)
     parts: list[dict[str, float]] = []
-
-    def watched_frame() -> None:
-        before = loop.drawn_at
-        loop.frame()
-        if loop.drawn_at > before:
-            gaps.append(loop.drawn_at - before)
 
     for _ in range(rounds):
         assert window.background is not None
         window.background.finish_tick()
         rates["headless"].append(rate(training, seconds, training.tick))
         window.turbo = False
-        loop.frame()  # the pause before it is no gap between two frames
-        rates["watching"].append(rate(training, seconds, watched_frame))
+        for _ in range(3):
+            loop.frame()  # the pause before them is no gap between two frames
+        display.shown.clear()
+        rates["watching"].append(rate(training, seconds, loop.frame))
+        shown = list(display.shown)
+        gaps += [after - before for before, after in pairwise(shown)]
         parts.append(dict(window.profiler.view().frame))
         window.turbo = True
         rates["turbo"].append(rate(training, seconds, loop.frame))

@@ -23,7 +23,9 @@ from ecs_rl.ecs.context import Columns
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.endings import Ended
+from ecs_rl.viewer.frame import DESIGNED
 from ecs_rl.viewer.history import History
+from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.display import Display
@@ -92,7 +94,7 @@ class Live:
 
     def hit(self, *keys: str) -> None:
         for key in keys:
-            self.answer(pressed(key))
+            self.answer(pressed(key), released(key))
 
     def draw(self, seconds: float = 1 / 60) -> None:
         self.window.draw(seconds)
@@ -166,6 +168,11 @@ def pressed(key: str) -> pygame.event.Event:
     return key_event(CODES[key], text, pygame.KMOD_LCTRL if ctrl else 0)
 
 
+def released(key: str) -> pygame.event.Event:
+    """Return the event that a keyboard sends when a key is let go."""
+    return pygame.event.Event(pygame.KEYUP, key=CODES[key], mod=0, unicode="", scancode=0)
+
+
 def key_event(code: int, text: str = "", mod: int = 0) -> pygame.event.Event:
     return pygame.event.Event(pygame.KEYDOWN, key=code, mod=mod, unicode=text, scancode=0)
 
@@ -202,7 +209,7 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
     )
     training = prepared(settings)
     run = recorded(training, settings).path
-    opened = WatchWindow.open(training)
+    opened = WatchWindow.open(training, Display("test", DESIGNED))
     pygame.event.clear()
     window = opened.window(training, run, lambda: None)
     live = Live(window, Loop(window), training)
@@ -259,6 +266,7 @@ class Scripted:
         self.frames = 0
         self._running: Iterator[None] | None = None
         self._answer = Window.answer
+        patch.setattr(screen_process.ScreenProcess, "start", Display)  # in this process: its events are posted here
         patch.setattr(Window, "answer", lambda window: self._frame(window, script))
         patch.setattr(loop_module, "FRAME", 1e-4)
         patch.setattr(base, "A_MOMENT", -1.0)  # every stage is a slice: frames fall into the middle of ticks
@@ -284,7 +292,7 @@ def keys(*names: str) -> Script:
 
     def script(window: Window) -> Iterator[None]:
         for name in names:
-            post(pressed(name))
+            post(pressed(name), released(name))
             yield
 
     return script

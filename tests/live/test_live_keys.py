@@ -447,7 +447,7 @@ def panel(field: str, shown: bool) -> Callable[[Live, Hit], None]:
             hit()
             live.draw()
             assert (getattr(live.window.seen, field) is not None) == want
-            pictures.add(pygame.image.tobytes(live.window.display.surface, "RGB"))
+            pictures.add(pygame.image.tobytes(live.window.display.picture(), "RGB"))
         assert len(pictures) == 2
 
     return case
@@ -524,14 +524,14 @@ def race(live: Live, hit: Hit) -> None:
 
 def full_screen(live: Live, hit: Hit) -> None:
     display = live.window.display
-    size = display.surface.get_size()
+    size = display.size
     hit()
     assert display.is_full
-    assert display.surface.get_size() == pygame.display.get_desktop_sizes()[0]
+    assert display.size == pygame.display.get_desktop_sizes()[0]
     live.draw()
     hit()
     assert not display.is_full
-    assert display.surface.get_size() == size
+    assert display.size == size
 
 
 def record(live: Live, hit: Hit) -> None:
@@ -547,7 +547,7 @@ def record(live: Live, hit: Hit) -> None:
 
 def picture(live: Live, hit: Hit) -> None:
     live.draw()
-    seen = pygame.image.tobytes(live.window.display.surface, "RGB")
+    seen = pygame.image.tobytes(live.window.display.picture(), "RGB")
     hit()
     (path,) = (live.window.recorder.folder / "pictures").iterdir()
     assert pygame.image.tobytes(pygame.image.load(path), "RGB") == seen

@@ -272,7 +272,7 @@ def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, s
         live.answer(pygame.event.Event(event, x=size[0], y=size[1], window=None))
     assert live.window.stale
     live.frames(2)
-    assert live.window.display.surface.get_size() == size
+    assert live.window.display.size == size
     live.hit("F1", "F3", "G")
     live.frames(2)
     live.hit("G")

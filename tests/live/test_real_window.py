@@ -30,8 +30,9 @@ class Screen:
         return {"DISPLAY": self.name, "SDL_VIDEODRIVER": "x11"}
 
     def windows(self, process: subprocess.Popen[str]) -> list[str]:
-        """Return the windows of a process."""
-        return self._do("search", "--pid", str(process.pid)).split()
+        """Return the windows of a training, which a process of its own draws."""
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        return [window for child in children for window in self._do("search", "--pid", child).split()]
 
     def press(self, window: str, *keys: str) -> None:
         for key in keys:

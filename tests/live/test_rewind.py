@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pygame
 import pytest
 from games import GAMES, game
 from live_commands import train
-from live_windows import TINY, Live, down, moved, pressed, same, seeing, up, watching
+from live_windows import TINY, Live, down, moved, pressed, released, same, seeing, up, watching
 from mixed_controls import MIXED
 from rewind_keys import State, arena_of
 
@@ -311,12 +310,10 @@ def test_space_plays_the_past_and_escape_leaves_it(live: Live) -> None:
     assert "back in the present" in live.said()
 
 
-def test_a_key_that_is_held_down_goes_on_by_itself_and_faster(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_held_down_goes_on_by_itself_and_faster(live: Live) -> None:
     for _ in range(200):
         live.show.tick()
-    live.hit("Left")
-    keys = {pygame.K_LEFT: True, pygame.K_RIGHT: False}
-    monkeypatch.setattr(pygame.key, "get_pressed", lambda: keys)
+    live.answer(pressed("Left"))
     gone = []
     for _ in range(60):
         live.window.advance(1 / 60, 0.0)
@@ -324,7 +321,7 @@ def test_a_key_that_is_held_down_goes_on_by_itself_and_faster(live: Live, monkey
     assert gone[15] == live.show.scene.dt
     assert gone[40] > gone[30] > live.show.scene.dt
     assert gone[59] - gone[50] > gone[40] - gone[31]
-    keys.update({pygame.K_LEFT: False, pygame.K_RIGHT: True})
+    live.answer(released("Left"), pressed("Right"))
     live.window.advance(0.0, 0.0)
     for _ in range(200):
         live.window.advance(1 / 60, 0.0)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pygame
@@ -21,6 +22,7 @@ from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.pace import DOUBLES, WIDE_OPEN, Pace, times_real
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.live.shown import JOY
+from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.panels.timeline import curve_axes
 
 
@@ -93,7 +95,7 @@ def test_the_mark_stands_where_the_policy_is_and_every_policy_has_a_notch(live: 
     assert timeline is not None
     assert set(timeline.steps) > set(map(float, policies(run_of(live))))
     assert (timeline.shown, timeline.label) == (math.inf, "now")
-    surface = live.window.display.surface
+    surface = live.window.display.picture()
     at = pixel(live, 1000)
     before = pygame.surfarray.array3d(surface)[at[0] - 2 : at[0] + 3, at[1]].max()
     live.answer(down(at), up(at))
@@ -211,17 +213,10 @@ def test_a_window_that_is_seen_opens_slowly_and_one_that_nobody_sees_goes_flat_o
     with watching(tmp_path / "unseen") as live:
         assert live.background.pace.name == "max"
         training = live.trains
-        window = SimpleNamespace(seen=True, close=lambda: None)
-        monkeypatch.setattr("ecs_rl.viewer.live.watch.Display", lambda *more: window)
+        window: Any = SimpleNamespace(seen=True, close=lambda: None)
         monkeypatch.setattr("ecs_rl.viewer.live.watch.LiveEpisode", lambda *more, **named: None)
-        opened = [window_module_open(training, pace) for pace in ("", "slow", "1x", "max")]
+        opened = [WatchWindow.open(training, window, pace=pace).pace for pace in ("", "slow", "1x", "max")]
     assert opened == ["opens", "slow", "1x", "max"]
-
-
-def window_module_open(training: object, pace: str) -> str:
-    from ecs_rl.viewer.live.watch import WatchWindow
-
-    return WatchWindow.open(training, pace=pace).pace  # type: ignore[arg-type]
 
 
 def test_a_pace_without_a_window_is_told_to_do_nothing_and_no_other_word_is_taken(tmp_path: Path) -> None:
@@ -247,7 +242,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(
         live.window.advance(0.1, math.inf)
         live.draw()
         assert live.window.seen.joy is None
-        plain = pygame.surfarray.array3d(live.window.display.surface)
+        plain = pygame.surfarray.array3d(live.window.display.picture())
         live.trains.evaluation.solved_step = live.trains.session.total_steps
         live.window.pause_stage(True)
         live.window.advance(0.1, math.inf)
@@ -255,7 +250,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(
         live.draw()
         assert live.window.seen.joy == pytest.approx(1.5)
         stage = live.window.layout.stage
-        drawn = pygame.surfarray.array3d(live.window.display.surface)
+        drawn = pygame.surfarray.array3d(live.window.display.picture())
         changed = (drawn != plain).any(axis=2)[stage.left : stage.right, stage.top : stage.bottom]
         assert changed.sum() > 2000, "confetti and a sign"
         assert len(live.window.shows) == 1

@@ -118,9 +118,9 @@ def test_messages_stand_to_the_upper_left_and_name_only_the_end_of_a_path(run: P
         live.hit("Ctrl+P")
         assert "picture written: pictures/window_" in live.said()
         assert "folder" not in live.said()
-        bare = pygame.surfarray.array3d(live.window.display.surface).astype(int)
+        bare = pygame.surfarray.array3d(live.window.display.picture()).astype(int)
         live.window.draw(0.0)
-        shown = pygame.surfarray.array3d(live.window.display.surface).astype(int)
+        shown = pygame.surfarray.array3d(live.window.display.picture()).astype(int)
         stage = live.window.layout.stage
         changed = np.argwhere((bare != shown).any(axis=2) & True)
         middle = stage.y + stage.h // 2

@@ -24,6 +24,7 @@ from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import Title, film_episode, film_still
+from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -64,7 +65,7 @@ def make(folder: Path, plan: Plan) -> None:
         for _ in range(8):
             training.tick()
             window.draw(1 / 60)
-        pygame.image.save(window.display.surface, folder / "grid.png")
+        pygame.image.save(window.display.picture(), folder / "grid.png")
     size = (folder / "learning.gif").stat().st_size
     print(f"{folder}: learning.gif has {size:,} bytes")
     if size > MOST_BYTES:
@@ -78,7 +79,7 @@ def window_around(plan: Plan, runs: Path) -> Iterator[tuple[Training, Window]]:
     settings = parse_train(arguments, recipes_of, earlier_settings)
     training = prepared(settings)
     run = recorded(training, settings)
-    opened = WatchWindow.open(training, plan.size)
+    opened = WatchWindow.open(training, Display("ecs_rl", plan.size))
     try:
         yield training, opened.window(training, run.path, lambda: None)
     finally:
@@ -116,7 +117,7 @@ def take(window: Window, path: Path) -> None:
         if stage.forces and stage.tick >= 60 and not stage.ending:
             break
     window.draw(1 / 60)
-    pygame.image.save(window.display.surface, path)
+    pygame.image.save(window.display.picture(), path)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ class Recorder:
             return
         try:
             path = films_folder(self.folder) / f"window_{stamp()}.mp4"
-            self.film = Film(path, window.display.surface.get_size(), FPS)
+            self.film = Film(path, window.display.size, FPS)
         except (CommandError, StorageError) as error:
             window.say(str(error), "bad")
             return
@@ -51,7 +51,7 @@ class Recorder:
 
     def add(self, window: Window) -> None:
         """Add the picture that was just drawn, as often as it was seen at the film's own rate."""
-        film, size = self.film, window.display.surface.get_size()
+        film, size = self.film, window.display.size
         if film is None:
             return
         if film_size(size) != film.size:
@@ -96,7 +96,7 @@ class Recorder:
     def take_picture(self, window: Window) -> None:
         """Write a picture of the window as it is."""
         path = self.folder / "pictures" / f"window_{stamp()}.png"
-        self.write(window.display.surface, path, "picture", window)
+        self.write(window.display.picture(), path, "picture", window)
 
     def write(self, surface: pygame.Surface, path: Path, what: str, window: Window) -> None:
         """Write a picture, and say where it is."""

@@ -15,8 +15,10 @@ import pygame
 
 from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import CommandError
-from ecs_rl.viewer.frame import DESIGNED
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.frame import DESIGNED, Layout, Painter
 from ecs_rl.viewer.palette import NIGHT, ORANGE, SKY, TEXT
+from ecs_rl.viewer.view import View
 
 UNSEEN = ("dummy", "offscreen")
 """Drivers without a screen: nobody sees the window, nobody can close it."""
@@ -34,6 +36,12 @@ class DisplayLost(Exception):
     """The window is gone: the screen went away, or the window system refuses to draw."""
 
 
+def no_screen() -> str:
+    """Return why there can be no window, as far as that is known without asking for one; '' otherwise."""
+    named = any(map(os.environ.get, SCREENS))  # SDL's libraries complain before they say so
+    return "there is no display to open a window on" if sys.platform.startswith("linux") and not named else ""
+
+
 class Display:
     """The one window of the program."""
 
@@ -42,8 +50,8 @@ class Display:
         if sys.platform.startswith("linux"):  # by way of OpenGL the same pixels take twenty times as long
             os.environ.setdefault("SDL_FRAMEBUFFER_ACCELERATION", "0")
         os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # ours save the run; SDL would make an event of SIGTERM
-        if sys.platform.startswith("linux") and not any(map(os.environ.get, SCREENS)):
-            raise NoDisplay("there is no display to open a window on")  # SDL's libraries complain before they say so
+        if why := no_screen():
+            raise NoDisplay(why)
         try:
             pygame.display.init()
             pygame.font.init()
@@ -55,17 +63,30 @@ class Display:
             raise NoDisplay("there is no display to open a window on")
         desktop = (pygame.display.get_desktop_sizes() or [DESIGNED])[0]
         self.dpi_scale = max(1.0, round(desktop[1] / ORDINARY_HEIGHT * 4) / 4) if self.seen else 1.0
-        self.size = size or (_fitting(desktop, self.dpi_scale) if self.seen else DESIGNED)
+        self._windowed = size or (_fitting(desktop, self.dpi_scale) if self.seen else DESIGNED)
+        """Its size while it does not fill the screen."""
         self.is_full = False
         self.is_minimised = False
         try:
             pygame.display.set_icon(_icon())
-            self.surface = pygame.display.set_mode(self.size, pygame.RESIZABLE)
+            self.surface = pygame.display.set_mode(self._windowed, pygame.RESIZABLE)
         except pygame.error as error:
             pygame.display.quit()
             raise NoDisplay(f"the display refuses a window ({error})") from None
         pygame.display.set_caption(title)
         self._guard = _X11Guard() if self.driver == "x11" else None
+        self._pads: list[Any] | None = None
+        """The gamepads; one that nobody holds tells nothing. None: nobody has asked for them."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How large it is now, pixels."""
+        return self.surface.get_size()
+
+    @property
+    def ready(self) -> bool:
+        """Whether a frame that is drawn now is shown without delay."""
+        return True
 
     @property
     def seen(self) -> bool:
@@ -76,23 +97,43 @@ class Display:
         """Return what happened since the last look."""
         found = self._try(pygame.event.get)
         for event in found:
-            if event.type in (pygame.WINDOWMINIMIZED, pygame.WINDOWHIDDEN):
+            if event.type == pygame.JOYDEVICEADDED and self._pads is not None:
+                self._pads.append(pygame.joystick.Joystick(event.device_index))
+            elif event.type in (pygame.WINDOWMINIMIZED, pygame.WINDOWHIDDEN):
                 self.is_minimised = True
             elif event.type in (pygame.WINDOWRESTORED, pygame.WINDOWSHOWN, pygame.WINDOWEXPOSED):
                 self.is_minimised = False
         self.surface = pygame.display.get_surface() or self.surface
         return list(found)
 
+    def draw(self, painter: Painter, view: View, layout: Layout, camera: Camera | None) -> None:
+        """Draw a frame, to be shown by `flip`."""
+        painter.draw(self.surface, view, layout, camera)
+
     def flip(self) -> None:
         """Show what was drawn."""
         self._try(pygame.display.flip)
 
+    def picture(self) -> pygame.Surface:
+        """Return what was drawn last."""
+        return self.surface
+
+    def text_at(self, painter: Painter, pixel: tuple[float, float]) -> str:
+        """Return the whole text that is written at a pixel, '' if there is none."""
+        return painter.kit.text_at(pixel)
+
+    def open_pads(self) -> None:
+        """Let gamepads tell what is done with them, those too that are plugged in later."""
+        if self._pads is None:
+            pygame.joystick.init()
+            self._pads = [pygame.joystick.Joystick(i) for i in range(pygame.joystick.get_count())]
+
     def toggle_full_screen(self) -> None:
         """Fill the screen, or go back to the size from before."""
         if not self.is_full:
-            self.size = self.surface.get_size()
+            self._windowed = self.size
         self.is_full = not self.is_full
-        size, flags = ((0, 0), pygame.FULLSCREEN) if self.is_full else (self.size, pygame.RESIZABLE)
+        size, flags = ((0, 0), pygame.FULLSCREEN) if self.is_full else (self._windowed, pygame.RESIZABLE)
         self.surface = self._try(lambda: pygame.display.set_mode(size, flags))
 
     def _try(self, what: Callable[[], Any]) -> Any:

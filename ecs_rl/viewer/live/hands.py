@@ -36,9 +36,6 @@ class Hands:
         self._keyboard: dict[str, float] = {}
         self._pad: dict[str, float] = {}
         self._turn = 0
-        pygame.joystick.init()
-        self.pads = [pygame.joystick.Joystick(i) for i in range(pygame.joystick.get_count())]
-        """Gamepads; one that nobody holds tells nothing."""
 
     # --- events -----------------------------------------------------------------------------------------------------
 
@@ -46,9 +43,7 @@ class Hands:
         """Take what a person presses or lets go; return whether it was for the controls."""
         if event.type in OF_KEYS:
             return self._key(event)
-        if event.type == pygame.JOYDEVICEADDED:
-            self.pads.append(pygame.joystick.Joystick(event.device_index))
-        elif event.type == pygame.JOYAXISMOTION:
+        if event.type == pygame.JOYAXISMOTION:
             self._axis(event.axis, event.value)
         elif event.type == pygame.JOYHATMOTION:
             x, y = event.value

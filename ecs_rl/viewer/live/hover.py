@@ -49,7 +49,7 @@ class Hover:
                 return TipView(at, tuple(lines))
         if not self._asked and now - self._since < STILL:
             return None
-        told = self._seen(at) or explained(window.painter.kit.text_at(at))
+        told = self._seen(at) or explained(window.display.text_at(window.painter, at))
         return TipView(at, (told,)) if told else None
 
     def _seen(self, at: tuple[float, float]) -> str:

@@ -107,8 +107,9 @@ def toggle_hands(window: Window) -> None:
     if window.grid is not None:
         window.say("choose an arena first: Enter brings it to the stage", "warn")
         return
-    window.hands = Hands(window.show)
-    keys = ", ".join(f"{key} {what}" for key, what in window.hands.controls.told)
+    hands = Hands(window.show)
+    window.let_drive(hands)
+    keys = ", ".join(f"{key} {what}" for key, what in hands.controls.told)
     window.say(f"you drive: {keys}; H hands it back", "good")
 
 
@@ -130,4 +131,4 @@ def toggle_race(window: Window) -> None:
     leave_hands(window)
     race = Race(window.show)
     window.take_aside(race)
-    window.hands = race.hands
+    window.let_drive(race.hands)

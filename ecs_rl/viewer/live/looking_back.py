@@ -79,8 +79,8 @@ class LookingBack:
 
     def hold(self, seconds: float) -> None:
         """Let a key that is held down go on by itself."""
-        down = pygame.key.get_pressed()
-        by = int(down[pygame.K_RIGHT]) - int(down[pygame.K_LEFT])
+        down = self.window.down
+        by = (pygame.K_RIGHT in down) - (pygame.K_LEFT in down)
         if not by or self.window.grid is not None:
             self._held = self._owed = 0.0
             return

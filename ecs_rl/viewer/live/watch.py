@@ -18,10 +18,11 @@ from ecs_rl.training.evaluate import AT_ONCE
 from ecs_rl.training.prepare import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.display import Display, DisplayLost
+from ecs_rl.viewer.live.display import DisplayLost
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
+from ecs_rl.viewer.live.screen_process import AnyDisplay
 from ecs_rl.viewer.live.tour import begin_for_the_first_time
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -68,7 +69,7 @@ class Leaving:
 class WatchWindow:
     """What stands before a training: a display, and the show on it."""
 
-    display: Display
+    display: AnyDisplay
     show: LiveEpisode
     pace: str = FLAT_OUT
 
@@ -76,17 +77,15 @@ class WatchWindow:
     def open(
         cls,
         training: Training,
-        size: tuple[int, int] | None = None,
+        display: AnyDisplay,
         *,
         pace: str = FLAT_OUT,
-        display: Display | None = None,
     ) -> WatchWindow:
         """Open a window for a training, which goes at this `pace`; what the scene cannot show is refused now.
 
-        Without one, '', it begins in real time and opens up, if anybody can see it. A `display` may be there already.
+        Without one, '', it begins in real time and opens up, if anybody can see it.
         """
         scene = training.world.scene
-        display = display or Display(f"{scene.name} - ecs_rl", size)
         try:
             seeds = training.evaluation.seeds[:EPISODES]
             pace = pace or (OPENS if display.seen else FLAT_OUT)
@@ -166,7 +165,7 @@ def watch_training(
 
 def watch_play(
     shows: Sequence[LiveEpisode],
-    display: Display,
+    display: AnyDisplay,
     folder: Path,
     playlist: Playlist,
     checkpoints: CheckpointList | None,
@@ -180,7 +179,8 @@ def watch_play(
     window = Window(
         display, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist
     )
-    window.hands = hands
+    if hands is not None:
+        window.let_drive(hands)
     if attended and display.seen and hands is None:
         begin_for_the_first_time(window)
     leaving = Leaving(window, attended=attended and display.seen)
@@ -241,7 +241,7 @@ class Loop:
         window.scene_watch.look()
         self._mark("events")
         due = window.stale or not window.turbo or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
-        if due and not window.display.is_minimised:
+        if due and window.display.ready and not window.display.is_minimised:
             self._draw()
 
     def _draw(self) -> None:

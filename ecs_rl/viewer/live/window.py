@@ -24,7 +24,6 @@ from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import BeforeAfter
 from ecs_rl.viewer.live.cards import Cards
 from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, press_at
-from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.hover import Hover
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, verdict
@@ -33,6 +32,7 @@ from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
+from ecs_rl.viewer.live.screen_process import AnyDisplay
 from ecs_rl.viewer.live.settings_panel import SettingsPanel
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, hide_finding, status, view
 from ecs_rl.viewer.live.tour import Tour
@@ -53,7 +53,7 @@ class Window:
 
     def __init__(
         self,
-        display: Display,
+        display: AnyDisplay,
         shows: Sequence[LiveEpisode],
         *,
         folder: Path,
@@ -93,13 +93,15 @@ class Window:
         self.tuning, self.scene_watch = SettingsPanel(self), SceneWatch(self)
         self.held = 0
         """The number of the show whose body the mouse holds."""
+        self.down = set[int]()
+        """The keys that are held down."""
         self.touched_at = perf_counter()
         """When the user last did something."""
         self.stale = True
         """Something has changed that should be seen at once."""
         self.rates = Rates()
         self.seen: View = View(status(self))
-        self.layout: Layout = self.painter.layout(display.surface.get_size())
+        self.layout: Layout = self.painter.layout(display.size)
 
     @property
     def show(self) -> LiveEpisode:
@@ -122,7 +124,12 @@ class Window:
             self.touched_at = perf_counter()
         if self.hands is not None and self.hands.take(event):
             return []
+        if event.type == pygame.KEYUP:
+            self.down.discard(event.key)
+        elif event.type == pygame.WINDOWFOCUSLOST:
+            self.down.clear()  # nobody will tell that a key was let go
         if event.type == pygame.KEYDOWN:
+            self.down.add(event.key)
             found = command_for(event, trains=self.background is not None)
             return [(found,)] if found is not None else []
         if event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
@@ -221,6 +228,11 @@ class Window:
                 self.hands = None
             self.aside.close()
             self.aside, self.shows, self.camera = None, self._stage, None
+
+    def let_drive(self, hands: Hands) -> None:
+        """Let a person take the controls."""
+        self.hands = hands
+        self.display.open_pads()
 
     def new_episode(self) -> None:
         """Begin the next episode, on every show."""
@@ -357,10 +369,9 @@ class Window:
 
     def draw(self, seconds: float) -> None:
         """Draw a frame, so many seconds after the last one."""
-        surface = self.display.surface
         self.seen = view(self, seconds)
         layout = self.painter.layout(
-            surface.get_size(),
+            self.display.size,
             mind="mind" in self.panels,
             learning="learning" in self.panels and bool(self.history),
             finding=self.seen.finding is not None,
@@ -373,5 +384,5 @@ class Window:
             home = self.painter.home(self.seen, layout)
             self.camera = replace(self.camera, middle=home.middle) if home is not None else None
         self.layout = layout
-        self.painter.draw(surface, self.seen, layout, self.camera)
+        self.display.draw(self.painter, self.seen, layout, self.camera)
         self.stale = False

@@ -1,0 +1,132 @@
+"""The program that draws a training's window: it is sent frames, and tells what the user does.
+
+A process of its own, so that the training never waits for a picture, and loses nothing but its window when this ends.
+It lives as long as the connection to whoever started it.
+"""
+
+from __future__ import annotations
+
+import signal
+from multiprocessing.connection import Connection
+from time import perf_counter
+from typing import Any
+
+import msgspec
+import pygame
+
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.frame_codec import FrameReader
+from ecs_rl.viewer.live.display import Display, DisplayLost, NoDisplay
+
+FRAME, PICTURE, FULL_SCREEN, PADS = b"F", b"P", b"S", b"G"
+"""The first byte of a message: a frame follows, send the picture, fill the screen or do not, open the gamepads."""
+LOOK = 0.004
+"""Seconds between two looks at what the user does."""
+TOLD = (bool, int, float, str, tuple)
+"""What of an event can be told."""
+
+
+class Opened(msgspec.Struct):
+    """The first answer: which window there is."""
+
+    driver: str = ""
+    dpi_scale: float = 1.0
+    size: tuple[int, int] = (0, 0)
+    refused: str = ""
+    """Why there is none."""
+
+
+class Told(msgspec.Struct, omit_defaults=True):
+    """What has happened since the last answer."""
+
+    size: tuple[int, int]
+    is_minimised: bool = False
+    events: list[tuple[int, dict[str, Any]]] = []
+    """The type of each, and what pygame tells of it."""
+    shown: list[float] = []
+    """When frames were shown, by this machine's `perf_counter`."""
+    text: str = ""
+    """What is written where the mouse points."""
+    picture: bytes | None = None
+    """Red, green and blue of each pixel of the last frame, if somebody has asked for it."""
+    lost: str | None = None
+    """Why the window is gone."""
+
+
+class Screen:
+    """A window, and whom it is drawn for."""
+
+    def __init__(self, connection: Connection, display: Display) -> None:
+        self.connection, self.display = connection, display
+        self.painter, self.reader = Painter(display.dpi_scale), FrameReader()
+        self._at = (-1.0, -1.0)
+        """Where the mouse points."""
+        self._before = Told(display.size)
+        opened = Opened(display.driver, display.dpi_scale, display.size)
+        connection.send_bytes(msgspec.msgpack.encode(opened))
+
+    def run(self) -> None:
+        """Draw until the connection ends, or the window does."""
+        try:
+            while True:
+                self.step()
+        except DisplayLost as lost:
+            self._send(Told(self._before.size, lost=str(lost)))
+
+    def step(self) -> None:
+        """Do what is asked for, if anything is before the next look, and tell what has happened."""
+        self._tell(self._answer(self.connection.recv_bytes()) if self.connection.poll(LOOK) else Told((0, 0)))
+
+    def _answer(self, message: bytes) -> Told:
+        told = Told((0, 0))
+        if message[:1] == FRAME:
+            self._draw(message[1:])
+            told.shown = [perf_counter()]
+        elif message[:1] == PICTURE:
+            told.picture = pygame.image.tobytes(self.display.picture(), "RGB")
+        elif message[:1] == FULL_SCREEN:
+            self.display.toggle_full_screen()
+        elif message[:1] == PADS:
+            self.display.open_pads()
+        return told
+
+    def _draw(self, packed: bytes) -> None:
+        frame = self.reader.frame(packed)
+        layout = self.painter.layout(frame.size, mind=frame.mind, learning=frame.learning, finding=frame.finding)
+        self.display.draw(self.painter, frame.view, layout, frame.camera)
+        self.display.flip()
+
+    def _tell(self, told: Told) -> None:
+        events = self.display.events()
+        for event in events:
+            self._at = getattr(event, "pos", self._at)
+        told.size, told.is_minimised = self.display.size, self.display.is_minimised
+        told.text = self.painter.kit.text_at(self._at)
+        told.events = [(event.type, _plain(event.dict)) for event in events]
+        if told != self._before:
+            self._send(told)
+            self._before = Told(told.size, told.is_minimised, text=told.text)
+
+    def _send(self, told: Told) -> None:
+        self.connection.send_bytes(msgspec.msgpack.encode(told))
+
+
+def _plain(of_event: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in of_event.items() if isinstance(value, TOLD)}
+
+
+def main(descriptor: int, title: str, size: tuple[int, int] | None) -> None:
+    """Open a window for whoever is at the other end of a connection, and draw there until either is gone."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # they are the training's, which ends this too
+        signal.signal(each, signal.SIG_IGN)
+    connection = Connection(descriptor)
+    try:
+        try:
+            display = Display(title, size)
+        except NoDisplay as none:
+            connection.send_bytes(msgspec.msgpack.encode(Opened(refused=str(none))))
+            return
+        Screen(connection, display).run()
+        display.close()
+    except (EOFError, ConnectionError):
+        return  # nobody is there any more

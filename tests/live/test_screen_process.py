@@ -1,0 +1,154 @@
+"""The window of a training is drawn by a program of its own: it shows the same, and its end ends nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from socket import socketpair
+from time import monotonic, sleep
+
+sys.path.append(str(Path(__file__).parents[1] / "viewer"))
+
+import pygame
+import pytest
+from live_commands import finish, start, train, until
+from live_windows import TINY, down, key_event, moved, post
+from viewer_views import a_view
+
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.live.display import Display, DisplayLost, NoDisplay
+from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.live.screen_process import UNDER_WAY, ScreenProcess
+from ecs_rl.viewer.view import Toast, View
+
+SIZE = (960, 540)
+DUMMY = {"SDL_VIDEODRIVER": "dummy"}
+TOASTS = (Toast("one"), Toast("two"))
+
+
+@pytest.fixture
+def display() -> Iterator[ScreenProcess]:
+    opened = ScreenProcess.start("test", SIZE)
+    yield opened
+    opened.close()
+
+
+def wait_for(happened: Callable[[], object], seconds: float = 20.0) -> None:
+    end = monotonic() + seconds
+    while not happened():
+        assert monotonic() < end, "it never happened"
+        sleep(0.005)
+
+
+def show(display: ScreenProcess, painter: Painter, view: View) -> None:
+    """Draw a frame, and wait until it is shown."""
+    before = len(display.shown)
+    display.draw(painter, view, painter.layout(display.size), None)
+    wait_for(lambda: display.events() is not None and len(display.shown) > before)
+
+
+def pid_of(display: ScreenProcess) -> int:
+    assert display._program is not None
+    return display._program.pid
+
+
+def test_the_program_draws_what_a_display_in_this_process_draws(display: ScreenProcess) -> None:
+    painter, other, ours = Painter(), Painter(), Display("test", SIZE)
+    assert (display.driver, display.size, display.seen) == ("dummy", SIZE, False)
+    for view in (a_view(0), a_view(7), replace(a_view(7), toasts=TOASTS)):
+        show(display, painter, view)
+        ours.draw(other, view, other.layout(SIZE), None)
+        here, there = ours.picture(), display.picture()
+        assert pygame.image.tobytes(here, "RGB") == pygame.image.tobytes(there, "RGB")
+    ours.close()
+
+
+def test_no_more_frames_are_made_than_it_can_draw(display: ScreenProcess) -> None:
+    painter, view = Painter(), a_view()
+    for _ in range(UNDER_WAY):
+        assert display.ready
+        display.draw(painter, view, painter.layout(SIZE), None)
+    assert not display.ready
+    wait_for(lambda: display.events() is not None and display.ready)
+    assert len(display.shown) >= 1
+    assert list(display.shown) == sorted(display.shown)
+
+
+def test_what_the_user_does_arrives_as_it_happened() -> None:
+    here, there = socketpair()
+    ours = Display("test", SIZE)
+    pygame.event.clear()
+    screen = Screen(Connection(there.detach()), ours)
+    display, painter = ScreenProcess(Connection(here.detach())), Painter()
+    view = a_view()
+    display.draw(painter, view, painter.layout(SIZE), None)
+    screen.step()
+    assert display.text_at(painter, (0, 0)) == ""
+    word = next(rect.center for rect, text in screen.painter.kit._words["status"] if text == view.status.scene)
+    post(key_event(pygame.K_l, "l"), down((3, 4)), moved(word, (5, -6)))
+    screen.step()
+    key, button, mouse = [each for each in display.events() if each.type != pygame.ACTIVEEVENT][-3:]
+    assert (key.type, key.key, key.unicode, key.mod) == (pygame.KEYDOWN, pygame.K_l, "l", 0)
+    assert (button.type, button.pos, button.button) == (pygame.MOUSEBUTTONDOWN, (3, 4), 1)
+    assert (mouse.type, mouse.pos, mouse.rel) == (pygame.MOUSEMOTION, word, (5, -6))
+    assert display.text_at(painter, word) == view.status.scene
+    display.toggle_full_screen()
+    screen.step()
+    assert display.events() is not None
+    assert display.is_full
+    assert display.size == pygame.display.get_desktop_sizes()[0] == ours.size
+    display.close()
+    with pytest.raises(EOFError):
+        screen.step()
+    ours.close()
+
+
+def test_a_program_that_ends_is_a_window_that_is_gone(display: ScreenProcess) -> None:
+    painter = Painter()
+    show(display, painter, a_view())
+    os.kill(pid_of(display), signal.SIGKILL)
+    with pytest.raises(DisplayLost, match="the program that draws has ended"):
+        wait_for(lambda: display.events() is None)
+    with pytest.raises(DisplayLost):
+        display.draw(painter, a_view(), painter.layout(SIZE), None)
+
+
+def test_it_ends_with_whoever_started_it_and_by_no_signal_that_is_meant_for_that(display: ScreenProcess) -> None:
+    painter = Painter()
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(pid_of(display), each)
+    show(display, painter, a_view())
+    display._connection.close()
+    assert display._program is not None
+    assert display._program.wait(20) == 0
+
+
+def test_a_screen_that_is_not_there_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "nonsense")
+    with pytest.raises(NoDisplay, match="there is no display to open a window on"):
+        ScreenProcess.start("test")
+    monkeypatch.setattr("ecs_rl.viewer.live.screen_process.PROGRAM", "raise SystemExit(1)")
+    with pytest.raises(NoDisplay, match="the program that draws has not started"):
+        ScreenProcess.start("test")
+    for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(NoDisplay, match="there is no display to open a window on"):
+        ScreenProcess.start("test")
+
+
+def test_a_training_goes_on_to_the_same_end_when_the_program_that_draws_is_killed(tmp_path: Path) -> None:
+    args = ("balance", *TINY, "--steps", "100k", "--json")
+    alone = train(*args, "--runs", tmp_path / "alone")
+    process = start("train.py", *args, "--watch", "--runs", tmp_path / "watched", screen=DUMMY)
+    until(lambda: any(path.stat().st_size for path in tmp_path.rglob("watched/**/metrics.jsonl")), process)
+    (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(child), signal.SIGKILL)
+    told = finish(process)
+    assert told.code == 0, told.err
+    assert told.err.count("the window is gone (the program that draws has ended): training goes on without it") == 1
+    assert told.sha == alone.sha

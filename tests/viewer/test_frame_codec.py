@@ -1,0 +1,191 @@
+"""A frame that travels to a screen in another process is the same frame there."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pygame
+import pytest
+from viewer_views import (
+    HELP,
+    INSPECTOR,
+    PROFILE,
+    RIBBON,
+    STATUS,
+    TIMELINE,
+    a_comparison,
+    a_grid,
+    a_stacked_learning,
+    a_stage,
+    a_view,
+)
+
+from ecs_rl.session.diagnosis import Finding
+from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
+from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.view import DrawnView, MindView, View
+from ecs_rl.viewer.view_floating import (
+    RewindView,
+    SeenPicture,
+    SettingRow,
+    SettingsView,
+    SliderView,
+    TipView,
+    TourView,
+)
+from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
+
+SIZE = (1280, 720)
+
+
+def a_map(*, on_stage: bool) -> MapView:
+    values = np.arange(12.0).reshape(3, 4)[:, ::-1]  # not contiguous
+    return MapView(("x", "y"), ((-1.0, 0.0), (1.0, 2.0)), values, np.full((3, 4, 2), np.nan), (0.5, 0.5), on_stage)
+
+
+def everything() -> View:
+    """Return a view of which no field is empty."""
+    drawn = DrawnView(np.zeros((4, 5, 3), np.uint8))
+    stage = replace(a_stage(), field=a_map(on_stage=True), drawn=drawn, watched=(Chosen("hull", 2), "left"))
+    stage = replace(stage, grip=((0.0, 1.0), (2.0, 3.0)), selected=Chosen("hull"), ending="landed")
+    mind = a_view().mind
+    assert isinstance(mind, MindView)
+    did = mind.does[:1]
+    pulled = WhyView("left", 0, (0.5, -1.0), (1,), did, 3.5)
+    pictures = (SeenPicture("rays", 0, np.linspace(0, 1, 9).reshape(1, 1, 9)),)
+    ghosts = (GhostView("left", (np.zeros((3, 2)), np.ones((2, 2))), "bad"),)
+    return replace(
+        a_view(),
+        stage=stage,
+        grid=replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),)),
+        mind=replace(mind, why=pulled, pictures=pictures, begins=(1, 4), who="left"),
+        learning=replace(a_stacked_learning(), changes=((3.0, "lr"),), bests=(("left", (1.0, 2.0)),)),
+        profile=PROFILE,
+        inspector=INSPECTOR,
+        help=HELP,
+        panes=a_comparison().panes,
+        timeline=TIMELINE,
+        ribbon=RIBBON,
+        rewind=RewindView(3.0, 1.5, ((0.5, "good"),)),
+        tip=TipView((3.0, 4.0), ("a", "b")),
+        tour=TourView("stage", "look", 1, 6),
+        sliders=(SliderView("gravity", "9.8", 0.5, 0.5),),
+        ghosts=ghosts,
+        plot=a_map(on_stage=False),
+        joy=0.25,
+        settings=SettingsView((SettingRow("lr", "0.001", 0.5, 0.25, True),), 0),
+        finding=Finding("a death that pays", "told", "cure"),
+    )
+
+
+VIEWS: dict[str, Callable[[], View]] = {
+    "everything": everything,
+    "one arena": a_view,
+    "several stages": a_comparison,
+    "all arenas": lambda: View(STATUS, grid=a_grid(64)),
+    "nothing": lambda: View(STATUS),
+}
+
+
+def frame_of(view: View, camera: Camera | None = None) -> Frame:
+    return Frame(view, SIZE, view.mind is not None, view.learning is not None, view.finding is not None, camera)
+
+
+def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:
+    """Compare by value, arrays and records included."""
+    assert type(ours) is type(theirs) or isinstance(ours, np.generic), where
+    if is_dataclass(ours):
+        for field in fields(ours):
+            assert_same(getattr(ours, field.name), getattr(theirs, field.name), f"{where}.{field.name}")
+    elif isinstance(ours, tuple):
+        assert len(ours) == len(theirs), where
+        for i, (mine, yours) in enumerate(zip(ours, theirs, strict=True)):
+            assert_same(mine, yours, f"{where}[{i}]")
+    elif isinstance(ours, np.ndarray):
+        assert ours.dtype == theirs.dtype, where
+        np.testing.assert_array_equal(ours, theirs, where)
+    else:
+        assert ours == theirs, where
+
+
+def drawn(painter: Painter, frame: Frame) -> bytes:
+    surface = pygame.Surface(frame.size)
+    layout = painter.layout(frame.size, mind=frame.mind, learning=frame.learning, finding=frame.finding)
+    painter.draw(surface, frame.view, layout, frame.camera)
+    return pygame.image.tobytes(surface, "RGB")
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_what_arrives_is_what_was_sent_and_looks_like_it(name: str) -> None:
+    frame = frame_of(VIEWS[name]())
+    there = FrameReader().frame(FrameWriter().bytes_of(frame))
+    assert_same(frame, there)
+    assert drawn(Painter(), frame) == drawn(Painter(), there)
+
+
+def test_no_field_of_the_view_with_everything_is_empty() -> None:
+    view = everything()
+    assert [field.name for field in fields(view) if getattr(view, field.name) in (None, ())] == []
+
+
+def test_a_camera_travels_along() -> None:
+    camera = Camera((0.5, 1.0), 80.0, (300.0, 200.0))
+    assert FrameReader().frame(FrameWriter().bytes_of(frame_of(a_view(), camera))).camera == camera
+
+
+def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again() -> None:
+    writer, reader, view = FrameWriter(), FrameReader(), everything()
+    first = writer.bytes_of(frame_of(view))
+    again = writer.bytes_of(frame_of(replace(view, stage=a_stage(1.0))))
+    before, after = (reader.frame(each).view for each in (first, again))
+    assert (after.mind, after.learning, after.grid) == (before.mind, before.learning, before.grid)
+    assert after.stage is not None
+    assert after.stage is not before.stage
+    assert after.stage.things[0].position.tolist() == a_stage(1.0).things[0].position.tolist()
+    assert len(again) < len(first) / 5
+
+
+def test_what_a_frame_leaves_out_is_sent_anew_by_the_next_that_has_it_and_kept_by_nobody() -> None:
+    writer, reader, view = FrameWriter(), FrameReader(), a_view()
+    sizes = []
+    for each in (view, replace(view, learning=None), view):
+        sizes.append(len(packed := writer.bytes_of(frame_of(each))))
+        assert_same(each, reader.frame(packed).view)
+    assert sizes[2] > sizes[1] + 1000
+    stage = a_stage()
+    gone = weakref.ref(stage)
+    for each in (replace(view, stage=stage), view, view):
+        theirs = reader.frame(writer.bytes_of(frame_of(each))).view.stage
+    assert theirs is not None
+    del each, stage
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_record_that_comes_twice_in_a_frame_is_one_record_there() -> None:
+    stage, comparison = a_stage(), a_comparison()
+    panes = tuple(replace(pane, stage=stage) for pane in comparison.panes)
+    there = FrameReader().frame(FrameWriter().bytes_of(frame_of(replace(comparison, panes=panes)))).view
+    assert len({id(pane.stage) for pane in there.panes}) == 1
+
+
+def test_numbers_of_numpy_arrive_as_pythons() -> None:
+    view = View(replace(STATUS, steps=np.int64(7), best=np.float64(1.5)))  # type: ignore[arg-type]
+    status = FrameReader().frame(FrameWriter().bytes_of(frame_of(view))).view.status
+    assert (type(status.steps), status.steps, type(status.best), status.best) == (int, 7, float, 1.5)
+
+
+def test_what_no_screen_could_read_is_refused() -> None:
+    with pytest.raises(TypeError, match="nothing of the type dict"):
+        form_of(dict[str, int])
+    with pytest.raises(TypeError, match="could not tell"):
+        form_of(MindView | DrawnView)
+    with pytest.raises(TypeError, match="nothing of the type"):
+        FrameWriter().bytes_of(frame_of(View(replace(STATUS, run=object()))))  # type: ignore[arg-type]
