@@ -44,7 +44,6 @@ from ecs_rl.results import Results
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
-from ecs_rl.scene.checks import tried
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.rules import Remembering, Restarted
 from ecs_rl.scene.scene import Scene
@@ -288,17 +287,10 @@ class World(Context):
         return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 
     def _start(self) -> None:
-        """Begin the first episodes and try every rule once, so that a rule that cannot work is refused now."""
+        """Begin the first episodes, and refuse a rule that cannot work."""
         self.start_over()
         with blaming(self.scene.file):
-            for agent in self.arena.agents:
-                for name, rule in agent.earns.items():
-                    tried(f"the reward '{name}'", rule, self.arenas, count=agent.count)
-                for name, rule in agent.ends.items():
-                    tried(f"the end '{name}'", rule, self.arenas, truth=True, count=agent.count)
-            for name, rule in self.arena.scores.items():
-                tried(f"the score '{name}'", rule, self.arenas)
-            self.arena.try_marks(self.arenas)
+            self.arena.try_rules(self.arenas)
 
     # --- running, and snapshots -------------------------------------------------------------------------------------
 
@@ -318,11 +310,15 @@ class World(Context):
 
     def start_over(self) -> None:
         """Begin everyone's present episode again, with physics that remembers nothing of what was before."""
+        list(self.starting_over())
+
+    def starting_over(self) -> Iterator[None]:
+        """Do the same in slices, between which nothing may happen in this world."""
         self.enter()
         respawn: Any = self.stages["respawn"]
         with blaming(self.scene.file):
             respawn.begin_all()
-            self.physics.rebuild()
+            yield from self.physics.rebuilding()
 
     def snapshot(self) -> None:
         """Make the physics anew from the columns, here and now: whoever starts from these goes the same way."""

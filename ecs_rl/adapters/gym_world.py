@@ -206,11 +206,12 @@ class GymWorld(World):
         """The arenas that are played now: on a stage the one that is watched."""
         return np.flatnonzero(~self.resting) if self.hand is None else np.array([self.hand.arena])
 
-    def start_over(self) -> None:
+    def starting_over(self) -> Iterator[None]:
         """Begin everyone's present episode again."""
         self.enter()
         respawn: Any = self.stages["respawn"]
         respawn.begin_all()
+        yield from ()
 
     def taking_snapshot(self) -> Iterator[None]:
         """Keep the columns: nothing has to be made anew."""

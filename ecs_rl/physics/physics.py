@@ -79,18 +79,21 @@ class Physics:
                 made.append(Shard.__new__(Shard))
                 yield from made[-1].build(self.scene, self.arena, rows)
             self.shards = made
-            self._fill_spaces()
+            yield from self._filling_spaces()
 
-    def _fill_spaces(self) -> None:
+    def _filling_spaces(self) -> Iterator[None]:
         self._origin = np.concatenate([shard.origin for shard in self.shards])
         self._built = [built for shard in self.shards for built in shard.built]
+        yield  # those of before are gone now, which takes a while
         self._rates.fill(0.0)  # motors stand still in new Spaces
         self._parked.fill(False)
         self.put(np.arange(self.arenas))
         self.park()
+        yield
         shown = self.ground.segments[:, len(self._walls) :]
         everywhere = np.indices(shown.shape[:2]).reshape(2, -1)
         self._move_segments(everywhere[0], everywhere[1])
+        yield
         self.contacts.know([body.id for built in self._built for body in built.bodies])
         self.shares = [self.shards[i :: self.threads] for i in range(self.threads)]
 

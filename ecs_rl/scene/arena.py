@@ -16,7 +16,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.bodies import Bodies
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import named, plain, shown, whole
+from ecs_rl.scene.checks import named, plain, shown, tried, whole
 from ecs_rl.scene.controls import Does
 from ecs_rl.scene.forces import Always, Forces, Jumped
 from ecs_rl.scene.ground import Draws, Line
@@ -317,6 +317,17 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         for sensor in self.used:
             if isinstance(sensor, Several):
                 sensor.among(self.roles, self.ground)
+
+    def try_rules(self, arenas: int) -> None:
+        """Ask every rule once, so that one that cannot work is refused before anything is learned from it."""
+        for agent in self.agents:
+            for name, rule in agent.earns.items():
+                tried(f"the reward '{name}'", rule, arenas, count=agent.count)
+            for name, rule in agent.ends.items():
+                tried(f"the end '{name}'", rule, arenas, truth=True, count=agent.count)
+        for name, rule in self.scores.items():
+            tried(f"the score '{name}'", rule, arenas)
+        self.try_marks(arenas)
 
     def _roll(self) -> None:
         """Draw every die anew."""

@@ -54,7 +54,8 @@ class Evaluator:
     def make_ready(self, seeds: Sequence[int]) -> None:
         """Make the worlds for these seeds now, which takes longer than a frame, and not when they are first played."""
         for first in range(0, len(seeds), AT_ONCE):
-            self._ready(tuple(seeds[first : first + AT_ONCE]))
+            for _ in self._readying(tuple(seeds[first : first + AT_ONCE])):
+                pass
 
     def play(self, seeds: Sequence[int]) -> Generator[None, None, list[EpisodeRecord]]:
         """Play one episode for each seed, a tick at a time; return them in the seeds' order."""
@@ -67,7 +68,7 @@ class Evaluator:
         return records
 
     def _play(self, seeds: tuple[int, ...]) -> Generator[None, None, list[EpisodeRecord]]:
-        world = self._ready(seeds)
+        world = yield from self._readying(seeds)
         finished, began = world.one(Finished), world.ticks
         yield
         records: dict[int, EpisodeRecord] = {}
@@ -82,8 +83,8 @@ class Evaluator:
             yield
         return [records[arena] for arena in range(len(seeds))]
 
-    def _ready(self, seeds: tuple[int, ...]) -> World:
-        """Return the world of these episodes at their beginning."""
+    def _readying(self, seeds: tuple[int, ...]) -> Generator[None, None, World]:
+        """Return the world of these episodes at their beginning, in slices if it is there already."""
         world = self._worlds.get(seeds)
         if world is None:
             world = self.scene.world(arenas=len(seeds), seeds=seeds, policies=self.policies)
@@ -92,7 +93,7 @@ class Evaluator:
             self._worlds[seeds] = world
         else:
             world.one(Clock).episode[:] = 0
-            world.start_over()
+            yield from world.starting_over()
         return world
 
     def close(self) -> None:

@@ -38,6 +38,8 @@ class Frame:
     learning: bool
     finding: bool
     camera: Camera | None
+    due: float
+    """When it is to be shown, by this machine's `perf_counter`."""
 
 
 class Records(Generic[Known]):

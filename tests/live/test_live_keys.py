@@ -202,6 +202,7 @@ def before_and_after(live: Live, hit: Hit) -> None:
     live.frames(2)
     before, trained = live.state(), live.trains.world.save_columns()
     hit()
+    live.open_comparison()
     untrained, now = live.window.shows
     assert [show.names for show in live.window.shows] == [["seed 10001"]] * 2
     assert (untrained.label, now.label) == ("untrained", NEWEST)

@@ -119,6 +119,7 @@ def test_in_play_the_curve_the_keys_and_the_way_back_work_too(tmp_path: Path) ->
         live.hit("L")
         assert live.show.label == first
         live.hit("B")
+        live.open_comparison()
         assert [show.label for show in live.window.shows] == ["untrained", first]
         played = live.window.playlist
         assert played is not None
@@ -256,6 +257,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(
         assert len(live.window.shows) == 1
         clock.now += JOY
         live.window.advance(0.1, math.inf)
+        live.open_comparison()
         assert [show.label for show in live.window.shows] == ["untrained", NEWEST]
         live.hit("Esc")
         for _ in range(5):

@@ -95,7 +95,7 @@ VIEWS: dict[str, Callable[[], View]] = {
 
 
 def frame_of(view: View, camera: Camera | None = None) -> Frame:
-    return Frame(view, SIZE, view.mind is not None, view.learning is not None, view.finding is not None, camera)
+    return Frame(view, SIZE, view.mind is not None, view.learning is not None, view.finding is not None, camera, 0.0)
 
 
 def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:

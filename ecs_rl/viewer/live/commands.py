@@ -192,7 +192,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_POLICY, ",", "earlier checkpoint", "earlier, later policy of the run", lambda w: _turn(w, -1), (), ",<"),
     Command(_POLICY, ".", "later checkpoint", "", lambda w: _turn(w, +1), (), ".>"),
     Command(_POLICY, "L", "newest policy", "back to the newest, or the first one", _turn_back, (pygame.K_l,)),
-    Command(_POLICY, "B", "before and after", "untrained and now, side by side", lambda w: w.toggle_before_after(),
+    Command(_POLICY, "B", "before and after", "untrained and now, side by side", lambda w: w.comparison.toggle(),
             (pygame.K_b,)),
     Command(_POLICY, "J", "next mind", "the next agent's mind", _next_mind, (pygame.K_j,)),
     Command(_POLICY, "I", "why", "why did it do that?", lambda w: w.questions.toggle_why(), (pygame.K_i,)),

@@ -106,6 +106,9 @@ class Display:
         self.surface = pygame.display.get_surface() or self.surface
         return list(found)
 
+    def plan(self, at: float) -> None:
+        """Do nothing: a frame is shown when it is drawn, whichever moment's it is."""
+
     def draw(self, painter: Painter, view: View, layout: Layout, camera: Camera | None) -> None:
         """Draw a frame, to be shown by `flip`."""
         painter.draw(self.surface, view, layout, camera)

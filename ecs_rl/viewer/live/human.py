@@ -81,7 +81,7 @@ class Race(BeforeAfter):
     def __init__(self, show: LiveEpisode) -> None:
         """Take the episode of a `show`."""
         Aside.__init__(self)
-        self.begin(show, [(show.agents, YOU), (show.agents, show.label)])
+        list(self.begin(show, [(show.agents, YOU), (show.agents, show.label)]))
         self.hands = Hands(self.shows[0], counts=True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from multiprocessing.connection import Connection
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import msgspec
@@ -20,6 +20,8 @@ from ecs_rl.viewer.live.display import Display, DisplayLost, NoDisplay
 
 FRAME, PICTURE, FULL_SCREEN, PADS = b"F", b"P", b"S", b"G"
 """The first byte of a message: a frame follows, send the picture, fill the screen or do not, open the gamepads."""
+DELAY = 0.012
+"""Seconds after its time that a frame is shown. One that comes late, or takes long to draw, is in time all the same."""
 LOOK = 0.004
 """Seconds between two looks at what the user does."""
 TOLD = (bool, int, float, str, tuple)
@@ -94,6 +96,7 @@ class Screen:
         frame = self.reader.frame(packed)
         layout = self.painter.layout(frame.size, mind=frame.mind, learning=frame.learning, finding=frame.finding)
         self.display.draw(self.painter, frame.view, layout, frame.camera)
+        sleep(min(max(0.0, frame.due - perf_counter()), DELAY))
         self.display.flip()
 
     def _tell(self, told: Told) -> None:

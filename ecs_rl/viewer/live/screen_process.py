@@ -18,7 +18,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.frame import Layout, Painter
 from ecs_rl.viewer.frame_codec import Frame, FrameWriter
 from ecs_rl.viewer.live.display import UNSEEN, Display, DisplayLost, NoDisplay, no_screen
-from ecs_rl.viewer.live.screen import FRAME, FULL_SCREEN, PADS, PICTURE, Opened, Told
+from ecs_rl.viewer.live.screen import DELAY, FRAME, FULL_SCREEN, PADS, PICTURE, Opened, Told
 from ecs_rl.viewer.view import View
 
 T = TypeVar("T")
@@ -53,6 +53,8 @@ class ScreenProcess:
         self._picture: pygame.Surface | None = None
         """The last frame, as it was drawn there, if somebody has asked for it."""
         self.is_full = self.is_minimised = False
+        self.due = 0.0
+        """When the next frame is to be shown, by `perf_counter`."""
         self.shown = deque[float](maxlen=KEPT)
         """When frames were shown, by `perf_counter`."""
         opened = self._opened()
@@ -129,12 +131,16 @@ class ScreenProcess:
         """Return the whole text that is written where the mouse points, '' if there is none."""
         return self._text
 
+    def plan(self, at: float) -> None:
+        """Let the next frame be the one of this moment, by `perf_counter`."""
+        self.due = at + DELAY
+
     # --- to there ---------------------------------------------------------------------------------------------------
 
     def draw(self, painter: Painter, view: View, layout: Layout, camera: Camera | None) -> None:
         """Send a frame; it is shown as soon as it is drawn."""
         mind, learning, finding = (area is not None for area in (layout.mind, layout.learning, layout.finding))
-        frame = Frame(view, self.size, mind, learning, finding, camera)
+        frame = Frame(view, self.size, mind, learning, finding, camera, self.due)
         self._under_way += 1
         self._send(FRAME + self._writer.bytes_of(frame))
 

@@ -251,6 +251,7 @@ class Loop:
         share = WHILE_TRAINING if work is not None and work.busy else ALONE
         window.advance(passed, (TURBO_FRAME if window.turbo else FRAME) * share)
         self._mark("stage")
+        window.display.plan(self._next)
         window.draw(passed)
         self._mark("draw")
         window.display.flip()

@@ -21,7 +21,7 @@ from ecs_rl.viewer.history import History
 from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.before_after import BeforeAfter
+from ecs_rl.viewer.live.before_after import Comparison
 from ecs_rl.viewer.live.cards import Cards
 from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, press_at
 from ecs_rl.viewer.live.hands import Hands
@@ -77,6 +77,7 @@ class Window:
         self.weather, self.hover, self.cards, self.tour = Weather(self), Hover(self), Cards(self), Tour(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
+        self.comparison = Comparison(self)
         self.hidden = set[str]()
         """The findings that the user has seen and clicked away."""
         self._stage = self.shows
@@ -84,7 +85,6 @@ class Window:
         self.solved_since: float | None = None
         """When the window saw its training solve the scene, by the clock; None before, or if it was solved already."""
         self._was_solved = background is not None and background.training.solved
-        self._has_compared = False
         self.seeks = False
         """The mouse goes along the curve."""
         self.past = LookingBack(self)
@@ -199,21 +199,7 @@ class Window:
             if isinstance(self.aside, Race):
                 self.say(*verdict([(show.label, show.total) for show in self.shows], self.show.counted))
             self.leave_aside()
-        if self.solved_since is not None and now - self.solved_since >= JOY and not self._has_compared:
-            self._has_compared = True
-            if len(self.shows) == 1 and self.grid is None and self.checkpoints and self.checkpoints.untrained:
-                self.do("before and after")
-
-    def toggle_before_after(self) -> None:
-        """Show the untrained policy and the present one on the seed that is on the stage, or go back."""
-        if self.aside is not None:
-            self.leave_aside()
-            return
-        untrained = None if self.checkpoints is None else self.checkpoints.untrained
-        if untrained is None or len(self.shows) > 1:
-            self.say("there is no untrained policy here to compare with", "warn")
-            return
-        self.take_aside(BeforeAfter(self.show, untrained))
+        self.comparison.go_on(solved=self.solved_since is not None and now - self.solved_since >= JOY)
 
     def take_aside(self, aside: Aside) -> None:
         """Let other shows take the place of the stage, at its speed."""
@@ -223,6 +209,7 @@ class Window:
 
     def leave_aside(self) -> None:
         """Bring the stage back."""
+        self.comparison.close()
         if self.aside is not None:
             if self.hands is not None and self.hands.show in self.shows:
                 self.hands = None
