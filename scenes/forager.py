@@ -27,7 +27,7 @@ SCENE = Scene(
             "rollout": 128,
             "minibatch": 512,
             "gamma": 0.98,
-            "entropy": 0.01,
+            "entropy": 0.02,
         }
     },
 )

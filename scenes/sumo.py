@@ -21,7 +21,8 @@ SCENE = Scene(
     recipes={
         "ppo": {
             "self_play": True, "against": f"{__file__}:rush", "steps": "500k", "checkpoint_every": "125k",
-            "arenas": 64, "eval_every": 40_960, "pool_every": "25k", "pool_size": 16, "pool_latest": 0.25,
+            "arenas": 64, "eval_every": 40_960, "pool_every": "25k", "pool_size": 16,
+            "pool_also": f"{__file__}:rush",
             "lr": 1e-3, "rollout": 64, "minibatch": 1024, "gamma": 0.98,
         }
     },
