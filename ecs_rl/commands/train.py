@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import sys
@@ -93,12 +94,12 @@ def run(settings: TrainSettings, answer: Answer) -> int:
         tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
     window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
     while True:
-        answer.first = partial(stop, training)
+        answer.first, code = partial(stop, training), 1
         try:
             record = recorded(training, settings, recorders)
             code = train(training, record, settings, window)
         finally:
-            if window is not None and not training.reloads:
+            if window is not None and (not training.reloads or code):
                 window.close()
         if not training.reloads or window is None or code:
             return code
@@ -134,12 +135,13 @@ def stop(training: Training, number: signal.Signals) -> None:
 
 def opened(training: Training, pace: str) -> WatchWindow:
     """Return the window of `--watch`."""
-    from ecs_rl.viewer.live.display import NoDisplay
+    from ecs_rl.viewer.live.display import Display, NoDisplay
     from ecs_rl.viewer.live.screen_process import ScreenProcess
     from ecs_rl.viewer.live.watch import WatchWindow
 
+    show = ScreenProcess.start if os.name == "posix" else Display  # which elsewhere cannot be handed a connection
     try:
-        return WatchWindow.open(training, ScreenProcess.start(f"{training.world.scene.name} - ecs_rl"), pace=pace)
+        return WatchWindow.open(training, show(f"{training.world.scene.name} - ecs_rl"), pace=pace)
     except NoDisplay as none:
         raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
 

@@ -145,6 +145,10 @@ class Painter:
         """Return the room of the stage, of all panes or of the grid, where something may float over them."""
         return _without_mind(view, layout).stage
 
+    def forget(self) -> None:
+        """Draw everything anew next time: the surface has lost what stood on it."""
+        self._last = None
+
     def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
         """Draw a frame over the whole surface; without a camera the whole arena is shown."""
         layout = _without_mind(view, layout)

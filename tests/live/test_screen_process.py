@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from socket import socketpair
+from socket import SHUT_RDWR, socketpair
 from time import monotonic, sleep
 
 sys.path.append(str(Path(__file__).parents[1] / "viewer"))
 
+import msgspec
 import pygame
 import pytest
 from live_commands import finish, start, train, until
 from live_windows import TINY, down, key_event, moved, post
-from viewer_views import a_view
+from viewer_views import a_learning, a_view
 
+from ecs_rl.errors import CommandError
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.display import Display, DisplayLost, NoDisplay
-from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.live.screen import Screen, Told
 from ecs_rl.viewer.live.screen_process import UNDER_WAY, ScreenProcess
 from ecs_rl.viewer.view import Toast, View
 
@@ -36,6 +39,14 @@ def display() -> Iterator[ScreenProcess]:
     opened = ScreenProcess.start("test", SIZE)
     yield opened
     opened.close()
+
+
+def both_ends() -> tuple[Screen, ScreenProcess]:
+    """Return a screen in this process, and who draws there."""
+    here, there = socketpair()
+    screen = Screen(Connection(there.detach()), Display("test", SIZE))
+    pygame.event.clear()
+    return screen, ScreenProcess(here)
 
 
 def wait_for(happened: Callable[[], object], seconds: float = 20.0) -> None:
@@ -80,14 +91,9 @@ def test_no_more_frames_are_made_than_it_can_draw(display: ScreenProcess) -> Non
 
 
 def test_what_the_user_does_arrives_as_it_happened() -> None:
-    here, there = socketpair()
-    ours = Display("test", SIZE)
-    pygame.event.clear()
-    screen = Screen(Connection(there.detach()), ours)
-    display, painter = ScreenProcess(Connection(here.detach())), Painter()
-    view = a_view()
+    screen, display, painter, view = *both_ends(), Painter(), a_view()
     display.draw(painter, view, painter.layout(SIZE), None)
-    screen.step()
+    wait_for(lambda: screen.step() or display.events() is None or display.shown)  # type: ignore[func-returns-value]
     assert display.text_at(painter, (0, 0)) == ""
     word = next(rect.center for rect, text in screen.painter.kit._words["status"] if text == view.status.scene)
     post(key_event(pygame.K_l, "l"), down((3, 4)), moved(word, (5, -6)))
@@ -97,15 +103,75 @@ def test_what_the_user_does_arrives_as_it_happened() -> None:
     assert (button.type, button.pos, button.button) == (pygame.MOUSEBUTTONDOWN, (3, 4), 1)
     assert (mouse.type, mouse.pos, mouse.rel) == (pygame.MOUSEMOTION, word, (5, -6))
     assert display.text_at(painter, word) == view.status.scene
-    display.toggle_full_screen()
-    screen.step()
-    assert display.events() is not None
-    assert display.is_full
-    assert display.size == pygame.display.get_desktop_sizes()[0] == ours.size
     display.close()
     with pytest.raises(EOFError):
         screen.step()
-    ours.close()
+    screen.display.close()
+
+
+def test_after_a_change_of_size_everything_is_drawn_anew_and_no_frame_of_before() -> None:
+    screen, display, painter, view = *both_ends(), Painter(), a_view()
+
+    def shown(frames: int) -> bytes:
+        layout = painter.layout(display.size)
+        wait_for(lambda: screen.step() or display.events() is None or len(display.shown) == frames)  # type: ignore[func-returns-value]
+        return pygame.image.tobytes(screen.display.surface.subsurface(layout.status), "RGB")
+
+    display.draw(painter, view, painter.layout(SIZE), None)
+    before = shown(1)
+    display.toggle_full_screen()
+    display.draw(painter, view, painter.layout(SIZE), None)  # made before this end knows of it
+    assert not any(shown(2)), "it would not fit"
+    assert display.is_full
+    assert display.size == pygame.display.get_desktop_sizes()[0] == screen.display.size
+    display.toggle_full_screen()
+    wait_for(lambda: screen.step() or display.events() is None or display.size == SIZE)  # type: ignore[func-returns-value]
+    display.draw(painter, view, painter.layout(SIZE), None)
+    assert shown(3) == before
+    display.close()
+    screen.display.close()
+
+
+def test_a_picture_that_is_taken_while_the_size_changes_has_the_size_it_was_taken_at() -> None:
+    screen, display = both_ends()
+    told = Told((5, 4), picture=((2, 1), bytes(6)))
+    screen.connection.send_bytes(msgspec.msgpack.encode(told))
+    assert display.picture().get_size() == (2, 1)
+    assert display.size == (5, 4)
+    display.close()
+    screen.display.close()
+
+
+def test_a_screen_that_does_not_answer_stops_nothing_and_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("PROMPT", "STILL"):
+        monkeypatch.setattr(f"ecs_rl.viewer.live.screen_process.{name}", 0.05)
+    screen, display = both_ends()
+    painter, view = Painter(), replace(a_view(), learning=a_learning(200_000))
+    for _ in range(UNDER_WAY):
+        display.draw(painter, view, painter.layout(SIZE), None)
+    assert not display.ready
+    with pytest.raises(CommandError, match="the program that draws the window does not answer"):
+        display.picture()
+    for _ in range(3):
+        sleep(0.06)
+        display.events()
+    assert capsys.readouterr().err.count("does not answer: what trains goes on") == 1
+    display.close()
+    screen.display.close()
+
+
+def test_the_reason_for_which_a_window_is_gone_is_told() -> None:
+    screen, display = both_ends()
+    screen._send(Told(SIZE, lost="the connection to the screen broke"))
+    screen.connection.close()
+    painter = Painter()
+    display.draw(painter, a_view(), painter.layout(SIZE), None)
+    with pytest.raises(DisplayLost, match="the connection to the screen broke"):
+        display.events()
+    display.close()
+    screen.display.close()
 
 
 def test_a_program_that_ends_is_a_window_that_is_gone(display: ScreenProcess) -> None:
@@ -114,8 +180,30 @@ def test_a_program_that_ends_is_a_window_that_is_gone(display: ScreenProcess) ->
     os.kill(pid_of(display), signal.SIGKILL)
     with pytest.raises(DisplayLost, match="the program that draws has ended"):
         wait_for(lambda: display.events() is None)
-    with pytest.raises(DisplayLost):
-        display.draw(painter, a_view(), painter.layout(SIZE), None)
+
+
+def test_it_starts_whatever_lies_in_the_folder_and_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / "nothing"))
+    sys.path.append(tmp_path)  # type: ignore[arg-type]
+    try:
+        ScreenProcess.start("test", SIZE).close()
+    finally:
+        sys.path.remove(tmp_path)  # type: ignore[arg-type]
+
+
+def test_it_is_gone_when_whoever_started_it_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import time; from ecs_rl.viewer.live.screen_process import ScreenProcess\n"
+        "print(ScreenProcess.start('test', (640, 360))._program.pid, flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    parent.kill()
+    parent.communicate()
+    wait_for(lambda: not Path(f"/proc/{child}").exists() or "\nState:\tZ" in Path(f"/proc/{child}/status").read_text())
 
 
 def test_it_ends_with_whoever_started_it_and_by_no_signal_that_is_meant_for_that(display: ScreenProcess) -> None:
@@ -123,7 +211,7 @@ def test_it_ends_with_whoever_started_it_and_by_no_signal_that_is_meant_for_that
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(pid_of(display), each)
     show(display, painter, a_view())
-    display._connection.close()
+    display._socket.shutdown(SHUT_RDWR)
     assert display._program is not None
     assert display._program.wait(20) == 0
 

@@ -268,6 +268,29 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(
             assert len(live.window.shows) == 1, "once is enough"
 
 
+def test_a_comparison_that_was_left_does_not_come_back_by_itself_and_keeps_its_episode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watching(tmp_path) as live:
+        clock = Clock()
+        clock.hold(monkeypatch, window_module, shown)
+        live.slices(40)
+        live.hit("B")
+        live.window.advance(0.0, 0.0)
+        live.show.go_to(1)
+        live.open_comparison()
+        assert [show.names for show in live.window.shows] == [["seed 10000"]] * 2
+        live.trains.evaluation.solved_step = 8
+        for _ in range(2):
+            live.window.advance(0.0, 0.0)
+            clock.now += JOY
+        live.window.advance(0.0, 0.0)
+        live.hit("B")
+        for _ in range(6):
+            live.window.advance(0.0, 0.0)
+        assert live.window.aside is None
+
+
 def test_who_looks_at_the_grid_as_it_is_solved_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with watching(tmp_path) as live:
         clock = Clock()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.make import Algorithm
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
 
 
+Opening: TypeAlias = Generator[None, None, None]
+"""Opens another show at each step: all at once would take longer than a frame."""
+
+
 class BeforeAfter(Aside):
     """Two shows of one episode."""
 
@@ -27,27 +31,22 @@ class BeforeAfter(Aside):
         before = Player.load(untrained, scene=show.scene, algorithm=algorithm_of(show)).agents
         super().__init__()
         self.opening = self.begin(show, [(before, "untrained"), (show.agents, show.label)])
-        """Opens another show at each step: both at once would take longer than a frame."""
 
-    def begin(self, show: LiveEpisode, players: Sequence[tuple[Mapping[str, Agent], str]]) -> Iterator[None]:
-        """Open a show for each of these agents, one at each step, under its label, on the episode of a `show`."""
-        try:
-            for agents, label in players:
-                self.shows.append(
-                    LiveEpisode(
-                        show.scene,
-                        agents,
-                        seeds=[show.seeds[show.arena]],
-                        sampled=show.sampled,
-                        label=label,
-                        stays=True,
-                        opponent=show.opponent,
-                    )
-                )
-                yield
-        except BaseException:
-            self.close()
-            raise
+    def begin(self, show: LiveEpisode, players: Sequence[tuple[Mapping[str, Agent], str]]) -> Opening:
+        """Return what opens a show for each of these agents, under its label, on the present episode of a `show`."""
+        scene, seed, sampled, opponent = show.scene, show.seeds[show.arena], show.sampled, show.opponent
+
+        def opening() -> Opening:
+            try:
+                for agents, label in players:
+                    alike: dict[str, Any] = {"sampled": sampled, "stays": True, "opponent": opponent}
+                    self.shows.append(LiveEpisode(scene, agents, seeds=[seed], label=label, **alike))
+                    yield
+            except BaseException:
+                self.close()
+                raise
+
+        return opening()
 
 
 class Comparison:
@@ -58,12 +57,11 @@ class Comparison:
         self._coming: BeforeAfter | None = None
         """One whose shows are being opened."""
         self._was_shown = False
-        """It has come by itself."""
+        """The scene was solved: it has come by itself, or there was something else to see."""
 
     def toggle(self) -> None:
         """Show the untrained policy and the present one on the seed that is on the stage, or go back."""
-        window = self.window
-        untrained = None if window.checkpoints is None else window.checkpoints.untrained
+        window, untrained = self.window, self._untrained
         if window.aside is not None:
             window.leave_aside()
         elif untrained is None or len(window.shows) > 1:
@@ -71,27 +69,35 @@ class Comparison:
         elif self._coming is None:
             self._coming = BeforeAfter(window.show, untrained)
 
+    @property
+    def _untrained(self) -> Path | None:
+        return None if self.window.checkpoints is None else self.window.checkpoints.untrained
+
     def go_on(self, *, solved: bool) -> None:
         """Open another show of a comparison that is coming, or begin one if the scene is `solved` and it is time."""
-        window, coming = self.window, self._coming
+        window = self.window
         if window.aside is not None:
             self.close()
-        elif coming is not None:
-            try:
-                if next(coming.opening, self) is self:
-                    self._coming = None
-                    window.take_aside(coming)
-            except EcsRlError as error:
+        elif self._coming is not None:
+            self._open(self._coming)
+        elif solved and not self._was_shown and len(window.shows) == 1 and window.grid is None and self._untrained:
+            window.do("before and after")
+        self._was_shown = self._was_shown or solved
+
+    def _open(self, coming: BeforeAfter) -> None:
+        """Open another show, or show them all once they are there."""
+        try:
+            if next(coming.opening, self) is self:
                 self._coming = None
-                window.say(str(error), "bad")
-        elif solved and not self._was_shown:
-            self._was_shown = True
-            if len(window.shows) == 1 and window.grid is None and window.checkpoints and window.checkpoints.untrained:
-                window.do("before and after")
+                self.window.take_aside(coming)
+        except EcsRlError as error:
+            self._coming = None
+            self.window.say(str(error), "bad")
 
     def close(self) -> None:
         """Leave a comparison that is coming."""
         if self._coming is not None:
+            self._coming.opening.close()
             self._coming.close()
             self._coming = None
 

@@ -45,7 +45,8 @@ def no_screen() -> str:
 class Display:
     """The one window of the program."""
 
-    def __init__(self, title: str, size: tuple[int, int] | None = None) -> None:
+    def __init__(self, title: str, size: tuple[int, int] | None = None, *, is_all: bool = False) -> None:
+        """Open a window; `is_all` says that the program is nothing else, and may end with its screen."""
         os.environ.setdefault("SDL_WINDOWS_DPI_AWARENESS", "permonitorv2")
         if sys.platform.startswith("linux"):  # by way of OpenGL the same pixels take twenty times as long
             os.environ.setdefault("SDL_FRAMEBUFFER_ACCELERATION", "0")
@@ -74,7 +75,7 @@ class Display:
             pygame.display.quit()
             raise NoDisplay(f"the display refuses a window ({error})") from None
         pygame.display.set_caption(title)
-        self._guard = _X11Guard() if self.driver == "x11" else None
+        self._guard = _X11Guard(tells=not is_all) if self.driver == "x11" else None
         self._pads: list[Any] | None = None
         """The gamepads; one that nobody holds tells nothing. None: nobody has asked for them."""
 
@@ -98,7 +99,8 @@ class Display:
         found = self._try(pygame.event.get)
         for event in found:
             if event.type == pygame.JOYDEVICEADDED and self._pads is not None:
-                self._pads.append(pygame.joystick.Joystick(event.device_index))
+                with suppress(pygame.error):  # it was pulled out again
+                    self._pads.append(pygame.joystick.Joystick(event.device_index))
             elif event.type in (pygame.WINDOWMINIMIZED, pygame.WINDOWHIDDEN):
                 self.is_minimised = True
             elif event.type in (pygame.WINDOWRESTORED, pygame.WINDOWSHOWN, pygame.WINDOWEXPOSED):
@@ -128,8 +130,8 @@ class Display:
     def open_pads(self) -> None:
         """Let gamepads tell what is done with them, those too that are plugged in later."""
         if self._pads is None:
-            pygame.joystick.init()
-            self._pads = [pygame.joystick.Joystick(i) for i in range(pygame.joystick.get_count())]
+            self._pads = []
+            self._try(pygame.joystick.init)  # tells of those that are there as of new ones
 
     def toggle_full_screen(self) -> None:
         """Fill the screen, or go back to the size from before."""
@@ -162,12 +164,13 @@ class Display:
 class _X11Guard:
     """Keeps the program alive when the X server goes away; Xlib would end the process, and with it the training."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells: bool) -> None:
         self.is_lost = False
         name = ctypes.util.find_library("X11")
         x11 = ctypes.CDLL(name) if name else None
         if x11 is None or not hasattr(x11, "XSetIOErrorExitHandler"):  # before libX11 1.7 there is no way
-            tell("this window takes the program along should the screen go away", sys.stderr)
+            if tells:
+                tell("this window takes the program along should the screen go away", sys.stderr)
             return
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

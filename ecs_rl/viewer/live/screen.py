@@ -6,7 +6,11 @@ It lives as long as the connection to whoever started it.
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
+import sys
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from time import perf_counter, sleep
 from typing import Any
@@ -24,8 +28,11 @@ DELAY = 0.012
 """Seconds after its time that a frame is shown. One that comes late, or takes long to draw, is in time all the same."""
 LOOK = 0.004
 """Seconds between two looks at what the user does."""
+RESIZED = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED)
 TOLD = (bool, int, float, str, tuple)
 """What of an event can be told."""
+PARENT_DEATH = 1
+"""Linux's name of the signal that a process gets when its parent ends (sys/prctl.h)."""
 
 
 class Opened(msgspec.Struct):
@@ -45,12 +52,12 @@ class Told(msgspec.Struct, omit_defaults=True):
     is_minimised: bool = False
     events: list[tuple[int, dict[str, Any]]] = []
     """The type of each, and what pygame tells of it."""
-    shown: list[float] = []
-    """When frames were shown, by this machine's `perf_counter`."""
+    shown: float | None = None
+    """When a frame was shown, by this machine's `perf_counter`, or would have been, had it still fitted the window."""
     text: str = ""
     """What is written where the mouse points."""
-    picture: bytes | None = None
-    """Red, green and blue of each pixel of the last frame, if somebody has asked for it."""
+    picture: tuple[tuple[int, int], bytes] | None = None
+    """Size, and red, green and blue of each pixel, of the last frame, if somebody has asked for it."""
     lost: str | None = None
     """Why the window is gone."""
 
@@ -77,38 +84,45 @@ class Screen:
 
     def step(self) -> None:
         """Do what is asked for, if anything is before the next look, and tell what has happened."""
-        self._tell(self._answer(self.connection.recv_bytes()) if self.connection.poll(LOOK) else Told((0, 0)))
+        told = Told(self._before.size)
+        if self.connection.poll(LOOK):
+            self._answer(self.connection.recv_bytes(), told)
+        events = self.display.events()
+        for event in events:
+            self._at = getattr(event, "pos", self._at)
+            if event.type in RESIZED:
+                self.painter.forget()
+            elif event.type == pygame.WINDOWEXPOSED:
+                self.display.flip()
+        told.events = [(event.type, _plain(event.dict)) for event in events]
+        told.size, told.is_minimised = self.display.size, self.display.is_minimised
+        told.text = self.painter.kit.text_at(self._at)
+        if told != self._before:
+            self._send(told)
+            self._before = Told(told.size, told.is_minimised, text=told.text)
 
-    def _answer(self, message: bytes) -> Told:
-        told = Told((0, 0))
-        if message[:1] == FRAME:
+    def _answer(self, message: bytes, told: Told) -> None:
+        kind = message[:1]
+        if kind == FRAME:
             self._draw(message[1:])
-            told.shown = [perf_counter()]
-        elif message[:1] == PICTURE:
-            told.picture = pygame.image.tobytes(self.display.picture(), "RGB")
-        elif message[:1] == FULL_SCREEN:
+            told.shown = perf_counter()
+        elif kind == PICTURE:
+            picture = self.display.picture()
+            told.picture = picture.get_size(), pygame.image.tobytes(picture, "RGB")
+        elif kind == FULL_SCREEN:
             self.display.toggle_full_screen()
-        elif message[:1] == PADS:
+            self.painter.forget()
+        elif kind == PADS:
             self.display.open_pads()
-        return told
 
     def _draw(self, packed: bytes) -> None:
         frame = self.reader.frame(packed)
+        if frame.size != self.display.size:
+            return  # the window has changed its size since: the next one will fit
         layout = self.painter.layout(frame.size, mind=frame.mind, learning=frame.learning, finding=frame.finding)
         self.display.draw(self.painter, frame.view, layout, frame.camera)
         sleep(min(max(0.0, frame.due - perf_counter()), DELAY))
         self.display.flip()
-
-    def _tell(self, told: Told) -> None:
-        events = self.display.events()
-        for event in events:
-            self._at = getattr(event, "pos", self._at)
-        told.size, told.is_minimised = self.display.size, self.display.is_minimised
-        told.text = self.painter.kit.text_at(self._at)
-        told.events = [(event.type, _plain(event.dict)) for event in events]
-        if told != self._before:
-            self._send(told)
-            self._before = Told(told.size, told.is_minimised, text=told.text)
 
     def _send(self, told: Told) -> None:
         self.connection.send_bytes(msgspec.msgpack.encode(told))
@@ -119,17 +133,17 @@ def _plain(of_event: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(descriptor: int, title: str, size: tuple[int, int] | None) -> None:
-    """Open a window for whoever is at the other end of a connection, and draw there until either is gone."""
+    """Open a window for whoever is at the other end of a connection, draw there until either is gone, and end."""
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # they are the training's, which ends this too
         signal.signal(each, signal.SIG_IGN)
+    if sys.platform.startswith("linux"):  # also while a screen keeps this waiting for an answer
+        ctypes.CDLL(None).prctl(PARENT_DEATH, int(signal.SIGKILL))
+    os.set_inheritable(descriptor, False)
     connection = Connection(descriptor)
-    try:
+    with suppress(EOFError, OSError):  # nobody is there any more
         try:
-            display = Display(title, size)
+            Screen(connection, Display(title, size, is_all=True)).run()
         except NoDisplay as none:
             connection.send_bytes(msgspec.msgpack.encode(Opened(refused=str(none))))
-            return
-        Screen(connection, display).run()
-        display.close()
-    except (EOFError, ConnectionError):
-        return  # nobody is there any more
+    connection.close()
+    os._exit(0)  # SDL's own farewell waits forever for a screen that is gone; X takes the window back by itself

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
-from socket import socketpair
-from typing import Any, TypeAlias, TypeVar
+from queue import SimpleQueue
+from threading import Thread
+from time import perf_counter
+from typing import Any, TypeAlias
 
 import msgspec
 import pygame
 
+from ecs_rl.commands.pipes import tell
+from ecs_rl.errors import CommandError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.frame import Layout, Painter
 from ecs_rl.viewer.frame_codec import Frame, FrameWriter
@@ -21,7 +27,6 @@ from ecs_rl.viewer.live.display import UNSEEN, Display, DisplayLost, NoDisplay, 
 from ecs_rl.viewer.live.screen import DELAY, FRAME, FULL_SCREEN, PADS, PICTURE, Opened, Told
 from ecs_rl.viewer.view import View
 
-T = TypeVar("T")
 AnyDisplay: TypeAlias = "Display | ScreenProcess"
 """What a window is shown on."""
 PROGRAM = """\
@@ -32,10 +37,14 @@ main(descriptor, title, size and tuple(size))
 """
 UNDER_WAY = 2
 """Frames that may have been sent and not shown yet: one is drawn while the next is made."""
-PATIENCE = 60.0
-"""Seconds in which the program must have opened its window; a busy machine takes some to start it."""
+SOON, PATIENCE = 5.0, 60.0
+"""Seconds after which it is said that the window is not there yet, and in all that it may take to open."""
+PROMPT = 2.0
+"""Seconds in which a picture must be here."""
+STILL = 10.0
+"""Seconds without an answer to a frame after which that is said."""
 FAREWELL = 5.0
-"""Seconds in which it must have ended."""
+"""Seconds in which the program must have ended."""
 KEPT = 10_000
 """Moments of frames that are remembered."""
 
@@ -43,12 +52,15 @@ KEPT = 10_000
 class ScreenProcess:
     """What a `Display` is, by a program that draws; frames go there, and what the user does comes back."""
 
-    def __init__(self, connection: Connection, program: subprocess.Popen[bytes] | None = None) -> None:
-        """Take a connection at whose other end a window is being opened, and the program that opens it."""
+    def __init__(self, end: socket.socket, program: subprocess.Popen[bytes] | None = None) -> None:
+        """Take an end of a connection at whose other one a window is being opened, and the program that opens it."""
         pygame.font.init()  # where things are depends on how wide their letters are
-        self._connection, self._program, self._writer = connection, program, FrameWriter()
+        self._socket, self._program, self._writer = end, program, FrameWriter()
+        self._connection = Connection(os.dup(end.fileno()))
+        self._outgoing = SimpleQueue[bytes]()
+        """What a thread sends: whoever draws may be busy, and the training must not wait for that."""
         self._events: list[pygame.event.Event] = []
-        self._under_way = 0
+        self._under_way, self._heard, self._is_still = 0, perf_counter(), False
         self._text = ""
         self._picture: pygame.Surface | None = None
         """The last frame, as it was drawn there, if somebody has asked for it."""
@@ -56,36 +68,47 @@ class ScreenProcess:
         self.due = 0.0
         """When the next frame is to be shown, by `perf_counter`."""
         self.shown = deque[float](maxlen=KEPT)
-        """When frames were shown, by `perf_counter`."""
-        opened = self._opened()
+        """When frames were shown, by `perf_counter`, for whoever measures it."""
+        try:
+            opened = self._opened()
+        except BaseException:
+            self.kill()
+            raise
         self.driver, self.dpi_scale, self.size = opened.driver, opened.dpi_scale, opened.size
+        self._thread = Thread(target=self._send_all, name="screen", daemon=True)
+        self._thread.start()
 
     @classmethod
     def start(cls, title: str, size: tuple[int, int] | None = None) -> ScreenProcess:
         """Start a program that opens a window."""
         if why := no_screen():
             raise NoDisplay(why)
-        ours, theirs = socketpair()
-        with theirs:
-            settings = json.dumps([sys.path, theirs.fileno(), title, size])
-            program = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, settings],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        return cls(Connection(ours.detach()), program)
+        try:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                paths = [path for path in sys.path if isinstance(path, str)]
+                settings = json.dumps([paths, theirs.fileno(), title, size])
+                program = subprocess.Popen(
+                    [sys.executable, "-P", "-c", PROGRAM, settings],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise NoDisplay(f"the program that draws cannot be started: {error}") from None
+        return cls(ours, program)
 
     def _opened(self) -> Opened:
         try:
-            if not self._connection.poll(PATIENCE):
-                raise EOFError
+            if not self._connection.poll(SOON):
+                tell("waiting for the screen to open a window", sys.stderr)
+                if not self._connection.poll(PATIENCE - SOON):
+                    raise NoDisplay(f"the display has not opened a window within {PATIENCE:.0f} s")
             opened = msgspec.msgpack.decode(self._connection.recv_bytes(), type=Opened)
-        except (EOFError, ConnectionError):
-            opened = Opened(refused="the program that draws has not started")
+        except (EOFError, OSError):
+            raise NoDisplay("the program that draws has not started") from None
         if opened.refused:
-            self.close()
             raise NoDisplay(opened.refused)
         return opened
 
@@ -103,46 +126,63 @@ class ScreenProcess:
 
     def events(self) -> list[pygame.event.Event]:
         """Return what happened since the last look."""
-        while self._try(self._connection.poll):
-            self._hear()
+        while self._hear(0.0):
+            pass
+        if self._under_way and not self._is_still and perf_counter() - self._heard > STILL:
+            self._is_still = True
+            tell("the program that draws the window does not answer: what trains goes on", sys.stderr)
         found, self._events = self._events, []
         return found
 
-    def _hear(self) -> None:
-        told = msgspec.msgpack.decode(self._try(self._connection.recv_bytes), type=Told)
+    def _hear(self, seconds: float) -> bool:
+        """Take the next thing that is told within so many seconds; tell whether there was any."""
+        try:
+            if not self._connection.poll(seconds):
+                return False
+            told = msgspec.msgpack.decode(self._connection.recv_bytes(), type=Told)
+        except (EOFError, OSError):
+            raise DisplayLost("the program that draws has ended") from None
         if told.lost is not None:
             raise DisplayLost(told.lost)
         self.size, self.is_minimised, self._text = told.size, told.is_minimised, told.text
         self._events += [pygame.event.Event(kind, _as_pygame_has_it(of_event)) for kind, of_event in told.events]
-        self._under_way -= len(told.shown)
-        self.shown.extend(told.shown)
+        if told.shown is not None:
+            self._under_way -= 1
+            self.shown.append(told.shown)
         if told.picture is not None:
-            self._picture = pygame.image.frombytes(told.picture, told.size, "RGB")
+            size, pixels = told.picture
+            self._picture = pygame.image.frombytes(pixels, size, "RGB")
+        self._heard = perf_counter()
+        return True
 
     def picture(self) -> pygame.Surface:
-        """Return the last frame, as it was drawn there."""
+        """Return the last frame, as it was drawn there; CommandError if it does not come."""
         self._picture = None
-        self._send(PICTURE)
+        self._outgoing.put(PICTURE)
+        until = perf_counter() + PROMPT
         while self._picture is None:
-            self._hear()
+            if not self._hear(max(0.0, until - perf_counter())):
+                raise CommandError("there is no picture: the program that draws the window does not answer")
         return self._picture
 
     def text_at(self, painter: Painter, pixel: tuple[float, float]) -> str:
         """Return the whole text that is written where the mouse points, '' if there is none."""
         return self._text
 
+    # --- to there ---------------------------------------------------------------------------------------------------
+
     def plan(self, at: float) -> None:
         """Let the next frame be the one of this moment, by `perf_counter`."""
         self.due = at + DELAY
 
-    # --- to there ---------------------------------------------------------------------------------------------------
-
     def draw(self, painter: Painter, view: View, layout: Layout, camera: Camera | None) -> None:
-        """Send a frame; it is shown as soon as it is drawn."""
+        """Send a frame; it is shown as soon as it is drawn, and due."""
         mind, learning, finding = (area is not None for area in (layout.mind, layout.learning, layout.finding))
         frame = Frame(view, self.size, mind, learning, finding, camera, self.due)
+        if not self._under_way:
+            self._heard = perf_counter()
         self._under_way += 1
-        self._send(FRAME + self._writer.bytes_of(frame))
+        self._outgoing.put(FRAME + self._writer.bytes_of(frame))
 
     def flip(self) -> None:
         """Do nothing: what was drawn is shown there."""
@@ -150,29 +190,37 @@ class ScreenProcess:
     def toggle_full_screen(self) -> None:
         """Fill the screen, or go back to the size from before."""
         self.is_full = not self.is_full
-        self._send(FULL_SCREEN)
+        self._outgoing.put(FULL_SCREEN)
 
     def open_pads(self) -> None:
         """Let gamepads tell what is done with them, those too that are plugged in later."""
-        self._send(PADS)
+        self._outgoing.put(PADS)
 
-    def _send(self, message: bytes) -> None:
-        self._try(lambda: self._connection.send_bytes(message))
-
-    def _try(self, what: Callable[[], T]) -> T:
-        try:
-            return what()
-        except (EOFError, ConnectionError):
-            raise DisplayLost("the program that draws has ended") from None
+    def _send_all(self) -> None:
+        """Send what there is to send until the connection ends; whoever listens next hears of that."""
+        with suppress(OSError):
+            while message := self._outgoing.get():
+                self._connection.send_bytes(message)
 
     def close(self) -> None:
         """Take the window away."""
+        with suppress(OSError):  # it has ended by itself
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._outgoing.put(b"")
+        self._thread.join()
         self._connection.close()
-        if self._program is None:
-            return
-        try:
-            self._program.wait(FAREWELL)
-        except subprocess.TimeoutExpired:  # its screen hangs
+        self._socket.close()
+        if self._program is not None:
+            try:
+                self._program.wait(FAREWELL)
+            except subprocess.TimeoutExpired:  # its screen hangs
+                self.kill()
+
+    def kill(self) -> None:
+        """End the program at once."""
+        self._connection.close()
+        self._socket.close()
+        if self._program is not None:
             self._program.kill()
             self._program.wait()
 

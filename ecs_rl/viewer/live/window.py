@@ -133,6 +133,7 @@ class Window:
             found = command_for(event, trains=self.background is not None)
             return [(found,)] if found is not None else []
         if event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
+            self.painter.forget()
             self.stale = True
         return list(self.mouse.commands(event))
 
