@@ -31,7 +31,7 @@ SCENE = Scene(
         },
         "sac": {
             "arenas": 16, "threads": 1, "steps": "400k", "eval_every": "10k", "checkpoint_every": "75k",
-            "updates_per_step": 0.5, "target_share": 0.01, "normalise_observations": True,
+            "lr": 5e-4, "updates_per_step": 0.5, "target_share": 0.01, "normalise_observations": True,
         },
     },
 )  # fmt: skip
