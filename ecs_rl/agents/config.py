@@ -15,6 +15,7 @@ from ecs_rl.values import Count, Natural, Positive, Share, Weight, fitted, hints
 
 Activation = Literal["tanh", "relu"]
 Schedule = Literal["constant", "linear", "exponential"]
+FirstWeights = Literal["orthogonal", "uniform"]
 NETWORKS = ("mlp", "gru", "conv", "attention")
 """The networks that come with the project."""
 
@@ -126,7 +127,7 @@ class PPOConfig:
 
 @dataclass(frozen=True)
 class DQNConfig:
-    """Double deep Q-learning: an off-policy learner for one choice or several, triggers included."""
+    """Deep Q-learning: an off-policy learner for one choice or several, triggers included."""
 
     lr: Positive = 5e-4
     """Adam's learning rate at the start."""
@@ -138,6 +139,8 @@ class DQNConfig:
     """Discount per tick."""
     n_step: Annotated[int, Meta(ge=1, le=1000)] = 1
     """Ticks whose rewards are counted before the target network says what the rest is worth."""
+    double: bool = True
+    """The online network says which option is the best one next, the target network what it is worth; else it both."""
     dueling: bool = False
     """Learn the state's value and each option's advantage apart from each other."""
     memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 50_000
@@ -156,6 +159,8 @@ class DQNConfig:
     """Gradient steps after which the target network follows the online one."""
     target_rate: Share = 1.0
     """How far it follows: 1 copies it, a small share at each step lets it follow slowly."""
+    first_weights: FirstWeights = "orthogonal"
+    """Orthogonal with biases of zero, or all within one over the root of their layer's inputs, as torch draws them."""
     slow_policy: bool = False
     """Play by the target network, not by the online one, wherever nothing is explored: what is slow plays evenly."""
     epsilon_start: Share = 1.0

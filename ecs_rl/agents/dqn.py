@@ -66,7 +66,10 @@ class DQN(Learner):
             MLP(p, "q", len(config.hidden) + 1, config.activation) for p in (self._online, self._slow)
         )
         self._policy_q = self._target_q if config.slow_policy else self._q
-        self._q.initialise(self._first, head_gain=1.0)
+        if config.first_weights == "uniform":
+            self._q.initialise_evenly(self._first)
+        else:
+            self._q.initialise(self._first, head_gain=1.0)
         self._slow.flat.copy_(self._online.flat)
         self._adam = Adam(self._online, ADAM_EPSILON)
         inputs, columns = len(spec.observations), spec.actions.columns
@@ -144,17 +147,18 @@ class DQN(Learner):
 
     @torch.inference_mode()
     def _descend(self, lr: float, correction: float) -> None:
-        """Take one step down the gradient of the Huber loss between Q and its double-Q target."""
+        """Take one step down the gradient of the Huber loss between Q and its target."""
         c, values, at = self.config, self._values, self._at
         batch = self._memory.draw(c.batch, self._random, correction)
         for seen in (batch.observation, batch.next_observation) if c.normalise_observations else ():
             self._normaliser.apply(seen.numpy(), out=seen.numpy())
         following = batch.next_observation
-        online, slow = values.of(self._q(following)), values.of(self._target_q(following))
+        slow = values.of(self._target_q(following))
+        judge = values.of(self._q(following)) if c.double else slow
         q_all = values.of(self._q.forward(batch.observation))
         taken = values.columns(batch.action.numpy().astype(np.int64))
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told below
-            value = slow[at, values.columns(values.best(online))]
+            value = slow[at, values.columns(values.best(judge))]
             target = q_target(value, batch.reward.numpy(), batch.discount.numpy())
             q = q_all[at, taken]
             error = q - target[:, None]

@@ -156,6 +156,12 @@ class MLP:
             orthogonal(weight, head_gain if weight is self._weight[-1] else 2**0.5, generator)
             bias.zero_()
 
+    def initialise_evenly(self, generator: torch.Generator) -> None:
+        """Draw weights and biases evenly, within one over the root of their layer's inputs: torch's own way."""
+        for weight, bias in zip(self._weight, self._bias, strict=True):
+            for each in (weight, bias):
+                each.uniform_(-1.0, 1.0, generator=generator).div_(math.sqrt(weight.shape[1]))
+
     def __call__(self, x: Tensor) -> Tensor:
         """Return the output for a batch and remember nothing."""
         return self._layers(x)[-1]

@@ -178,6 +178,46 @@ def test_the_target_network_follows_every_so_many_steps_only_by_its_rate(rate: f
     assert changed_at == [4, 7, 10], "with the parameters of three steps, once the fourth has shown that they are sound"
 
 
+@pytest.mark.parametrize("dueling", [False, True])
+def test_even_first_weights_are_drawn_as_torch_draws_those_of_a_linear_layer(dueling: bool) -> None:
+    config = replace(SMALL_DQN, first_weights="uniform", hidden=(256, 64), dueling=dueling)
+    state = DQN(CHOICES, config, seed=0, rows=ROWS).policy_state()
+    for name, weight in state.items():
+        if name.endswith("weight"):
+            bound = 1 / weight.shape[1] ** 0.5
+            drawn = torch.cat([weight.flatten(), state[name.replace("weight", "bias")].flatten()])
+            assert 0.9 * bound < float(drawn.abs().max()) <= bound
+            assert float(drawn.std()) == pytest.approx(bound / 3**0.5, rel=0.25)
+    other = DQN(CHOICES, replace(config, first_weights="orthogonal"), seed=0, rows=ROWS).policy_state()
+    assert not any(bias.any() for name, bias in other.items() if name.endswith("bias"))
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_what_comes_next_is_judged_by_the_target_network_or_by_both(
+    double: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(SMALL_DQN, double=double, target_every=1000, warm_up=0, lr=0.05)
+    agent = DQN(CHOICES, config, seed=0, rows=ROWS)
+    draw, following, judged = agent._memory.draw, list[torch.Tensor](), list[bool]()
+
+    def drawn(*args: Any) -> Any:
+        batch = draw(*args)
+        following.append(batch.next_observation)
+        return batch
+
+    def judge(value: Any, reward: Any, discount: Any) -> Any:
+        online, slow = (net(following[-1]).numpy() for net in (agent._q, agent._target_q))
+        best = (online if double else slow).argmax(1)
+        judged.append(np.array_equal(value.ravel(), slow[np.arange(len(slow)), best]))
+        return q_target(value, reward, discount)
+
+    monkeypatch.setattr(agent._memory, "draw", drawn)
+    monkeypatch.setattr("ecs_rl.agents.dqn.q_target", judge)
+    play(agent, 40, np.random.default_rng(0), invalid=0.0)
+    assert len(judged) > 10
+    assert all(judged)
+
+
 def test_a_slow_policy_plays_by_the_target_network_and_explores_by_the_one_that_learns() -> None:
     config = replace(SMALL_DQN, slow_policy=True, target_every=1, target_rate=0.1, lr=0.05, epsilon_end=0.0, warm_up=0)
     agent = DQN(CHOICES, replace(config, epsilon_steps=1), seed=0, rows=ROWS)

@@ -31,6 +31,7 @@ PPO = {"lr_schedule": "constant", "normalise_observations": False, "normalise_re
 NORMALISED = {"lr_schedule": "constant"}
 CART_POLE = PPO | {"lr": 1e-3, "rollout": 32, "minibatch": 256, "epochs": 20, "gamma": 0.98, "gae_lambda": 0.8}
 DQN = {"lr_schedule": "constant", "hidden": (64, 64), "target_every": 100}
+DQN |= {"double": False, "first_weights": "uniform"}
 CART_POLE_DQN = DQN | {"lr": 1e-3, "batch": 64, "learn_every": 2, "memory": 100_000, "epsilon_steps": 8_000}
 SAC = {"hidden": (64, 64), "lr": 1e-3, "batch": 128}
 

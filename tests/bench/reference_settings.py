@@ -1,7 +1,7 @@
 """Our settings by Stable-Baselines3's names: each of its algorithms, made of a case.
 
-What ours can do and its cannot must be switched off in the case, and is refused otherwise. Two things cannot be:
-our DQN is a double one, and our memory is a GRU where its is an LSTM of as many numbers.
+What ours can do and its cannot must be switched off in the case, and is refused otherwise. One thing cannot be: our
+memory is a GRU where its is an LSTM of as many numbers.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def dqn(case: Case, envs: VecEnv, seed: int) -> BaseAlgorithm:
     """Return its DQN with our settings; it counts in environment steps what ours counts in gradient steps."""
     c: Any = AGENTS["dqn"].Config(**case.settings)
     only(c, lr_schedule="constant", dueling=False, priority=0.0, huber=1.0, normalise_observations=False)
+    only(c, double=False, first_weights="uniform")
     ticks, gradient_steps = per_tick(case.envs / c.learn_every)
     return DQN(
         "MlpPolicy",
