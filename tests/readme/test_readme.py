@@ -139,6 +139,7 @@ def test_every_flag_that_is_named_exists() -> None:
     known = {f"--{name.replace('_', '-')}" for name in fields} | {
         "--help",
         "--no-early-stopping",
+        "--dqn.no-double",
         "--cem.batch",
         "--train",
         "--backend-store-uri",  # of mlflow
