@@ -99,8 +99,8 @@ def test_with_all_streams_closed_no_file_of_the_run_takes_their_place(tmp_path: 
 @pytest.mark.parametrize(
     "environment",
     [
-        {"PYTHONIOENCODING": "ascii"},
-        {"PYTHONIOENCODING": "latin-1:strict"},
+        pytest.param({"PYTHONIOENCODING": "ascii"}, marks=pytest.mark.slow),
+        pytest.param({"PYTHONIOENCODING": "latin-1:strict"}, marks=pytest.mark.slow),
         {"LC_ALL": "C"},
     ],
     ids=["ascii", "latin-1", "C"],

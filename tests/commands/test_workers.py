@@ -92,6 +92,7 @@ def test_two_processes_learn_what_one_learns_to_the_last_bit_and_either_goes_on_
     assert on_alone["params_sha256"] == on_together["params_sha256"]
 
 
+@pytest.mark.slow
 def test_a_run_of_one_checkpoint_goes_on_together(tmp_path: Path) -> None:
     flags = ("balance", "--arenas", "64", "--threads", "1", "--eval-episodes", "2", "--workers", "2")
     first = trained(tmp_path, *flags, "--steps", "1k", "--schedule-steps", "100k")

@@ -51,7 +51,7 @@ def stay(folder: Path) -> list[int]:
     return list(workers_of(str(folder)))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_to_all_of_them_saves_and_the_run_goes_on_to_what_an_undisturbed_one_learns(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -112,6 +112,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_two_trainings_and_a_sweep_on_one_cluster_do_not_disturb_each_other(tmp_path: Path, cluster: str) -> None:
     flags = (*LONG, "--steps", "6k")
     seeds = ("3", "4")

@@ -26,7 +26,9 @@ def test_two_policies_of_their_own_learn_in_two_processes_what_they_learn_in_one
         assert Path(together["run"], name).read_bytes() == Path(alone["run"], name).read_bytes()
 
 
-@pytest.mark.parametrize("text", [DUEL, SHARED_DUEL], ids=["two policies", "one policy"])
+@pytest.mark.parametrize(
+    "text", [pytest.param(DUEL, marks=pytest.mark.slow), SHARED_DUEL], ids=["two policies", "one policy"]
+)
 def test_a_league_of_two_processes_is_that_of_one_to_the_last_bit(tmp_path: Path, text: str) -> None:
     scene = tmp_path / "duel.py"
     scene.write_text(text + "    arena.through(*carts)\n")  # else an arena's last bits depend on its neighbours
@@ -42,6 +44,7 @@ def test_a_league_of_two_processes_is_that_of_one_to_the_last_bit(tmp_path: Path
         assert '"elo"' in log or name.startswith("eval")
 
 
+@pytest.mark.slow
 def test_as_many_processes_give_the_same_bits_where_things_collide(tmp_path: Path) -> None:
     flags = ("tests/scenes/sumo.py", *SMALL, *POOL, "--steps", "2k", "--against", "random", "--workers", "2")
     first, second = (trained(tmp_path / name, *flags) for name in ("a", "b"))

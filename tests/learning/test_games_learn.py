@@ -51,7 +51,11 @@ def learned(name: str, seed: int, *more: str) -> float:
     return training.session.best_eval
 
 
-@pytest.mark.parametrize("name", QUICK)
+LONGER = ("shooter", "soccer", "walker")
+"""Of these, those that take more than five seconds."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONGER)) for n in QUICK])
 def test_a_game_is_learned_in_small(name: str, tmp_path: Path) -> None:
     margin, flags = QUICK[name]
     scores = [learned(name, seed, *flags.split(), "--runs", str(tmp_path)) for seed in (0, 1)]

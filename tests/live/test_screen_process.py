@@ -230,7 +230,7 @@ def test_a_screen_that_is_not_there_is_told_in_a_sentence(monkeypatch: pytest.Mo
 
 
 def test_a_training_goes_on_to_the_same_end_when_the_program_that_draws_is_killed(tmp_path: Path) -> None:
-    args = ("balance", *TINY, "--steps", "100k", "--json")
+    args = ("balance", *TINY, "--steps", "40k", "--eval-every", "10k", "--checkpoint-every", "10k", "--json")
     alone = train(*args, "--runs", tmp_path / "alone")
     process = start("train.py", *args, "--watch", "--runs", tmp_path / "watched", screen=DUMMY)
     until(lambda: any(path.stat().st_size for path in tmp_path.rglob("watched/**/metrics.jsonl")), process)

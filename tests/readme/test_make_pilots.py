@@ -41,6 +41,7 @@ def test_it_trains_each_seed_once_and_writes_a_pilot_with_its_row(tmp_path: Path
     assert len(list((tmp_path / "runs").rglob("metadata.json"))) == len(runs) + 1
 
 
+@pytest.mark.slow
 def test_a_training_that_was_stopped_goes_on(tmp_path: Path) -> None:
     code = "import sys; sys.path[:0] = sys.argv[1:3]; import make_pilots; from pathlib import Path; "
     code += "make_pilots.make('balance', make_pilots.Plan(Path('runs'), Path('pilots'), 1, more=tuple(sys.argv[3:])))"

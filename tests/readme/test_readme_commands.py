@@ -30,6 +30,8 @@ FULL = ("--trials", "--seeds", "--population")
 """What makes a sweep long, each with a number behind it."""
 BY_HAND = re.compile(r"--human|--changes|FILE\.episode")
 """In what wants a person in the window, or what one did there; the tests of the window type it, with somebody."""
+SEVERAL = re.compile(r"--(workers|sweep|population|seeds)")
+"""In what starts a process for each of several trainings, or a cluster: tests of their own type smaller ones."""
 CALLS = re.compile(r"(?:python )?(train|play)\.py\b(.*)")
 
 
@@ -68,8 +70,9 @@ def words(program: str, line: str, folder: Path) -> list[str]:
     return [word for word in (*given, *extra) if word]
 
 
+@pytest.mark.parametrize("all_of_them", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    all_of_them: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
@@ -77,6 +80,8 @@ def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
         (tmp_path / f"{name}.py").write_text(example(mark))
     save_demonstrations(tmp_path / "my.demo", landings((100,)))  # as a person at the controls would
     asked = [call for call in commands() if not BY_HAND.search(call[1])]
+    if not all_of_them:
+        asked = [call for call in asked if not SEVERAL.search(call[1])]
     assert len(asked) > 25
     for extra, flag in (
         ("onnx", "--export"),
