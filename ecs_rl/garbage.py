@@ -6,19 +6,23 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+AT_START = gc.get_freeze_count()
+"""Objects that Python passes over by itself: some of its versions have a few hundred."""
 OFTEN = 2
 """Looks at younger garbage between two at the oldest, of which Python takes 10 unless told."""
 
 
 @contextmanager
 def passing_over() -> Iterator[None]:
-    """Let looks for garbage pass over what is there now."""
+    """Let looks for garbage pass over what is there now; one inside another leaves what the outer one passes over."""
+    outermost = gc.get_freeze_count() <= AT_START
     gc.collect()  # what is garbage already must not stay
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if outermost:
+            gc.unfreeze()
 
 
 @contextmanager

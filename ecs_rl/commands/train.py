@@ -94,7 +94,8 @@ def run(settings: TrainSettings, answer: Answer) -> int:
         tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
     window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
     while True:
-        answer.first, code = partial(stop, training), 1
+        answer.first = partial(stop, training)
+        code = 1
         try:
             record = recorded(training, settings, recorders)
             code = train(training, record, settings, window)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import gc
 import tempfile
 from itertools import pairwise
 from time import perf_counter
@@ -20,6 +19,7 @@ from torch import nn
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.garbage import passing_over
 from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import Training, prepare
@@ -44,12 +44,11 @@ def whole(scene_name: str, config: PPOConfig, arenas: int, steps: int, threads: 
             checkpoint_every=AS_OFTEN.checkpoint_every * arenas // AS_OFTEN.arenas,
             run=TrainingRun.create(scene_name, runs_dir=folder, scene=scene_name, agent="ppo"),
         )
-        gc.freeze()  # both as `train.py` does
-        training.session.write_behind()
-        while not training.done:
-            training.tick()
+        training.session.write_behind()  # as `train.py` does
+        with passing_over():
+            while not training.done:
+                training.tick()
         training.close()
-        gc.unfreeze()
     return training
 
 

@@ -59,7 +59,7 @@ def test_a_short_training_beats_random_play_and_itself_as_it_was(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_newest_policy_beats_random_play_and_itself_as_it_was_after_a_quarter(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

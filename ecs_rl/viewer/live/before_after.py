@@ -97,8 +97,7 @@ class Comparison:
     def close(self) -> None:
         """Leave a comparison that is coming."""
         if self._coming is not None:
-            self._coming.opening.close()
-            self._coming.close()
+            self._coming.opening.close()  # and what it has opened
             self._coming = None
 
 
