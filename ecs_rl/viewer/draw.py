@@ -69,13 +69,13 @@ class Tile:
     def shade(self) -> None:
         """Let all that was put on it so far be darker below, as if light fell on it from above."""
         if self.there:
-            shadow = pygame.transform.smoothscale(_shadow(), self.large.get_size())
+            shadow = smoothed(_shadow(), self.large.get_size())
             self.large.blit(shadow, (0, 0), special_flags=pygame.BLEND_RGB_MULT)
 
     def put(self, surface: pygame.Surface) -> None:
         """Scale down and lay it on the surface."""
         if self.there:
-            small = self.large if self.factor == 1 else pygame.transform.smoothscale(self.large, self.box.size)
+            small = self.large if self.factor == 1 else smoothed(self.large, self.box.size)
             surface.blit(small, self.box)
 
 
@@ -135,6 +135,14 @@ def glow(surface: pygame.Surface, centre: Point, radius: float, colour: Colour, 
         surface.blit(_glow(size, (r, g, b)), at, special_flags=pygame.BLEND_RGB_ADD)
 
 
+def smoothed(picture: pygame.Surface, size: tuple[int, int]) -> pygame.Surface:
+    """Return a picture at another size, smoothly: pygame's own reads behind one that is a single pixel wide or high."""
+    w, h = picture.get_size()
+    if min(w, h) < 2:
+        picture = pygame.transform.scale(picture, (max(w, 2), max(h, 2)))
+    return pygame.transform.smoothscale(picture, size)
+
+
 @lru_cache(maxsize=512)
 def _rounded(size: tuple[int, int], radius: int, fill: Colour, edge: Colour | None, alpha: int) -> pygame.Surface:
     w, h = size
@@ -143,7 +151,7 @@ def _rounded(size: tuple[int, int], radius: int, fill: Colour, edge: Colour | No
     pygame.draw.rect(large, (*(edge or fill), alpha), large.get_rect(), border_radius=radius * 4)
     if edge is not None:
         pygame.draw.rect(large, (*fill, alpha), large.get_rect().inflate(-8, -8), border_radius=max(0, radius * 4 - 4))
-    return pygame.transform.smoothscale(large, size)
+    return smoothed(large, size)
 
 
 def rounded(

@@ -10,7 +10,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import SMALL, DrawContext
-from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.draw import rounded, smoothed
 from ecs_rl.viewer.palette import BLUE, DIM, FAINT, GREEN, NIGHT, PANEL, PURPLE, RULE, SKY, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.view_why import MapView
 
@@ -60,7 +60,7 @@ def _paint_field(
 ) -> None:
     """Paint the tint, and the arrows where they cover neither the caption nor the ribbon."""
     small = pygame.surfarray.make_surface(tints(field.values).astype(np.uint8))
-    surface.blit(pygame.transform.smoothscale(small, surface.get_size()), (0, 0))
+    surface.blit(smoothed(small, surface.get_size()), (0, 0))
     pygame.surfarray.pixels_alpha(surface)[:] = TINT
     free = stage.get_rect().inflate(-kit.px(20), 0)
     free.y, free.h = kit.px(56), max(0, free.h - kit.px(56 + 96))
@@ -108,7 +108,7 @@ def _paint_scale(surface: pygame.Surface, field: MapView, place: pygame.Rect, ki
     box.w += kit.width(told, SMALL)
     rounded(surface, box, PANEL, radius=kit.px(4), alpha=215)
     ramp = pygame.surfarray.make_surface(tints(np.linspace(0.0, 1.0, 24)[None]).astype(np.uint8))
-    surface.blit(pygame.transform.smoothscale(ramp, place.size), place)
+    surface.blit(smoothed(ramp, place.size), place)
     kit.write(surface, told, (place.right + kit.px(8), place.centery), size=SMALL, colour=DIM)
 
 
@@ -138,7 +138,7 @@ def _paint_plot(surface: pygame.Surface, plot: MapView, kit: DrawContext) -> Non
     pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
     area = _inner(surface.get_rect(), kit)
     small = pygame.surfarray.make_surface(tints(plot.values).astype(np.uint8))
-    surface.blit(pygame.transform.smoothscale(small, area.size), area)
+    surface.blit(smoothed(small, area.size), area)
     _draw_arrows(surface, plot, area, kit, every=(3, 3))
     (x0, y0), (x1, y1) = plot.bounds
     below, left = area.bottom + kit.px(12), area.x

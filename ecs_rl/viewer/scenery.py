@@ -10,7 +10,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.draw import glow
+from ecs_rl.viewer.draw import glow, smoothed
 from ecs_rl.viewer.palette import NIGHT, TEXT, Colour, mix
 
 Stops = tuple[tuple[float, Colour], ...]
@@ -60,7 +60,7 @@ def _patches(size: tuple[int, int], number: int) -> F64:
     coarse = np.random.default_rng(number).random((10, 7))
     small = pygame.Surface((10, 7))
     pygame.surfarray.blit_array(small, np.repeat((coarse * 255).astype(np.uint8)[..., None], 3, axis=2))
-    large = pygame.transform.smoothscale(pygame.transform.smoothscale(small, (40, 28)), size)
+    large = smoothed(smoothed(small, (40, 28)), size)
     return np.asarray(pygame.surfarray.array3d(large)[..., 0] / 255.0) ** 2
 
 
@@ -130,4 +130,4 @@ def _light(small: tuple[int, int], size: tuple[int, int]) -> pygame.Surface:
     bright = np.clip(1.0 - np.hypot(x, y) / 1.2, 0.0, 1.0) ** 2 * 0.09
     picture = pygame.Surface(small)
     pygame.surfarray.blit_array(picture, (bright[..., None] * TEXT).round().astype(np.uint8))
-    return pygame.transform.smoothscale(picture, size)
+    return smoothed(picture, size)

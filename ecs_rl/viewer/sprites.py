@@ -9,7 +9,7 @@ import pygame
 
 from ecs_rl.errors import SceneError
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.draw import MOST
+from ecs_rl.viewer.draw import MOST, smoothed
 from ecs_rl.viewer.shapes import place
 from ecs_rl.viewer.things import LookView
 from ecs_rl.viewer.view import Point
@@ -59,7 +59,7 @@ def turned_sprite(path: str, size: tuple[int, int], angle: float) -> pygame.Surf
         share = LARGEST / max(size)
         small = turned_sprite(path, (max(1, round(size[0] * share)), max(1, round(size[1] * share))), angle)
         w, h = small.get_size()
-        return pygame.transform.smoothscale(small, (round(w / share), round(h / share)))
+        return smoothed(small, (round(w / share), round(h / share)))
     steps = steps_of(size)
     return _kept(path, size, round(angle / math.tau * steps) % steps)
 
@@ -67,7 +67,7 @@ def turned_sprite(path: str, size: tuple[int, int], angle: float) -> pygame.Surf
 @lru_cache(maxsize=KEPT)
 def _kept(path: str, size: tuple[int, int], step: int) -> pygame.Surface:
     if not step:
-        return pygame.transform.smoothscale(load_sprite(path), size)
+        return smoothed(load_sprite(path), size)
     return pygame.transform.rotozoom(_kept(path, size, 0), step * 360.0 / steps_of(size), 1.0)
 
 

@@ -23,7 +23,7 @@ from ecs_rl.viewer.backdrop import paint_backdrop, round_length
 from ecs_rl.viewer.bodies import draw_things, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.context import LARGE, SMALL, WIDEST, DrawContext, part_of
-from ecs_rl.viewer.draw import Tile, rounded
+from ecs_rl.viewer.draw import Tile, rounded, smoothed
 from ecs_rl.viewer.fields import draw_field
 from ecs_rl.viewer.palette import (
     BAD,
@@ -114,7 +114,7 @@ def paint_drawn(surface: pygame.Surface, drawn: DrawnView, kit: DrawContext) -> 
     (w, h), (high, wide) = surface.get_size(), picture.shape[:2]
     scale = min(w / wide, max(1, h - top) / high)
     size = max(1, round(wide * scale)), max(1, round(high * scale))
-    scaled = pygame.transform.smoothscale(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), size)
+    scaled = smoothed(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), size)
     surface.blit(scaled, ((w - size[0]) // 2, top + (h - top - size[1]) // 2))
 
 
