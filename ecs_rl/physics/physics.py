@@ -78,13 +78,15 @@ class Physics:
             for rows in shard_slices(self.arenas, size):
                 made.append(Shard.__new__(Shard))
                 yield from made[-1].build(self.scene, self.arena, rows)
-            self.shards = made
+            before, self.shards = self.shards, made
             yield from self._filling_spaces()
+            for shard in before:
+                yield from shard.leave()
 
     def _filling_spaces(self) -> Iterator[None]:
         self._origin = np.concatenate([shard.origin for shard in self.shards])
         self._built = [built for shard in self.shards for built in shard.built]
-        yield  # those of before are gone now, which takes a while
+        yield
         self._rates.fill(0.0)  # motors stand still in new Spaces
         self._parked.fill(False)
         self.put(np.arange(self.arenas))

@@ -26,6 +26,8 @@ _PAIR = ArbiterFields.BODY_A_ID | ArbiterFields.BODY_B_ID
 
 TOGETHER = 8
 """Arenas that are made without a pause."""
+FREED = 100
+"""Bodies, shapes and joints that are freed without one."""
 
 
 class Shard:
@@ -63,6 +65,23 @@ class Shard:
         self.impulses: list[F64] = []
         """(contacts, 2) Of the same, newton seconds, where somebody asks for it."""
         self._check_rows(static)
+
+    def leave(self) -> Iterator[None]:
+        """Free everything, in slices; nothing may be asked of it any more.
+
+        pymunk's objects hold handles of themselves. Dropped as they are they wait for Python's look for garbage, which
+        frees all of them at once, in the midst of something else.
+        """
+        space, stills = self.space, [built.still for built in self.built]
+        held = [*space.constraints, *space.shapes, *space.bodies, *stills, space.static_body]
+        self.built.clear()
+        del self.space, space, stills
+        yield
+        while held:
+            for each in held[-FREED:]:
+                setattr(each, "_h" if isinstance(each, pymunk.Shape) else "_data_handle", None)
+            del held[-FREED:], each
+            yield
 
     def _check_rows(self, static: pymunk.Body) -> None:
         buffer = OutBuffer()

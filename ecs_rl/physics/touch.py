@@ -1,6 +1,6 @@
 """Who touches whom: the physics' contacts, and the overlaps of what is not solid, as the columns of Touch.
 
-pymunk's ids are addresses. Those of one world lie close together as a rule, so a table over their range answers in a
+pymunk's ids are addresses. Those of one world lie close together as a rule, so tables over their range answer in a
 tenth of the time of a search; where they do not, the search does.
 """
 
@@ -24,32 +24,42 @@ from ecs_rl.scene.touching import Touching
 if TYPE_CHECKING:
     from ecs_rl.physics.physics import Physics
 
-LARGEST_TABLE = 1 << 24
-"""Entries; 64 MB."""
-ALIGNMENT = 4
-"""Bits of an address that are always zero."""
+LARGEST_TABLE = 1 << 18
+"""Entries of the table of blocks: 1 MB for 1 GB of addresses."""
+ALIGNMENT, BLOCK = 4, 12
+"""Bits of an address that are always zero, and those by which it lies within a block."""
+IN_BLOCK = 1 << (BLOCK - ALIGNMENT)
+"""Addresses of a block."""
 
 
 class BodyNumbers:
-    """Gives a body's number by its id; ids of anything else give -1."""
+    """Gives a body's number by its id; ids of anything else give -1.
+
+    Two tables, one of the blocks in which there is a body and one of the places in these: a table of all places would
+    have most of its megabytes empty, and making it anew with every physics would take longer than a frame.
+    """
 
     def __init__(self, ids: I64) -> None:
         self._first = int(ids.min())
-        slots = (ids - self._first) >> ALIGNMENT
-        aligned = not ((ids - self._first) & ((1 << ALIGNMENT) - 1)).any()
+        offsets = ids - self._first
         self._table = None
-        if aligned and int(slots.max()) + 2 <= LARGEST_TABLE:
-            self._table = np.full(int(slots.max()) + 2, -1, dtype=np.int32)  # the last entry is for ids beyond
-            self._table[slots] = np.arange(len(ids))
+        if not (offsets & ((1 << ALIGNMENT) - 1)).any() and (int(offsets.max()) >> BLOCK) + 2 <= LARGEST_TABLE:
+            blocks, which = np.unique(offsets >> BLOCK, return_inverse=True)
+            self._block = np.zeros(int(blocks[-1]) + 2, np.int32)  # the last entry is for ids beyond
+            self._block[blocks] = np.arange(1, len(blocks) + 1)  # in the first block of the table there is nothing
+            self._table = np.full((len(blocks) + 1) * IN_BLOCK, -1, np.int32)
+            self._table[(which + 1) * IN_BLOCK + ((offsets >> ALIGNMENT) & (IN_BLOCK - 1))] = np.arange(len(ids))
         self._order = np.argsort(ids)
         self._sorted = ids[self._order]
 
     def __call__(self, ids: I64) -> I64:
         """Return the number of each id's body, in the ids' shape."""
         if self._table is not None:
-            slots = (ids - self._first) >> ALIGNMENT
-            slots[(slots < 0) | (slots >= len(self._table))] = -1
-            return np.asarray(self._table[slots], dtype=np.int64)
+            offsets = ids - self._first
+            block = offsets >> BLOCK
+            block[(block < 0) | (block >= len(self._block))] = -1
+            at = self._block[block] * IN_BLOCK + ((offsets >> ALIGNMENT) & (IN_BLOCK - 1))
+            return np.asarray(self._table[at], dtype=np.int64)
         at = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
         return np.where(self._sorted[at] == ids, self._order[at], -1)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pymunk
@@ -138,3 +140,24 @@ def test_a_space_that_lists_its_bodies_otherwise_is_refused(monkeypatch: pytest.
     scene = load_scene("balance")
     with pytest.raises(RuntimeError, match="another order"):
         Shard(scene, scene.describe(), slice(0, 2))
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, "walker", "sheepdog"])
+def test_a_physics_made_anew_leaves_nothing_for_a_look_for_garbage(name: str) -> None:
+    world = World(load_scene(name), arenas=3, policies={})
+    world.physics.rebuild()
+    shards = world.physics.shards
+    built = [each for shard in shards for each in shard.built]
+    shapes = [shape for shard in shards for shape in shard.space.shapes]
+    joints = [joint for shard in shards for joint in shard.space.constraints]
+    bodies = [body for each in built for body in (*each.bodies, each.still)]
+    before = [weakref.ref(each) for each in (*shapes, *joints, *bodies, *(shard.space for shard in shards))]
+    del shards, built, shapes, joints, bodies
+    gc.disable()
+    try:
+        world.physics.rebuild()
+        assert len(before) > 6
+        assert not [each() for each in before if each() is not None]
+    finally:
+        gc.enable()
+    world.physics.step()
