@@ -16,8 +16,10 @@ from time import perf_counter, sleep
 from typing import Any
 
 import msgspec
+import numpy.ma  # noqa: F401 - the first quantile would load it in the midst of a frame
 import pygame
 
+from ecs_rl.garbage import small_collections
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.frame_codec import FrameReader
 from ecs_rl.viewer.live.display import Display, DisplayLost, NoDisplay
@@ -77,8 +79,9 @@ class Screen:
     def run(self) -> None:
         """Draw until the connection ends, or the window does."""
         try:
-            while True:
-                self.step()
+            with small_collections():
+                while True:
+                    self.step()
         except DisplayLost as lost:
             self._send(Told(self._before.size, lost=str(lost)))
 
