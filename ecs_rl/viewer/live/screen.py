@@ -26,7 +26,7 @@ from ecs_rl.viewer.live.display import Display, DisplayLost, NoDisplay
 
 FRAME, PICTURE, FULL_SCREEN, PADS = b"F", b"P", b"S", b"G"
 """The first byte of a message: a frame follows, send the picture, fill the screen or do not, open the gamepads."""
-DELAY = 0.012
+DELAY = 0.016
 """Seconds after its time that a frame is shown. One that comes late, or takes long to draw, is in time all the same."""
 LOOK = 0.004
 """Seconds between two looks at what the user does."""
