@@ -16,7 +16,7 @@ OFTEN = 2
 def passing_over() -> Iterator[None]:
     """Let looks for garbage pass over what is there now; one inside another leaves what the outer one passes over."""
     outermost = gc.get_freeze_count() <= AT_START
-    gc.collect()  # what is garbage already must not stay
+    gc.collect(1)  # the young garbage must not stay; to look through all that is there takes a tenth of a second
     gc.freeze()
     try:
         yield

@@ -68,6 +68,7 @@ def test_each_trial_is_what_train_py_makes_of_its_setting_and_what_fails_is_a_ro
         assert run["params_sha256"] == alone
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
     flags = ("--steps", "60k", "--sweep", "ppo.lr=1e-3,2e-3", "--no-early-stopping")
     going = subprocess.Popen(

@@ -58,6 +58,7 @@ def workers_of(mark: str) -> Iterator[int]:
             continue  # it has just ended
 
 
+@pytest.mark.slow
 def test_parts_of_large_minibatches_are_shared_out_and_solid_scenes_are_resumed_by_as_many(tmp_path: Path) -> None:
     flags: tuple[str, ...] = (
         "lander",

@@ -33,10 +33,10 @@ PATIENCE = 30.0
 """Seconds after which a window whose work is done closes, unless somebody is there."""
 FRAME = 1 / 60
 """Seconds between two frames."""
-TURBO_FRAME = 1 / 4
-"""Seconds between two frames in turbo; the keyboard is answered as often as ever."""
-WHILE_TRAINING, ALONE = 0.25, 0.7
-"""Share of a frame that the stage may take, with a training behind it and without."""
+TURBO_FRAME, TURBO_LOOK = 1 / 4, 1 / 30
+"""Seconds between two frames in turbo, and between two looks at the keyboard."""
+WHILE_TRAINING, IN_TURBO, ALONE = 0.25, 0.01, 0.7
+"""Share of a frame that the stage may take: with a training behind it, with one in turbo, and without."""
 LEAST = 0.5
 """Share of a frame's time that the training gets in any case, however long a slow screen takes to draw."""
 LONGEST = 0.25
@@ -230,7 +230,8 @@ class Loop:
             raise DisplayLost(f"a mistake of ours: {error!r}") from error
         work = self.window.background
         least = LEAST if work is not None and work.busy else 0.0
-        self._next = max(self._next + FRAME, self._marked + least * FRAME)
+        pause = TURBO_LOOK if self.window.turbo else FRAME
+        self._next = max(self._next + pause, self._marked + least * pause)
         self._work(self._next)
 
     def _look(self) -> None:
@@ -248,7 +249,9 @@ class Loop:
         window, work = self.window, self.window.background
         passed = min(self._marked - self.drawn_at, LONGEST)
         self.drawn_at = self._marked
-        share = WHILE_TRAINING if work is not None and work.busy else ALONE
+        share = ALONE
+        if work is not None and work.busy:
+            share = IN_TURBO if window.turbo else WHILE_TRAINING
         window.advance(passed, (TURBO_FRAME if window.turbo else FRAME) * share)
         self._mark("stage")
         window.display.plan(self._next)
