@@ -11,10 +11,11 @@ Process 0 writes the run, and says when to stop: that travels with what is gathe
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from ecs_rl.world import DecideAction
 
 Array = NDArray[Any]
+AWAKE = 0.01
+"""Seconds for which a process that waits for the others keeps awake: to be woken takes longer than most messages."""
+give_way: Callable[[], None] = getattr(os, "sched_yield", partial(sleep, 0))
+"""Let whoever else wants this core have it, such as the thread that hears the others."""
 STOP, SAVE, EVALUATE = "stop", "save", "evaluate"
 WISHES = ("", STOP, SAVE, EVALUATE)
 """What process 0 can let all do after a tick; its number there is what they hear."""
@@ -201,7 +206,10 @@ class Group:
         everyone = dist.group.WORLD
         assert everyone is not None
         try:
-            everyone.allgather([list(whole.unbind())], [torch.from_numpy(payload)]).wait()
+            work = everyone.allgather([list(whole.unbind())], [torch.from_numpy(payload)])
+            while perf_counter() < began + AWAKE and not work.is_completed():
+                give_way()
+            work.wait()
         except RuntimeError as error:  # gloo's word for a connection that is gone, and for one that says nothing
             raise WorkerLostError(f"a worker is gone: {error}") from error
         self.seconds += perf_counter() - began
