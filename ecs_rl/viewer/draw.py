@@ -87,10 +87,10 @@ def _across(a: Point, b: Point, half: float) -> Point | None:
 
 @lru_cache(maxsize=1)
 def _shadow() -> pygame.Surface:
-    """Return a column of greys from light to dark."""
-    column = pygame.Surface((1, 32))
+    """Return a column of greys from light to dark, two pixels wide, as `smoothed` wants it."""
+    column = pygame.Surface((2, 32))
     shades = np.linspace(255, 128, 32).astype(np.uint8)
-    pygame.surfarray.blit_array(column, np.repeat(shades[None, :, None], 3, axis=2))
+    pygame.surfarray.blit_array(column, np.broadcast_to(shades[:, None], (2, 32, 3)))
     return column
 
 
