@@ -86,7 +86,6 @@ class Physics:
     def _filling_spaces(self) -> Iterator[None]:
         self._origin = np.concatenate([shard.origin for shard in self.shards])
         self._built = [built for shard in self.shards for built in shard.built]
-        yield
         self._rates.fill(0.0)  # motors stand still in new Spaces
         self._parked.fill(False)
         self.put(np.arange(self.arenas))

@@ -49,6 +49,7 @@ class BodyNumbers:
             self._block[blocks] = np.arange(1, len(blocks) + 1)  # in the first block of the table there is nothing
             self._table = np.full((len(blocks) + 1) * IN_BLOCK, -1, np.int32)
             self._table[(which + 1) * IN_BLOCK + ((offsets >> ALIGNMENT) & (IN_BLOCK - 1))] = np.arange(len(ids))
+            return
         self._order = np.argsort(ids)
         self._sorted = ids[self._order]
 

@@ -145,6 +145,16 @@ def test_numbers_of_bodies_by_id() -> None:
     assert number_of(strangers).tolist() == [[-1, 0], [-1, -1], [2, -1], [-1, 4]]
 
 
+def test_tables_are_as_small_as_the_bodies_are_few_however_wide_they_are_scattered() -> None:
+    ids = np.random.default_rng(0).choice(1 << 25, 300, replace=False) << 4  # over half a gigabyte
+    number_of = BodyNumbers(ids)
+    assert number_of._table is not None
+    assert number_of._table.nbytes + number_of._block.nbytes < 1 << 20
+    assert np.array_equal(number_of(ids), np.arange(300))
+    strangers = np.setdiff1d(np.concatenate([ids + 16, ids - 16, ids + 4096, ids - 4096]), ids)
+    assert (number_of(strangers) == -1).all()
+
+
 def test_ids_that_lie_far_apart_or_between_the_steps_are_searched() -> None:
     for ids in ([0, 1 << 40], [8, 13, 21]):
         number_of = BodyNumbers(np.array(ids, dtype=np.int64))
