@@ -104,6 +104,25 @@ def test_a_screen_that_is_too_slow_still_leaves_time_for_the_training(live: Live
     assert min(until[1:]) > 0.002, "however slow the screen is, the training goes on"
 
 
+def test_turbo_leaves_the_stage_a_hundredth_of_the_time_as_long_as_something_trains(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets: list[float] = []
+    monkeypatch.setattr(live.window, "advance", lambda seconds, budget: budgets.append(budget))
+
+    def budget(*, busy: bool, turbo: bool) -> float:
+        monkeypatch.setattr(type(live.background), "busy", property(lambda work: busy))
+        live.window.turbo = turbo
+        live.loop.drawn_at -= 1.0  # a frame is due
+        budgets.clear()
+        live.loop._draw()
+        return budgets[0]
+
+    assert budget(busy=True, turbo=True) == pytest.approx(0.01 / 4)
+    assert budget(busy=True, turbo=False) == pytest.approx(0.25 / 60)
+    assert budget(busy=False, turbo=True) == pytest.approx(0.7 / 4)
+
+
 def test_a_pause_of_the_training_is_not_counted_as_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     clock.hold(monkeypatch, training_module, write_module, resume_module, background)
