@@ -51,8 +51,8 @@ MakeHead = Callable[[Parameters], Head]
 """Returns a head whose spreads, and their gradient, lie in these parameters."""
 ValueStep = Callable[[slice, Tensor], tuple[Tensor, Tensor]]
 """Takes the rows of a part and its (rows,) values; returns its share of the loss, and the gradient by the values."""
-Exchange = Callable[[int, Callable[[Sequence[int]], Tensor]], Tensor]
-"""Takes how many parts there are and what works on some of them, and returns what came of all: (parts, numbers)."""
+Exchange = Callable[[int, Callable[[Sequence[int]], list[Tensor]]], list[Tensor]]
+"""Takes how many jobs there are and what does some of them, and returns the numbers that came of each."""
 PART_ROWS = 2048
 """Rows of a minibatch from which on they are learned from in several parts, which threads and machines can share."""
 MOST_PARTS = 64
@@ -62,6 +62,16 @@ def parts_of(rows: int) -> list[slice]:
     """Cut so many rows into parts, by their number alone: sums over them come out the same whoever works them out."""
     count = max(1, min(MOST_PARTS, rows // PART_ROWS))
     return [slice(i * rows // count, (i + 1) * rows // count) for i in range(count)]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one thread of one process does for a minibatch."""
+
+    work: Callable[[], Tensor]
+    """Returns numbers that add up over the parts."""
+    grad: list[Tensor]
+    """What it writes besides."""
 
 
 def actor_critic(
@@ -119,12 +129,12 @@ class ActorCritic(ABC):
         self._make, self._make_head, self._workers, self._by_parts = make, head, workers, by_parts
         self._parameters = [parameters]
         """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
-        self._nets, self.heads = [make(parameters)], [head(parameters)]
+        self._nets, self.heads, self._grads = [make(parameters)], [head(parameters)], [self._grads_of(parameters)]
         self.values_wait = False
         """Whether values are asked for all ticks of a rollout at once, which comes to the same and takes less time."""
         self.exchange: Exchange | None = None
-        """Shares out the parts of a batch among so many processes, where there are as many parts."""
-        self.processes = 1
+        """Shares out the jobs of a minibatch among several processes, where there are `enough` rows."""
+        self.enough = 0
 
     def nets(self, part: int) -> tuple[Network | Recurrent, ...]:
         """Return the networks that see this part of a batch."""
@@ -133,6 +143,7 @@ class ActorCritic(ABC):
             self._parameters.append(mine)
             self._nets.append(self._make(mine))
             self.heads.append(self._make_head(mine))
+            self._grads.append(self._grads_of(mine))
         return self._nets[part]
 
     @abstractmethod
@@ -157,7 +168,8 @@ class ActorCritic(ABC):
     def values(self, x: Tensor) -> Tensor:
         """Return (rows,) values of many rows, each part of them a job of its own; nothing is remembered."""
         none = torch.zeros(len(x), 0)
-        return torch.cat(self._workers.all([partial(self.value, x[p], none[p]) for p in parts_of(len(x))], len(x)))
+        jobs = [Job(partial(self.value, x[p], none[p]), []) for p in parts_of(len(x))]
+        return torch.cat(self._done(jobs, len(x)))
 
     def learn(self, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> tuple[Tensor, Tensor]:
         """Write the gradient of every parameter; return what the policy's steps told, added up, and the value's loss.
@@ -165,50 +177,45 @@ class ActorCritic(ABC):
         Each part of the rows is a job of its own or two; their gradients are added in the order of the parts.
         """
         parts = parts_of(len(seen)) if self._by_parts else [slice(0, len(seen))]
-
-        def work(numbers: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
-            jobs = [job for i in numbers for job in self._jobs(i, parts[i], seen, policy_step, value_step)]
-            return list(self._pairs(self._workers.all(jobs, len(seen))))
-
-        if 1 < self.processes <= len(parts):
-            return self._learn_together(len(parts), work)
-        told, losses = zip(*work(range(len(parts))), strict=True)
+        jobs = [job for i, rows in enumerate(parts) for job in self._jobs(i, rows, seen, policy_step, value_step)]
+        told, losses = zip(*self._pairs(self._done(jobs, len(seen))), strict=True)
         for other in self._parameters[1 : len(parts)]:
             self._parameters[0].flat_grad.add_(other.flat_grad)
         return _added(told), _added(losses)
 
-    def _learn_together(
-        self, parts: int, work: Callable[[Sequence[int]], list[tuple[Tensor, Tensor]]]
-    ) -> tuple[Tensor, Tensor]:
-        """Do the same where other processes do some of the parts, to the same bits."""
-        assert self.exchange is not None
+    def _done(self, jobs: Sequence[Job], rows: int) -> list[Tensor]:
+        """Return the numbers of all jobs, whose gradients are written then; other processes may do some of them."""
+        if self.exchange is None or rows < self.enough or len(jobs) == 1:
+            return self._workers.all([job.work for job in jobs], rows)
 
-        def mine(numbers: Sequence[int]) -> Tensor:
-            rows = [
-                torch.cat([self._parameters[i].flat_grad, told, loss.reshape(1)])
-                for i, (told, loss) in zip(numbers, work(numbers), strict=True)
-            ]
-            return torch.stack(rows)
+        def work(some: Sequence[int]) -> list[Tensor]:
+            told = self._workers.all([jobs[i].work for i in some], rows)
+            return [torch.cat([*jobs[i].grad, each]) for i, each in zip(some, told, strict=True)]
 
-        grad = self._parameters[0].flat_grad
-        told = self.exchange(parts, mine)
-        whole = _added(told.unbind())
-        grad.copy_(whole[: len(grad)])
-        return whole[len(grad) : -1], whole[-1]
+        told = list[Tensor]()
+        for job, numbers in zip(jobs, self.exchange(len(jobs), work), strict=True):
+            at = 0
+            for grad in job.grad:
+                grad.copy_(numbers[at : at + len(grad)])
+                at += len(grad)
+            told.append(numbers[at:])
+        return told
 
     @abstractmethod
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
 
     @abstractmethod
-    def _jobs(
-        self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
-    ) -> list[Callable[[], Any]]:
+    def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         """Return what there is to do for one part."""
 
     @abstractmethod
-    def _pairs(self, results: list[Any]) -> Iterable[tuple[Tensor, Tensor]]:
-        """Return what the policy's step told and the value's loss of each part, from the results of all jobs."""
+    def _grads_of(self, parameters: Parameters) -> tuple[list[Tensor], ...]:
+        """Return the gradients that each of the jobs for a part writes."""
+
+    @abstractmethod
+    def _pairs(self, told: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
+        """Return what the policy's step told and the value's loss of each part, from the numbers of all jobs."""
 
 
 class Separate(ActorCritic):
@@ -246,9 +253,7 @@ class Separate(ActorCritic):
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
         return traced(self._policy, x, state[:, : self._split])
 
-    def _jobs(
-        self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
-    ) -> list[Callable[[], Any]]:
+    def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (policy, value), head = self.nets(part), self.heads[part]
         mine = _with_state(_rows(seen, rows), slice(0, self._split))
         theirs = _with_state(_rows(seen, rows), slice(self._split, None))
@@ -256,17 +261,24 @@ class Separate(ActorCritic):
         def learn_policy() -> Tensor:
             told, grad = policy_step(head, rows, _forward(policy, mine))
             _backward(policy, mine, grad)
-            return told
+            return told.reshape(-1)
 
         def learn_value() -> Tensor:
             loss, grad = value_step(rows, _forward(value, theirs).squeeze(1))
             _backward(value, theirs, grad.unsqueeze(1))
-            return loss
+            return loss.reshape(1)
 
-        return [learn_policy, learn_value]
+        for_policy, for_value = self._grads[part]
+        return [Job(learn_policy, for_policy), Job(learn_value, for_value)]
 
-    def _pairs(self, results: list[Any]) -> Iterable[tuple[Tensor, Tensor]]:
-        return zip(results[::2], results[1::2], strict=True)
+    def _grads_of(self, parameters: Parameters) -> tuple[list[Tensor], ...]:
+        def is_value(name: str) -> bool:
+            return name.startswith("value/")
+
+        return parameters.grad_of(lambda name: not is_value(name)), parameters.grad_of(is_value)
+
+    def _pairs(self, told: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
+        return zip(told[::2], (loss[0] for loss in told[1::2]), strict=True)
 
 
 class Shared(ActorCritic):
@@ -295,23 +307,24 @@ class Shared(ActorCritic):
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
         return traced(self._net, x, state)[:, :-1]
 
-    def _jobs(
-        self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
-    ) -> list[Callable[[], Any]]:
+    def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (net,), head = self.nets(part), self.heads[part]
         mine = _rows(seen, rows)
 
-        def learn() -> tuple[Tensor, Tensor]:
+        def learn() -> Tensor:
             output = _forward(net, mine)
             loss, value_grad = value_step(rows, output[:, -1])
             told, grad = policy_step(head, rows, output[:, :-1])
             _backward(net, mine, torch.cat([grad, value_grad.unsqueeze(1)], 1))
-            return told, loss
+            return torch.cat([told.reshape(-1), loss.reshape(1)])
 
-        return [learn]
+        return [Job(learn, *self._grads[part])]
 
-    def _pairs(self, results: list[Any]) -> Iterable[tuple[Tensor, Tensor]]:
-        return results
+    def _grads_of(self, parameters: Parameters) -> tuple[list[Tensor], ...]:
+        return ([parameters.flat_grad],)
+
+    def _pairs(self, told: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
+        return ((each[:-1], each[-1]) for each in told)
 
 
 def _step(net: Network | Recurrent, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

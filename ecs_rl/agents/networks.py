@@ -11,7 +11,8 @@ A whole update takes about half as long as torch's own forward and backward alon
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from collections.abc import Callable
+from itertools import groupby, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -41,6 +42,15 @@ class Parameters:
     def beside(self) -> Parameters:
         """Return the same numbers with gradients of their own: for another part of a batch."""
         return Parameters(self.shapes, self.flat)
+
+    def grad_of(self, holds: Callable[[str], bool]) -> list[Tensor]:
+        """Return the gradients of the parameters whose name it holds for, as views with neighbours side by side."""
+        views, at = list[Tensor](), 0
+        for held, names in groupby(self.shapes, holds):
+            size = sum(self.grad[name].numel() for name in names)
+            views += [self.flat_grad[at : at + size]] if held else []
+            at += size
+        return views
 
     def clip_gradient(self, largest: float) -> float:
         """Scale the gradient down to the norm `largest`; return the norm it had."""

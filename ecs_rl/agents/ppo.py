@@ -157,9 +157,9 @@ class PPO(Learner):
             if self.spec.state:
                 rollout.last_state.numpy()[...] = told["state_after"]
 
-    def share_learning(self, exchange: Exchange, processes: int) -> None:
-        """Let so many processes, which have all gathered the same, share out the parts of large minibatches."""
-        self._networks.exchange, self._networks.processes = exchange, processes
+    def share_learning(self, exchange: Exchange, rows: int) -> None:
+        """Let processes that have all gathered the same share out the work on minibatches of so many rows or more."""
+        self._networks.exchange, self._networks.enough = exchange, rows
 
     # --- learning ---------------------------------------------------------------------------------------------------
 

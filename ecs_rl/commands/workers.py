@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,11 +29,13 @@ from ecs_rl.errors import CheckpointError, CommandError, WorkerLostError
 if TYPE_CHECKING:
     from ecs_rl.commands.process import Answer
     from ecs_rl.runs import TrainingRun
+    from ecs_rl.training.mesh import Address, Meeting
     from ecs_rl.training.prepare import Training
+    from ecs_rl.training.together import Group
 
 PACKAGE = Path(__file__).resolve().parents[1]
-PATIENCE, PATIENCE_WITH_A_WINDOW = timedelta(minutes=30), timedelta(days=7)
-"""How long a process waits for the others; a person may rest."""
+PATIENCE, PATIENCE_WITH_A_WINDOW = 30 * 60.0, 7 * 24 * 3600.0
+"""Seconds for which a process waits for the others; a person may rest."""
 ANSWERS = 5.0
 """Seconds in which a cluster answers."""
 MOST_LOSSES = 3
@@ -174,13 +175,20 @@ class RemoteWorker:
         """Return those of this process."""
         return versions()
 
-    def train(self, settings: TrainSettings, rank: int, store: tuple[str, int], start: bytes, policy: bytes) -> None:
+    def listen(self, settings: TrainSettings) -> Address:
+        """Return where the other processes can connect to this one."""
+        from ecs_rl.training.mesh import address_of
+
+        self.own = listening_socket(settings)
+        return address_of(self.own)
+
+    def train(self, settings: TrainSettings, rank: int, meeting: Meeting, start: bytes, policy: bytes) -> None:
         """Train in time with the others: from a checkpoint, from the policy of one, or from nothing."""
         from ecs_rl.commands.init_from import start_from
         from ecs_rl.commands.train import put_together
         from ecs_rl.training.resume import go_on
 
-        with joined(settings, rank, store) as group:
+        with joined(settings, rank, self.own, meeting) as group:
             _, training = put_together(settings, group)
             training.world.snapshot()  # as the first process does when it gets its run
             try:
@@ -209,24 +217,26 @@ def unpacked(content: bytes) -> Iterator[Path]:
         yield path
 
 
-@contextmanager
-def joined(settings: TrainSettings, rank: int, store: tuple[str, int], *, host: Any = None) -> Iterator[Any]:
-    """Be one of the processes of a training: yields its group."""
-    import torch.distributed as dist
-    from torch._C._distributed_c10d import TCPStore
+def listening_socket(settings: TrainSettings) -> socket.socket:
+    """Return a socket at which the other processes of a training find this one."""
+    import ray
 
+    from ecs_rl.training.mesh import listening
+
+    return listening(ray.util.get_node_ip_address() if settings.ray else "127.0.0.1")
+
+
+@contextmanager
+def joined(settings: TrainSettings, rank: int, own: socket.socket, meeting: Meeting) -> Iterator[Group]:
+    """Be one of the processes of a training: yields its group."""
+    from ecs_rl.training.mesh import Mesh
     from ecs_rl.training.together import Group
 
-    if not settings.ray:
-        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    group = Group(rank, settings.workers, settings.arenas)
-    kept = host or TCPStore(*store, settings.workers, is_master=False)
-    patience = PATIENCE_WITH_A_WINDOW if settings.watch else PATIENCE
-    dist.init_process_group("gloo", store=kept, rank=rank, world_size=settings.workers, timeout=patience)
+    mesh = Mesh.connect(rank, own, meeting, PATIENCE_WITH_A_WINDOW if settings.watch else PATIENCE)
     try:
-        yield group
+        yield Group(mesh, settings.arenas)
     finally:
-        dist.destroy_process_group()
+        mesh.close()
 
 
 # --- the first process ------------------------------------------------------------------------------------------------
@@ -235,22 +245,20 @@ def joined(settings: TrainSettings, rank: int, store: tuple[str, int], *, host: 
 def train_once(settings: TrainSettings, answer: Answer) -> int:
     """Train until it is done, or until a worker is lost."""
     import ray
-    from torch._C._distributed_c10d import TCPStore
 
     from ecs_rl.commands.train import opened, ready, stop, train
+    from ecs_rl.training.mesh import Meeting, address_of
 
     remote: Any = ray.remote(num_cpus=settings.threads, max_restarts=0)(RemoteWorker)
     workers = [remote.remote() for _ in range(settings.workers - 1)]
     start, policy = what_to_send(settings)
     try:
         refuse_other_versions(ray.get([worker.versions.remote() for worker in workers]))
-        address = ray.util.get_node_ip_address() if settings.ray else "127.0.0.1"
-        host = TCPStore(address, 0, settings.workers, is_master=True, wait_for_workers=False)
-        sent = [
-            worker.train.remote(settings, rank, (address, host.port), start, policy)
-            for rank, worker in enumerate(workers, 1)
-        ]
-        with joined(settings, 0, (address, host.port), host=host) as group:
+        own = listening_socket(settings)
+        theirs = ray.get([worker.listen.remote(settings) for worker in workers])
+        meeting = Meeting([address_of(own), *theirs])
+        sent = [worker.train.remote(settings, rank, meeting, start, policy) for rank, worker in enumerate(workers, 1)]
+        with joined(settings, 0, own, meeting) as group:
             settings, training = ready(settings, group=group)
             window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
             try:

@@ -2,26 +2,23 @@
 
 Every process has the whole agent, with the same parameters, buffers and random numbers to the last bit: what is seen
 and what comes of it is gathered from all, every tick, so that each agent decides for all arenas and stores what
-happened in all of them. Only physics, senses and rules are shared out, and the parts of a large minibatch. So nothing
-is ever averaged or stale, any algorithm may learn, and a checkpoint is that of one process.
+happened in all of them. Only physics, senses and rules are shared out, and the jobs of a minibatch. So nothing is ever
+averaged or stale, any algorithm may learn, and a checkpoint is that of one process.
 
 Process 0 writes the run, and says when to stop: that travels with what is gathered.
 """
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import numpy as np
 import torch
-import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -29,9 +26,10 @@ from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats
 from ecs_rl.agents.team import Team
 from ecs_rl.components import Finished, Observation
 from ecs_rl.ecs.component import Column, joined_rows, rows_of_arenas
-from ecs_rl.errors import CommandError, WorkerLostError
+from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.evaluate import AT_ONCE, Evaluator
+from ecs_rl.training.mesh import Mesh
 from ecs_rl.training.resume import surroundings
 from ecs_rl.training.snapshots import Sections
 from ecs_rl.world import World
@@ -41,16 +39,13 @@ if TYPE_CHECKING:
     from ecs_rl.world import DecideAction
 
 Array = NDArray[Any]
-AWAKE = 0.01
-"""Seconds for which a process that waits for the others keeps awake: to be woken takes longer than most messages."""
-give_way: Callable[[], None] = getattr(os, "sched_yield", partial(sleep, 0))
-"""Let whoever else wants this core have it, such as the thread that hears the others."""
 STOP, SAVE, EVALUATE = "stop", "save", "evaluate"
 WISHES = ("", STOP, SAVE, EVALUATE)
 """What process 0 can let all do after a tick; its number there is what they hear."""
-LENGTH = 8
-"""Bytes of a number that says how many bytes follow."""
+ENOUGH_ROWS, ENOUGH_FAR_ROWS = 256, 2048
+"""Rows of a minibatch from which on sharing it out saves more than messages take: on one machine, and on several."""
 _records = msgspec.msgpack.Decoder(list[EpisodeRecord])
+_numbers = msgspec.msgpack.Decoder(list[bytearray])
 _ended = msgspec.msgpack.Decoder(tuple[list[EpisodeRecord], bytes, list[bytes]])
 
 
@@ -65,12 +60,14 @@ def check_shares(arenas: int, size: int) -> None:
 class Group:
     """The processes of a training; each of `size` has the same number of arenas, this one those of its `rank`.
 
-    torch.distributed has been told of all of them already. WorkerLostError where one of them does not answer.
+    WorkerLostError where one of them does not answer.
     """
 
-    def __init__(self, rank: int, size: int, arenas: int) -> None:
-        check_shares(arenas, size)
-        self.rank, self.size, self.everywhere, self.arenas = rank, size, arenas, arenas // size
+    def __init__(self, mesh: Mesh, arenas: int) -> None:
+        """Take the connections to the others, and how many arenas there are in all."""
+        check_shares(arenas, mesh.size)
+        self._mesh = mesh
+        self.rank, self.size, self.everywhere, self.arenas = mesh.rank, mesh.size, arenas, arenas // mesh.size
         self.wants_to_stop: Callable[[], bool] = lambda: False
         """Says, in process 0, whether to stop after the present tick."""
         self.stops = False
@@ -85,7 +82,6 @@ class Group:
         """Which own episodes ended in the present tick, and the agents that are told what begins in all arenas."""
         self.seconds = 0.0
         """How long it has gathered so far, waiting for the others included."""
-        self._room = 256  # bytes for what every process says, as all of them know
         self.episodes, self.played = 0, slice(0)
         """How many episodes the present evaluation has, and which of them this process plays."""
 
@@ -104,7 +100,7 @@ class Group:
         for agent in agents.values():
             share = getattr(agent, "share_learning", None)
             if share is not None:
-                share(self.exchange, self.size)
+                share(self.exchange, ENOUGH_ROWS if self._mesh.is_near else ENOUGH_FAR_ROWS)
         return {name: cast(Agent, Everywhere(agent, self)) for name, agent in agents.items()}
 
     def join(self, training: Training) -> None:
@@ -156,11 +152,13 @@ class Group:
 
     def gather(self, arrays: Sequence[Array]) -> list[Array]:
         """Return (processes, ...) each array of every process, in their order; all have the same forms."""
-        payload = np.concatenate([np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays])
-        told, found, at = self._all(payload), list[Array](), 0
+        payload = b"".join([array.tobytes() for array in arrays])
+        told, found, at = self.gather_bytes(payload), list[Array](), 0
+        if any(len(each) != len(payload) for each in told):
+            raise RuntimeError(f"the processes tell each other different amounts: {[len(each) for each in told]} bytes")
         for array in arrays:
-            part = told[:, at : at + array.nbytes].view(array.dtype)
-            found.append(part.reshape(self.size, *array.shape))
+            parts = [np.frombuffer(each, array.dtype, array.size, at) for each in told]
+            found.append(np.stack(parts).reshape(self.size, *array.shape))
             at += array.nbytes
         return found
 
@@ -187,33 +185,12 @@ class Group:
         action, reward, after, terminated, truncated, good = map(self._rows, found[:-1])
         return Experience(seen, action, reward, after, terminated, truncated, good, extras)
 
-    def gather_bytes(self, payload: bytes) -> list[bytes]:
-        """Return what every process says, of any length: at once where there is room, which grows as it is needed."""
-        while True:
-            mine = np.zeros(LENGTH + self._room, np.uint8)
-            mine[:LENGTH] = np.frombuffer(len(payload).to_bytes(LENGTH, "little"), np.uint8)
-            said = payload[: self._room]
-            mine[LENGTH : LENGTH + len(said)] = np.frombuffer(said, np.uint8)
-            told = self._all(mine)
-            lengths = [int.from_bytes(each[:LENGTH].tobytes(), "little") for each in told]
-            if max(lengths) <= self._room:
-                return [each[LENGTH : LENGTH + n].tobytes() for each, n in zip(told, lengths, strict=True)]
-            self._room = 2 * max(lengths)
-
-    def _all(self, payload: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return (processes, bytes) what each of them hands in, which is equally long."""
-        began, whole = perf_counter(), torch.empty(self.size, len(payload), dtype=torch.uint8)
-        everyone = dist.group.WORLD
-        assert everyone is not None
-        try:
-            work = everyone.allgather([list(whole.unbind())], [torch.from_numpy(payload)])
-            while perf_counter() < began + AWAKE and not work.is_completed():
-                give_way()
-            work.wait()
-        except RuntimeError as error:  # gloo's word for a connection that is gone, and for one that says nothing
-            raise WorkerLostError(f"a worker is gone: {error}") from error
+    def gather_bytes(self, message: bytes) -> list[memoryview]:
+        """Return what every process says, of any length, in their order."""
+        began = perf_counter()
+        told = self._mesh.gather(message)
         self.seconds += perf_counter() - began
-        return whole.numpy()
+        return told
 
     # --- evaluations ------------------------------------------------------------------------------------------------
 
@@ -261,9 +238,6 @@ class Group:
         columns = {each.key: each.column for each in world.lasting()}
         flat = [(part, name) for part, arrays in mine.items() for name in arrays]
         arrays = [mine[part][name] for part, name in flat]
-        sizes = set(self.gather([np.array([sum(array.nbytes for array in arrays)])])[0].ravel().tolist())
-        if len(sizes) > 1:  # gloo would end the process without a word
-            raise RuntimeError(f"the processes hold worlds of different sizes: {sorted(sizes)} bytes")
         whole: Sections = {part: {} for part in mine}
         for (part, name), found in zip(flat, self.gather(arrays) if arrays else [], strict=True):
             whole[part][name] = self._whole(columns.get(name), list(found))
@@ -291,18 +265,13 @@ class Group:
                 )
         return mine
 
-    def exchange(self, parts: int, work: Callable[[Sequence[int]], Tensor]) -> Tensor:
-        """Return (parts, numbers) that come of so many parts of a minibatch, of which each process works on some.
-
-        `work` takes the numbers of parts and returns (those, numbers).
-        """
-        own = range(self.rank, parts, self.size)
-        most = math.ceil(parts / self.size)
-        told = work(own)
-        padded = torch.zeros(most, told.shape[1])
-        padded[: len(own)] = told
-        (found,) = self.gather([padded.numpy()])
-        return torch.from_numpy(found.swapaxes(0, 1).reshape(-1, told.shape[1])[:parts])
+    def exchange(self, jobs: int, work: Callable[[Sequence[int]], list[Tensor]]) -> list[Tensor]:
+        """Return the numbers that come of so many jobs, of which each process does some: `work` takes which."""
+        owner = [(job + job // self.size) % self.size for job in range(jobs)]  # of two kinds by turns, some of both
+        own = [job for job in range(jobs) if owner[job] == self.rank]
+        told = self.gather_bytes(msgspec.msgpack.encode([each.numpy().tobytes() for each in work(own)]))
+        waiting = [iter(_numbers.decode(each)) for each in told]
+        return [torch.frombuffer(next(waiting[rank]), dtype=torch.float32) for rank in owner]
 
 
 @dataclass(frozen=True)

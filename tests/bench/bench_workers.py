@@ -10,11 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from ecs_rl.agents.actor_critic import MOST_PARTS, parts_of
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.ppo import PPO
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.training.mesh import HEAD, Link, Meeting, Mesh, address_of, listening
 from ecs_rl.world import policy_specs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,30 +62,66 @@ def trained(scene: str, flags: list[str]) -> dict[str, Any]:
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-def message_times(sizes: list[int]) -> dict[int, float]:
-    """Return the seconds that gathering so many bytes from each of two processes of this machine takes."""
-    host = TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
-    other = mp.get_context("spawn").Process(target=_gather, args=(1, host.port, sizes, None))
+def message_times(sizes: list[int]) -> dict[str, list[float]]:
+    """Return the seconds that two processes take to tell each other so many bytes: by connections, and by gloo."""
+    spawn = mp.get_context("spawn")
+    pipe, theirs = spawn.Pipe()
+    own, host = listening("127.0.0.1"), TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
+    other = spawn.Process(target=_other, args=(theirs, address_of(own), host.port, sizes))
     other.start()
-    found = _gather(0, host.port, sizes, host)
+    meeting = Meeting([address_of(own), pipe.recv()])
+    pipe.send(meeting)
+    found = _tell(0, own, meeting, host, sizes)
     other.join()
     return found
 
 
-def _gather(rank: int, port: int, sizes: list[int], host: Any) -> dict[int, float]:
-    store = host or TCPStore("127.0.0.1", port, 2, is_master=False)
+def _other(pipe: Any, address: tuple[str, int], port: int, sizes: list[int]) -> None:
+    own = listening(address[0])
+    pipe.send(address_of(own))
+    _tell(1, own, pipe.recv(), TCPStore("127.0.0.1", port, 2, is_master=False), sizes)
+
+
+def _tell(rank: int, own: Any, meeting: Meeting, store: Any, sizes: list[int]) -> dict[str, list[float]]:
+    torch.set_num_threads(1)
+    mesh = Mesh.connect(rank, own, meeting, 60.0)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
-    found = {}
-    for size in sizes:
-        mine, took = torch.zeros(size, dtype=torch.uint8), []
-        everyone = [torch.empty_like(mine) for _ in range(2)]
-        for _ in range(300):
-            began = time.perf_counter()
-            dist.all_gather(everyone, mine)
-            took.append(time.perf_counter() - began)
-        found[size] = float(np.percentile(took, 25))
+    here = [_timed(partial(mesh.gather, bytes(size))) for size in sizes]
+    tensors = [torch.zeros(size, dtype=torch.uint8) for size in sizes]
+    gloo = [_timed(partial(dist.all_gather, [each.clone(), each.clone()], each)) for each in tensors]
     dist.destroy_process_group()
-    return found
+    mesh.close()
+    return {"connections": here, "gloo": gloo}
+
+
+def _timed(talk: Callable[[], object]) -> float:
+    """Return the median seconds of a message between spells of work, as there are in a training."""
+    numbers, took = torch.ones(200, 200), []
+    for _ in range(300):
+        until = time.perf_counter() + 5e-4
+        while time.perf_counter() < until:
+            torch.mm(numbers, numbers)
+        began = time.perf_counter()
+        talk()
+        took.append(time.perf_counter() - began)
+    return float(np.median(took))
+
+
+def link_seconds(others: int = 16) -> float:
+    """Return what each further process costs that a message goes to, its own time to answer left out."""
+    pairs = [socket.socketpair() for _ in range(others)]
+    mesh = Mesh(0, [Link(rank, mine) for rank, (mine, _) in enumerate(pairs, 1)], 60.0)
+    took, message = [], bytes(1000)
+    for _ in range(300):
+        for _, theirs in pairs:
+            theirs.sendall(len(message).to_bytes(HEAD, "little") + message)
+        began = time.perf_counter()
+        mesh.gather(message)
+        took.append(time.perf_counter() - began)
+        for _, theirs in pairs:
+            theirs.recv(HEAD + len(message), socket.MSG_WAITALL)
+    mesh.close()
+    return float(np.median(took)) / others
 
 
 # --- the model --------------------------------------------------------------------------------------------------------
@@ -123,15 +163,18 @@ class Model:
         simulated = self.simulate / max(1, min(threads, self.arenas // 128))
         return simulated + self.own + self.common + self.alone + max(self.jobs * rounds, self.jobs * LOCKED)
 
-    def by_processes(self, processes: int, message: tuple[float, float]) -> float:
-        """Return the seconds of a tick by processes of one thread: messages in a ring, two a tick, one a minibatch."""
-        delay, rate = message
-        hops = processes - 1
-        shared = math.ceil(self.parts / processes) / self.parts if processes <= self.parts else 1.0
-        tick = 2 * hops * delay + self.seen * hops / processes / rate
-        update = self.minibatches * (hops * delay + self.parts * self.gradient * hops / processes / rate)
-        mine = (self.simulate + self.own) / processes + self.jobs * shared
-        return mine + self.common + self.alone + tick + (update if hops else 0.0)
+    def by_processes(self, processes: int, message: tuple[float, float, float]) -> float:
+        """Return the seconds of a tick by processes of one thread: two messages a tick, and one a minibatch.
+
+        A message goes from each to all others, one after the other; all are under way at once.
+        """
+        delay, rate, link = message
+        others = processes - 1
+        one = delay + others * link if others else 0.0
+        tick = 2 * one + self.seen * others / processes / rate
+        update = self.minibatches * (one + self.parts * self.gradient * others / processes / rate)
+        shared = math.ceil(2 * self.parts / processes) / (2 * self.parts)
+        return (self.simulate + self.own) / processes + self.jobs * shared + self.common + self.alone + tick + update
 
 
 def model_of(scene: str, told: dict[str, Any], arenas: int, config: PPOConfig) -> Model:
@@ -155,14 +198,18 @@ def model_of(scene: str, told: dict[str, Any], arenas: int, config: PPOConfig) -
     )
 
 
-def show(scene: str, model: Model, here: tuple[float, float]) -> None:
+def show(scene: str, model: Model, here: tuple[float, float, float]) -> None:
     """Print what the model makes of more cores and machines."""
     alone = model.by_threads(1)
     print(f"\nA model of {scene}, {model.arenas} arenas, times one thread ({model.arenas / alone:,.0f} steps/s):")
     print("| | threads | processes of one machine | processes, a machine each |")
     print("|---|---|---|---|")
     for count in (2, 4, 8, 16, 64, 100):
-        ways = (model.by_threads(count), model.by_processes(count, here), model.by_processes(count, MACHINES))
+        ways = (
+            model.by_threads(count),
+            model.by_processes(count, here),
+            model.by_processes(count, (*MACHINES, here[2])),
+        )
         print(f"| {count} | {' | '.join(f'{alone / way:.1f}' for way in ways)} |")
 
 
@@ -194,11 +241,17 @@ def main() -> None:
     if not load_scene(asked.scene).describe().collides:
         assert len({told["params_sha256"] for told in fastest.values()}) == 1, "the ways came to different parameters"
     model = model_of(asked.scene, fastest["one thread"], asked.arenas, config)
-    small, large = message_times([64, 1 << 20]).values()
-    here = small, (1 << 20) / max(1e-9, large - small)
-    print(f"  a message takes {small * 1e6:.0f} us, and a second carries {here[1] / 1e6:,.0f} MB")
-    for times in (1, 16):
-        show(asked.scene, model.larger(times), here)
+    sizes = [64, 20_000, 1 << 20]
+    times = message_times(sizes)
+    for engine, (small, usual, large) in times.items():
+        took = f"{small * 1e6:.0f} us, of 20 kB {usual * 1e6:.0f}, of 1 MB {large * 1e6:,.0f}"
+        print(f"  a message between two busy processes by {engine}: {took}")
+    print(f"  by connections is {times['gloo'][1] / times['connections'][1]:.0f} times as fast as by gloo (20 kB)")
+    small, _, large = times["connections"]
+    here = small, (1 << 20) / max(1e-9, large - small), link_seconds()
+    print(f"  a further process costs a message {here[2] * 1e6:.0f} us")
+    for more in (1, 16):
+        show(asked.scene, model.larger(more), here)
     thought = [model.by_threads(1) / way for way in (model.by_threads(2), model.by_processes(2, here))]
     one = fastest["one thread"]["steps_per_second"]
     print(f"Of two threads it thinks {thought[0]:.2f}, and {two[1] / one:.2f} were measured; ", end="")

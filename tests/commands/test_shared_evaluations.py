@@ -11,6 +11,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.evaluate import Evaluator, play_episodes
+from ecs_rl.training.mesh import Mesh
 from ecs_rl.training.prepare import deciding
 from ecs_rl.training.together import Group
 from ecs_rl.world import policy_specs
@@ -28,15 +29,18 @@ def agents_of(scene: str, **settings: object) -> dict[str, Agent]:
     return agents
 
 
-class Alone(Group):
-    """One of several processes that hears nothing of the others."""
+class Deaf(Mesh):
+    """The connections of one of several processes that hears nothing of the others."""
 
-    def gather_bytes(self, payload: bytes) -> list[bytes]:
-        return [payload]
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
+
+    def gather(self, message: bytes) -> list[memoryview]:
+        return [memoryview(message)]
 
 
 def shares(scene: str, agents: dict[str, Agent], size: int) -> list[list[EpisodeRecord]]:
-    return [share(Alone(rank, size, arenas=size), scene, agents) for rank in range(size)]
+    return [share(Group(Deaf(rank, size), arenas=size), scene, agents) for rank in range(size)]
 
 
 def share(group: Group, scene: str, agents: dict[str, Agent]) -> list[EpisodeRecord]:

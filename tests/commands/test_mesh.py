@@ -1,0 +1,150 @@
+"""What the processes of a training say to each other arrives whole, and who is gone or silent is told by name."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from itertools import combinations
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from ecs_rl.agents import PPOConfig, make_agent
+from ecs_rl.agents.base import State
+from ecs_rl.agents.ppo import PPO
+from ecs_rl.errors import WorkerLostError
+from ecs_rl.testing.transitions import MIXED, play, same
+from ecs_rl.training.mesh import HEAD, Link, Meeting, Mesh, address_of, listening
+from ecs_rl.training.together import Group
+
+T = TypeVar("T")
+SMALL = {"rollout": 8, "epochs": 2, "minibatch": 32, "hidden": (8, 8)}
+LARGE = {"rollout": 8, "epochs": 1, "minibatch": 8192, "hidden": (8,)}
+
+
+@contextmanager
+def meshes(size: int, patience: float = 20.0) -> Iterator[list[Mesh]]:
+    """Yield the connections of so many processes, all of which are this one."""
+    links: list[dict[int, Link]] = [{} for _ in range(size)]
+    for one, other in combinations(range(size), 2):
+        mine, theirs = socket.socketpair()
+        links[one][other], links[other][one] = Link(other, mine), Link(one, theirs)
+    found = [Mesh(rank, [each[other] for other in sorted(each)], patience) for rank, each in enumerate(links)]
+    with ExitStack() as closing:
+        for mesh in found:
+            closing.callback(mesh.close)
+        yield found
+
+
+def at_once(work: Callable[[Mesh], T], those: list[Mesh]) -> list[T]:
+    with ThreadPoolExecutor(len(those)) as threads:
+        return list(threads.map(work, those))
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_all_hear_all_in_the_order_of_their_ranks_whatever_the_lengths(size: int) -> None:
+    dice = np.random.default_rng(7)
+    said = [[dice.bytes(length * (rank + 1)) for rank in range(size)] for length in (0, 1, 40_000, 2_000_000, 3)]
+
+    def talk(mesh: Mesh) -> list[list[bytes]]:
+        return [[bytes(each) for each in mesh.gather(messages[mesh.rank])] for messages in said]
+
+    with meshes(size) as all_of_them:
+        assert at_once(talk, all_of_them) == [said] * size
+
+
+def lost(mesh: Mesh) -> str:
+    with pytest.raises(WorkerLostError) as caught:
+        mesh.gather(b"is anybody there?")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_who_is_gone_is_named_also_in_the_midst_of_a_message(half: bool) -> None:
+    with meshes(3) as (first, second, third):
+        if half:
+            for each in third._links:
+                each.socket.sendall((1000).to_bytes(HEAD, "little") + b"and then")
+        third.close()
+        assert all("worker 2 is gone" in told for told in at_once(lost, [first, second]))
+
+
+def test_who_says_nothing_for_too_long_is_named() -> None:
+    with meshes(3, patience=0.2) as (first, second, _):
+        for told in at_once(lost, [first, second]):
+            assert "worker 2 has said nothing for" in told
+
+
+def test_processes_meet_although_strangers_ask_too() -> None:
+    own = [listening("127.0.0.1") for _ in range(3)]
+    meeting = Meeting([address_of(each) for each in own])
+    strangers = []
+    for said in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(1000)):
+        strangers.append(socket.create_connection(meeting.addresses[0]))
+        strangers[-1].sendall(said)
+        strangers[-1].shutdown(socket.SHUT_WR)
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(lambda rank: Mesh.connect(rank, own[rank], meeting, 20.0), range(3)))
+    assert (
+        at_once(lambda mesh: [bytes(each) for each in mesh.gather(b"%d" % mesh.rank)], found)
+        == [[b"0", b"1", b"2"]] * 3
+    )
+    assert all(mesh.is_near for mesh in found)
+    assert all(each.fileno() == -1 for each in own), "nobody else can connect any more"
+    for mesh in found:
+        mesh.close()
+    for each in strangers:
+        each.close()
+
+
+def test_a_process_that_cannot_be_reached_is_told() -> None:
+    own, gone = listening("127.0.0.1"), listening("127.0.0.1")
+    meeting = Meeting([address_of(gone), address_of(own)])
+    gone.close()
+    with pytest.raises(WorkerLostError, match=r"do not reach each other: .*refused"):
+        Mesh.connect(1, own, meeting, 20.0)
+
+
+def test_arrays_of_different_sizes_are_an_error_of_all() -> None:
+    with meshes(2) as both:
+
+        def tell(mesh: Mesh) -> str:
+            with pytest.raises(RuntimeError) as caught:
+                Group(mesh, 4).gather([np.zeros(3 + mesh.rank)])
+            return str(caught.value)
+
+        assert at_once(tell, both) == ["the processes tell each other different amounts: [24, 32] bytes"] * 2
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize(
+    ("settings", "rows"),
+    [(SMALL, 16), ({**SMALL, "network": "gru", "state": 4}, 16), (LARGE, 1024), ({**LARGE, "shared": True}, 1024)],
+    ids=["a part", "a memory", "three parts", "three parts of a shared network"],
+)
+def test_processes_that_share_out_minibatches_learn_what_one_learns_to_the_last_bit(
+    settings: dict[str, Any], rows: int, size: int
+) -> None:
+    def learned(mesh: Mesh | None) -> tuple[State, int]:
+        agent, asked = make_agent("ppo", MIXED, PPOConfig(**settings), seed=3, rows=rows), 0
+        assert isinstance(agent, PPO)
+        if mesh is not None:
+            group = Group(mesh, size)
+
+            def exchange(jobs: int, work: Any) -> Any:
+                nonlocal asked
+                asked += jobs
+                return group.exchange(jobs, work)
+
+            agent.share_learning(exchange, 1)
+        play(agent, settings["rollout"], np.random.default_rng(5), rows)
+        return agent.state(), asked
+
+    alone, _ = learned(None)
+    with meshes(size) as all_of_them:
+        for state, asked in at_once(learned, all_of_them):
+            assert asked >= 3
+            assert same(state, alone)
