@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import asdict, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, dataclass_transform
 
@@ -205,8 +205,22 @@ def settings_with(own: Algorithm) -> type[TrainSettings]:
             told = f"{what} is that of a setting of every training, '{name}': choose another"
             raise CommandError(f"--agent {own.reference}: {told}")
     table = (own.name, _table(own), field(default_factory=own.Config))
-    known = {"algorithms": {**AGENTS, own.name: own}}
+    known = {"algorithms": {**AGENTS, own.name: own}, "__reduce__": _sent}
     return make_dataclass("TrainSettings", [table], bases=(TrainSettings,), frozen=True, namespace=known)
+
+
+def _sent(settings: TrainSettings) -> tuple[Any, ...]:
+    """Say how settings that know an algorithm of a user's own come to another process: which loads it from its file."""
+    own = next(each for each in settings.algorithms.values() if each.reference)
+    values = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return _received, (own.reference, values | {own.name: asdict(values[own.name])})
+
+
+def _received(reference: str, values: dict[str, Any]) -> TrainSettings:
+    from ecs_rl.agents.own import load_algorithm
+
+    own = load_algorithm(reference)
+    return settings_with(own)(**values | {own.name: own.Config(**values[own.name])})
 
 
 @dataclass(frozen=True)

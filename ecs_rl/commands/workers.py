@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -73,12 +73,10 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.together import check_shares
 
-    scene, network = load_scene(settings.scene), str(getattr(getattr(settings, settings.agent), "network", ""))
+    engine = load_scene(settings.scene).engine
     reasons = {
         "--seeds: those are trainings of their own": bool(settings.seeds),
-        f"{settings.scene}: environments of Gymnasium live in one process": scene.engine is not None,
-        f"--agent {settings.algorithm.shown}: an algorithm of your own": bool(settings.algorithm.reference),
-        f"--network {network}: a network of your own": ":" in network,
+        f"{settings.scene}: environments of Gymnasium live in one process": engine is not None,
     }
     for reason, holds in reasons.items():
         if holds:
@@ -168,17 +166,45 @@ def versions() -> dict[str, str]:
     return {**versions_here(), "ray": ray.__version__, "ecs_rl": digest.hexdigest()[:12]}
 
 
+def own_files(settings: TrainSettings) -> list[str]:
+    """Return the files that this training runs besides the package: the same ones on all machines."""
+    from ecs_rl.scene.loader import load_scene
+
+    network = str(getattr(getattr(settings, settings.agent), "network", ""))
+    named = [text.rpartition(":")[0] for text in (network, settings.algorithm.reference, settings.against)]
+    files = [Path(text) for text in (*named, settings.against) if Path(text).is_file()]
+    return [str(path.resolve()) for path in (Path(load_scene(settings.scene).file), *files)]
+
+
+def contents(files: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of each file and of what it imports from its folder, '' where there is none to be read."""
+    return {file: _digest(Path(file)) for file in files}
+
+
+def _digest(file: Path) -> str:
+    from ecs_rl.sources import read_sources
+
+    try:
+        if file.suffix == ".py":
+            return read_sources(file).sha256
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except (OSError, SyntaxError, ValueError):
+        return ""
+
+
 class RemoteWorker:
     """One process of a training beside the first; Ray makes it on some machine of the cluster."""
 
-    def versions(self) -> dict[str, str]:
-        """Return those of this process."""
-        return versions()
+    def versions(self, files: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return those of this process, and what is in these files here."""
+        return versions(), contents(files)
 
-    def listen(self, settings: TrainSettings) -> Address:
-        """Return where the other processes can connect to this one."""
+    def listen(self, settings: TrainSettings, folder: str) -> Address:
+        """Return where the other processes can connect to this one; paths count from this folder, if it is here."""
         from ecs_rl.training.mesh import address_of
 
+        with suppress(OSError):
+            os.chdir(folder)
         self.own = listening_socket(settings)
         return address_of(self.own)
 
@@ -253,9 +279,12 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
     workers = [remote.remote() for _ in range(settings.workers - 1)]
     start, policy = what_to_send(settings)
     try:
-        refuse_other_versions(ray.get([worker.versions.remote() for worker in workers]))
+        mine = contents(own_files(settings))
+        found = ray.get([worker.versions.remote(list(mine)) for worker in workers])
+        refuse_other_versions([installed for installed, _ in found])
+        refuse_other_files([files for _, files in found], mine)
         own = listening_socket(settings)
-        theirs = ray.get([worker.listen.remote(settings) for worker in workers])
+        theirs = ray.get([worker.listen.remote(settings, os.getcwd()) for worker in workers])
         meeting = Meeting([address_of(own), *theirs])
         sent = [worker.train.remote(settings, rank, meeting, start, policy) for rank, worker in enumerate(workers, 1)]
         with joined(settings, 0, own, meeting) as group:
@@ -318,6 +347,15 @@ def refuse_other_versions(
             if theirs.get(name) != version:
                 told = f"a node of the cluster has {name} {theirs.get(name)}, and this machine {version}"
                 raise CommandError(f"{flag}: {told}: install the same everywhere")
+
+
+def refuse_other_files(found: list[dict[str, str]], mine: Mapping[str, str]) -> None:
+    """Refuse workers whose files are not those of this machine: they would train something else."""
+    for theirs in found:
+        for file, content in mine.items():
+            if theirs[file] != content:
+                told = f"another {file} than this machine" if theirs[file] else f"no file {file}"
+                raise CommandError(f"--workers: a node of the cluster has {told}: copy it there")
 
 
 def raise_what_a_worker_says(sent: list[Any]) -> None:

@@ -31,7 +31,7 @@ class SelfPlayTogether(SelfPlay):
         self.finished = Finished()
         """Which episodes of the own arenas ended in the present tick; that of the world, once there is one."""
         self._seen: tuple[Floats, ...] = ()
-        self._extras: Any = None
+        self._decided: tuple[Decision, ...] = ()
 
     def begin(self, episode: I64, draw: Callable[[I64], NDArray[np.float64]]) -> None:
         """Begin the present episode in all arenas, given those of the own ones."""
@@ -46,7 +46,7 @@ class SelfPlayTogether(SelfPlay):
         told = self.group.gather_rows([*observation, *(state if remembers else ())])
         self._seen = tuple(told[:count])
         decided = super().act(self._seen, mode, tuple(told[count:]) if remembers else None)
-        self._extras = decided[0].extras
+        self._decided = decided
         return tuple(
             Decision(self._own(each.action), None if each.state is None else self._own(each.state)) for each in decided
         )
@@ -66,5 +66,5 @@ class SelfPlayTogether(SelfPlay):
     def observe(self, experience: Any) -> None:
         """Hand the learner what happened in all arenas."""
         parts = experience if isinstance(experience, tuple) else (experience,)
-        named = zip(parts, self._seen, strict=True)
-        super().observe(tuple(self.group.whole(part, self.finished, seen, self._extras) for part, seen in named))
+        named = zip(parts, self._seen, self._decided, strict=True)
+        super().observe(tuple(self.group.whole(part, self.finished, seen, each) for part, seen, each in named))

@@ -171,10 +171,10 @@ class Group:
         shape = found.shape[2:]
         return found.reshape(self.size, -1, self.arenas, *shape).swapaxes(0, 1).reshape(-1, *shape)
 
-    def whole(self, mine: Experience, finished: Finished, seen: Floats, extras: Mapping[str, Any]) -> Experience:
+    def whole(self, mine: Experience, finished: Finished, seen: Floats, decided: Decision) -> Experience:
         """Return what happened in all arenas, and hear whether an episode ended there, and what process 0 wishes.
 
-        `seen` and `extras` are those of all arenas already.
+        `seen` and `decided` are those of all arenas already.
         """
         valid = np.ones(len(mine.reward), bool) if mine.valid is None else mine.valid
         ends = [mine.terminated, mine.truncated, valid]
@@ -183,7 +183,12 @@ class Group:
         self.ended = bool(found[-1][:, 0].any())
         self.agree(int(found[-1][0, 1]))
         action, reward, after, terminated, truncated, good = map(self._rows, found[:-1])
-        return Experience(seen, action, reward, after, terminated, truncated, good, extras)
+        if not np.array_equal(action, decided.action):  # what comes with the project never does that
+            raise CommandError(
+                "--workers: the processes decide differently: an algorithm or network of your own must take all its "
+                "random numbers from generators that its seed makes; mend it, or leave --workers out"
+            )
+        return Experience(seen, action, reward, after, terminated, truncated, good, decided.extras)
 
     def gather_bytes(self, message: bytes) -> list[memoryview]:
         """Return what every process says, of any length, in their order."""
@@ -355,6 +360,6 @@ class Everywhere:
 
     def observe(self, experience: Experience) -> None:
         """Hand the agent what happened in all arenas."""
-        whole = self.group.whole(experience, self.finished, self._seen, self._decided.extras)
+        whole = self.group.whole(experience, self.finished, self._seen, self._decided)
         self.agent.observe(whole)
         self._coming = whole.next_observation.copy()

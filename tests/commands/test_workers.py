@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import example
 
-from ecs_rl.commands.workers import cluster, refuse_other_versions, versions
+from ecs_rl.commands.workers import cluster, contents, refuse_other_files, refuse_other_versions, versions
 from ecs_rl.errors import CommandError
 
 pytest.importorskip("ray")
@@ -91,6 +92,47 @@ def test_two_processes_learn_what_one_learns_to_the_last_bit_and_either_goes_on_
     on_alone = trained(tmp_path / "two", *BALANCE, *longer, together["run"])
     on_together = trained(tmp_path / "one", *BALANCE, *longer, first["run"], "--workers", "2")
     assert on_alone["params_sha256"] == on_together["params_sha256"]
+
+
+OWN_DICE = """
+    def draw(self, rows, random):
+        return torch.normal(*(part.expand(rows, -1, -1) for part in self.policy.values()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "mark", "name"), [("--network", "network", "Residual"), ("--agent", "algorithm", "CEM")]
+)
+def test_networks_and_algorithms_of_a_users_own_learn_together_what_one_process_learns(
+    tmp_path: Path, flag: str, mark: str, name: str
+) -> None:
+    (file := tmp_path / "mine.py").write_text(example(mark))
+    flags = (*BALANCE, "--steps", "4k", flag, f"{file}:{name}")
+    alone, together = (trained(tmp_path / n, *flags, "--workers", n) for n in ("0", "2"))
+    assert together["params_sha256"] == alone["params_sha256"]
+
+
+def test_an_algorithm_whose_dice_no_seed_makes_is_told_so(tmp_path: Path) -> None:
+    (file := tmp_path / "mine.py").write_text(example("algorithm") + OWN_DICE)
+    told = trained(tmp_path, *BALANCE, "--agent", f"{file}:CEM", "--workers", "2", code=2)["stderr"]
+    assert "the processes decide differently" in told
+    assert "random numbers from generators that its seed makes" in told
+
+
+def test_a_node_with_other_files_is_refused_by_their_names(tmp_path: Path) -> None:
+    (scene := tmp_path / "scene.py").write_text("from parts import LEG\n")
+    (parts := tmp_path / "parts.py").write_text("LEG = 1.0\n")
+    (policy := tmp_path / "policy.safetensors").write_bytes(b"weights")
+    files = [str(scene), str(policy)]
+    mine = contents(files)
+    refuse_other_files([contents(files), contents(files)], mine)
+    parts.write_text("LEG = 2.0\n")
+    with pytest.raises(CommandError, match=re.escape(f"a node of the cluster has another {scene} than this machine")):
+        refuse_other_files([mine, contents(files)], mine)
+    parts.write_text("LEG = 1.0\n")
+    policy.unlink()
+    with pytest.raises(CommandError, match=re.escape(f"a node of the cluster has no file {policy}: copy it there")):
+        refuse_other_files([contents(files)], mine)
 
 
 @pytest.mark.slow
