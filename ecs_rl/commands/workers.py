@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.process import leaving
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.errors import CheckpointError, CommandError, WorkerLostError
 
@@ -38,6 +39,8 @@ PATIENCE, PATIENCE_WITH_A_WINDOW = 30 * 60.0, 7 * 24 * 3600.0
 """Seconds for which a process waits for the others; a person may rest."""
 ANSWERS = 5.0
 """Seconds in which a cluster answers."""
+UNTIL_TOLD = 60.0
+"""Seconds between two words about workers that do not come up."""
 MOST_LOSSES = 3
 """So many losses in a row without a new checkpoint are no accident."""
 
@@ -51,13 +54,16 @@ def run_together(settings: TrainSettings, answer: Answer) -> int:
         while True:
             try:
                 return train_once(settings, answer)
-            except Lost as lost:
-                losses = 1 if lost.saved > reached else losses + 1
-                reached = lost.saved
-                if losses > MOST_LOSSES:
+            except WorkerLostError as lost:
+                losses += 1
+                if isinstance(lost, Lost):
+                    losses = 1 if lost.saved > reached else losses
+                    reached, settings = lost.saved, replace(settings, resume=str(lost.run), init_from=None)
+                if reached < 0 or losses > MOST_LOSSES or answer.came:
                     raise
+                told = f"train.py: interrupted before a new worker came: go on with --resume {settings.resume}"
+                answer.first = leaving(told)
                 tell(f"train.py: {lost}: going on from step {reached:,} with a new one", sys.stderr)
-                settings = replace(settings, resume=str(lost.run), init_from=None)
 
 
 class Lost(WorkerLostError):
@@ -280,7 +286,7 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
     start, policy = what_to_send(settings)
     try:
         mine = contents(own_files(settings))
-        found = ray.get([worker.versions.remote(list(mine)) for worker in workers])
+        found = answers_of([worker.versions.remote(list(mine)) for worker in workers])
         refuse_other_versions([installed for installed, _ in found])
         refuse_other_files([files for _, files in found], mine)
         own = listening_socket(settings)
@@ -307,6 +313,18 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
     finally:
         for worker in workers:
             ray.kill(worker)
+
+
+def answers_of(asked: list[Any]) -> list[Any]:
+    """Return what all workers answer; while some have no place in the cluster, that is told now and then."""
+    import ray
+
+    while waiting := ray.wait(asked, num_returns=len(asked), timeout=UNTIL_TOLD)[1]:
+        free = int(ray.available_resources().get("CPU", 0))
+        told = f"{len(waiting)} of {len(asked)} workers have not come up yet; the cluster has {free} free cores"
+        tell(f"train.py: {told}: waiting", sys.stderr)
+    answers: list[Any] = ray.get(asked)
+    return answers
 
 
 def begun(training: Training, settings: TrainSettings) -> TrainingRun:

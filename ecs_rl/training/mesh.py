@@ -30,8 +30,11 @@ MEETING, GREETING = 120.0, 5.0
 """Seconds in which all must have connected, and in which who connects must say who it is."""
 SECRET = 32
 """Bytes of what the processes of one training know, and nobody else."""
-ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
-"""Seconds of silence, seconds between questions and how many of them, after which a machine counts as gone."""
+ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
+"""Half a minute after which a machine that answers no question of the system's counts as gone.
+
+Seconds of silence, seconds between questions, how many, and milliseconds for which what was sent may go unconfirmed.
+"""
 
 
 Address = tuple[str, int]

@@ -17,7 +17,7 @@ from ecs_rl.agents.base import State
 from ecs_rl.agents.ppo import PPO
 from ecs_rl.errors import WorkerLostError
 from ecs_rl.testing.transitions import MIXED, play, same
-from ecs_rl.training.mesh import HEAD, Link, Meeting, Mesh, address_of, listening
+from ecs_rl.training.mesh import ALIVE, HEAD, Link, Meeting, Mesh, address_of, listening
 from ecs_rl.training.together import Group
 
 T = TypeVar("T")
@@ -93,6 +93,9 @@ def test_processes_meet_although_strangers_ask_too() -> None:
         == [[b"0", b"1", b"2"]] * 3
     )
     assert all(mesh.is_near for mesh in found)
+    for link in found[0]._links:  # the system itself asks whether the other machine is still there
+        assert link.socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert all(link.socket.getsockopt(socket.IPPROTO_TCP, getattr(socket, n)) == ALIVE[n] for n in ALIVE)
     assert all(each.fileno() == -1 for each in own), "nobody else can connect any more"
     for mesh in found:
         mesh.close()

@@ -10,14 +10,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pages import example
 
-from ecs_rl.commands.workers import cluster, contents, refuse_other_files, refuse_other_versions, versions
-from ecs_rl.errors import CommandError
+from ecs_rl.commands import workers
+from ecs_rl.commands.process import Answer
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.commands.workers import (
+    answers_of,
+    cluster,
+    contents,
+    refuse_other_files,
+    refuse_other_versions,
+    versions,
+)
+from ecs_rl.errors import CommandError, WorkerLostError
 
 pytest.importorskip("ray")
 ROOT = Path(__file__).resolve().parents[2]
@@ -181,6 +192,50 @@ def test_what_cannot_be_shared_out_is_told_in_one_sentence(tmp_path: Path, flags
     assert told in answer["stderr"]
     assert answer["stderr"].count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_machine_that_dies_before_the_new_worker_came_up_is_one_loss_more(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone, run = WorkerLostError("a worker did not come up"), Path("runs/balance/v1/now")
+    told, resumed = list[Any](), list[str | None]()
+
+    def train_once(settings: TrainSettings, answer: Answer) -> int:
+        resumed.append(settings.resume)
+        if (problem := told.pop(0)) is not None:
+            raise problem
+        return 0
+
+    monkeypatch.setattr(workers, "cluster", lambda *asked: nullcontext())
+    monkeypatch.setattr(workers, "train_once", train_once)
+    settings = TrainSettings(scene="balance", agent="ppo", workers=2)
+    told[:] = [workers.Lost("worker 1 is gone", run, 700), gone, None]
+    assert workers.run_together(settings, Answer(print)) == 0
+    assert resumed == [None, str(run), str(run)]
+    went_on = "going on from step 700 with a new one"
+    said = [f"train.py: worker 1 is gone: {went_on}", f"train.py: a worker did not come up: {went_on}"]
+    assert capsys.readouterr().err.splitlines() == said
+    for told[:] in ([gone], [workers.Lost("gone", run, 700), gone, gone, gone, None]):
+        with pytest.raises(WorkerLostError):
+            workers.run_together(settings, Answer(print))
+    assert told == [None], "it gives up where one loss follows another without a new checkpoint"
+
+
+def test_workers_for_which_there_is_no_place_yet_are_told_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    came = iter([[], ["a"], ["a", "b"]])
+
+    def wait(asked: list[str], *, num_returns: int, timeout: float) -> tuple[list[str], list[str]]:
+        there = next(came)
+        return there, [each for each in asked if each not in there]
+
+    monkeypatch.setattr("ray.wait", wait)
+    monkeypatch.setattr("ray.get", lambda asked: [each.upper() for each in asked])
+    monkeypatch.setattr("ray.available_resources", lambda: {"CPU": 1.0})
+    assert answers_of(["a", "b"]) == ["A", "B"]
+    told = "train.py: {} of 2 workers have not come up yet; the cluster has 1 free cores: waiting"
+    assert capsys.readouterr().err.splitlines() == [told.format(2), told.format(1)]
 
 
 @pytest.mark.parametrize("name", ["python", "torch", "ray", "ecs_rl"])
