@@ -257,7 +257,8 @@ class Painter:
             draw_settings(surface, area, view.settings, kit)
         elif view.inspector is not None:
             draw_inspector(surface, area, view.inspector, kit)
-        above = pygame.Rect(area.x, area.y, area.w, area.h - (kit.px(STRIP) - kit.px(8) if view.hints else 0))
+        top = self.stage_at(view, layout).y  # of panes it lies below their heads
+        above = pygame.Rect(area.x, top, area.w, area.bottom - top - (kit.px(STRIP) - kit.px(8) if view.hints else 0))
         draw_toasts(surface, above, view.toasts, kit)
         if view.help is not None:
             draw_help(surface, view.help, kit)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HINTS, STATUS, a_grid, a_view
+from viewer_views import HINTS, STATUS, a_grid, a_view, some_panes
 
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.frame import Painter
@@ -62,6 +62,14 @@ def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
         y for y in range(layout.stage.y, layout.stage.bottom) if painter.cell_at(view, layout, (60, y)) is not None
     ]
     assert max(arenas) < where.y
+
+
+@pytest.mark.parametrize("panes", [0, 1, 2, 4])
+def test_messages_lie_below_the_captions_of_the_stage_and_of_panes(panes: int) -> None:
+    painter = Painter()
+    view = replace(a_view(), profile=None, panes=some_panes(panes))
+    where = changed(frame(replace(view, toasts=())), frame(view))
+    assert where.y >= painter.stage_at(view, painter.layout((1280, 720))).y + painter.kit.px(34)
 
 
 def test_mode_chips_name_their_key_where_there_is_room() -> None:
