@@ -26,6 +26,8 @@ TINT = 105
 """Opacity of the map on the arena."""
 PLOT, EDGE = 210, 30
 """Size of the plot of two numbers that are no place, and the room around it."""
+SCALE = 18
+"""Points of height of what says which colour is which value; it lies right below the caption."""
 
 
 def tints(values: F64) -> F64:
@@ -51,7 +53,7 @@ def draw_field(surface: pygame.Surface, field: MapView | None, camera: Camera, k
     shows = (field, area.topleft, surface.get_size())
     picture = kit.kept("field", area.size, shows, lambda it: _paint_field(it, field, area, surface, kit), clear=True)
     surface.blit(picture, area)
-    place = pygame.Rect(kit.px(14), kit.px(36), kit.px(120), kit.px(8))
+    place = pygame.Rect(kit.px(14), kit.px(31 + 5), kit.px(120), kit.px(SCALE - 10))
     _paint_scale(surface, field, place, kit)
 
 

@@ -14,7 +14,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.celebration import RIBBON, draw_joy, draw_ribbon
 from ecs_rl.viewer.context import DrawContext, part_of
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.fields import draw_plot
+from ecs_rl.viewer.fields import SCALE, draw_plot
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panels.finding import HEIGHT, draw_finding
@@ -257,7 +257,8 @@ class Painter:
             draw_settings(surface, area, view.settings, kit)
         elif view.inspector is not None:
             draw_inspector(surface, area, view.inspector, kit)
-        top = self.stage_at(view, layout).y  # of panes it lies below their heads
+        tinted = view.stage is not None and view.stage.field is not None and not view.panes
+        top = self.stage_at(view, layout).y + (kit.px(SCALE) if tinted else 0)
         above = pygame.Rect(area.x, top, area.w, area.bottom - top - (kit.px(STRIP) - kit.px(8) if view.hints else 0))
         draw_toasts(surface, above, view.toasts, kit)
         if view.help is not None:

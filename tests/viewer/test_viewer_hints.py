@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HINTS, STATUS, a_grid, a_view, some_panes
+from viewer_views import HINTS, STATUS, TOASTS, a_grid, a_view, some_panes
 
 from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import modes_width
 from ecs_rl.viewer.panels.keys import fitting_hints, hints_width
 from ecs_rl.viewer.panels.status import _words, paint_status
 from ecs_rl.viewer.view import Modes, View
+from ecs_rl.viewer.view_why import MapView
 
 
 def frame(view: View, size: tuple[int, int] = (1280, 720)) -> np.ndarray:
@@ -70,6 +72,16 @@ def test_messages_lie_below_the_captions_of_the_stage_and_of_panes(panes: int) -
     view = replace(a_view(), profile=None, panes=some_panes(panes))
     where = changed(frame(replace(view, toasts=())), frame(view))
     assert where.y >= painter.stage_at(view, painter.layout((1280, 720))).y + painter.kit.px(34)
+
+
+def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
+    view = replace(a_view(), profile=None, toasts=())
+    assert view.stage is not None
+    values = np.arange(12.0).reshape(3, 4)
+    field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), values, np.full((3, 4, 2), np.nan), (0.5, 0.5), True)
+    tinted = replace(view, stage=replace(view.stage, field=field))
+    where = changed(frame(tinted), frame(replace(tinted, toasts=TOASTS)))
+    assert where.y >= Painter().layout((1280, 720)).stage.y + 31 + SCALE
 
 
 def test_mode_chips_name_their_key_where_there_is_room() -> None:
