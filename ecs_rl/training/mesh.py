@@ -35,8 +35,6 @@ ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIM
 
 Seconds of silence, seconds between questions, how many, and milliseconds for which what was sent may go unconfirmed.
 """
-
-
 Address = tuple[str, int]
 
 

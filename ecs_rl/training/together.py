@@ -183,7 +183,7 @@ class Group:
         self.ended = bool(found[-1][:, 0].any())
         self.agree(int(found[-1][0, 1]))
         action, reward, after, terminated, truncated, good = map(self._rows, found[:-1])
-        if not np.array_equal(action, decided.action):  # what comes with the project never does that
+        if not np.array_equal(action, decided.action, equal_nan=True):  # what comes with the project never does that
             raise CommandError(
                 "--workers: the processes decide differently: an algorithm or network of your own must take all its "
                 "random numbers from generators that its seed makes; mend it, or leave --workers out"
