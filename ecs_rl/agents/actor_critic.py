@@ -234,7 +234,10 @@ class Separate(ActorCritic):
         if self.state:
             output, _, state = self.both(x, state)
             return output, state
-        return cast(Network, self._policy)(x), state
+        net, parts = cast(Network, self._policy), parts_of(len(x)) if self._by_parts else []
+        if len(parts) < 2:
+            return net(x), state
+        return torch.cat(self._workers.all([partial(net, x[p]) for p in parts], len(x))), state
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what both remember from here on."""

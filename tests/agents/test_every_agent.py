@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from ecs_rl.agents.base import Restartable
 from ecs_rl.agents.ppo import UNIT
 from ecs_rl.agents.state import under
 from ecs_rl.agents.team import Team
+from ecs_rl.agents.worker import Workers
 from ecs_rl.errors import CheckpointError, DivergedError
 from ecs_rl.testing import AgentContract
 
@@ -225,11 +227,31 @@ def test_a_network_without_hidden_layers_learns_too(kind: str) -> None:
 def test_the_number_of_threads_changes_no_bit(shared: bool) -> None:
     hashes, config = set(), replace(SMALL_PPO, minibatch=4096, shared=shared)
     for threads in (1, 2, 5):
-        agent = make_agent("ppo", CHOICES, config, seed=0, rows=2100, threads=threads)
+        agent = make_agent("ppo", CHOICES, config, seed=0, rows=4200, threads=threads)
         data = np.random.default_rng(0)
         for _ in range(10):
-            observation = some_observation(data, 2100)
+            observation = some_observation(data, 4200)
             agent.observe(some_experience(data, observation, agent.act(observation, ActMode.EXPLORE)))
             list(agent.learn(0.0))
         hashes.add(agent.parameters_sha256())
     assert len(hashes) == 1
+
+
+@pytest.mark.parametrize(("rows", "jobs"), [(4095, 0), (4096, 2), (9000, 4)])
+def test_for_many_rows_a_policy_is_asked_in_parts_that_threads_share(
+    rows: int, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, asked = Workers.all, list[int]()
+
+    def spy(workers: Workers, each: Any, count: int) -> Any:
+        asked.append(len(each))
+        return whole(workers, each, count)
+
+    agent = make_agent("ppo", CHOICES, SMALL_PPO, seed=0, rows=rows, threads=2)
+    observation = some_observation(np.random.default_rng(0), rows)
+    monkeypatch.setattr(Workers, "all", spy)
+    decided = agent.act(observation, ActMode.GREEDY)
+    assert sum(asked) == jobs
+    some = np.arange(0, rows, 7)
+    alone = agent.act(observation[some], ActMode.GREEDY)
+    assert np.mean(decided.action[some] == alone.action) > 0.99, "in another place of a batch last bits may differ"
