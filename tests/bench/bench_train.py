@@ -9,7 +9,6 @@ training of each counts, and all come to the same parameters. `--bare` leaves th
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import tempfile
 from itertools import pairwise
 from time import perf_counter
@@ -86,11 +85,13 @@ def main() -> None:
     parser.add_argument("--steps", type=parse_count, default=2_000_000)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--minibatch", type=int, default=8192)
+    parser.add_argument("--hidden", type=int, nargs="+", default=[64, 64])
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--bare", action=argparse.BooleanOptionalAction, default=True)
     asked = parser.parse_args()
-    config = dataclasses.replace(
-        PPOConfig(), rollout=32, epochs=4, minibatch=asked.minibatch, hidden=(64, 64), activation="tanh"
+    config = PPOConfig(
+        rollout=32, epochs=asked.epochs, minibatch=asked.minibatch, hidden=tuple(asked.hidden), activation="tanh"
     )
     fastest: dict[int, Training] = {}
     for _ in range(asked.rounds):
@@ -100,7 +101,9 @@ def main() -> None:
                 fastest[threads] = training
     brains = {training.session.agent.parameters_sha256() for training in fastest.values()}
     assert len(brains) == 1, "the number of threads has changed the result"
-    print(f"{asked.scene}, {asked.arenas} arenas, PPO 4 epochs 64x64 tanh, the fastest of {asked.rounds} trainings")
+    network = "x".join(map(str, asked.hidden))
+    told = f"PPO {asked.epochs} epochs {network} tanh, the fastest of {asked.rounds} trainings"
+    print(f"{asked.scene}, {asked.arenas} arenas, {told}")
     for threads, training in fastest.items():
         tell(training, threads, fastest[asked.threads[0]].seconds)
         if asked.bare:
