@@ -178,8 +178,8 @@ def own_files(settings: TrainSettings) -> list[str]:
 
     network = str(getattr(getattr(settings, settings.agent), "network", ""))
     named = [text.rpartition(":")[0] for text in (network, settings.algorithm.reference, settings.against)]
-    files = [Path(text) for text in (*named, settings.against) if Path(text).is_file()]
-    return [str(path.resolve()) for path in (Path(load_scene(settings.scene).file), *files)]
+    paths = map(Path, (load_scene(settings.scene).file, *named, settings.against))
+    return [str(path.resolve()) for path in paths if path.is_file()]
 
 
 def contents(files: Sequence[str]) -> dict[str, str]:
@@ -367,13 +367,13 @@ def refuse_other_versions(
                 raise CommandError(f"{flag}: {told}: install the same everywhere")
 
 
-def refuse_other_files(found: list[dict[str, str]], mine: Mapping[str, str]) -> None:
+def refuse_other_files(found: list[dict[str, str]], mine: Mapping[str, str], flag: str = "--workers") -> None:
     """Refuse workers whose files are not those of this machine: they would train something else."""
     for theirs in found:
         for file, content in mine.items():
             if theirs[file] != content:
-                told = f"another {file} than this machine" if theirs[file] else f"no file {file}"
-                raise CommandError(f"--workers: a node of the cluster has {told}: copy it there")
+                told = f"another {file} than there was here" if theirs[file] else f"no file {file}"
+                raise CommandError(f"{flag}: a node of the cluster has {told}: copy it there")
 
 
 def raise_what_a_worker_says(sent: list[Any]) -> None:

@@ -238,14 +238,15 @@ def stop(driver: Driver, number: signal.Signals) -> None:
 
 def ordered(argv: Sequence[str], settings: TrainSettings, file: SweepFile) -> Order:
     """Return what all trials have in common."""
-    from ecs_rl.commands.workers import versions
+    from ecs_rl.commands.workers import contents, own_files, versions
 
     over: dict[str, Any] = {
         **{"name": settings.name, "version": settings.version, "runs": str(settings.runs), "threads": settings.threads},
         **({"against": settings.against} if settings.against else {}),
     }
     seeds = tuple(range(settings.seed, settings.seed + file.sweep.seeds))
-    return Order(tuple(flags_of_a_trial(argv)), over, seeds, str(file.path.resolve()), os.getcwd(), versions())
+    flags, files = tuple(flags_of_a_trial(argv)), contents(own_files(settings))
+    return Order(flags, over, seeds, str(file.path.resolve()), os.getcwd(), versions(), files)
 
 
 def flags_of_a_trial(argv: Sequence[str]) -> list[str]:

@@ -52,6 +52,8 @@ class Order:
     """Where relative paths of the flags begin."""
     versions: Mapping[str, str]
     """Of the project and its libraries where the command was given: elsewhere they must be the same."""
+    files: Mapping[str, str]
+    """SHA-256 by the path of what the trials run besides: the same everywhere too."""
 
     def settings(self, setting: Mapping[str, Any], more: Mapping[str, Any]) -> TrainSettings:
         """Return what one training of a trial is to be; an earlier run's settings where it is to go on."""
@@ -201,10 +203,11 @@ class SweepTrial:
         self._earlier = msgspec.json.decode(Path(checkpoint_dir, POINTER).read_bytes())["runs"]
 
     def _begin(self) -> None:
-        from ecs_rl.commands.workers import refuse_other_versions, versions
+        from ecs_rl.commands.workers import contents, refuse_other_files, refuse_other_versions, versions
 
         if not self._checked:
             refuse_other_versions([versions()], self.order.versions, "--sweep")
+            refuse_other_files([contents(list(self.order.files))], self.order.files, "--sweep")
             self._checked = True
         self.runs, earlier = [], self._to_go_on()
         for i, seed in enumerate(self.seeds()):

@@ -22,7 +22,7 @@ PARTS = ("steps", "episodes", "best_eval", "best_step", "params_sha256")
 def order(folder: Path) -> PopulationOrder:
     over = {"name": "balance", "version": "sweep_1", "runs": str(folder), "threads": 1}
     facts = {"members": (0, 1, 2), "round_steps": 1000, "rounds": 0, "steps": 5000}
-    return PopulationOrder(ARGV, over, (0,), str(folder), str(folder), {}, **facts)  # type: ignore[arg-type]
+    return PopulationOrder(ARGV, over, (0,), str(folder), str(folder), {}, {}, **facts)  # type: ignore[arg-type]
 
 
 def member(number: int, folder: Path, **setting: Any) -> Member:

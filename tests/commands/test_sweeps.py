@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from ecs_rl.commands.workers import contents, versions
+from ecs_rl.errors import CommandError
+from ecs_rl.sweeps.trial import Order, SweepTrial
+
 pytest.importorskip("ray.tune")
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--arenas", "16", "--eval-every", "2k", "--eval-episodes", "2", "--threads", "1")
@@ -138,3 +142,13 @@ def test_what_is_wrong_with_the_cluster_is_told_in_one_sentence(
     assert told in said
     assert said.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_node_with_another_scene_begins_no_trial(tmp_path: Path) -> None:
+    (scene := tmp_path / "scene.py").write_text("SCENE = 1\n")
+    order = Order((str(scene),), {}, (0,), str(tmp_path), str(tmp_path), versions(), contents([str(scene)]))
+    trial = SweepTrial.__new__(SweepTrial)
+    trial.order, trial._checked = order, False
+    scene.write_text("SCENE = 2\n")
+    with pytest.raises(CommandError, match=f"--sweep: a node of the cluster has another {scene} than there was here"):
+        trial._begin()

@@ -24,6 +24,7 @@ from ecs_rl.commands.workers import (
     answers_of,
     cluster,
     contents,
+    own_files,
     refuse_other_files,
     refuse_other_versions,
     versions,
@@ -32,6 +33,7 @@ from ecs_rl.errors import CommandError, WorkerLostError
 
 pytest.importorskip("ray")
 ROOT = Path(__file__).resolve().parents[2]
+SCENE = ROOT / "scenes" / "lander.py"
 MARK = "ECS_RL_TEST_OF_WORKERS"
 BALANCE: tuple[str, ...] = (
     "balance",
@@ -134,11 +136,13 @@ def test_a_node_with_other_files_is_refused_by_their_names(tmp_path: Path) -> No
     (scene := tmp_path / "scene.py").write_text("from parts import LEG\n")
     (parts := tmp_path / "parts.py").write_text("LEG = 1.0\n")
     (policy := tmp_path / "policy.safetensors").write_bytes(b"weights")
+    settings = TrainSettings(scene=str(SCENE), agent="ppo", against=str(policy))
+    assert own_files(settings) == [str(SCENE), str(policy)]
     files = [str(scene), str(policy)]
     mine = contents(files)
     refuse_other_files([contents(files), contents(files)], mine)
     parts.write_text("LEG = 2.0\n")
-    with pytest.raises(CommandError, match=re.escape(f"a node of the cluster has another {scene} than this machine")):
+    with pytest.raises(CommandError, match=re.escape(f"a node of the cluster has another {scene} than there was here")):
         refuse_other_files([mine, contents(files)], mine)
     parts.write_text("LEG = 1.0\n")
     policy.unlink()
