@@ -159,9 +159,10 @@ class ActorCritic(ABC):
         """Return (rows,) values."""
 
     def explore(self, x: Tensor, state: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
-        """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on."""
-        if self.values_wait:
-            return self.policy(x, state)[0], {}, state
+        """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on.
+
+        Where there are several processes all of them ask, for the same rows.
+        """
         output, value, after = self.both(x, state)
         return output, {"value": value}, after
 
@@ -186,7 +187,7 @@ class ActorCritic(ABC):
     def _done(self, jobs: Sequence[Job], rows: int) -> list[Tensor]:
         """Return the numbers of all jobs, whose gradients are written then; other processes may do some of them."""
         if self.exchange is None or rows < self.enough or len(jobs) == 1:
-            return self._workers.all([job.work for job in jobs], rows)
+            return self._done_here(jobs, rows)
 
         def work(some: Sequence[int]) -> list[Tensor]:
             told = self._workers.all([jobs[i].work for i in some], rows)
@@ -200,6 +201,10 @@ class ActorCritic(ABC):
                 at += len(grad)
             told.append(numbers[at:])
         return told
+
+    def _done_here(self, jobs: Sequence[Job], rows: int) -> list[Tensor]:
+        """Return the numbers of all jobs, which only this process does."""
+        return self._workers.all([job.work for job in jobs], rows)
 
     @abstractmethod
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
@@ -234,10 +239,18 @@ class Separate(ActorCritic):
         if self.state:
             output, _, state = self.both(x, state)
             return output, state
-        net, parts = cast(Network, self._policy), parts_of(len(x)) if self._by_parts else []
-        if len(parts) < 2:
-            return net(x), state
-        return torch.cat(self._workers.all([partial(net, x[p]) for p in parts], len(x))), state
+        return self._outputs(x, self._done_here), state
+
+    def explore(self, x: Tensor, state: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
+        """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on."""
+        return (self._outputs(x, self._done), {}, state) if self.values_wait else super().explore(x, state)
+
+    def _outputs(self, x: Tensor, done: Callable[[Sequence[Job], int], list[Tensor]]) -> Tensor:
+        """Return (rows, outputs) of a policy without memory; the parts of many rows are jobs."""
+        net, parts = cast(Network, self._policy), parts_of(len(x))
+        if len(parts) == 1 or not self._by_parts:
+            return net(x)
+        return torch.cat(done([Job(partial(net, x[p]), []) for p in parts], len(x))).reshape(len(x), -1)
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what both remember from here on."""

@@ -22,7 +22,7 @@ from ecs_rl.training.together import Group
 
 T = TypeVar("T")
 SMALL = {"rollout": 8, "epochs": 2, "minibatch": 32, "hidden": (8, 8)}
-LARGE = {"rollout": 8, "epochs": 1, "minibatch": 8192, "hidden": (8,)}
+LARGE = {"rollout": 2, "epochs": 1, "minibatch": 8192, "hidden": (8,)}
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def test_arrays_of_different_sizes_are_an_error_of_all() -> None:
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize(
     ("settings", "rows"),
-    [(SMALL, 16), ({**SMALL, "network": "gru", "state": 4}, 16), (LARGE, 1024), ({**LARGE, "shared": True}, 1024)],
+    [(SMALL, 16), ({**SMALL, "network": "gru", "state": 4}, 16), (LARGE, 4200), ({**LARGE, "shared": True}, 4200)],
     ids=["a part", "a memory", "three parts", "three parts of a shared network"],
 )
 def test_processes_that_share_out_minibatches_learn_what_one_learns_to_the_last_bit(
