@@ -7,7 +7,6 @@ again from there, with a new one in its place.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import logging
 import os
@@ -15,8 +14,8 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.process import leaving
+from ecs_rl.commands.same_everywhere import (
+    PACKAGE,
+    contents,
+    own_files,
+    refuse_other_files,
+    refuse_other_versions,
+    versions,
+)
 from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.errors import CheckpointError, CommandError, WorkerLostError
+from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError
 
 if TYPE_CHECKING:
     from ecs_rl.commands.process import Answer
@@ -34,7 +41,6 @@ if TYPE_CHECKING:
     from ecs_rl.training.prepare import Training
     from ecs_rl.training.together import Group
 
-PACKAGE = Path(__file__).resolve().parents[1]
 PATIENCE, PATIENCE_WITH_A_WINDOW = 30 * 60.0, 7 * 24 * 3600.0
 """Seconds for which a process waits for the others; a person may rest."""
 ANSWERS = 5.0
@@ -160,44 +166,6 @@ def refuse_nobody(address: str) -> None:
         raise CommandError(f"--ray {address}: nothing answers there: {error}; start one with `ray start`") from error
 
 
-def versions() -> dict[str, str]:
-    """Return what must be the same in all processes: their results are to agree to the last bit."""
-    import ray
-
-    from ecs_rl.runs import versions_here
-
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
-    return {**versions_here(), "ray": ray.__version__, "ecs_rl": digest.hexdigest()[:12]}
-
-
-def own_files(settings: TrainSettings) -> list[str]:
-    """Return the files that this training runs besides the package: the same ones on all machines."""
-    from ecs_rl.scene.loader import load_scene
-
-    network = str(getattr(getattr(settings, settings.agent), "network", ""))
-    named = [text.rpartition(":")[0] for text in (network, settings.algorithm.reference, settings.against)]
-    paths = map(Path, (load_scene(settings.scene).file, *named, settings.against))
-    return [str(path.resolve()) for path in paths if path.is_file()]
-
-
-def contents(files: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of each file and of what it imports from its folder, '' where there is none to be read."""
-    return {file: _digest(Path(file)) for file in files}
-
-
-def _digest(file: Path) -> str:
-    from ecs_rl.sources import read_sources
-
-    try:
-        if file.suffix == ".py":
-            return read_sources(file).sha256
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    except (OSError, SyntaxError, ValueError):
-        return ""
-
-
 class RemoteWorker:
     """One process of a training beside the first; Ray makes it on some machine of the cluster."""
 
@@ -236,8 +204,11 @@ class RemoteWorker:
                     training.session.save_checkpoint()
                 while not training.done:
                     training.tick()
-            finally:
                 training.close()
+            except BaseException:
+                group.leave()  # the others are in the midst of something: nothing can be saved with them
+                training.close("failed")
+                raise
 
 
 @contextmanager
@@ -293,7 +264,12 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
         theirs = ray.get([worker.listen.remote(settings, os.getcwd()) for worker in workers])
         meeting = Meeting([address_of(own), *theirs])
         sent = [worker.train.remote(settings, rank, meeting, start, policy) for rank, worker in enumerate(workers, 1)]
-        with joined(settings, 0, own, meeting) as group:
+        with ExitStack() as connected:
+            try:
+                group = connected.enter_context(joined(settings, 0, own, meeting))
+            except EcsRlError:
+                raise_what_a_worker_says(sent)
+                raise
             settings, training = ready(settings, group=group)
             window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
             try:
@@ -301,13 +277,16 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
                 answer.first = partial(stop, training)
                 return train(training, record, settings, window)
             except WorkerLostError as error:
+                run = training.session.run
                 raise_what_a_worker_says(sent)
-                if (run := training.session.run) is None:
+                if run is None or not any(run.path.glob("checkpoints/step_*")):
                     raise
                 raise Lost(str(error), run.path, training.session.saved_step) from error
             finally:
                 if window is not None:
                     window.close()
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error
     except ray.exceptions.RayActorError as error:
         raise WorkerLostError(f"a worker did not come up: {' '.join(str(error).split())[:300]}") from error
     finally:
@@ -353,27 +332,6 @@ def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:
         return b"", path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"--init-from {path}: it cannot be read: {error.strerror}") from error
-
-
-def refuse_other_versions(
-    found: list[dict[str, str]], mine: Mapping[str, str] | None = None, flag: str = "--workers"
-) -> None:
-    """Refuse workers whose libraries, or whose ecs_rl, are not those of this process, or `mine`."""
-    mine = mine or versions()
-    for theirs in found:
-        for name, version in mine.items():
-            if theirs.get(name) != version:
-                told = f"a node of the cluster has {name} {theirs.get(name)}, and this machine {version}"
-                raise CommandError(f"{flag}: {told}: install the same everywhere")
-
-
-def refuse_other_files(found: list[dict[str, str]], mine: Mapping[str, str], flag: str = "--workers") -> None:
-    """Refuse workers whose files are not those of this machine: they would train something else."""
-    for theirs in found:
-        for file, content in mine.items():
-            if theirs[file] != content:
-                told = f"another {file} than there was here" if theirs[file] else f"no file {file}"
-                raise CommandError(f"{flag}: a node of the cluster has {told}: copy it there")
 
 
 def raise_what_a_worker_says(sent: list[Any]) -> None:

@@ -238,7 +238,7 @@ def stop(driver: Driver, number: signal.Signals) -> None:
 
 def ordered(argv: Sequence[str], settings: TrainSettings, file: SweepFile) -> Order:
     """Return what all trials have in common."""
-    from ecs_rl.commands.workers import contents, own_files, versions
+    from ecs_rl.commands.same_everywhere import contents, own_files, versions
 
     over: dict[str, Any] = {
         **{"name": settings.name, "version": settings.version, "runs": str(settings.runs), "threads": settings.threads},

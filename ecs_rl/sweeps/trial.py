@@ -203,7 +203,7 @@ class SweepTrial:
         self._earlier = msgspec.json.decode(Path(checkpoint_dir, POINTER).read_bytes())["runs"]
 
     def _begin(self) -> None:
-        from ecs_rl.commands.workers import contents, refuse_other_files, refuse_other_versions, versions
+        from ecs_rl.commands.same_everywhere import contents, refuse_other_files, refuse_other_versions, versions
 
         if not self._checked:
             refuse_other_versions([versions()], self.order.versions, "--sweep")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic, sleep
 
-from ecs_rl.errors import WorkerLostError
+from ecs_rl.errors import CommandError, WorkerLostError
 
 AWAKE = 0.002
 """Seconds for which a process that waits for the others keeps awake: to be woken takes longer than most messages."""
@@ -28,13 +28,12 @@ HEAD = 8
 """Bytes before each message, which say how many follow."""
 MEETING, GREETING = 120.0, 5.0
 """Seconds in which all must have connected, and in which who connects must say who it is."""
+TALK, ALARM = range(2)
+"""The two connections between two processes: for messages, and one on which nothing is said (see `Link`)."""
 SECRET = 32
 """Bytes of what the processes of one training know, and nobody else."""
-ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
-"""Half a minute after which a machine that answers no question of the system's counts as gone.
-
-Seconds of silence, seconds between questions, how many, and milliseconds for which what was sent may go unconfirmed.
-"""
+ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
+"""Seconds of silence, seconds between questions and how many of them, after which a machine counts as gone."""
 Address = tuple[str, int]
 
 
@@ -79,21 +78,28 @@ class Mesh:
 
         All of them listen already: a process connects to those before it, and those behind it connect to it.
         """
-        found: dict[int, socket.socket] = {}
+        found: dict[tuple[int, int], socket.socket] = {}
+        others, until = [each for each in range(len(meeting.addresses)) if each != rank], monotonic() + MEETING
+        wanted = [(other, kind) for other in others for kind in (TALK, ALARM)]
         with own:
             try:
-                for other in range(rank):
-                    found[other] = socket.create_connection(meeting.addresses[other], timeout=MEETING)
-                    found[other].sendall(meeting.secret + rank.to_bytes(HEAD, "little"))
-                own.settimeout(MEETING)
-                while len(found) < len(meeting.addresses) - 1:
+                for other, kind in wanted[: 2 * rank]:
+                    found[other, kind] = socket.create_connection(meeting.addresses[other], until - monotonic())
+                    found[other, kind].sendall(meeting.secret + (2 * rank + kind).to_bytes(HEAD, "little"))
+                while len(found) < len(wanted):
+                    own.settimeout(max(0.001, until - monotonic()))
                     asking, _ = own.accept()
                     who = _who(asking, meeting.secret)
                     if who is not None:
-                        found[who] = asking
-            except OSError as error:
-                raise WorkerLostError(f"the processes of this training do not reach each other: {error}") from error
-        return cls(rank, [Link(other, found[other]) for other in sorted(found)], patience, is_near=meeting.is_near)
+                        found[divmod(who, 2)] = asking
+            except (OSError, ValueError) as error:  # a negative time is a ValueError
+                missing = {other for other, kind in wanted if (other, kind) not in found}
+                where = ", ".join(f"{host}:{port}" for host, port in (meeting.addresses[each] for each in missing))
+                for each in found.values():
+                    each.close()
+                raise CommandError(f"--workers: process {rank} and those at {where} do not connect: {error}") from error
+        links = [Link(other, found[other, TALK], found[other, ALARM]) for other in others]
+        return cls(rank, links, patience, is_near=meeting.is_near)
 
     def gather(self, message: bytes) -> list[memoryview]:
         """Return the message of every process, in the order of their ranks; this is the own one.
@@ -120,29 +126,57 @@ class Mesh:
         with selectors.DefaultSelector() as ready:
             for link in waiting:
                 ready.register(link.socket, link.events)
-            if not ready.select(self.patience):
-                silent = ", ".join(str(link.other) for link in waiting)
-                raise WorkerLostError(f"worker {silent} has said nothing for {self.patience:.0f} seconds")
+                if link.alarm is not None:
+                    ready.register(link.alarm, selectors.EVENT_READ, link)
+            found = [key.data for key, _ in ready.select(self.patience)]
+        if not found:
+            silent = ", ".join(str(link.other) for link in waiting)
+            raise WorkerLostError(f"worker {silent} has said nothing for {self.patience:.0f} seconds")
+        for link in filter(None, found):
+            link.look()
 
     def close(self) -> None:
         """End all connections."""
         for link in self._links:
-            link.socket.close()
+            link.close()
 
 
 class Link:
-    """A connection to one other process, over which both say one message at a time; nothing here waits."""
+    """A connection to one other process, over which both say one message at a time; nothing here waits.
 
-    def __init__(self, other: int, connected: socket.socket) -> None:
-        self.other, self.socket = other, connected
-        connected.setblocking(False)
-        with suppress(OSError):  # no connection by TCP, such as a pair of sockets
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    A second connection, the alarm, stays silent, so that the system asks every few seconds whether the other machine
+    is still there. On the first it would do so only while all that was said is confirmed, which a process that rests
+    for days leaves open as one that is gone does.
+    """
+
+    def __init__(self, other: int, connected: socket.socket, alarm: socket.socket | None = None) -> None:
+        self.other, self.socket, self.alarm = other, connected, alarm
+        for each in (connected, alarm) if alarm else ():
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for name, value in ALIVE.items():
                 if hasattr(socket, name):
-                    connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+                    each.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        for each in filter(None, (connected, alarm)):
+            each.setblocking(False)
         self.begin(memoryview(b""))
+
+    def look(self) -> None:
+        """See why the alarm was raised: the other machine is gone, or its process ended, which the first tells too."""
+        assert self.alarm is not None
+        try:
+            self.alarm.recv(1)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise WorkerLostError(f"worker {self.other} is gone: {error}") from error
+        self.alarm.close()
+        self.alarm = None
+
+    def close(self) -> None:
+        """End both connections."""
+        for each in filter(None, (self.socket, self.alarm)):
+            each.close()
 
     def begin(self, out: memoryview) -> None:
         """Have this to send, and a message to receive."""
@@ -192,11 +226,13 @@ class Link:
 
 
 def _who(asking: socket.socket, secret: bytes) -> int | None:
-    """Return the rank of who connects, or None for a stranger, who is sent away."""
-    said = b""
-    with suppress(OSError):
-        asking.settimeout(GREETING)
-        while len(said) < SECRET + HEAD and (more := asking.recv(SECRET + HEAD - len(said))):
+    """Return the number that who connects gives, or None for a stranger, who is sent away."""
+    said, until = b"", monotonic() + GREETING
+    with suppress(OSError, ValueError):
+        while len(said) < SECRET + HEAD:
+            asking.settimeout(max(0.001, until - monotonic()))
+            if monotonic() > until or not (more := asking.recv(SECRET + HEAD - len(said))):
+                break
             said += more
     if len(said) == SECRET + HEAD and hmac.compare_digest(said[:SECRET], secret):
         return int.from_bytes(said[SECRET:], "little")

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from ecs_rl.world import DecideAction
 
 Array = NDArray[Any]
+HOW_TO_AGREE = (
+    "an algorithm or network of your own must take all its random numbers from generators that its seed makes; "
+    "mend it, or leave --workers out"
+)
 STOP, SAVE, EVALUATE = "stop", "save", "evaluate"
 WISHES = ("", STOP, SAVE, EVALUATE)
 """What process 0 can let all do after a tick; its number there is what they hear."""
@@ -80,6 +84,7 @@ class Group:
         """Whether an episode ended anywhere in the present tick."""
         self.finished, self.lookers = Finished(), list[Everywhere]()
         """Which own episodes ended in the present tick, and the agents that are told what begins in all arenas."""
+        self._sha256: Callable[[], str] = str
         self.seconds = 0.0
         """How long it has gathered so far, waiting for the others included."""
         self.episodes, self.played = 0, slice(0)
@@ -112,7 +117,7 @@ class Group:
         self.lookers = [each for each in each_agent if isinstance(each, Everywhere)]
         for looker, (observation,) in zip(self.lookers, world.each(Observation), strict=False):
             looker.observation = observation
-        self.finished = world.one(Finished)
+        self.finished, self._sha256 = world.one(Finished), agent.parameters_sha256
         world.hooks["gather"] = self.records
         self.wants_to_stop = lambda: bool(training.stop) or training.out_of_time
         training.session.with_surroundings(partial(surroundings, training)).shares = True
@@ -121,6 +126,10 @@ class Group:
     def settings_of_world(self) -> dict[str, Any]:
         """What a world of its arenas is made with."""
         return {"arenas": self.arenas, "share": (self.first, self.everywhere)}
+
+    def leave(self) -> None:
+        """End the connections: the others hear at once that this process is gone."""
+        self._mesh.close()
 
     # --- agreeing ---------------------------------------------------------------------------------------------------
 
@@ -183,11 +192,9 @@ class Group:
         self.ended = bool(found[-1][:, 0].any())
         self.agree(int(found[-1][0, 1]))
         action, reward, after, terminated, truncated, good = map(self._rows, found[:-1])
-        if not np.array_equal(action, decided.action, equal_nan=True):  # what comes with the project never does that
-            raise CommandError(
-                "--workers: the processes decide differently: an algorithm or network of your own must take all its "
-                "random numbers from generators that its seed makes; mend it, or leave --workers out"
-            )
+        mine_too = decided.action.astype(action.dtype)  # as a column holds it
+        if not np.array_equal(action, mine_too, equal_nan=True):  # what comes with the project never does that
+            raise CommandError(f"--workers: the processes decide differently: {HOW_TO_AGREE}")
         return Experience(seen, action, reward, after, terminated, truncated, good, decided.extras)
 
     def gather_bytes(self, message: bytes) -> list[memoryview]:
@@ -239,7 +246,9 @@ class Group:
         return records
 
     def joined(self, world: World, mine: Sections) -> Sections:
-        """Return the world of all arenas, of which this process has saved its own."""
+        """Return the world of all arenas, of which this process has saved its own; all must have learned the same."""
+        if len(set(map(bytes, self.gather_bytes(self._sha256().encode())))) > 1:
+            raise CommandError(f"--workers: the processes have learned different things: {HOW_TO_AGREE}")
         columns = {each.key: each.column for each in world.lasting()}
         flat = [(part, name) for part, arrays in mine.items() for name in arrays]
         arrays = [mine[part][name] for part, name in flat]

@@ -164,14 +164,14 @@ class Model:
         return simulated + self.own + self.common + self.alone + max(self.jobs * rounds, self.jobs * LOCKED)
 
     def by_processes(self, processes: int, message: tuple[float, float, float]) -> float:
-        """Return the seconds of a tick by processes of one thread: two messages a tick, and one a minibatch.
+        """Return the seconds of a tick by processes of one thread: a message a tick, and one a minibatch.
 
         A message goes from each to all others, one after the other; all are under way at once.
         """
         delay, rate, link = message
         others = processes - 1
         one = delay + others * link if others else 0.0
-        tick = 2 * one + self.seen * others / processes / rate
+        tick = one + self.seen * others / processes / rate
         update = self.minibatches * (one + self.parts * self.gradient * others / processes / rate)
         shared = math.ceil(2 * self.parts / processes) / (2 * self.parts)
         return (self.simulate + self.own) / processes + self.jobs * shared + self.common + self.alone + tick + update

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.commands.workers import contents, versions
+from ecs_rl.commands.same_everywhere import contents, versions
 from ecs_rl.errors import CommandError
 from ecs_rl.sweeps.trial import Order, SweepTrial
 

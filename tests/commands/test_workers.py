@@ -19,16 +19,15 @@ from pages import example
 
 from ecs_rl.commands import workers
 from ecs_rl.commands.process import Answer
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.commands.workers import (
-    answers_of,
-    cluster,
+from ecs_rl.commands.same_everywhere import (
     contents,
     own_files,
     refuse_other_files,
     refuse_other_versions,
     versions,
 )
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.commands.workers import answers_of, cluster
 from ecs_rl.errors import CommandError, WorkerLostError
 
 pytest.importorskip("ray")
@@ -196,6 +195,31 @@ def test_what_cannot_be_shared_out_is_told_in_one_sentence(tmp_path: Path, flags
     assert told in answer["stderr"]
     assert answer["stderr"].count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+HURTS = """
+import sys
+from ecs_rl.scene import *
+
+SCENE = Scene(about="It hurts in a worker alone.", max_ticks=50)
+
+def build(arena):
+    ball = arena.spawn("ball", Body(mass=1.0), Disc(0.5), Start(x=jitter(0.05)))
+
+    def hurts():
+        if abs(ball.x).max() > 0.5 and not sys.argv[0].endswith("train.py"):
+            raise ValueError("this hurts")
+        return ball.x
+
+    arena.agent(sees=[X(ball)], does=Choice(left=Push(ball, -9.0), right=Push(ball, 9.0)), earns={"x": hurts})
+"""
+
+
+def test_what_goes_wrong_in_a_worker_alone_is_told_by_its_line(tmp_path: Path) -> None:
+    (scene := tmp_path / "hurts.py").write_text(HURTS)
+    told = trained(tmp_path, str(scene), "--arenas", "64", "--threads", "1", "--workers", "2", code=2)["stderr"]
+    assert "hurts.py, line 12: ValueError: this hurts" in told
+    assert "Traceback" not in told
 
 
 def test_a_machine_that_dies_before_the_new_worker_came_up_is_one_loss_more(

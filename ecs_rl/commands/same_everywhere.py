@@ -1,0 +1,72 @@
+"""What must be the same on all machines of a cluster: libraries, ecs_rl, and the files that a training runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.errors import CommandError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def versions() -> dict[str, str]:
+    """Return what must be the same in all processes: their results are to agree to the last bit."""
+    import ray
+
+    from ecs_rl.runs import versions_here
+
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return {**versions_here(), "ray": ray.__version__, "ecs_rl": digest.hexdigest()[:12]}
+
+
+def own_files(settings: TrainSettings) -> list[str]:
+    """Return the files that this training runs besides the package: the same ones on all machines."""
+    from ecs_rl.scene.loader import load_scene
+
+    network = str(getattr(getattr(settings, settings.agent), "network", ""))
+    references = network, settings.algorithm.reference, settings.against, settings.pool_also
+    named = [text.rpartition(":")[0] for text in references]
+    paths = map(Path, (load_scene(settings.scene).file, *named, settings.against, settings.changes or ""))
+    return [str(path.resolve()) for path in paths if path.is_file()]
+
+
+def contents(files: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of each file and of what it imports from its folder, '' where there is none to be read."""
+    return {file: _digest(Path(file)) for file in files}
+
+
+def _digest(file: Path) -> str:
+    from ecs_rl.sources import read_sources
+
+    try:
+        if file.suffix == ".py":
+            return read_sources(file).sha256
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except (OSError, SyntaxError, ValueError):
+        return ""
+
+
+def refuse_other_versions(
+    found: list[dict[str, str]], mine: Mapping[str, str] | None = None, flag: str = "--workers"
+) -> None:
+    """Refuse workers whose libraries, or whose ecs_rl, are not those of this process, or `mine`."""
+    mine = mine or versions()
+    for theirs in found:
+        for name, version in mine.items():
+            if theirs.get(name) != version:
+                told = f"a node of the cluster has {name} {theirs.get(name)}, and this machine {version}"
+                raise CommandError(f"{flag}: {told}: install the same everywhere")
+
+
+def refuse_other_files(found: list[dict[str, str]], mine: Mapping[str, str], flag: str = "--workers") -> None:
+    """Refuse workers whose files are not those of this machine: they would train something else."""
+    for theirs in found:
+        for file, content in mine.items():
+            if theirs[file] != content:
+                told = f"another {file} than there was here" if theirs[file] else f"no file {file}"
+                raise CommandError(f"{flag}: a node of the cluster has {told}: copy it there")
