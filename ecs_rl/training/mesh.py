@@ -1,7 +1,7 @@
 """Connections between all processes of a training, by which each tells every other the same message.
 
 Plain sockets, read by the thread that waits for them: an engine that reads on threads of its own (torch.distributed's
-gloo) wakes three of them for a message, which takes ten to fifty times as long where all cores are busy
+gloo) wakes several of them for a message, which takes ten times as long or more where all cores are busy
 (`tests/bench/bench_workers.py` measures both).
 """
 
