@@ -1,12 +1,10 @@
-"""Files that fit into a head, functions that fit on a screen, and a sentence about every public thing."""
+"""Check the shape of the source: length of files and functions, a docstring for every public definition."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted([*(ROOT / "ecs_rl").rglob("*.py"), *(ROOT / "scenes").glob("*.py"), ROOT / "train.py", ROOT / "play.py"])
@@ -36,26 +34,29 @@ def public(tree: ast.Module | ast.ClassDef) -> Iterator[Definition]:
                 yield from public(node)
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_no_file_has_more_than_400_lines(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 400
+def test_no_file_has_more_than_400_lines() -> None:
+    assert {named(path): lines for path in FILES if (lines := len(path.read_text().splitlines())) > 400} == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_no_function_has_more_than_60_lines(path: Path) -> None:
-    long = [f.name for f in functions(path) if (f.end_lineno or f.lineno) - f.lineno + 1 > 60]
+def test_no_function_has_more_than_60_lines() -> None:
+    long = [
+        f"{named(path)}:{function.lineno}: {function.name}"
+        for path in FILES
+        for function in functions(path)
+        if (function.end_lineno or function.lineno) - function.lineno + 1 > 60
+    ]
     assert long == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_every_public_thing_says_in_a_sentence_what_it_is(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+def test_every_public_definition_says_in_a_sentence_what_it_is() -> None:
     mute = []
-    for thing in (tree, *public(tree)):
-        first = (ast.get_docstring(thing) or "").split("\n")[0]
-        shape_only = first.startswith("(")  # a column's property tells its shape
-        if not (first.endswith(".") or shape_only):
-            mute.append(f"{getattr(thing, 'name', 'module')}: {first!r}")
+    for path in FILES:
+        tree = ast.parse(path.read_text())
+        for definition in (tree, *public(tree)):
+            first = (ast.get_docstring(definition) or "").split("\n")[0]
+            shape_only = first.startswith("(")  # the docstring of a column's property is its shape
+            if not (first.endswith(".") or shape_only):
+                mute.append(f"{named(path)}: {getattr(definition, 'name', 'module')}: {first!r}")
     assert mute == []
 
 
