@@ -74,6 +74,10 @@ class Discrete:
         """Return (rows,) choices, all of them equally probable."""
         return random.integers(0, len(self.names), rows)
 
+    def clipped(self, action: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy: a choice has nothing to clip."""
+        return np.array(action)
+
     def wrong(self, action: NDArray[Any], rows: int) -> Wrong | None:
         """Return why this is no action of so many rows, None where it is one."""
         if action.shape != (rows,) or action.dtype.kind not in "iu":
@@ -85,7 +89,10 @@ class Discrete:
 
 @dataclass(frozen=True)
 class Continuous:
-    """A number between -1 and 1 for each name; what lies outside is clipped by the world, not by the agent."""
+    """A number between -1 and 1 for each name.
+
+    An agent may decide on more: scenes, pilots and `TrainingSession.act` clip it, and the agent learns from its own.
+    """
 
     names: tuple[str, ...]
 
@@ -114,6 +121,10 @@ class Continuous:
     def random(self, random: np.random.Generator, rows: int) -> Floats:
         """Return (rows, columns) numbers, evenly spread between -1 and 1."""
         return random.uniform(-1.0, 1.0, (rows, self.columns)).astype(np.float32)
+
+    def clipped(self, action: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy between -1 and 1."""
+        return np.asarray(np.clip(action, -1.0, 1.0))
 
     def wrong(self, action: NDArray[Any], rows: int) -> Wrong | None:
         """Return why this is no action of so many rows, None where it is one."""
@@ -159,6 +170,13 @@ class Composed:
         """Return (rows, columns) numbers, each part's at random."""
         each = [part.random(random, rows).reshape(rows, -1) for part in self.parts]
         return np.concatenate(each, axis=1).astype(np.float32)
+
+    def clipped(self, action: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy with every lever between -1 and 1; choices stay as they are."""
+        copy = np.array(action)
+        for part, columns, _ in spans(self):
+            copy[:, columns] = part.clipped(copy[:, columns])
+        return copy
 
     def wrong(self, action: NDArray[Any], rows: int) -> Wrong | None:
         """Return why this is no action of so many rows, None where it is one."""

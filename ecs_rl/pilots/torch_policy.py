@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 import torch
 
-from ecs_rl.agents.base import ActMode, Agent, Continuous, State, spans
+from ecs_rl.agents.base import ActMode, Agent, State
 from ecs_rl.agents.dqn import linear_epsilon
 from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
 from ecs_rl.errors import CheckpointError, CommandError
@@ -34,17 +33,12 @@ class TorchPolicy:
         finally:
             torch.set_num_threads(threads)
         self.state = self.agent.spec.state
-        lever_spans = (columns for part, columns, _ in spans(saved.spec.actions) if isinstance(part, Continuous))
-        self._levers = [column for columns in lever_spans for column in range(columns.start, columns.stop)]
 
     def act(self, x: Array, state: Array, sample: bool) -> tuple[Array, Array]:
         """Return (rows,) or (rows, columns) actions, and what is remembered from here on."""
         mode = ActMode.SAMPLE if sample else ActMode.GREEDY
         decision = self.agent.act(x, mode, state if self.state else None)
-        action = decision.action
-        if self._levers:  # what a world does with them
-            action[:, self._levers] = np.clip(action[:, self._levers], -1.0, 1.0)
-        return action, state if decision.state is None else decision.state
+        return self.agent.spec.actions.clipped(decision.action), state if decision.state is None else decision.state
 
 
 def _load(agent: Agent, policy: State, saved: SavedPolicy) -> None:

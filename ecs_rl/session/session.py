@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +16,7 @@ from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats
 from ecs_rl.errors import DivergedError
 from ecs_rl.runs import EvalSettings, TrainEpisode
 from ecs_rl.session.checkpointer import Checkpointer, check_positive
+from ecs_rl.session.decisions import Decisions
 from ecs_rl.session.records import SCORE, EpisodeRecord, EpisodeStatus, EvalReport, check_status
 from ecs_rl.session.stats import StatsTracker
 
@@ -49,8 +49,7 @@ class TrainingSession(Checkpointer):
         self._evaluation_seed: int | None = None
         self._is_pending = False
         self._closed = False
-        self._decided: tuple[Extras, ...] = ()
-        """What the last exploring `act` of a plain loop added for the learner, by policy."""
+        self._decisions = Decisions()
         self._remembered: dict[ActMode, list[Floats | None]] = {}
         """What recurrent policies remember in a plain loop, by policy, in each mode by itself."""
 
@@ -102,29 +101,35 @@ class TrainingSession(Checkpointer):
             self._first_moment += seconds
 
     def act(self, observation: Any, mode: ActMode = ActMode.EXPLORE) -> Any:
-        """Return an action per row, or one unbatched action for one unbatched observation; tuples go through as is."""
+        """Return an action per row, or one unbatched action for one unbatched observation, as the pilot would act.
+
+        Levers are clipped to -1 and 1; `observe` learns from what was drawn before that. An agent of several policies
+        takes a tuple of batches and returns a tuple of actions.
+        """
         self._start_clock()
-        if isinstance(observation, tuple):  # an agent of several policies
-            kept: Any = self._memory(mode, [len(part) for part in observation])
-            told: Any = self.agent.act(observation, mode, *kept)  # type: ignore[arg-type]
-            self._remember(mode, told)
-            self._decided = tuple(each.extras for each in told) if mode is ActMode.EXPLORE else self._decided
-            return tuple(each.action for each in told)
+        if isinstance(observation, tuple):
+            state: Any = self._memory(mode, [len(part) for part in observation])
+            decisions: Any = self.agent.act(observation, mode, *state)  # type: ignore[arg-type]
+            return self._actions(observation, decisions, mode)
         rows, single = _observation_rows(observation)
-        kept = self._memory(mode, [len(rows)])
-        decision = self.agent.act(rows, mode, *(each[0] for each in kept))
-        self._remember(mode, (decision,))
+        state = self._memory(mode, [len(rows)])
+        decision = self.agent.act(rows, mode, *(each[0] for each in state))
+        (action,) = self._actions((rows,), (decision,), mode)
+        return action[0] if single else action
+
+    def _actions(self, seen: Sequence[Floats], decisions: Sequence[Decision], mode: ActMode) -> tuple[Any, ...]:
+        """Return the clipped action of each policy; keep what `observe` and the next `act` need of the decisions."""
+        self._remember(mode, decisions)
+        specs = getattr(self.agent, "specs", None) or (self.agent.spec,) * len(decisions)
+        actions = tuple(spec.actions.clipped(decision.action) for spec, decision in zip(specs, decisions, strict=True))
         if mode is ActMode.EXPLORE:
-            self._decided = (decision.extras,)
-        return decision.action[0] if single else decision.action
+            self._decisions.add(seen, decisions, actions)
+        return actions
 
     def observe(self, experience: Any) -> None:
         """Take the transitions (or the single one) that followed `act`, learn if it is time to, and save when due."""
         several = experience if isinstance(experience, tuple) else (experience,)
-        told = tuple(
-            replace(each, extras=extras) if extras and not each.extras else each
-            for each, extras in zip(several, self._decided or ({},) * len(several), strict=True)
-        )
+        told = self._decisions.completed(tuple(map(_experience_rows, several)))
         self.record(told if isinstance(experience, tuple) else told[0])
         for state, each in zip(self._remembered.get(ActMode.EXPLORE, ()), several, strict=False):
             if state is not None:
