@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.parse import name_of_run
 from ecs_rl.commands.pipes import tell
-from ecs_rl.commands.playing import Candidate, candidate, run_of
+from ecs_rl.commands.playing import Candidate, candidate
 from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.commands.target import run_of
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.shipped import scene_names
 

@@ -28,6 +28,7 @@ from ecs_rl.commands.settings import (
     algorithms_of,
     settings_with,
 )
+from ecs_rl.commands.target import PILOT, is_checkpoint_name
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 from ecs_rl.from_file import is_reference
 from ecs_rl.shipped import scene_names
@@ -127,12 +128,12 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     settings = _settings_of(PlaySettings, _layer_of(given, PlaySettings))
     if settings.seed + settings.episodes > LARGEST:
         raise CommandError(f"--seed and --episodes together must be at most {LARGEST}: every episode has the next seed")
+    if settings.pilot and settings.checkpoint not in ("best", PILOT):
+        raise CommandError(f"--pilot and --checkpoint {settings.checkpoint} exclude each other: leave one of them out")
     return replace(
         settings,
-        checkpoint=_checkpoint("--checkpoint", settings.checkpoint),
-        compare=tuple(
-            each if each.endswith(".safetensors") else _checkpoint("--compare", each) for each in settings.compare
-        ),
+        checkpoint=PILOT if settings.pilot else _checkpoint("--checkpoint", settings.checkpoint),
+        compare=tuple(_checkpoint("--compare", each, or_run=True) for each in settings.compare),
     )
 
 
@@ -225,14 +226,16 @@ def name_of_run(scene: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", stem).lstrip("._-")[:64] or "run"
 
 
-def _checkpoint(flag: str, text: str) -> str:
-    """Return `best`, `best_NAME`, `latest` or the plain digits of a step (`98k` is `98000`)."""
-    if re.fullmatch("best|latest|best_[A-Za-z0-9][A-Za-z0-9 ._-]*", text):
+def _checkpoint(flag: str, text: str, *, or_run: bool = False) -> str:
+    """Return the name of a checkpoint, of a step its plain digits (`98k` is `98000`), or also a run's name."""
+    if is_checkpoint_name(text):
         return text
     with suppress(CommandError):
         if (step := parse_count(text)) >= 0:
             return str(step)
-    raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest or a step like 98304")
+    if or_run:
+        return text
+    raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest, pilot or a step like 98304")
 
 
 def _settings_of(kind: type[T], layer: Layer) -> T:

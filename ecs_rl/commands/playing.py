@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import ActMode
-from ecs_rl.commands.called import typed
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.commands.target import PILOT, checkpoint_meant, is_checkpoint_name, is_pilot, run_of
+from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
-from ecs_rl.shipped import PILOTS, pilot_file, scene_names
 
 if TYPE_CHECKING:
-    from ecs_rl.runs import FoundRun
     from ecs_rl.scene.scene import Scene
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.playback import Player
@@ -84,6 +81,9 @@ def play_these(found: Sequence[Candidate], settings: PlaySettings) -> int:
 def candidates(settings: PlaySettings) -> list[Candidate]:
     """Return the checkpoints to play: the one that is meant, or those to compare."""
     names = settings.compare or ("",)
+    if settings.target is None:  # `--compare RUN pilot` means the pilot of that run's scene
+        runs = [name for name in names if name and not is_checkpoint_name(name) and not name.endswith(".safetensors")]
+        settings = replace(settings, target=runs[0] if runs else None)
     if not 1 <= len(names) <= MOST_PANES:
         raise CommandError(f"--compare shows at most {MOST_PANES} checkpoints, not {len(names)}: name fewer")
     found = [candidate(settings, name) for name in names]
@@ -94,14 +94,19 @@ def candidates(settings: PlaySettings) -> list[Candidate]:
 
 
 def candidate(settings: PlaySettings, name: str) -> Candidate:
-    """Return the checkpoint with this name in the run, or in a file of its own."""
+    """Return the checkpoint with this name in the run, that of another run, or a file of its own."""
     from ecs_rl.agents.own import load_algorithm
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.playback import Player
 
-    if name.endswith(".safetensors"):
-        path = checkpoint_meant(replace(settings, target=name))
-    elif name and (settings.target or "").endswith(".safetensors"):
+    is_named = is_checkpoint_name(name)
+    if name and not is_named:
+        try:
+            path = checkpoint_meant(replace(settings, target=name))
+        except CommandError as none:
+            names = "a checkpoint is best, latest, pilot or a step like 98304"
+            raise CommandError(f"--compare {name}: {none} ({names})") from None
+    elif name not in ("", PILOT) and (settings.target or "").endswith(".safetensors"):
         raise CommandError(f"--compare {name}: {settings.target} is one checkpoint; name the run that has several")
     else:
         path = checkpoint_meant(replace(settings, checkpoint=name) if name else settings)
@@ -120,8 +125,10 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
     # A pilot is held to its score by a test, whatever a newer version of its scene looks like.
     if not is_pilot(path) and player.manifest.source_sha256 not in ("", player.scene.sha256):
         tell(f"play.py: {player.scene.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
-    which = "pilot" if is_pilot(path) else name or path.stem
+    which = "pilot" if is_pilot(path) else name if is_named else path.stem
     word = f"{which}, " if which in ("best", "latest", "pilot") or which.startswith("best_") else ""
+    if name and not is_named and not name.endswith(".safetensors"):
+        word = f"{name.removeprefix(f'{settings.runs}/')}, {word}"
     opponent = opponent_meant(player.scene, settings.against, settings.runs)
     return Candidate(path, player, f"{word}step {player.manifest.step:,}", opponent)
 
@@ -133,64 +140,6 @@ def opponent_meant(scene: Scene, text: str, runs: Path) -> Opponent | None:
     from ecs_rl.training.opponent import opponent_of
 
     return opponent_of(scene, text, lambda name: checkpoint_meant(PlaySettings(target=name, runs=runs)))
-
-
-def checkpoint_meant(settings: PlaySettings) -> Path:
-    """Return the checkpoint file: the target itself, or the one asked for of the run that the target names."""
-    from ecs_rl.runs.layout import CHECKPOINTS, policies
-
-    if settings.target is not None and settings.target.endswith(".safetensors"):
-        path = Path(settings.target)
-        if not path.is_file():
-            raise CommandError(f"there is no checkpoint file {path}: check the path")
-        return path
-    if settings.target and Path(settings.target).is_file() and not (settings.runs / settings.target).is_dir():
-        raise CommandError(f"{settings.target} is a file: name the directory of a run, or a .safetensors file")
-    found = run_or_pilot(settings)
-    if isinstance(found, Path):
-        return found
-    for skipped in found.skipped:
-        tell(f"play.py: {skipped}", sys.stderr)
-    which = settings.checkpoint
-    kept = policies(found.path)
-    if re.fullmatch("[0-9]{1,18}", which) and kept:
-        step = min(sorted(kept), key=lambda step: abs(step - int(which)))
-        if step != int(which):
-            tell(f"play.py: no policy was kept at step {int(which):,}: this is the nearest, step {step:,}", sys.stderr)
-        return kept[step]
-    path = found.path / CHECKPOINTS / f"{which}.safetensors"
-    if not path.is_file():
-        own = sorted(each.stem for each in path.parent.glob("best_*.safetensors"))
-        there = [*(name for name in ("best", *own, "latest") if path.with_stem(name).is_file())]
-        there += map(str, sorted(kept))
-        hint = f"use --checkpoint {there[0]}" if there else "train it further"
-        raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
-    return path
-
-
-def run_or_pilot(settings: PlaySettings) -> FoundRun | Path:
-    """Return the run that is meant, or the pilot of the scene that the target names where no run has it.
-
-    A run of the scene's name comes first, then the newest run of that scene by any name.
-    """
-    from ecs_rl.runs import NoRunError, find_run, run_of_scene
-
-    scene, runs = settings.target or "", settings.runs
-    try:
-        return find_run(settings.target, runs)
-    except (CommandError, NoRunError) as none:
-        found = run_of_scene(scene, runs) if scene in scene_names() else None
-        if found is not None:
-            return found
-        pilot = pilot_file(scene)
-        if pilot is None:
-            raise
-        why = str(none) if isinstance(none, NoRunError) else f"there is no run of {scene} in {runs}"
-    if settings.checkpoint != "best":
-        told = f"{why}, and its pilot is one policy, without a checkpoint '{settings.checkpoint}'"
-        raise CommandError(f"{told}: leave that out, or train one first: {typed('train')} {scene}")
-    tell(f"play.py: {why}: this is the pilot that comes with it", sys.stderr)
-    return pilot
 
 
 class Report:
@@ -337,13 +286,3 @@ def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpi
     for show in shows:
         show.speed = settings.speed
     return shows
-
-
-def is_pilot(path: Path) -> bool:
-    """Return whether a checkpoint is a pilot that comes with the project."""
-    return path.parent == PILOTS
-
-
-def run_of(path: Path) -> Path | None:
-    """Return the run that a checkpoint belongs to, None for a file on its own."""
-    return path.parent.parent if path.parent.name == "checkpoints" else None

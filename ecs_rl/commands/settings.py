@@ -53,7 +53,7 @@ OPENS_UP = "(default: real time for 5 s of their life, then ever faster)"
 # `--resume` alone and `--resume RUN` are both a string, the first one empty.
 _RESUME = PrimitiveConstructorSpec((0, 1), "[RUN]", _run_of, lambda value: True, lambda value: [])
 _SWEEP = PrimitiveConstructorSpec("*", "NAME=RANGE ...", _ranges, lambda value: True, lambda value: [])
-_COMPARE = PrimitiveConstructorSpec("*", "CHECKPOINT ...", _several, lambda value: True, lambda value: [])
+_COMPARE = PrimitiveConstructorSpec("*", "CHECKPOINT|RUN|pilot ...", _several, lambda value: True, lambda value: [])
 
 # A run's name and version become folders: nothing in them can lead out of the runs folder.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -237,10 +237,12 @@ class PlaySettings:
     """Open no window; only report the returns."""
     episodes: AtOnce = 20
     """Episodes to play."""
-    checkpoint: Annotated[str, arg(metavar="best|latest|STEP")] = "best"
+    checkpoint: Annotated[str, arg(metavar="best|latest|pilot|STEP")] = "best"
     """Which checkpoint of the run; where there are several agents, `best_NAME` is the best for one of them."""
+    pilot: bool = False
+    """Play the pilot that comes with the scene, whatever runs there are; as --checkpoint pilot."""
     compare: Annotated[tuple[str, ...], _COMPARE, arg(help_behavior_hint="")] = ()
-    """Play these checkpoints of the run side by side; write it after RUN."""
+    """Play these side by side: checkpoints of the run, other runs, files, or `pilot`; write it after RUN."""
     record: Annotated[
         Path | None,
         arg(metavar="OUT.mp4|.gif", help_behavior_hint=""),

@@ -104,8 +104,11 @@ def test_bad_input_to_train_gives_one_short_line_with_place_and_remedy(line: str
         ),
         ("--checkpoint -5", "--checkpoint: there is no checkpoint '-5'"),
         ("--record film.avi", "--record must be a path that ends in .mp4 or .gif, not 'film.avi'"),
-        ("--checkpoint bst", "--checkpoint: there is no checkpoint 'bst': name best, latest or a step"),
-        ("run --compare best oldest", "--compare: there is no checkpoint 'oldest'"),
+        ("--checkpoint bst", "--checkpoint: there is no checkpoint 'bst': name best, latest, pilot or a step"),
+        (
+            "run --pilot --checkpoint latest",
+            "--pilot and --checkpoint latest exclude each other: leave one of them out",
+        ),
         ("run --compare", "--compare: needs at least one checkpoint, such as: best 10000"),
         ("run --compare --json", "--compare: needs at least one checkpoint"),
         ("run --compare best --checkpoint oops", "--checkpoint: there is no checkpoint 'oops'"),

@@ -17,6 +17,7 @@ import pytest
 from ecs_rl.commands import playing
 from ecs_rl.commands.parse import parse_play, parse_train
 from ecs_rl.commands.resume import earlier_settings
+from ecs_rl.commands.target import run_of
 from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
@@ -237,7 +238,7 @@ def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, 
     display = Display("test")
     pygame.event.clear()
     shows = playing.shows_of(found, settings)
-    run = playing.run_of(found[0].path)
+    run = run_of(found[0].path)
     assert run is not None
     checkpoints, history = CheckpointList(run, now=found[0].path), History(run)
     window = Window(

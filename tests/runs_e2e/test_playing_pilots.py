@@ -54,6 +54,58 @@ def test_a_run_is_played_before_the_pilot_by_its_name_or_by_its_scene() -> None:
     assert play("swingup", *TWO).json["run"] is None, "a scene without a run has its pilot"
 
 
+def test_the_pilot_plays_where_there_are_runs_too() -> None:
+    run = train("balance", *TINY, "--json", "--name", "mine").run
+    for asked in (
+        ("balance", "--pilot"),
+        ("mine", "--pilot"),
+        ("--pilot",),
+        (run / "checkpoints/best.safetensors", "--pilot"),
+    ):
+        told = play(*asked, *TWO)
+        assert told.json["checkpoint"] == str(PILOT), asked
+        assert told.err == ""
+    assert play("balance", "--checkpoint", "pilot", *TWO).json["checkpoint"] == str(PILOT)
+
+
+def test_runs_are_compared_with_each_other_and_with_the_pilot() -> None:
+    first, second = (train("balance", *TINY, "--json", "--version", f"v{i}", "--seed", i).run for i in (1, 2))
+    told = play("--compare", "balance/v1", second, "pilot", "latest", *TWO)
+    best = [run / "checkpoints" / "best.safetensors" for run in (first, second)]
+    wanted = [*best, PILOT, first / "checkpoints" / "latest.safetensors"]
+    assert [row["checkpoint"] for row in told.json["compare"]] == list(map(str, wanted))
+    assert told.err == ""
+    said = play("balance/v2", "--compare", "best", "balance/v1", "pilot", "--headless", "--episodes", "1").out
+    assert [line.split(", seed")[0].rpartition(", step")[0] for line in said.splitlines()[:3]] == [
+        *("best", "balance/v1, best", "pilot"),
+    ]
+
+
+def test_the_newest_run_says_which_run_did_better_and_that_the_pilot_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = train("balance", *TINY, "--json")
+    short = train("balance", *TINY, "--steps", "8", "--eval-every", "8", "--json")
+    assert short.json["best_eval"] < long.json["best_eval"]
+    for target in ((), ("balance",), ("balance/v1",)):
+        told = play(*target, *TWO)
+        assert told.json["run"] == str(short.run)
+        newest = f"{short.run} is the newest run (8 steps, best evaluation {short.json['best_eval']:.3g})"
+        assert f"play.py: {newest}; {long.run} has " in told.err
+        assert told.err.endswith("; the pilot has 500.0 (--pilot)\n")
+    for exact in (short.run, short.run.relative_to("runs")):
+        assert play(exact, *TWO).err == "", "this very run was asked for"
+    assert play("--checkpoint", "latest", *TWO).err == ""
+    assert play("--compare", "balance", *TWO).err == ""
+
+
+@pytest.mark.parametrize("scene", ["balance", "lander"])
+def test_a_pilot_does_not_warn_of_its_scene_however_its_path_is_written(
+    scene: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(PILOTS.parent)
+    told = play(f"pilots/{scene}.safetensors", "--headless", "--json", "--episodes", "1")
+    assert (told.code, told.err) == (0, "")
+
+
 def test_a_run_that_cannot_be_used_is_told_and_the_pilot_plays() -> None:
     run = train("balance", *TINY, "--json").run
     shutil.rmtree(run / "checkpoints")

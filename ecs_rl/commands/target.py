@@ -1,0 +1,162 @@
+"""Which checkpoint file `play.py` plays, by the names that a command gives: a file, a run, a scene, its pilot.
+
+Nothing is loaded here but the metadata of runs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ecs_rl.commands.called import program, typed
+from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.progress import number
+from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.shipped import PILOTS, pilot_file, scene_names
+
+if TYPE_CHECKING:
+    from ecs_rl.runs import FoundRun
+
+PILOT = "pilot"
+_CHECKPOINT_NAME = re.compile(r"best|latest|pilot|best_[A-Za-z0-9][A-Za-z0-9 ._-]*|[0-9]{1,18}")
+
+
+def is_checkpoint_name(name: str) -> bool:
+    """Return whether a name means a checkpoint of a run, or the pilot of its scene, and not a run or a file."""
+    return _CHECKPOINT_NAME.fullmatch(name) is not None
+
+
+def is_pilot(path: Path) -> bool:
+    """Return whether a checkpoint is a pilot that comes with the project, however its path is written."""
+    return path.resolve().parent == PILOTS.resolve()
+
+
+def run_of(path: Path) -> Path | None:
+    """Return the run that a checkpoint belongs to, None for a file on its own."""
+    return path.parent.parent if path.parent.name == "checkpoints" else None
+
+
+def checkpoint_meant(settings: PlaySettings) -> Path:
+    """Return the checkpoint file: the target itself, or the one asked for of the run that the target names."""
+    from ecs_rl.runs.layout import CHECKPOINTS, policies
+
+    if settings.checkpoint == PILOT:
+        return pilot_meant(settings)
+    if settings.target is not None and settings.target.endswith(".safetensors"):
+        path = Path(settings.target)
+        if not path.is_file():
+            raise CommandError(f"there is no checkpoint file {path}: check the path")
+        return path
+    if settings.target and Path(settings.target).is_file() and not (settings.runs / settings.target).is_dir():
+        raise CommandError(f"{settings.target} is a file: name the directory of a run, or a .safetensors file")
+    found = run_or_pilot(settings)
+    if isinstance(found, Path):
+        return found
+    for skipped in found.skipped:
+        tell(f"{program('play')}: {skipped}", sys.stderr)
+    which = settings.checkpoint
+    target = settings.target or ""
+    if which == "best" and not settings.compare and found.path not in (Path(target), settings.runs / target):
+        tell_what_is_better(found.path, settings.runs)
+    kept = policies(found.path)
+    if re.fullmatch("[0-9]{1,18}", which) and kept:
+        step = min(sorted(kept), key=lambda step: abs(step - int(which)))
+        if step != int(which):
+            note = f"no policy was kept at step {int(which):,}: this is the nearest, step {step:,}"
+            tell(f"{program('play')}: {note}", sys.stderr)
+        return kept[step]
+    path = found.path / CHECKPOINTS / f"{which}.safetensors"
+    if not path.is_file():
+        own = sorted(each.stem for each in path.parent.glob("best_*.safetensors"))
+        there = [*(name for name in ("best", *own, "latest") if path.with_stem(name).is_file())]
+        there += map(str, sorted(kept))
+        hint = f"use --checkpoint {there[0]}" if there else "train it further"
+        raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
+    return path
+
+
+def run_or_pilot(settings: PlaySettings) -> FoundRun | Path:
+    """Return the run that is meant, or the pilot of the scene that the target names where no run has it.
+
+    A run of the scene's name comes first, then the newest run of that scene by any name.
+    """
+    from ecs_rl.runs import NoRunError, find_run, run_of_scene
+
+    scene, runs = settings.target or "", settings.runs
+    try:
+        return find_run(settings.target, runs)
+    except (CommandError, NoRunError) as none:
+        found = run_of_scene(scene, runs) if scene in scene_names() else None
+        if found is not None:
+            return found
+        pilot = pilot_file(scene)
+        if pilot is None:
+            raise
+        why = str(none) if isinstance(none, NoRunError) else f"there is no run of {scene} in {runs}"
+    if settings.checkpoint != "best":
+        reason = f"{why}, and its pilot is one policy, without a checkpoint '{settings.checkpoint}'"
+        raise CommandError(f"{reason}: leave that out, or train one first: {typed('train')} {scene}")
+    tell(f"{program('play')}: {why}: this is the pilot that comes with it", sys.stderr)
+    return pilot
+
+
+def pilot_meant(settings: PlaySettings) -> Path:
+    """Return the pilot of the scene that the target names, or of the scene that the target's policy plays."""
+    from ecs_rl.runs import NoRunError, find_run, read_manifest, read_metadata
+
+    target = settings.target
+    scene = target or ""
+    if target is not None and target.endswith(".safetensors"):
+        scene = read_manifest(Path(target)).scene
+    elif scene not in scene_names():
+        try:
+            scene = read_metadata(find_run(target, settings.runs).path).scene
+        except NoRunError:
+            example = f"{typed('play')} {next(iter(scene_names()))} --pilot"
+            raise CommandError(f"--pilot: no run says which scene is meant: name it, as in: {example}") from None
+    pilot = pilot_file(scene)
+    if pilot is None:
+        raise CommandError(f"--pilot: no pilot comes with the scene '{scene}': leave --pilot out")
+    return pilot
+
+
+def tell_what_is_better(run: Path, runs: Path) -> None:
+    """Say which run of the same scene, and whether its pilot, did clearly better than this one, the newest.
+
+    A rating by self-play compares only with games of its own run.
+    """
+    from ecs_rl.pilots.gallery import gallery
+    from ecs_rl.runs import list_runs, read_metadata
+
+    known, opponent = read_metadata(run), opponent_of_evaluations(run)
+    if opponent is None:
+        return
+    mine = -math.inf if known.best_eval is None else known.best_eval
+    better = ""
+    for path, metadata, _ in list_runs(runs):
+        if metadata is None or metadata.best_eval is None or metadata.best_eval <= mine:
+            continue
+        same_scene = (metadata.scene, metadata.scene_sha256) == (known.scene, known.scene_sha256)
+        if same_scene and opponent_of_evaluations(path) == opponent:
+            mine, better = metadata.best_eval, f"; {path} has {number(metadata.best_eval)}"
+    pilot = gallery().get(known.scene)
+    if pilot is not None and pilot.score - pilot.std > mine and pilot.against == Path(opponent).name:
+        better += f"; the pilot has {number(pilot.score)} (--pilot)"
+    if better:
+        reached = "no evaluation" if known.best_eval is None else f"best evaluation {number(known.best_eval)}"
+        tell(f"{program('play')}: {run} is the newest run ({known.total_steps:,} steps, {reached}){better}", sys.stderr)
+
+
+def opponent_of_evaluations(run: Path) -> str | None:
+    """Return whom a run's evaluations are played against ("" for nobody), None where they compare with no other run."""
+    from ecs_rl.runs import settings_of
+
+    try:
+        config = settings_of(run)
+    except CheckpointError:
+        return None
+    return None if config.get("self_play") else str(config.get("against") or "")
