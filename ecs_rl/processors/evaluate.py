@@ -59,7 +59,10 @@ class Evaluate(LongStage):
             if elo is None and agent in self.agents:  # the sides of self-play are one learner
                 training.save_best_of(agent)
         spread, training_mean, unlike = training.evaluated_spread(), training.trained(), newest or elo is not None
-        if evaluation.trend.add(evaluation.last, spread, training_mean, newest=unlike) and evaluation.restores:
+        is_best = evaluation.trend.add(
+            evaluation.last, spread, training_mean, mean_return=report.mean_return, newest=unlike
+        )
+        if is_best and evaluation.restores:
             evaluation.best_policy = training.agent.policy_state()
         solved = evaluation.solved_at is not None and evaluation.last >= evaluation.solved_at
         if solved and evaluation.solved_step is None:

@@ -108,6 +108,7 @@ class TrendFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     start: float | None = None
     best: float | None = None
+    best_return: float | None = None
     since_best: Count = 0
     low: Count = 0
     restored: Count = 0
@@ -189,8 +190,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any] = {}
     policies: tuple[PolicyEntry, ...] = ()
     best_eval: float | None = None
-    """Best mean return so far, this checkpoint's own if it is the best one."""
+    """Best score so far (the mean return where the scene names none), this checkpoint's own if it is the best one."""
     best_step: Count | None = None
+    best_return: float | None = None
+    """Mean return of that evaluation, which decides between equal scores; None in a checkpoint from before that."""
     evaluation: EvalSettings | None = None
     """How `best_eval` was measured."""
     made_on: str = ""

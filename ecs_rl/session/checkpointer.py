@@ -18,6 +18,8 @@ from ecs_rl.errors import CheckpointError, CommandError, DivergedError
 from ecs_rl.runs import EvalSettings, Manifest, PolicyEntry, TrainingRun, join_sections, read_manifest
 from ecs_rl.runs.write_queue import WriteQueue
 from ecs_rl.session.milestones import mark_after
+from ecs_rl.session.records import EvalReport
+from ecs_rl.session.trend import is_less
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
@@ -50,6 +52,8 @@ class Checkpointer:
         """The best evaluation's score, None before the first."""
         self.best_step: int | None = None
         """The step of the policy that earned `best_eval`."""
+        self._best_return: float | None = None
+        """The mean return of that evaluation, None where it is not known."""
         self.shares = False
         """Whether it gathers what another process writes, and has no run of its own."""
         self.keep_checkpoints = 3
@@ -212,15 +216,34 @@ class Checkpointer:
             self._take_over(earlier)
             self._update_metadata()
 
+    def _is_best(self, score: float, mean_return: float | None, step: int) -> bool:
+        """Return whether the score is the best; of equal scores the greater mean return is, then the later policy."""
+        if self.best_eval is None or score != self.best_eval:
+            return self.best_eval is None or score > self.best_eval
+        if is_less(self._best_return, mean_return):
+            return True
+        is_later = self.best_step is None or step > self.best_step
+        return is_later and not is_less(mean_return, self._best_return)
+
     def _save_if_best(
-        self, score: float, evaluation: EvalSettings | None, policy: State | None, step: int, *, newest: bool
+        self,
+        score: float,
+        report: EvalReport | None,
+        *,
+        seed: int | None,
+        policy: State | None,
+        newest: bool,
     ) -> bool:
-        """Write `best` if the score is strictly better than the stored one or `newest` counts, and tell whether."""
-        if not math.isfinite(score) or (self.best_eval is not None and score <= self.best_eval and not newest):
+        """Write `best` if the policy is better than the stored one or `newest` counts, and return whether it did."""
+        evaluation, mean_return, step = None, None, self.total_steps
+        if report is not None:
+            evaluation, mean_return = EvalSettings(seed=seed, episodes=report.episodes), report.mean_return
+            step = step if policy is None else report.total_steps_at_eval
+        if not math.isfinite(score) or not (newest or self._is_best(score, mean_return, step)):
             return False
         self._require_finite()
-        before = self.best_eval, self.best_step, self._evaluation
-        self.best_eval, self.best_step, self._evaluation = score, step, evaluation
+        before = self.best_eval, self.best_step, self._best_return, self._evaluation
+        self.best_eval, self.best_step, self._best_return, self._evaluation = score, step, mean_return, evaluation
         try:
             if self.run is not None:
                 if step == self._saved_step:  # going on from there must find the best from before
@@ -228,7 +251,7 @@ class Checkpointer:
                 tensors = join_sections({"policy": self.agent.policy_state() if policy is None else policy})
                 self._write_policy("best", tensors, step)
         except BaseException:
-            self.best_eval, self.best_step, self._evaluation = before
+            self.best_eval, self.best_step, self._best_return, self._evaluation = before
             raise
         self._update_metadata()
         return True
@@ -255,8 +278,10 @@ class Checkpointer:
                 self.run.abandon("failed")
 
     def _take_over(self, best: Manifest | None) -> None:
-        known = (best.best_eval, best.best_step, best.evaluation) if best is not None else (None, None, None)
-        self.best_eval, self.best_step, self._evaluation = known
+        self.best_eval = self.best_step = self._best_return = self._evaluation = None
+        if best is not None:
+            self.best_eval, self.best_step = best.best_eval, best.best_step
+            self._best_return, self._evaluation = best.best_return, best.evaluation
 
     def _update_metadata(self, **more: Any) -> None:
         if self.run is not None:
@@ -289,6 +314,7 @@ class Checkpointer:
             policies=tuple(map(PolicyEntry.of, specs)),
             best_eval=self.best_eval,
             best_step=self.best_step,
+            best_return=self._best_return,
             evaluation=self._evaluation,
             full=resume is not None,
             resume=resume or {},

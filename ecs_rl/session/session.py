@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats
 from ecs_rl.errors import DivergedError
-from ecs_rl.runs import EvalSettings, TrainEpisode
+from ecs_rl.runs import TrainEpisode
 from ecs_rl.session.checkpointer import Checkpointer, check_positive
 from ecs_rl.session.decisions import Decisions
 from ecs_rl.session.records import SCORE, EpisodeRecord, EpisodeStatus, EvalReport, check_status
@@ -239,21 +239,20 @@ class TrainingSession(Checkpointer):
         return self.stats_summary().get(name, math.nan)
 
     def maybe_save_best(self, score: float | None = None, *, policy: State | None = None, newest: bool = False) -> bool:
-        """End the pending evaluation; save `best` if it is strictly better than the stored best, and tell whether.
+        """End the pending evaluation; save `best` if it is better than the stored best, and return whether it is.
 
-        The score is what `evaluated` says of the pending report unless given. Pass the `policy` that was evaluated if
-        the agent has learned since: the agent's present one is saved otherwise. With `newest` it is the best whatever
-        its score: where agents are opponents, their returns tie by construction.
+        Of equal scores the greater mean return is better, and of equal returns the later policy. The score is what
+        `evaluated` says of the pending report unless given. Pass the `policy` that was evaluated if the agent has
+        learned since: the agent's present one is saved otherwise. With `newest` it is the best whatever its score:
+        where agents are opponents, their returns tie by construction.
         """
         report = self.eval_report() if self._is_pending else None
-        settings = EvalSettings(seed=self._evaluation_seed, episodes=report.episodes) if report else None
         if score is None:
             if report is None:
                 raise ValueError("no evaluation to judge; call on_eval_episode first, or pass a score")
             score = report.result(self._score)
         self._is_pending = False
-        step = self.total_steps if policy is None or report is None else report.total_steps_at_eval
-        return self._save_if_best(float(score), settings, policy, step, newest=newest)
+        return self._save_if_best(float(score), report, seed=self._evaluation_seed, policy=policy, newest=newest)
 
     def stats_summary(self) -> dict[str, float]:
         """Return every statistic by name, NaN where there was no value yet."""

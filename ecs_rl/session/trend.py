@@ -24,8 +24,10 @@ class Trend:
     start: float | None = None
     """What learning began with: the first evaluation, or the training episodes before it where those were worse."""
     best: float | None = None
+    best_return: float | None = None
+    """The mean return of the best evaluation, None where it is not known."""
     since_best: int = 0
-    """Evaluations since the best one."""
+    """Evaluations since the first one with the best score."""
     low: int = 0
     """How many of the newest evaluations in a row are low."""
     restored: int = 0
@@ -40,11 +42,14 @@ class Trend:
         """Whether the policy has collapsed."""
         return self.low >= IN_A_ROW
 
-    def add(self, score: float, spread: float, trained: float, *, newest: bool = False) -> bool:
-        """Take in an evaluation and return whether it is the best so far.
+    def add(
+        self, score: float, spread: float, trained: float, *, mean_return: float | None = None, newest: bool = False
+    ) -> bool:
+        """Take in an evaluation and return whether its policy is the best so far.
 
         `spread` is the standard deviation of its episodes, `trained` the mean of the latest training episodes (NaN if
-        unknown). With `newest` it is the best whatever its score: where agents are opponents, scores say nothing.
+        unknown). Of equal scores the greater mean return is better, and of equal returns the later policy. With
+        `newest` it is the best whatever its score: where agents are opponents, scores say nothing.
         """
         if not math.isfinite(score):
             self.since_best += 1
@@ -52,11 +57,14 @@ class Trend:
         if self.start is None:
             self.start = min(score, trained) if math.isfinite(trained) else score
         if newest or self.best is None or score > self.best:
-            self.best, self.since_best, self.low = score, 0, 0
+            self.best, self.best_return, self.since_best, self.low = score, mean_return, 0, 0
             return True
         self.since_best += 1
         is_low = score < self.start + KEPT * (self.best - self.start) and score + spread < self.best
         self.low = self.low + 1 if is_low else 0
+        if score == self.best and not is_less(mean_return, self.best_return):
+            self.best_return = mean_return
+            return True
         return False
 
     def add_own(self, returns: Mapping[str, float], step: int) -> list[str]:
@@ -73,3 +81,8 @@ class Trend:
     def restore(self) -> None:
         """Note that the best policy was taken up again: what was low before it does not count any more."""
         self.low, self.restored = 0, self.restored + 1
+
+
+def is_less(mean_return: float | None, other: float | None) -> bool:
+    """Return whether a mean return is less than another one; False where either is not known."""
+    return mean_return is not None and other is not None and mean_return < other

@@ -85,7 +85,7 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
         setattr(training.evaluation, name, getattr(facts.evaluation, name))
     training.evaluation.trend = Trend(**msgspec.to_builtins(facts.evaluation.trend))
     if training.evaluation.trend.best is None:  # a checkpoint from before a trend was noted
-        training.evaluation.trend.best = manifest.best_eval
+        training.evaluation.trend.best, training.evaluation.trend.best_return = manifest.best_eval, manifest.best_return
     training.evaluation.best_policy = best_policy if training.evaluation.restores else {}
     schedule = training.metrics_schedule
     schedule.written_at, schedule.evaluated_at = facts.written_at, training.evaluation.taken_at

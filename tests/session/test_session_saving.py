@@ -90,15 +90,61 @@ def test_without_a_run_the_session_counts_and_judges_all_the_same() -> None:
     assert (session.total_steps, session.best_eval) == (10, 1.0)
 
 
-def test_best_is_saved_only_for_a_strictly_better_score(tmp_path: Path) -> None:
+def test_best_is_saved_for_a_better_score_and_for_the_same_one_at_a_later_step(tmp_path: Path) -> None:
     session, run = started(tmp_path)
     results = []
     for score in (1.0, 1.0, 0.5, float("nan"), 1.5):
         session.observe(rows(10))
         results.append(evaluate(session, score))
-    assert results == [True, False, False, False, True]
+    assert results == [True, True, False, False, True]
     assert (run.metadata.best_eval, run.metadata.best_step) == (1.5, 50)
     assert read_manifest(run.checkpoint_path("best")).best_eval == 1.5
+
+
+def laps(session: TrainingSession, score: float, mean_return: float) -> bool:
+    """Evaluate by a score that is not the return, ten steps after the evaluation before."""
+    session.observe(rows(10))
+    session.on_eval_episode(mean_return, 5, "Terminated", {"score/laps": score})
+    return session.maybe_save_best()
+
+
+def test_of_equal_scores_the_greater_return_is_the_best_and_then_the_later_step(tmp_path: Path) -> None:
+    session, run = started(tmp_path)
+    session.with_score("laps")
+    told = [laps(session, *each) for each in ((2, 5.0), (3, 1.0), (3, 0.5), (3, 4.0), (3, 4.0), (3, 3.9), (2, 90.0))]
+    assert told == [True, True, False, True, True, False, False]
+    manifest = read_manifest(run.checkpoint_path("best"))
+    assert (manifest.best_eval, manifest.best_return, manifest.best_step, manifest.step) == (3.0, 4.0, 50, 50)
+    session.close()
+
+    again = TrainingSession(ArmValues()).with_run(TrainingRun.resume(run.path)).with_score("laps")
+    assert not laps(again, 3, 3.9)
+    assert laps(again, 3, 4.0)
+    assert again.best_step == 90
+
+
+def test_a_tie_at_an_earlier_step_does_not_replace_the_best(tmp_path: Path) -> None:
+    session, run = started(tmp_path)
+    session.observe(rows(10))
+    session.save_checkpoint()
+    session.observe(rows(30))
+    evaluate(session, 2.0)
+    session.close()
+    run.checkpoint_path("latest").unlink()
+    again = TrainingSession(ArmValues()).with_run(TrainingRun.resume(run.path))
+    again.total_steps = 20  # goes on from the checkpoint of step 10
+    assert not evaluate(again, 2.0)
+    assert again.best_step == 40
+
+
+def test_a_tie_with_a_best_whose_return_nobody_noted_goes_to_the_later_step(tmp_path: Path) -> None:
+    session, _ = started(tmp_path)
+    session.observe(rows(10))
+    assert session.maybe_save_best(3.0), "a score without an evaluation has no return"
+    assert not session.maybe_save_best(3.0)
+    session.with_score("laps")
+    assert laps(session, 3, -50.0)
+    assert session.best_step == 20
 
 
 def test_after_a_resume_only_a_score_above_the_stored_best_counts(tmp_path: Path) -> None:

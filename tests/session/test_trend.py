@@ -72,6 +72,15 @@ def test_one_episode_alone_tells_no_collapse() -> None:
     assert not after([(0.0, math.inf), (100.0, math.inf), *[(0.0, math.inf)] * 30]).collapsed
 
 
+def test_of_equal_scores_the_greater_return_is_taken_up_again_and_no_plateau_ends_by_that() -> None:
+    trend = Trend()
+    told = [trend.add(3.0, 0.0, math.nan, mean_return=each) for each in (1.0, 0.5, 4.0, 4.0, 3.0)]
+    assert told == [True, False, True, True, False]
+    assert (trend.since_best, trend.best_return) == (4, 4.0)
+    unknown = Trend(best=3.0, start=0.0)
+    assert unknown.add(3.0, 0.0, math.nan, mean_return=-9.0)
+
+
 def test_where_agents_are_opponents_every_evaluation_is_the_best() -> None:
     trend = Trend()
     for score in (5.0, 0.0, *[-5.0] * 30):
