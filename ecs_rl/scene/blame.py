@@ -13,6 +13,7 @@ from types import FrameType
 
 import ecs_rl.scene as offered
 from ecs_rl.errors import EcsRlError, RuleError
+from ecs_rl.scene.members import offered_by
 from ecs_rl.scene.rules import Compared, Remembering, Shared
 from ecs_rl.scene.sensors import Sensor
 
@@ -140,7 +141,7 @@ def _attribute_meant(error: AttributeError, message: str) -> str:
     thing, word = (sys.modules.get(found[1]), found[2]) if found else (error.obj, error.name or "")
     if thing is None or not word:
         return ""
-    names = [name for name in dir(thing) if not name.startswith("_")]
+    names = offered_by(thing)
     ours = type(thing).__module__.startswith("ecs_rl.")
     return _near(word, names) or (f"there is: {', '.join(names)}" if ours else "")
 

@@ -135,15 +135,21 @@ class Since:
 class Taught(Number):
     """A lesson's number, as `arena.lesson` returns it: `gap.value` is (arenas,), the same all through an episode."""
 
+    lesson: Lesson
+    slot: int | None
+    is_read: bool = False
+    """Whether anything has asked for its value."""
+    shaping: I64 | None = None
+    """The arenas whose ground is being shaped, where that is at work: then the value is theirs alone."""
+    table: F64
+    """(steps + 1, 2) The lowest and the highest value at each step."""
+    since: I64
+    """(arenas, steps) See Since."""
+
     def __init__(self, lesson: Lesson, slot: int | None) -> None:
         super().__init__(lesson.name, None)
         self.lesson, self.slot = lesson, slot
-        self.is_read = False
-        """Whether anything has asked for its value."""
-        self.shaping: I64 | None = None
-        """The arenas whose ground is being shaped, where that is at work: then the value is theirs alone."""
-        self.table: F64 = np.array([lesson.bounds(i / lesson.steps) for i in range(lesson.steps + 1)])
-        """(steps + 1, 2) The lowest and the highest value at each step."""
+        self.table = np.array([lesson.bounds(i / lesson.steps) for i in range(lesson.steps + 1)])
 
     @property
     def value(self) -> F64:

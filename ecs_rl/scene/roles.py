@@ -5,8 +5,9 @@ What a handle gives is read-only, but for the columns that a system declares as 
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ecs_rl.ecs.component import column, component, new_handle
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.checks import Point, shown
 from ecs_rl.scene.look import Colour, Look, rgb
+from ecs_rl.scene.members import offered_by
 from ecs_rl.scene.parts import Body, Shape, Start
 
 if TYPE_CHECKING:
@@ -36,6 +38,24 @@ def is_role(what: str, role: object) -> Role:
     if not isinstance(role, Role):
         raise SceneError(f"{what} a role, which arena.spawn(...) returns, not {shown(role)}")
     return role
+
+
+class Handle:
+    """The base of roles and numbers. It refuses a name that its class does not have: nobody would read that value."""
+
+    name: str
+    _settable: ClassVar[frozenset[str]]
+    """Every name that the class and its bases define or annotate."""
+
+    def __init_subclass__(cls) -> None:
+        annotated = (name for each in cls.__mro__ for name in inspect.get_annotations(each))
+        cls._settable = frozenset((*dir(cls), *annotated))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._settable and not name.startswith("_"):
+            told = f"'{self.__dict__.get('name')}' has no '{name}': {nearest(name, offered_by(self))}"
+            raise AttributeError(told, name=name)
+        object.__setattr__(self, name, value)
 
 
 class _Short:
@@ -64,7 +84,7 @@ class _Short:
 
 
 @dataclass(eq=False, repr=False)
-class Role:
+class Role(Handle):
     """One thing in the arena, or many of a kind, and its columns in all arenas.
 
     `cart.x` is (arenas,), `cart[Gun].heat` too; of a kind they are (arenas, count).
@@ -90,6 +110,8 @@ class Role:
     arena: Arena | None = None
     rows: slice = field(default_factory=lambda: slice(-1, 0))
     """Its members' rows in the blocks of all bodies, once the scene is described."""
+    handles: dict[type, Any] = field(init=False)
+    """The role's components as a scene may hold them, by their class."""
 
     position = _Short(Pose, "position")
     """(arenas, 2) metres: x and y."""
@@ -110,8 +132,7 @@ class Role:
 
     def __post_init__(self) -> None:
         kinds = (Pose, Motion, Force, *([Here] if self.comes_and_goes else ()), *map(type, self.parts))
-        self.handles: dict[type, Any] = {kind: new_handle(kind) for kind in kinds}
-        """The role's components as a scene may hold them, by their class."""
+        self.handles = {kind: new_handle(kind) for kind in kinds}
         self._stamp, self._heading = b"", np.zeros((0, 2))
 
     def __getattr__(self, name: str) -> Any:
@@ -224,14 +245,19 @@ class Role:
         return self.arena.placing
 
 
-class Number:
+class Number(Handle):
     """A number of the arena that systems change, as `arena.number` returns it: a score, a phase, a target."""
+
+    start: Any
+    count: int | None
+    kind: type
+    """The component behind it: what systems name as read or written."""
+    handle: Any
 
     def __init__(self, name: str, start: Any, count: int | None = None) -> None:
         self.name, self.start, self.count = name, start, count
-        self.kind: type = component(type(name, (), {"__annotations__": {"value": float}, "value": column(start)}))
-        """The component behind it: what systems name as read or written."""
-        self.handle: Any = new_handle(self.kind)
+        self.kind = component(type(name, (), {"__annotations__": {"value": float}, "value": column(start)}))
+        self.handle = new_handle(self.kind)
 
     @property
     def value(self) -> F64:

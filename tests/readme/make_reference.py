@@ -1,6 +1,7 @@
 """Makes `scenes/REFERENCE.md` from the docstrings anew: `python tests/readme/make_reference.py`.
 
-What a scene may use is what `ecs_rl.scene` exports; what of it is for scenes and not for the engine is listed here.
+What a scene may use is what `ecs_rl.scene` exports; `ecs_rl.scene.members` lists what of it is for scenes and not for
+the engine.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import ecs_rl.scene
 from ecs_rl.ecs.component import is_component
+from ecs_rl.scene.members import MEMBERS
 
 PAGE = Path(__file__).resolve().parents[2] / "scenes" / "REFERENCE.md"
 HEAD = """# Reference: everything that a scene may use
@@ -56,29 +58,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "The camera": ("Follow", "View"),
 }
-MEMBERS: dict[str, tuple[str, ...]] = {
-    "Arena": (
-        *("spawn", "join", "agent", "ground", "number", "random", "dice", "draws", "add", "system", "shared", "use"),
-        *("lesson", "always", "wall", "terrain", "path", "through", "restart", "score", "mark"),
-    ),
-    "Role": (
-        *("x", "y", "position", "angle", "heading", "vx", "vy", "velocity", "spin", "here", "__getitem__", "point"),
-        *("place", "leave", "force", "name", "count"),
-    ),
-    "Touching": ("began", "ended", "impulse"),
-    "Sensor": ("write",),
-    "Choice": ("picked", "keys"),
-    "Levers": ("keys",),
-    "Controls": ("keys",),
-    "Trigger": ("on",),
-    "Effect": ("amount", "apply"),
-    "Number": ("value",),
-    "Taught": ("value",),
-    "Draws": ("value",),
-    "Earth": ("points", "height", "slope"),
-    "Line": ("points", "length", "at", "along", "off", "heading", "laps"),
-}
-"""What scenes use of the classes of which the engine uses more."""
 HANDED_OUT = {"Arena", *GROUPS["What the arena hands out"]}
 """What a scene is given, and never makes itself."""
 LOADED = "Set by "

@@ -12,6 +12,7 @@ from pages import PAGES, ROOT, TEXT
 
 import ecs_rl.scene
 from ecs_rl.scene import Arena, Role
+from ecs_rl.scene.members import MEMBERS
 
 LISTED = [name for names in make_reference.GROUPS.values() for name in names]
 
@@ -35,14 +36,14 @@ def test_each_name_has_a_docstring_in_sentences_and_so_has_each_of_its_settings(
     if is_dataclass(thing) and name not in make_reference.HANDED_OUT:
         for setting, text in make_reference.settings(thing).items():
             assert len(text) > 5, f"{name}.{setting}"
-    for member in make_reference.MEMBERS.get(name, ()):
+    for member in MEMBERS.get(name, ()):
         assert len(make_reference.member(thing, member).partition(": ")[2]) > 5, f"{name}.{member}"
 
 
 def test_it_has_what_scenes_use_of_an_arena_and_of_roles() -> None:
     scenes = [path.read_text("utf-8") for folder in ("scenes", "tests/scenes") for path in (ROOT / folder).glob("*.py")]
     asked = set(re.findall(r"\barena\.(\w+)", "\n".join([*scenes, TEXT])))
-    assert {name for name in asked if hasattr(Arena, name)} <= set(make_reference.MEMBERS["Arena"])
+    assert {name for name in asked if hasattr(Arena, name)} <= set(MEMBERS["Arena"])
     asked = set(re.findall(r"\b[a-z]\w*\.(\w+)", "\n".join(scenes)))
     public = {name for name in dir(Role) if not name.startswith("_")} & asked
-    assert public - {"members", "body"} <= set(make_reference.MEMBERS["Role"])
+    assert public - {"members", "body"} <= set(MEMBERS["Role"])

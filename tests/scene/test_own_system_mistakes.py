@@ -98,6 +98,10 @@ MISTAKES: list[Mistake] = [
         "spare",
         "declare it as a field, and it is saved",
     ),
+    ("a misspelt column of a body", ((FLY, "drone.vxx = 5.0"),), "vxx", "'drone' has no 'vxx': did you mean 'vx'?"),
+    ("a shape that is changed", ((FLY, "drone.radius = 0.5"),), "radius", "'drone' has no 'radius': there is: angle,"),
+    ("a misspelt number", ((FLY, "reached.valeu = 2.0"),), "valeu", "'reached' has no 'valeu': did you mean 'value'?"),
+    ("a text on the stage", ((DRIP, "arena.text()"),), "arena.text", "no attribute 'text': there is: add, agent, alw"),
     (
         "a class without @component",
         (GUN, (SPAWN, f"{SPAWN}, Gun(heat=1.0)")),
@@ -201,8 +205,8 @@ HIDDEN: list[tuple[str, tuple[Change, ...]]] = [
         ),
     ),
     (
-        "an attribute of a role",
-        ((FLY, f"{FLY}\n        drone.n = getattr(drone, 'n', 0) + 1\n        {COUNTED.format('drone.n')}"),),
+        "a private attribute of a role",
+        ((FLY, f"{FLY}\n        drone._n = getattr(drone, '_n', 0) + 1\n        {COUNTED.format('drone._n')}"),),
     ),
     (
         "an attribute of a system",
