@@ -57,8 +57,8 @@ def _scene(path: Path, episode: Episode, settings: PlaySettings) -> Scene:
 
     facts = episode.facts
     scene = load_scene(settings.scene) if settings.scene else trusted_scene(path, facts, settings.runs)
-    if facts.source_sha256 not in ("", scene.sha256):
-        tell(f"play.py: {scene.file} is not as it was when {path} was saved: it may go otherwise", sys.stderr)
+    if changed := scene.changed_file(facts.source_sha256, facts.scene_data):
+        tell(f"play.py: {changed} is not as it was when {path} was saved: it may go otherwise", sys.stderr)
     return scene
 
 

@@ -123,8 +123,9 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
     if algorithm is not None and algorithm.sha256 != player.manifest.config.get("agent_sha256"):
         tell(f"play.py: {algorithm.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     # A pilot is held to its score by a test, whatever a newer version of its scene looks like.
-    if not is_pilot(path) and player.manifest.source_sha256 not in ("", player.scene.sha256):
-        tell(f"play.py: {player.scene.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
+    changed = player.scene.changed_file(player.manifest.source_sha256, player.manifest.scene_data)
+    if changed and not is_pilot(path):
+        tell(f"play.py: {changed} is not as it was when {path} was trained: returns may differ", sys.stderr)
     which = "pilot" if is_pilot(path) else name if is_named else path.stem
     word = f"{which}, " if which in ("best", "latest", "pilot") or which.startswith("best_") else ""
     if name and not is_named and not name.endswith(".safetensors"):

@@ -235,6 +235,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         if name in record.config
     }
     record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False, changes=None)) | own_settings)
+    record.scene_data = scene.data
     record.update_metadata(scene=scene.reference, scene_sha256=scene.sha256, versions=versions)
 
 

@@ -31,7 +31,8 @@ def own_files(settings: TrainSettings) -> list[str]:
     network = str(getattr(getattr(settings, settings.agent), "network", ""))
     references = network, settings.algorithm.reference, settings.against, settings.pool_also
     named = [text.rpartition(":")[0] for text in references]
-    paths = map(Path, (load_scene(settings.scene).file, *named, settings.against, settings.changes or ""))
+    scene = load_scene(settings.scene)
+    paths = [*scene.data_files, *map(Path, (scene.file, *named, settings.against, settings.changes or ""))]
     return [str(path.resolve()) for path in paths if path.is_file()]
 
 

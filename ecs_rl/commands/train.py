@@ -182,6 +182,7 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
         agent=settings.agent,
         seed=settings.seed,
     )
+    record.scene_data = scene.data
     record.write_config(settings_as_dict(settings))
     return record
 

@@ -38,6 +38,8 @@ class EpisodeManifest(msgspec.Struct, frozen=True, kw_only=True):
     scene: str
     source_sha256: str = ""
     """Of the scene's file and what that imports from its folder."""
+    scene_data: dict[str, str] | None = None
+    """What was in the files that the scene opens below its folder, by path; None in an episode from before."""
     policies: tuple[PolicyEntry, ...]
     seed: Whole
     """The one that the arena was named with, for people."""

@@ -181,6 +181,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     scene: str
     scene_sha256: str = ""
     """Of the scene's file and what that imports from its folder; '' in a checkpoint from before this was noted here."""
+    scene_data: dict[str, str] | None = None
+    """What was in the files that the scene opens below its folder, by path; None in a checkpoint from before."""
     versions: dict[str, str] = {}
     """Of python, the libraries and the machine that wrote the checkpoint."""
     agent: str

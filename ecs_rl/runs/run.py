@@ -46,6 +46,8 @@ class TrainingRun:
         """The content of metadata.json as last written."""
         self.config: dict[str, Any] = {}
         """The content of config.json as last written, empty if there is none."""
+        self.scene_data: Mapping[str, str] | None = None
+        """What is in the files that the scene opens below its folder, for checkpoints; None if it is not known."""
         self._lock = lock
         self._folder = lock.folder
         self._checkpoints = Folder(path / CHECKPOINTS, lock.folder)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
+from ecs_rl.opened import OpenedFiles
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
 from ecs_rl.scene.checks import fits
@@ -71,7 +72,8 @@ def load_scene(scene: str) -> Scene:
 def scene_of(sources: Sources) -> Scene:
     """Return the scene that these files make; they are run as they were read."""
     path = sources.main.file
-    with blaming(str(path)):
+    opened = OpenedFiles(path.parent)
+    with blaming(str(path)), opened.watching():
         module = sources.run(blaming)
         found, build = getattr(module, "SCENE", None), getattr(module, "build", None)
     if not isinstance(found, Scene):
@@ -80,7 +82,7 @@ def scene_of(sources: Sources) -> Scene:
         raise SceneError(f"{path}: has no `def build(arena): ...`")
 
     def build_blamed(arena: Arena) -> None:
-        with blaming(str(path)):
+        with blaming(str(path)), opened.watching():
             build(arena)
 
     named = next((name for name, file in scene_files().items() if file == path), "")
@@ -94,7 +96,7 @@ def scene_of(sources: Sources) -> Scene:
     )
     with blaming(str(path)):
         loaded.describe()
-    return loaded
+    return replace(loaded, data=dict(opened.contents))
 
 
 def _name_of(path: Path) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.errors import RuleError, SceneError, nearest
+from ecs_rl.errors import RuleError, SceneError, nearest, visible
+from ecs_rl.opened import differing
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
@@ -56,6 +58,8 @@ class Scene:
     """Its name, or its path for one that does not come with the project. Set by the loader."""
     sha256: str = ""
     """Of its file and of what that imports from its folder, to tell whether it was trained. Set by the loader."""
+    data: Mapping[str, str] = field(default_factory=dict)
+    """What is in the files that it opens below its folder, by path (see opened.py). Set by the loader."""
     build: Callable[[Arena], None] = lambda arena: None
     """The function of that name in its file. Set by the loader."""
     engine: Callable[..., World] | None = None
@@ -86,6 +90,18 @@ class Scene:
                 raise SceneError(f"a recipe for an unknown agent '{agent}': {told}")
             if not isinstance(recipe, dict):
                 raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {shown(recipe)}")
+
+    @property
+    def data_files(self) -> list[Path]:
+        """Return the files that it opens below its folder."""
+        return [Path(self.file).parent / name for name in self.data]
+
+    def changed_file(self, sha256: str, data: Mapping[str, str] | None) -> str:
+        """Return the first of its files that is not as it was, "" if all are; "" and None say what is not known."""
+        if sha256 not in ("", self.sha256):
+            return self.file
+        changed = [] if data is None else differing(data, self.data)
+        return visible(str(Path(self.file).parent / changed[0])) if changed else ""
 
     def world(self, **settings: Any) -> World:
         """Return a new world of the scene; `settings` are those of `World`."""

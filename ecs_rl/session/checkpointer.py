@@ -305,6 +305,7 @@ class Checkpointer:
         return Manifest(
             scene=metadata.scene,
             scene_sha256=metadata.scene_sha256,
+            scene_data=None if self.run.scene_data is None else dict(self.run.scene_data),
             versions=metadata.versions,
             agent=self.agent.name,
             step=step,

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 def scene_of_now(training: Training) -> Scene | None:
     """Return the scene as its file is now, None where that is what is trained; SceneError where it is none."""
-    scene = load_scene(training.world.scene.reference)
-    return None if scene.sha256 == training.world.scene.sha256 else scene
+    before = training.world.scene
+    scene = load_scene(before.reference)
+    return scene if scene.changed_file(before.sha256, before.data) else None
 
 
 def why_not(training: Training, scene: Scene) -> str:

@@ -33,7 +33,8 @@ def difference(manifest: Manifest, scene: Scene) -> str | None:
     """
     same = manifest.source_sha256 == scene.sha256 != ""
     if same or (manifest.scene == scene.reference and not manifest.source_sha256):
-        return ""
+        changed = scene.changed_file(manifest.source_sha256, manifest.scene_data)
+        return f"{changed} has changed since" if changed else ""
     if manifest.scene == scene.reference:
         return f"{scene.file} has changed since"
     shipped = scene_names()

@@ -184,6 +184,7 @@ class EpisodeLog:
         facts = EpisodeManifest(
             scene=show.scene.reference,
             source_sha256=show.scene.sha256,
+            scene_data=dict(show.scene.data),
             policies=tuple(PolicyEntry.of(batch.spec) for batch in world.batches),
             seed=show.seeds[arena],
             key=str(int(self._chance.key[arena])),

@@ -59,6 +59,22 @@ def test_a_file_with_other_rewards_looks_or_marks_is_offered(live: Live, scene: 
     assert live.trains.done
 
 
+def test_another_level_beside_it_is_offered(scene: Path, tmp_path: Path) -> None:
+    level = tmp_path / "level.txt"
+    level.write_text("0.1")
+    reads = "float(__import__('pathlib').Path(__file__).with_name('level.txt').read_text())"
+    scene.write_text(BALANCE.replace("mass=0.1", f"mass={reads}"))
+    with watching(tmp_path / "runs", str(scene), *TINY) as live:
+        live.slices(40)
+        live.finish_what_was_asked()
+        save(level, "0.1")
+        live.frames(2)
+        assert not live.window.scene_watch.offers
+        save(level, "0.2")
+        live.frames(2)
+        assert live.window.scene_watch.offers
+
+
 def test_a_file_that_was_touched_and_is_the_same_is_not(live: Live, scene: Path) -> None:
     save(scene, BALANCE)
     live.frames(2)

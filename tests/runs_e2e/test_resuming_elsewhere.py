@@ -228,3 +228,24 @@ def test_a_copy_of_a_scene_that_ships_is_that_scene(tmp_path: Path) -> None:
     copy = shutil.copy(BALANCE, tmp_path / "balance.py")
     again = train(copy, *STEPS, "--runs", tmp_path, "--resume")
     assert (again.code, again.run, warnings_of(again)) == (0, run, [])
+
+
+# --- a file that the scene reads --------------------------------------------------------------------------------------
+
+
+def test_another_level_is_told_by_resume_and_by_play(tmp_path: Path) -> None:
+    level, runs = tmp_path / "game" / "level.json", tmp_path / "runs"
+    level.parent.mkdir()
+    level.write_text("0.1")
+    reads = "mass=float(__import__('pathlib').Path(__file__).with_name('level.json').read_text())"
+    scene = mine(level.parent, "mass=0.1", reads)
+    run = begun(scene, runs).run
+    assert play(run, "--headless", "--episodes", 1).err == ""
+    level.write_text("0.2")
+    told = play(run, "--headless", "--episodes", 1)
+    assert f"{level} is not as it was when" in told.err
+    again = train(scene, *STEPS, "--runs", runs, "--resume", run)
+    assert again.code == 0, again.err
+    (note,) = warnings_of(again)
+    assert f"{level} has changed since" in note
+    assert play(run, "--headless", "--checkpoint", "latest", "--episodes", 1).err == ""

@@ -25,8 +25,8 @@ class SceneWatch:
         self.window = window
         self.offers = False
         """There is another scene in the file, and the training can go on in it."""
-        work, file = window.background, window.show.scene.file
-        self._files = _files(Path(file)) if work is not None and file else []
+        work, scene = window.background, window.show.scene
+        self._files = [*_files(Path(scene.file)), *scene.data_files] if work is not None and scene.file else []
         self._seen, self._due = self._times(), perf_counter() + LOOKS
 
     def look(self) -> None:
