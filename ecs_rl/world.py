@@ -299,14 +299,12 @@ class World(Context):
         self.enter()
         with blaming(self.scene.file):
             self.runner.tick()
-        self.ticks += 1
 
     def slices(self, first: str = "") -> Iterator[str]:
         """Run a tick in slices, or the rest of one from the stage `first` on; yields the name of the stage at work."""
         self.enter()
         with blaming(self.scene.file):
             yield from self.runner.slices(first)
-        self.ticks += not first
 
     def start_over(self) -> None:
         """Begin everyone's present episode again, with physics that remembers nothing of what was before."""

@@ -1,8 +1,13 @@
-"""The runner: the one way in which the stages of a tick are run, whole or in slices, watched or not, again or anew."""
+"""The runner makes the stages of a context esper's processors and runs a tick of them, whole or in slices.
+
+`esper.process()` runs the same tick. A processor that a user adds through esper runs in its place by esper's priority:
+after the stages unless it asks for a higher one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 
 import esper
 
@@ -10,34 +15,30 @@ from ecs_rl.ecs.context import Context
 from ecs_rl.ecs.schedule import Entry, ScheduleError, Stage
 from ecs_rl.ecs.system import SystemStage
 
+LAST = -1_000_000
+"""esper's priority of the processor that counts ticks: below any that a user would choose."""
+
 
 class Runner:
-    """Runs the stages of one context in the order of their entries."""
+    """Runs the processors of one context: the stages in the order of their entries, and those that a user adds."""
 
     def __init__(self, context: Context, entries: Sequence[Entry], *, debug: bool = False) -> None:
-        self.context, self.entries, self.debug = context, tuple(entries), debug
-        self.stages: dict[str, Stage] = {entry.name: entry.processor(context) for entry in entries}
+        self.context, self.debug = context, debug
+        self.stages: dict[str, Stage] = {}
+        for entry in entries:
+            self.stages[entry.name] = stage = entry.processor(context)
+            stage.context, stage.entry = context, entry
         context.enter()
         for stage in self.stages.values():
             esper.add_processor(stage)
+        esper.add_processor(CountTicks(context), priority=LAST)
 
     def tick(self) -> None:
-        """Run every stage once."""
+        """Run every processor once."""
         if self.debug:
             self._watched()
-            return
-        try:
-            for entry, stage in zip(self.entries, self.stages.values(), strict=True):
-                self._turn_to(entry)
-                stage.process()
-        finally:
-            self.context.asking = False
-
-    def _turn_to(self, entry: Entry) -> None:
-        """Say what the coming stage may do to what rules have in common."""
-        self.context.asking = entry.asks
-        if not entry.asks:
-            self.context.version += 1
+        else:
+            esper.process()
 
     def slices(self, first: str = "") -> Iterator[str]:
         """Run one tick in slices, or the rest of one from the stage `first` on; yield the name of the stage at work.
@@ -47,44 +48,56 @@ class Runner:
         if self.debug:
             self.tick()
             return
-        names = list(self.stages)
-        try:
-            for entry in self.entries[names.index(first) if first else 0 :]:
-                self._turn_to(entry)
-                for _ in self.stages[entry.name].slices():
-                    self.context.asking = False  # the stage has asked, and others may do anything now
-                    yield entry.name
-                    self.context.enter()
-        finally:
-            self.context.asking = False
+        waiting = self.stages.get(first)
+        for processor in dropwhile(lambda each: waiting is not None and each is not waiting, processors(self.context)):
+            if not isinstance(processor, Stage):
+                processor.process()
+                continue
+            for _ in processor.slices():
+                yield processor.entry.name
+                self.context.enter()
 
     def replay(self, without: str) -> None:
         """Run the stages that are part of the game, but for the one whose result is known."""
-        try:
-            for entry in self.entries:
-                if entry.plays and entry.name != without:
-                    self._turn_to(entry)
-                    self.stages[entry.name].run()
-        finally:
-            self.context.asking = False
+        for stage in self.stages.values():
+            if stage.entry.plays and stage.entry.name != without:
+                stage.take_turn()
+                try:
+                    stage.run()
+                finally:
+                    self.context.asking = False
 
     def _watched(self) -> None:
         """Compare what each stage really changes with what its entry declares, and what a system really reads."""
         before = self.context.digests()
-        for entry in self.entries:
-            stage = self.stages[entry.name]
+        for processor in processors(self.context):
             self.context.noted.clear()
-            self._turn_to(entry)
-            try:
-                stage.process()
-            finally:
-                self.context.asking = False
-            self.context.enter()  # the stage may have run another context
+            processor.process()
+            self.context.enter()  # the processor may have run another context
             after = self.context.digests()
-            changed = {kind for name, kind in after if after[name, kind] != before.get((name, kind))}
-            secret = sorted(kind.__name__ for kind in changed - set(entry.writes))
-            if secret:
-                raise ScheduleError(f"'{entry.name}' changes {', '.join(secret)} without saying so in the schedule")
-            if isinstance(stage, SystemStage):
-                stage.check_reads()
+            if isinstance(processor, Stage):
+                changed = {kind for name, kind in after if after[name, kind] != before.get((name, kind))}
+                secret = sorted(kind.__name__ for kind in changed - set(processor.entry.writes))
+                if secret:
+                    changes = f"'{processor.entry.name}' changes {', '.join(secret)}"
+                    raise ScheduleError(f"{changes} without saying so in the schedule")
+            if isinstance(processor, SystemStage):
+                processor.check_reads()
             before = after
+
+
+class CountTicks(esper.Processor):
+    """Counts the ticks of a context that ran to their end."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def process(self) -> None:
+        """Count this tick."""
+        self.context.ticks += 1
+
+
+def processors(context: Context) -> list[esper.Processor]:
+    """Return a context's processors in the order in which `esper.process` runs them."""
+    context.enter()
+    return list(esper._processors)  # esper 3 has no public name for this list

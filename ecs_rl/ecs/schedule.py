@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import esper
 
 from ecs_rl.errors import EcsRlError
+
+if TYPE_CHECKING:
+    from ecs_rl.ecs.context import Context
 
 A_MOMENT = 0.001
 """Seconds; a stage that takes less than this goes on to the next one without a pause."""
@@ -18,16 +21,30 @@ A_MOMENT = 0.001
 class Stage(esper.Processor):
     """A stage of the tick. Columns never move while a world lives, so each stage gathers its own when it is made."""
 
+    context: Context
+    """The context whose tick this stage belongs to; the runner sets it."""
+    entry: Entry
+    """The stage's row of the schedule; the runner sets it."""
     seconds: float = 0.0
     """How long the stage has run so far."""
     can_leave: bool = False
     """Whether the tick may be left between the present two slices, to be taken up with this stage's beginning later."""
 
     def process(self) -> None:
-        """Run the stage and count its time."""
+        """Run the stage and count its time; esper calls this once a tick."""
         began = perf_counter()
-        self.run()
-        self.seconds += perf_counter() - began
+        self.take_turn()
+        try:
+            self.run()
+        finally:
+            self.context.asking = False
+            self.seconds += perf_counter() - began
+
+    def take_turn(self) -> None:
+        """Note in the context whether this stage only asks rules, so that they may share what they compute."""
+        context, asks = self.context, self.entry.asks
+        context.asking = asks
+        context.version += not asks
 
     def slices(self) -> Iterator[None]:
         """Do the same in slices, so that a window can draw in between; most stages are a part of one."""
@@ -55,6 +72,7 @@ class LongStage(Stage):
 
     def slices(self) -> Iterator[None]:
         """Do it in slices, counting the time."""
+        self.take_turn()
         return self.timed(self.work())
 
     def timed(self, work: Iterator[None]) -> Iterator[None]:
