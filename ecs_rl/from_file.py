@@ -1,7 +1,7 @@
 """`FILE.py:NAME`: something of a user's own, such as an algorithm, taken from a Python file that they name.
 
 The file is run as scene files are: from the bytes that were hashed, with the modules beside it; what goes wrong in it
-is told by file and line. Nothing else of this project is imported here.
+is told by file and line.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from ecs_rl.errors import CommandError, EcsRlError, nearest
+from ecs_rl.known_files import remember
 from ecs_rl.sources import Sources, read_sources
 
 LONGEST = 300
@@ -57,9 +58,10 @@ def parted(flag: str, text: str) -> tuple[Path, str]:
 
 
 def load_object(flag: str, text: str) -> FromFile:
-    """Return what `FILE.py:NAME` names; a CommandError begins with the flag that named it.
+    """Return what `FILE.py:NAME` names, which the user wrote; a CommandError begins with the flag that named it.
 
-    A path counts from the current folder. The file is run anew with every call.
+    The file counts as run by the user from now on, and is run anew with every call. A path counts from the current
+    folder.
     """
     file, name = parted(flag, text)
     if not file.is_file():
@@ -72,6 +74,7 @@ def load_object(flag: str, text: str) -> FromFile:
             raise CommandError(f"{flag} {text}: {error.filename} cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError, MemoryError) as error:  # zeros in it, or a nest too deep for the parser
             raise CommandError(f"{flag} {text}: {file} cannot be read as a Python file: {error}") from error
+    remember(sources)
     return object_in(flag, sources, name)
 
 

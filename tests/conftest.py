@@ -1,7 +1,10 @@
-"""Mark the unit tests, choose the order of the test files, and hold what the tests of scene files share."""
+"""Mark the unit tests, order the test files, keep the user's state folder apart, and help the tests of scene files."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +32,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def is_quick(item: pytest.Item) -> bool:
     """Return whether a test is none of the slow ones."""
     return item.get_closest_marker("slow") is None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests, and the processes that they start, a state folder of their own."""
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ecs_rl_tests_")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Delete it again."""
+    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+
+@pytest.fixture
+def new_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the state folder of a user who has run nothing yet, whose commands all that follow are."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
 
 
 @pytest.fixture

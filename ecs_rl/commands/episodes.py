@@ -56,7 +56,7 @@ def _scene(path: Path, episode: Episode, settings: PlaySettings) -> Scene:
     from ecs_rl.training.trust import trusted_scene
 
     facts = episode.facts
-    scene = load_scene(settings.scene) if settings.scene else trusted_scene(path, facts, settings.runs)
+    scene = load_scene(settings.scene) if settings.scene else trusted_scene(path, facts)
     if changed := scene.changed_file(facts.source_sha256, facts.scene_data):
         tell(f"play.py: {changed} is not as it was when {path} was saved: it may go otherwise", sys.stderr)
     return scene

@@ -117,7 +117,6 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
         settings.seed,
         scene=scene,
         algorithm=algorithm,
-        runs=settings.runs,
         network=settings.network,
     )
     if algorithm is not None and algorithm.sha256 != player.manifest.config.get("agent_sha256"):

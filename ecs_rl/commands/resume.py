@@ -86,7 +86,7 @@ def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
         raise CheckpointError(f"{run}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
     if settings.agent:
         return found  # that these are not of one algorithm is told when its checkpoint is there
-    return {**found, "agent": trusted_algorithm(run / CHECKPOINTS / "latest.safetensors", manifest, settings.runs)}
+    return {**found, "agent": trusted_algorithm(run / CHECKPOINTS / "latest.safetensors", manifest)}
 
 
 def refuse_several(settings: TrainSettings) -> NoReturn:
@@ -153,7 +153,7 @@ def with_its_network(settings: TrainSettings, scene: Scene) -> TrainSettings:
         run = run_meant(settings, scene).path
         manifest, _ = newest_checkpoint(run)
         checkpoint = run / CHECKPOINTS / "latest.safetensors"
-        config = with_trusted_network(config, scene, checkpoint, manifest, settings.runs)
+        config = with_trusted_network(config, scene, checkpoint, manifest)
     return replace(settings, **{settings.agent: config})
 
 

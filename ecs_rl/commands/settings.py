@@ -268,15 +268,15 @@ class PlaySettings:
     stochastic: bool = False
     """Sample actions as in training, not the best one each time."""
     scene: Annotated[str, arg(metavar="FILE", help_behavior_hint="")] = ""
-    """The scene to play a checkpoint in, where the file it was trained on has moved or is not trusted."""
+    """The scene to play a checkpoint in, where its file has moved or changed, or you have never run it."""
     network: Annotated[
         str,
         arg(metavar="FILE.py:NAME", help_behavior_hint=""),
         Meta(description="FILE.py:NAME", extra={"allows": lambda text: ".py:" in text}),
     ] = ""
-    """The network of a checkpoint, where its file has moved or is not trusted."""
+    """The network of a checkpoint, where its file has moved or changed, or you have never run it."""
     agent: Annotated[str, arg(metavar="FILE.py:CLASS", help_behavior_hint="")] = ""
-    """The algorithm of your own that a checkpoint was made by, where its file has moved or is not trusted."""
+    """The algorithm that made a checkpoint, where its file has moved or changed, or you have never run it."""
     runs: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The folder that holds all runs."""
     json: bool = False

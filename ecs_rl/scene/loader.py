@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
+from ecs_rl.known_files import remember
 from ecs_rl.opened import OpenedFiles
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
@@ -53,7 +54,7 @@ def blaming(file: str) -> Iterator[None]:
 
 
 def load_scene(scene: str) -> Scene:
-    """Return the scene named on a command line."""
+    """Return the scene that the user named; its file counts as run by the user from now on."""
     if scene.startswith("gym:"):
         from ecs_rl.adapters.environment import load_environment
 
@@ -66,6 +67,8 @@ def load_scene(scene: str) -> Scene:
             sources = read_sources(path)
         except OSError as error:
             raise CommandError(f"{error.filename} cannot be read: {error.strerror}") from error
+    if path not in scene_files().values():
+        remember(sources)
     return scene_of(sources)
 
 

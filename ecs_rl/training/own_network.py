@@ -33,13 +33,10 @@ def with_network(config: Config, scene: Scene) -> Config:
     return _with(config, scene, lambda text: load_object(FLAG, text))
 
 
-def with_trusted_network(
-    config: Config, scene: Scene, checkpoint: Path, manifest: Manifest, runs: Path | None = None
-) -> Config:
-    """Return the settings with the network that a checkpoint names, if that may be run on its word alone.
+def with_trusted_network(config: Config, scene: Scene, checkpoint: Path, manifest: Manifest) -> Config:
+    """Return the settings with the network that a checkpoint names, if it may be run; CheckpointError otherwise.
 
-    It is the scene's own, which is trusted already, or a file with the very content that was trained: found as a scene
-    is; CheckpointError otherwise.
+    That is a function of the scene, which runs already, or a file that this user has run before.
     """
 
     def trusted(text: str) -> FromFile:
@@ -48,11 +45,8 @@ def with_trusted_network(
         if not is_reference(text) or not isinstance(sha256, str) or not sha256:
             raise CheckpointError(f"{told}: if you trust that file, name it with {FLAG} FILE.py:NAME")
         file, name = parted(FLAG, text)
-        found = trusted_sources(checkpoint, [str(file)], sha256, runs)
-        if isinstance(found, str):
-            reason = found or f"there is no file {file}: name it"
-            raise CheckpointError(f"{told}: {reason} with {FLAG} FILE.py:NAME")
-        return object_in(FLAG, found, name)
+        sources = trusted_sources(checkpoint, told, str(file), sha256, f"{FLAG} {{}}:{name}")
+        return object_in(FLAG, sources, name)
 
     return _with(config, scene, trusted)
 

@@ -42,17 +42,16 @@ class Player:
         *,
         scene: Scene | None = None,
         algorithm: Algorithm | None = None,
-        runs: Path | None = None,
         network: str = "",
     ) -> Player:
         """Return the player of a checkpoint file; `seed` is for sampled actions.
 
-        Without a `scene` it is the one that the checkpoint names, if that may be trusted, and so is the `algorithm`;
-        `runs` is the folder of runs. So it is with a `network` of a user's own, `FILE.py:NAME`.
+        Without a `scene`, an `algorithm` or a `network` (`FILE.py:NAME`) it is the one that the checkpoint names, if
+        that may be run; CheckpointError otherwise.
         """
         manifest, tensors = read_checkpoint(path)
-        scene = scene or trusted_scene(path, manifest, runs)
-        algorithm = algorithm or trusted_algorithm(path, manifest, runs)
+        scene = scene or trusted_scene(path, manifest)
+        algorithm = algorithm or trusted_algorithm(path, manifest)
         specs = policy_specs(scene.describe())
         check_same(path, manifest, specs, scene.name)
         config, policy = config_of(path, manifest, algorithm), section(tensors, "policy")
@@ -60,7 +59,7 @@ class Player:
             if ":" not in getattr(config, "network", ""):
                 raise CommandError(f"--network {network}: {path} was made with a network of the project: leave it out")
             config = with_network(replace(config, network=network), scene)
-        config = with_trusted_network(config, scene, path, manifest, runs)
+        config = with_trusted_network(config, scene, path, manifest)
         check_parameters(str(path), specs, algorithm, config, policy)
         agents = {
             name: make_agent(algorithm, spec, config, seed=seed + i, rows=1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from ecs_rl.known_files import state_folder
 from ecs_rl.viewer.view_floating import TourView
 
 if TYPE_CHECKING:
@@ -73,4 +73,4 @@ def begin_for_the_first_time(window: Window) -> None:
 
 def noted_at() -> Path:
     """Return the file that tells that the tour was seen."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ecs_rl" / "toured"
+    return state_folder() / "toured"
