@@ -41,3 +41,33 @@ OUT_OF_REACH = scene(
 """Nobody ever gets there."""
 TOO_SURE = scene('"right": lambda: 0.02 * cart.x', more="solved_at=1e6")
 """There is far more to be earned than by a policy that is sure of itself at once."""
+AWAY = scene('"far": lambda: 0.05 * np.abs(cart.x), "living": 0.01', more='score="on target", solved_at=90.0').replace(
+    "    arena.agent(",
+    """    on_target = arena.number("on target")
+
+    @arena.system(writes=(on_target,))
+    def count() -> None:
+        on_target.value += np.abs(cart.x) < 1.0
+
+    arena.score("on target", lambda: on_target.value)
+    arena.agent(""",
+)
+"""The score counts ticks on the target, and the farther away the more is earned."""
+RARE = (
+    scene('"fired": lambda: earned.value', ticks=10, more="solved_at=5.0")
+    .replace("does=Choice(left=Push(cart, -8.0), right=Push(cart, 8.0))", "does=trigger")
+    .replace(
+        "    arena.agent(",
+        """    trigger = Choice(wait=None, fire=Push(cart, 1e-9))
+    shots, earned = arena.number("shots"), arena.number("earned")
+
+    @arena.system(reads=(Action,), writes=(shots, earned))
+    def count() -> None:
+        fires = trigger.picked == 1
+        earned.value = np.where(fires, np.where(shots.value == 0.0, 1.0, -0.3), 0.0)
+        shots.value += fires
+
+    arena.agent(""",
+    )
+)
+"""One shot in ten ticks is best, and nothing that is seen says when: the likeliest action is never to fire."""

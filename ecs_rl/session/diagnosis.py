@@ -38,6 +38,12 @@ LATE, LATE_ROWS = 0.4, 40
 LITTLE, FAR = 0.05, 0.8
 """Shares of the way from the start to what counts as solved: below the first nothing is learned, above the second it
 is nearly there."""
+FALLS, FALLS_OF_RANGE, RISES = 0.25, 0.4, 0.3
+"""Shares of its size and of its range by which a score has fallen, and of its range by which the return has risen."""
+BEHIND, SPREADS_BEHIND = 0.5, 0.5
+"""How far greedy play lies below sampled play: share of what this has gained, and standard deviations of returns."""
+BEHIND_FOR, BEHIND_EVALUATIONS = 0.15, 3
+"""Share of the whole training, and evaluations, for which it has been so."""
 CLIMBS = 50.0
 """Elo that somebody who learns gains at least: to win 57 of 100 games against who one was."""
 LOOK_EVERY = 4
@@ -88,7 +94,8 @@ class Diagnosis:
         the same whatever the training's opponents do.
         """
         self.whole, self.solved_at, self.levers, self.comparable = max(1, whole), solved_at, levers, comparable
-        self._result = f"{SCORE}{score}" if score else "mean_return"
+        self.result = f"{SCORE}{score}" if score else "mean_return"
+        """What evaluations go by."""
         self._columns: dict[str, array[float]] = {}
         """Of each metric that is ever looked at, a number for each row."""
         self._count = 0
@@ -106,7 +113,7 @@ class Diagnosis:
         for name, column in self._columns.items():
             column.append(_number(row.get(name)))
         self._count += 1
-        evaluated = _number(row.get(f"eval/{self._result}"))
+        evaluated = _number(row.get(f"eval/{self.result}"))
         self._best = max(self._best, evaluated) if math.isfinite(evaluated) else self._best
         if self._count % LOOK_EVERY == 0:
             found = (look(self) for look in LOOKS)
@@ -160,6 +167,11 @@ class Diagnosis:
         """Whether a lesson has gone on: then something was learned, and the first results were of an easier task."""
         return any((np.nan_to_num(column) > 0).any() for column in self.named(LESSON_STEP).values())
 
+    @property
+    def trains_otherwise(self) -> bool:
+        """Whether training is not the task of evaluations: it has lessons, or its opponents change."""
+        return bool(self.named(LESSON_STEP)) or bool(len(self.told(f"rollout/{ELO}")))
+
     def came_less_than(self, share: float, spreads: float) -> bool:
         """Return whether it has not come so far: of the way to what counts as solved, if anything does.
 
@@ -171,7 +183,7 @@ class Diagnosis:
         rating = self.told(f"rollout/{ELO}")
         if len(rating):
             return float(rating.max() - rating[0]) < CLIMBS
-        results = self.told(f"rollout/{self._result}")
+        results = self.told(f"rollout/{self.result}")
         if not len(results):
             return False
         best = max(self._best, float(results[-ROWS:].max()))
@@ -318,13 +330,59 @@ def _entropy(d: Diagnosis) -> Finding | None:
     )
 
 
+def _not_the_score(d: Diagnosis) -> Finding | None:
+    """Find a return that rises while the score falls: what is earned is not what is counted."""
+    last, name = d.lasting, d.result.removeprefix(SCORE)
+    if d.result == "mean_return" or d.solved or d.trains_otherwise:
+        return None
+    score, returns = d.column(f"rollout/{d.result}"), d.column("rollout/mean_return")
+    there = np.isfinite(score) & np.isfinite(returns)
+    score, returns = score[there][ROWS:], returns[there][ROWS:]  # the first rows are means of few episodes
+    if len(score) < last + ROWS:
+        return None
+    peak = int(np.argmax(score[:-last]))
+    fallen = score[peak] - score[-last:].max()
+    risen = returns[-last:].min() - returns[peak]
+    least = max(FALLS * np.abs(score).max(), FALLS_OF_RANGE * np.ptp(score))
+    if fallen <= least or risen <= RISES * np.ptp(returns):
+        return None
+    return Finding(
+        "a return that is not the score",
+        f"the return rose from {returns[peak]:.4g} to {returns[-1]:.4g} while '{name}' fell from {score[peak]:.4g} to "
+        f"{score[-1]:.4g}",
+        "let `earns` pay for what the score counts, or pay less for what does not lead to it",
+    )
+
+
+def _greedy_behind(d: Diagnosis) -> Finding | None:
+    """Find evaluations, which take the best action each time, far below the training's episodes, which draw actions."""
+    steps, greedy, sampled = (d.column(name) for name in ("total_steps", f"eval/{d.result}", f"rollout/{d.result}"))
+    known, agents = d.told(f"rollout/{d.result}"), d.named(f"rollout/{OF_AGENT}")
+    if d.solved or d.trains_otherwise or len(agents) > 1 or not len(known):
+        return None
+    spread = d.column("rollout/std_return") if d.result == "mean_return" else np.zeros(d.rows)
+    both = np.isfinite(greedy) & np.isfinite(sampled) & np.isfinite(spread)
+    steps, greedy, sampled, spread = steps[both], greedy[both], sampled[both], spread[both]
+    gained, gap = sampled - known[0], sampled - greedy
+    behind = (gained > 0) & (gap > BEHIND * gained) & (gap > SPREADS_BEHIND * spread)
+    since = len(behind) if behind.all() else int(np.argmin(behind[::-1]))
+    if since < BEHIND_EVALUATIONS or steps[-1] - steps[-since] < BEHIND_FOR * d.whole:
+        return None
+    return Finding(
+        "greedy play that falls behind",
+        f"the best action each time comes to {greedy[-1]:.4g}, actions drawn as in training to {sampled[-1]:.4g}",
+        "play it with --stochastic, or make what is right clearly more likely: a lower entropy bonus late, longer "
+        "decisions",
+    )
+
+
 def _nothing(d: Diagnosis) -> Finding | None:
     """Find a training that is half over and stands where it began."""
     if d.solved or d.share < LATE or d.rows < LATE_ROWS or not d.came_less_than(LITTLE, 1.0):
         return None
     return Finding(
         "nothing learned",
-        f"after {d.share:.0%} of the steps the {d._result.removeprefix(SCORE).replace('_', ' ')} is where it began",
+        f"after {d.share:.0%} of the steps the {d.result.removeprefix(SCORE).replace('_', ' ')} is where it began",
         "reward smaller steps towards the goal, make the start easier, or explore more",
     )
 
@@ -335,6 +393,8 @@ LOOKS: Sequence[Callable[[Diagnosis], Finding | None]] = (
     _death_pays,
     _value_off,
     _entropy,
+    _not_the_score,
+    _greedy_behind,
     _nothing,
 )
 """What is looked for, the most certain first."""

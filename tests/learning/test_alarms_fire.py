@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from alarm_scenes import DEATH_PAYS, HUGE, ONE_TERM, OUT_OF_REACH, TOO_SURE
+from alarm_scenes import AWAY, DEATH_PAYS, HUGE, ONE_TERM, OUT_OF_REACH, RARE, TOO_SURE
 from score_scenes import DUEL
 
 from ecs_rl.commands import train as train_command
@@ -20,6 +20,8 @@ DESERVED = {
     "nothing learned": (OUT_OF_REACH, "120k", ()),
     "entropy collapsed": (TOO_SURE, "80k", SURE),
     "a return that cannot be compared": (DUEL, "60k", ()),
+    "a return that is not the score": (AWAY, "120k", ()),
+    "greedy play that falls behind": (RARE, "160k", ("--ppo.entropy", "0.01")),
 }
 
 

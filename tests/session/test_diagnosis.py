@@ -168,6 +168,54 @@ def test_results_that_stand_where_they_began_are_told_late_and_not_early() -> No
     assert last(scored, solved_at=2.0, score="laps") == "nothing learned"
 
 
+def test_a_return_that_rises_while_the_score_falls_is_not_the_score() -> None:
+    earned: Numbers = {"rollout__mean_return": falling(0.3, 1.1), "rollout__score/storeys": falling(1.9, 1.0)}
+    assert last(rows(**earned), score="storeys", solved_at=9.0) == "a return that is not the score"
+    assert last(rows(**earned), score="storeys") == "a return that is not the score"
+    told = list(findings(Diagnosis(WHOLE, score="storeys", solved_at=9.0), rows(**earned)))[-1].told
+    assert told == "the return rose from 0.516 to 1.1 while 'storeys' fell from 1.657 to 1"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"rollout__score/storeys": falling(1.9, 1.7)},
+        {"rollout__score/storeys": falling(1.0, 1.9)},
+        {"rollout__mean_return": falling(1.1, 0.3)},
+        {"lesson_step__way": 1.0},
+        {"rollout__elo": falling(1000.0, 1400.0)},
+        {"eval__score/storeys": 2.5},
+    ],
+    ids=["falls little", "rises too", "both fall", "has lessons", "self-play", "solved"],
+)
+def test_a_return_that_may_well_be_the_score_is_no_alarm(changed: Numbers) -> None:
+    earned: Numbers = {
+        "rollout__mean_return": falling(0.3, 1.1),
+        "rollout__score/storeys": falling(1.9, 1.0),
+        "eval__score/storeys": falling(1.9, 2.0),
+    }
+    assert last(rows(**earned | changed), score="storeys", solved_at=2.5) != "a return that is not the score"
+
+
+def test_greedy_play_far_below_sampled_play_falls_behind() -> None:
+    behind: Numbers = {"rollout__score/storeys": falling(0.1, 1.6), "rollout__mean_return": falling(0.0, 9.0)}
+    told = rows(**behind, **{"eval__score/storeys": 0.4})
+    found = list(findings(Diagnosis(WHOLE, score="storeys", solved_at=9.0), told))[-1]
+    assert found.name == "greedy play that falls behind"
+    assert found.told == "the best action each time comes to 0.4, actions drawn as in training to 1.6"
+    rare = [{k: x for k, x in row.items() if i % 10 == 0 or "eval" not in k} for i, row in enumerate(told)]
+    assert last(rare, score="storeys", solved_at=9.0) == "greedy play that falls behind"
+    assert last(rows(**behind, **{"eval__score/storeys": 1.0}), score="storeys", solved_at=9.0) == ""
+    assert last(told[:14], score="storeys", solved_at=9.0) == "", "not for long enough"
+    assert last(rows(**behind, rollout__elo=falling(1000.0, 1400.0), **{"eval__score/storeys": 0.4})) == ""
+
+
+def test_greedy_play_by_the_return_must_lie_below_by_more_than_episodes_scatter() -> None:
+    sampled: Numbers = {"rollout__mean_return": falling(0.0, 30.0), "eval__mean_return": 10.0}
+    assert last(rows(**sampled), solved_at=100.0) == "greedy play that falls behind"
+    assert last(rows(**sampled, rollout__std_return=50.0), solved_at=100.0) == ""
+
+
 def test_returns_that_cancel_out_cannot_be_compared_unless_something_else_can() -> None:
     told = {"rollout__return/one": falling(1.0, 9.0), "rollout__return/two": falling(-1.0, -9.0)}
     assert last(rows(**told, rollout__mean_return=0.0)[:30]) == OPPOSED.name
@@ -187,6 +235,6 @@ def test_every_alarm_has_a_section_that_tells_more() -> None:
     headings = re.findall(r"^### (.+)$", (ROOT / WORDS).read_text(), re.MULTILINE)
     source = (ROOT / "ecs_rl" / "session" / "diagnosis.py").read_text()
     names = set(re.findall(r'Finding\(\s*"([^"]+)"', source))
-    assert len(names) == len(LOOKS) == 6
+    assert len(names) == len(LOOKS) == 8
     assert names <= {heading.lower() for heading in headings}
     assert OPPOSED.link == f"{WORDS}#a-return-that-cannot-be-compared"
