@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Decision, PolicySpec
 from ecs_rl.arrays import F32, F64
+from ecs_rl.callbacks import NOTHING, Callbacks
 from ecs_rl.components import (
     Acting,
     Action,
@@ -109,9 +110,9 @@ def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
 class World(Context):
     """N arenas of a scene in an esper context of their own; `tick` runs every stage of the schedule once.
 
-    `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`. `hooks` are
-    the functions that stages such as render call. With a `share`, the number of its first
-    arena and of all, other processes have the others.
+    `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`. Stages such
+    as render call `callbacks`. With a `share`, the number of its first arena and of all, other processes have the
+    others.
     """
 
     by_episodes = False
@@ -129,7 +130,7 @@ class World(Context):
         stages: Sequence[str] | None = None,
         session: Session | None = None,
         resources: Sequence[object] = (),
-        hooks: Mapping[str, Callable[..., Any]] | None = None,
+        callbacks: Callbacks = NOTHING,
         debug: bool = False,
         share: tuple[int, int] | None = None,
     ) -> None:
@@ -138,7 +139,7 @@ class World(Context):
         self.scene, self.arena, self.debug = scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
         self.policies: dict[str, DecideAction] = {name: (policies or {}).get(name, nobody) for name in self.specs}
-        self.hooks = dict(hooks or {})
+        self.callbacks = callbacks
         self.physics = Physics(scene, self.arena, arenas, threads)
         try:
             self._create_arenas(seed, seeds)

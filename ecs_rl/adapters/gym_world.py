@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.adapters.environment import Environment, refuse_number
 from ecs_rl.arrays import F32, F64, I64, finite
+from ecs_rl.callbacks import NOTHING, Callbacks
 from ecs_rl.components import (
     Action,
     ActionLog,
@@ -89,7 +90,7 @@ class GymWorld(World):
         stages: Sequence[str] | None = None,
         session: Session | None = None,
         resources: Sequence[object] = (),
-        hooks: Mapping[str, Callable[..., Any]] | None = None,
+        callbacks: Callbacks = NOTHING,
         debug: bool = False,
     ) -> None:
         Context.__init__(self, scene.name, arenas)
@@ -97,7 +98,7 @@ class GymWorld(World):
         self.environment, self.scene, self.arena, self.debug = environment, scene, scene.describe(), debug
         self.specs = policy_specs(self.arena)
         self.policies = {name: (policies or {}).get(name, nobody) for name in self.specs}
-        self.hooks, self.envs = dict(hooks or {}), list[Any]([None] * arenas)
+        self.callbacks, self.envs = callbacks, list[Any]([None] * arenas)
         names = tuple(stages or PLAYING)
         self.pictures = "render" in names
         """Whether the environments can be drawn."""

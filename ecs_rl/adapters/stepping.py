@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Bools, Floats
+from ecs_rl.callbacks import NOTHING, Callbacks
 from ecs_rl.components import Chance, Clock, Done, EpisodeEnd, NextObservation, Observation, Reward
 from ecs_rl.scene.chance import episode_keys
 from ecs_rl.scene.loader import load_scene
@@ -53,7 +54,7 @@ class Stepper:
             seed=secrets.randbits(31),
             threads=threads,
             stages=stages,
-            hooks={"render": self._look} if pictures else None,
+            callbacks=Callbacks(render=self._look) if pictures else NOTHING,
         )
         for batch in self.world.batches:
             self.world.drive(batch.name, self._decides(batch))

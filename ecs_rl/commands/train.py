@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _OF_THE_TRAINING = (
     *("arenas", "steps", "schedule_steps", "seed", "threads", "eval_every", "eval_episodes", "checkpoint_every"),
-    *("keep", "until_solved", "plateau", "minutes", "restore_best", "record_every"),
+    *("keep", "until_solved", "plateau", "minutes", "restore_best"),
 )
 """Settings that `prepare` takes by the same names."""
 
@@ -220,6 +220,7 @@ def prepared(
     from ecs_rl.runs.rows import changes_of
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.prepare import prepare
+    from ecs_rl.viewer.films.clips import Clips
 
     training = prepare(
         load_scene(settings.scene),
@@ -228,6 +229,7 @@ def prepared(
         opponent=opponent,
         self_play=self_play,
         group=group,
+        filming=Clips(settings.record_every) if settings.record_every else None,
         **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
     if settings.changes is not None:

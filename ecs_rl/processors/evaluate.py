@@ -38,7 +38,7 @@ class Evaluate(LongStage):
         self.can_leave = True  # only while the episodes are played: nothing is told before all of them are over
         try:
             yield
-            records = yield from self.world.hooks["evaluate"](evaluation.seeds)
+            records = yield from self.world.callbacks.evaluate(evaluation.seeds)
         finally:
             self.can_leave = False
         evaluation.taken_at = steps

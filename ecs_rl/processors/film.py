@@ -27,11 +27,10 @@ class Film(LongStage):
     def shoot(self) -> Iterator[None]:
         """Shoot a clip of the policy as it is, unless there is one."""
         films, steps = self.films, self.session.training.total_steps
-        film = self.world.hooks.get("film")  # none while there is no run
-        if film is None or films.problem or films.shot_at >= steps:
+        if self.session.training.run is None or films.problem or films.shot_at >= steps:
             return
         try:
-            yield from film(steps)
+            yield from self.world.callbacks.film(steps)
         except EcsRlError as error:  # such as a full disk: a film is less than a training
             films.problem = str(error)
         films.shot_at = steps

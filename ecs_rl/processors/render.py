@@ -10,8 +10,8 @@ class Render(Stage):
     """Show the tick to who watches, the last picture of an episode included; taking it away changes no result."""
 
     def __init__(self, world: World) -> None:
-        self.look = world.hooks.get("render", lambda: None)
+        self.look = world.callbacks.render
 
     def run(self) -> None:
-        """Call the hook, which must not change anything."""
+        """Call the viewer, which must not change anything."""
         self.look()

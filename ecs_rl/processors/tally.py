@@ -19,18 +19,12 @@ class Tally(Stage):
 
     def run(self) -> None:
         """Pass on what ended in this tick, self-play's games with their ratings."""
-        records = records_of(self.world, self.finished)
-        gathered, rated = self.world.hooks.get("gather"), self.world.hooks.get("tally")
-        if gathered is not None:
-            records = gathered(records)
+        callbacks = self.world.callbacks
+        records = callbacks.gather(records_of(self.world, self.finished))
         if records:
-            records = records if rated is None else rated(records)
+            records = callbacks.rate(records)
             self.session.training.take(records)
-            self.world.hooks.get("lessons", _nothing)(records)
-
-
-def _nothing(records: list[EpisodeRecord]) -> None:
-    """Take them in where there are no lessons."""
+            callbacks.teach(records)
 
 
 def records_of(world: World, done: Finished) -> list[EpisodeRecord]:

@@ -71,7 +71,7 @@ class Write(LongStage):
         row["time/steps_per_second"] = training.steps_per_sec
         row |= {f"time/{name}": seconds for name, seconds in self.world.seconds_in.items()}
         row["env/explosions"] = float(self.explosion.count)
-        row |= self.world.hooks.get("lesson metrics", dict)()
+        row |= self.world.callbacks.lesson_metrics()
         report = training.eval_report() if evaluated else None
         if report is not None:
             trend = self.evaluation.trend

@@ -23,9 +23,13 @@ from ecs_rl.world import World
 class Curriculum:
     """Lets the arenas of a training begin with the easy end of every lesson, and go on as training gets good."""
 
-    def __init__(self, world: World, *, self_play: bool) -> None:
+    def __init__(self) -> None:
+        self.parts: list[Progress] = []
+        self._score = ""
+
+    def begin(self, world: World, *, self_play: bool) -> None:
         """Begin all episodes of the world anew where it has lessons; CommandError for one that can never go on."""
-        self.world, self._score, self._clock = world, world.scene.score, world.one(Clock)
+        self._score, self._clock = world.scene.score, world.one(Clock)
         self.parts = [Progress(taught, world.everywhere) for taught in world.arena.lessons]
         if not self.parts:
             return
@@ -33,11 +37,9 @@ class Curriculum:
             _check(part.lesson, self_play=self_play)
         teach(world.arena.lessons)
         world.start_over()
-        world.hooks["lessons"] = self.take
-        world.hooks["lesson metrics"] = self.metrics
 
     def take(self, records: Sequence[EpisodeRecord]) -> None:
-        """Take in episodes of all arenas that ended in a tick; those that began before the last step do not count."""
+        """Add the results of episodes that ended in a tick; those that began before the last step do not count."""
         for record in records:
             if all(record.extras.get(f"{LESSON_STEP}{part.lesson.name}") == part.step for part in self.parts):
                 for part in self.parts:

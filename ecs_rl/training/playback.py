@@ -18,7 +18,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.own_network import with_network, with_trusted_network
-from ecs_rl.training.prepare import deciding
+from ecs_rl.training.policies import deciding
 from ecs_rl.training.trust import trusted_algorithm, trusted_scene
 from ecs_rl.world import policy_specs
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Floats, Restartable
+from ecs_rl.agents.base import ActMode, Agent, Restartable
 from ecs_rl.agents.config import AgentConfig
-from ecs_rl.agents.make import Algorithm, make_agent
+from ecs_rl.agents.make import Algorithm
 from ecs_rl.agents.team import join
+from ecs_rl.callbacks import Callbacks, unchanged
 from ecs_rl.components import ActionLog, Evaluation, Films, MetricsSchedule, Session, Snapshots
-from ecs_rl.errors import CommandError
+from ecs_rl.errors import CommandError, EcsRlError
 from ecs_rl.processors.evaluate import Evaluate
+from ecs_rl.processors.film import Film
 from ecs_rl.processors.write import Write
 from ecs_rl.runs.rows import CHANGE, Change
 from ecs_rl.scene.scene import Scene
@@ -25,58 +27,41 @@ from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.live_settings import LiveSettings
+from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training.resume import surroundings
-from ecs_rl.viewer.films.clips import film_the_end, milestones, shoot
-from ecs_rl.world import DecideAction, World, policy_specs
+from ecs_rl.training.selfplay import Match, SelfPlaySettings
+from ecs_rl.world import World
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training.opponent import Opponent
-    from ecs_rl.training.selfplay import SelfPlaySettings
     from ecs_rl.training.together import Group
 
-BETWEEN_POLICIES = 1_000_003
-"""So that the second policy of one seed is not the first of the next."""
 METRIC_ROWS = 400
 """About so many rows of metrics in a run of any length."""
 
 
-def make_agents(
-    scene: Scene, name: str | Algorithm, config: AgentConfig, *, arenas: int, seed: int, threads: int = 1
-) -> dict[str, Agent]:
-    """Return a new agent for every policy of a scene."""
-    arena = scene.describe()
-    agents = {policy: [plan for plan in arena.agents if plan.policy == policy] for policy in policy_specs(arena)}
-    slots = {policy: sum(plan.members for plan in plans) for policy, plans in agents.items()}
-    return {
-        policy: make_agent(
-            name, spec, config, seed=seed + i * BETWEEN_POLICIES, rows=arenas * slots[policy], threads=threads
-        )
-        for i, (policy, spec) in enumerate(policy_specs(arena).items())
-    }
-
-
-@dataclass(frozen=True)
-class Deciding:
-    """An agent as a function from observations and states to decisions."""
-
-    agent: Agent
-    mode: ActMode
+class Filming(Protocol):
+    """Films a training. The viewer has one; a training does without pictures."""
 
     @property
-    def state(self) -> int:
-        """How many numbers it remembers for each row."""
-        return self.agent.spec.state
+    def every(self) -> int:
+        """Steps between two clips."""
+        ...
 
-    def __call__(self, observation: Floats, state: Floats) -> Decision:
-        """Return the decision for every row."""
-        return self.agent.act(observation, self.mode, state)
+    def milestones(self, steps: int) -> tuple[int, ...]:
+        """Return the steps of the clips that make the film of a whole training."""
+        ...
 
+    def shoot(self, training: Training, run: Path, steps: int) -> Iterator[None]:
+        """Film the policy of this step, in slices."""
+        ...
 
-def deciding(agents: Mapping[str, Agent], mode: ActMode) -> dict[str, DecideAction]:
-    """Return the agents as functions from observations and states to decisions."""
-
-    return {policy: Deciding(agent, mode) for policy, agent in agents.items()}
+    def join(self, run: Path, milestones: Sequence[int]) -> Iterator[None]:
+        """Join the clips of these steps to one film, in slices."""
+        ...
 
 
 @dataclass
@@ -89,12 +74,15 @@ class Training:
     evaluation: Evaluation
     metrics_schedule: MetricsSchedule
     evaluator: Evaluator
+    lessons: Curriculum
+    """The steps that the training has taken in the lessons of its scene."""
     until_solved: bool = False
     plateau: int = 0
     """So many evaluations without a better one end the training; 0 waits for ever."""
     minutes: float = 0.0
     """Minutes of training after which it ends; 0 is no limit."""
     films: Films | None = None
+    filming: Filming | None = None
     stop: str = ""
     """Why to stop as soon as it can be saved; empty goes on."""
     group: Group | None = None
@@ -108,21 +96,16 @@ class Training:
     _finished: bool = field(default=False, init=False)
     live: LiveSettings = field(init=False)
     """What may change between two ticks."""
-    lessons: Curriculum = field(init=False)
-    """How far it is in what its scene teaches step by step."""
 
     def __post_init__(self) -> None:
         """Go along with the trainings of other processes, where there are."""
         self.live = LiveSettings(self.agents, self.world)
-        self.lessons = Curriculum(self.world, self_play=hasattr(self.session.agent, "elo"))
         if self.group is not None:
             self.group.join(self)
 
     def write_to(self, run: TrainingRun) -> None:
         """Write this training to a run from now on."""
         self.session.with_run(run).with_surroundings(partial(surroundings, self))
-        if self.films is not None:
-            self.world.hooks["film"] = lambda steps: shoot(self, run.path, steps)
         self.world.snapshot()
 
     def tick(self) -> None:
@@ -260,7 +243,7 @@ class Training:
                 self.session.save_if_behind()  # first: whatever comes after it, nothing is lost
                 yield from self.session.written()
                 yield from self._evaluate_at_the_end()
-                yield from film_the_end(self)
+                yield from self._film_the_end()
                 yield from self.session.written()
         finally:
             self.session.close(status or self.status)
@@ -279,6 +262,28 @@ class Training:
         if self.evaluation.taken_at == steps:
             write.log_row(evaluated=True)
         self.seconds = perf_counter() - self.metrics_schedule.began
+
+    def film(self, steps: int) -> Iterator[None]:
+        """Film the policy of this step, in slices."""
+        if self.filming is not None and self.session.run is not None:
+            yield from self.filming.shoot(self, self.session.run.path, steps)
+
+    def _film_the_end(self) -> Iterator[None]:
+        """Film the policy at the end of its training, and join the clips of the milestones, in slices.
+
+        Nothing happens where nothing is filmed, and no second clip is shot when it is called again.
+        """
+        run, films = self.session.run, self.films
+        if films is None or self.filming is None or run is None or not self.session.total_steps:
+            return
+        stage = self.world.stages["film"]
+        assert isinstance(stage, Film)
+        yield from stage.shoot()
+        try:
+            if not films.problem:
+                yield from self.filming.join(run.path, films.milestones)
+        except EcsRlError as error:
+            films.problem = str(error)
 
     def close(self, status: str | None = None) -> None:
         """Save what there is and give everything back."""
@@ -351,7 +356,7 @@ def prepare(
     plateau: int = 0,
     minutes: float = 0.0,
     restore_best: bool = False,
-    record_every: int = 0,
+    filming: Filming | None = None,
     opponent: Opponent | None = None,
     self_play: SelfPlaySettings | None = None,
     run: TrainingRun | None = None,
@@ -373,7 +378,20 @@ def prepare(
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY) if group is None else group.greedy(agents), opponent)
     evaluation = Evaluation(eval_every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restore_best)
     metrics_schedule = metrics_schedule_of(scene, agents, evaluation, steps, schedule_steps or steps)
-    films = Films(record_every, milestones(steps)) if record_every else None
+    films = Films(filming.every, filming.milestones(steps)) if filming else None
+    lessons, match = Curriculum(), None if players is None or self_play is None else Match(players, self_play)
+
+    def film(step: int) -> Iterator[None]:
+        return training.film(step)  # made below, before the first tick
+
+    callbacks = Callbacks(
+        evaluate=evaluator.play if group is None else partial(group.evaluate, evaluator),
+        film=film,
+        gather=unchanged if group is None else group.records,
+        rate=unchanged if match is None else match.rate,
+        teach=lessons.take,
+        lesson_metrics=lessons.metrics,
+    )
     world = scene.world(
         **({"arenas": arenas} if group is None else group.settings_of_world),
         seed=seed,
@@ -382,14 +400,22 @@ def prepare(
         stages=TRAINING if films is None else (*TRAINING, "film"),
         session=Session(session),
         resources=(evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
-        hooks={"evaluate": evaluator.play if group is None else partial(group.evaluate, evaluator)},
+        callbacks=callbacks,
         debug=debug,
     )
     session.with_stats(stats_of(world, rated=players is not None))
-    if self_play and players:
-        self_play.drive(world, players)
-    parts = world, session, agents, evaluation, metrics_schedule, evaluator
-    training = Training(*parts, until_solved, plateau, minutes, films, group=group)
+    if match is not None:
+        match.begin(world)
+    lessons.begin(world, self_play=match is not None)
+    training = Training(
+        *(world, session, agents, evaluation, metrics_schedule, evaluator, lessons),
+        until_solved=until_solved,
+        plateau=plateau,
+        minutes=minutes,
+        films=films,
+        filming=filming,
+        group=group,
+    )
     if run is not None:
         training.write_to(run)
     return training

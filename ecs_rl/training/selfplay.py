@@ -82,10 +82,6 @@ class SelfPlaySettings:
         kind = SelfPlay if group is None else partial(SelfPlayTogether, group=group)
         return kind(learner, frozen, self.pool, specs=list(specs.values()), sides=sides, arenas=arenas)
 
-    def drive(self, world: World, players: SelfPlay) -> None:
-        """Let them decide for all policies of a world, and rate the games that end there."""
-        world.hooks["tally"] = Match(world, players, self).tally
-
 
 def settings_of(text: str, pool: PoolSettings) -> SelfPlaySettings:
     """Return the settings, of which `text`, `random` or `FILE.py:FUNCTION`, names one opponent more; '' for none."""
@@ -140,20 +136,23 @@ def _without(own: Sequence[str], name: str) -> str:
 class Match:
     """A world in which a learner plays itself and its opponents."""
 
-    def __init__(self, world: World, agent: SelfPlay, settings: SelfPlaySettings) -> None:
-        self.world, self.agent = world, agent
-        self.finished = world.one(Finished)
+    def __init__(self, agent: SelfPlay, settings: SelfPlaySettings) -> None:
+        self.agent, self.settings = agent, settings
+        self.decided: tuple[Decision, ...] = ()
+
+    def begin(self, world: World) -> None:
+        """Decide for all policies of a world from now on."""
+        self.score, self.finished = world.scene.score, world.one(Finished)
         first, second = sides_of(world.scene, world.arena)
         self.first, self.second = (tuple(spec.name for spec in side) for side in (first, second))
         self.chance, self.clock = world.one(Chance), world.one(Clock)
         self.parts = world.each(Observation, PolicyState)
-        self.decided: tuple[Decision, ...] = ()
         for number, batch in enumerate(world.batches):
             world.drive(batch.name, Part(self, number))
-        also = settings.also
+        also = self.settings.also
         if also:
             asked = [random_policy(world, b) if isinstance(also, str) else also.policy(b) for b in world.batches]
-            agent.opposed_by(lambda number, seen: np.asarray(asked[number](seen, NO_STATE)))
+            self.agent.opposed_by(lambda number, seen: np.asarray(asked[number](seen, NO_STATE)))
 
     def decide(self) -> None:
         """Decide for all policies at once: the learner has one batch of rows."""
@@ -164,9 +163,9 @@ class Match:
     def _draw(self, arenas: I64) -> F64:
         return uniforms(self.chance.key[arenas] ^ STREAM, self.clock.episode[arenas], DRAWS)
 
-    def tally(self, records: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
-        """Rate the games that ended in this tick; return them with the rating, and whom they were against."""
-        leads = [lead(record, self.first, self.second, self.world.scene.score) for record in records]
+    def rate(self, records: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
+        """Rate the games that ended in this tick; return them with the rating and the number of the opponent."""
+        leads = [lead(record, self.first, self.second, self.score) for record in records]
         rated = self.agent.rate(self.finished.arena, leads)
         return [
             record if found is None else _told(record, {ELO: found[0], OPPONENT: float(found[1])})

@@ -118,7 +118,6 @@ class Group:
         for looker, (observation,) in zip(self.lookers, world.each(Observation), strict=False):
             looker.observation = observation
         self.finished, self._sha256 = world.one(Finished), agent.parameters_sha256
-        world.hooks["gather"] = self.records
         self.wants_to_stop = lambda: bool(training.stop) or training.out_of_time
         training.session.with_surroundings(partial(surroundings, training)).shares = True
 

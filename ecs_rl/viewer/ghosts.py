@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import ActMode, Continuous, Decision, Discrete, spans
 from ecs_rl.arrays import F32, F64
+from ecs_rl.callbacks import Callbacks
 from ecs_rl.components import EpisodeEnd
 from ecs_rl.schedule import PLAYING
-from ecs_rl.training.prepare import deciding
+from ecs_rl.training.policies import deciding
 from ecs_rl.viewer.endings import reasons_of, tone_of
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.view import Tone
@@ -101,7 +102,7 @@ class Ghosts:
             seeds=[0],
             policies=deciding(show.agents, ActMode.GREEDY),
             stages=(*PLAYING, "render"),
-            hooks={"render": self._look},
+            callbacks=Callbacks(render=self._look),
         )
         things, at = reader.tips_of(show.mind.watched[1])
         self._rows, self._at = things, at

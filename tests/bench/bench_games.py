@@ -51,7 +51,7 @@ from ecs_rl.scene import (
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
-from ecs_rl.training.prepare import deciding, make_agents
+from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.world import World
 
 HERE = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.evaluate import Evaluator, play_episodes
 from ecs_rl.training.mesh import Mesh
-from ecs_rl.training.prepare import deciding
+from ecs_rl.training.policies import deciding
 from ecs_rl.training.together import Group
 from ecs_rl.world import policy_specs
 

@@ -16,7 +16,7 @@ from ecs_rl.agents.base import ActMode, Agent, output_of
 from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
 from ecs_rl.agents.explain import pulls
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training.prepare import deciding, make_agents
+from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer.ghosts import Ghosts, ways_of
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels.mind_panel import _sheet_of, spot_at, value_at

@@ -16,7 +16,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.evaluate import SEED, play_episodes
-from ecs_rl.training.prepare import deciding, make_agents
+from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer import live_episode as show_module
 from ecs_rl.viewer.live.commands import SPEEDS
 from ecs_rl.viewer.live_episode import LiveEpisode

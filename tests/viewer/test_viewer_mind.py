@@ -22,7 +22,7 @@ from ecs_rl.processors.render import Render
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import ON_STAGE, PLAYING
-from ecs_rl.training.prepare import make_agents
+from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.mind_log import KNOWN, WINDOW, Fate, MindLog, Moment, came
 from ecs_rl.viewer.panels.mind_panel import draw_mind
@@ -63,7 +63,7 @@ def lander(**more: Any) -> World:
     stages = ("decide", "actuate", "simulate", "guard", "sense", "judge", "render", "respawn")
     assert set(PLAYING) <= set(stages)
     return World(
-        load_scene("lander"), arenas=2, seed=4, stages=stages, hooks={"render": lambda: None},
+        load_scene("lander"), arenas=2, seed=4, stages=stages,
         policies={"policy": lambda seen, state: random.integers(0, 4, 2)}, **more,
     )  # fmt: skip
 
@@ -150,7 +150,7 @@ def _sliding(arena: Arena) -> None:
 def _sliding_world(max_ticks: int = 10) -> World:
     scene = Scene("slides", max_ticks, gravity=(0.0, 0.0), name="sliding", reference="sliding", build=_sliding)
     return World(
-        scene, arenas=3, stages=(*PLAYING, "render"), hooks={"render": lambda: None},
+        scene, arenas=3, stages=(*PLAYING, "render"),
         policies={"policy": lambda seen, state: np.full((3, 1), 2.0, np.float32)},
     )  # fmt: skip
 
@@ -191,7 +191,7 @@ def test_every_part_of_a_mixture_is_shown_a_trigger_by_how_probable_it_is_to_be_
     path.write_text(MIXED)
     taken = np.array([[2.0, -7.0, 1.0], [0.0, 0.25, 0.0]], np.float32)
     world = World(
-        load_scene(str(path)), arenas=2, stages=ON_STAGE, resources=(UserInput(),), hooks={"render": lambda: None},
+        load_scene(str(path)), arenas=2, stages=ON_STAGE, resources=(UserInput(),),
         policies={"policy": lambda seen, state: taken},
     )  # fmt: skip
     spread = np.array([NAN, NAN, NAN, 0.25, NAN, NAN], np.float32)
@@ -350,7 +350,7 @@ def _two(arena: Arena) -> None:
 def test_of_several_agents_the_first_is_watched_with_its_own_rewards() -> None:
     scene = Scene("two", 20, gravity=(0.0, 0.0), name="two", reference="two", build=_two)
     world = World(
-        scene, arenas=2, stages=(*PLAYING, "render"), hooks={"render": lambda: None},
+        scene, arenas=2, stages=(*PLAYING, "render"),
         policies={"policy": lambda seen, state: np.zeros((4, 1), np.float32)},
     )  # fmt: skip
     log = MindLog(world, agents(policy=Thinker(1, "levers")))
@@ -426,7 +426,6 @@ def test_of_several_agents_the_mind_is_one_at_a_time_and_says_whose() -> None:
     world = World(
         Scene(about="Two discs.", max_ticks=40, build=pair), arenas=2, stages=(*PLAYING, "render"),
         policies=dict.fromkeys(("one", "two"), lambda seen, state: np.zeros((len(seen), 1), np.float32)),
-        hooks={"render": lambda: None},
     )  # fmt: skip
     log = MindLog(world, agents(one=Thinker(1, "levers"), two=Thinker(1, "levers")))
     watched(world, log)

@@ -151,7 +151,7 @@ def test_the_mind_of_the_first_member_is_shown_with_its_own_rewards() -> None:
             does = np.tile(np.float32(0.25), (len(seen), 6))
             return PolicyOutput("mixture", does, None, np.zeros(len(seen)))
 
-    more: dict[str, Any] = {"stages": ON_STAGE, "hooks": {"render": lambda: None}}
+    more: dict[str, Any] = {"stages": ON_STAGE}
     world = world_of(crew(), resources=(UserInput(),), **more)
     log = MindLog(world, {"policy": Thinker()})  # type: ignore[dict-item]
     world.stages["render"].look = lambda: log.saw(1)  # type: ignore[attr-defined]

@@ -16,7 +16,8 @@ from ecs_rl.agents.base import ActMode
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.evaluate import SEED, play_episodes
-from ecs_rl.training.prepare import deciding, make_agents, prepare
+from ecs_rl.training.policies import deciding, make_agents
+from ecs_rl.training.prepare import prepare
 
 HERE = Path(__file__).parent
 AGENTS = [("ppo", SMALL_PPO), ("dqn", SMALL_DQN)]

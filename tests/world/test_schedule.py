@@ -144,7 +144,7 @@ def test_a_scene_with_systems_of_its_own_keeps_what_every_stage_of_training_decl
         eval_every=200,
         eval_episodes=2,
         checkpoint_every=250,
-        record_every=500,
+        filming=clips.Clips(500),
         run=run,
         debug=True,
     )

@@ -35,7 +35,7 @@ from ecs_rl.scene import (
 )
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
-from ecs_rl.training.prepare import deciding, make_agents
+from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.world import World
 
 PLACES = ("actuate", "simulate", "guard", "sense", "remember", "judge")

@@ -225,9 +225,7 @@ def test_bodies_may_be_moved_anywhere_in_the_tick_watched_or_not(stages: tuple[s
 
         arena.system(lift, writes=(Pose,), **place)
 
-    given: dict[str, Any] = (
-        {"resources": (UserInput(),), "hooks": {"render": lambda: None}} if stages is ON_STAGE else {}
-    )
+    given: dict[str, Any] = {"resources": (UserInput(),)} if stages is ON_STAGE else {}
     world = world_with(add, stages=stages, **given)
     for _ in range(3):
         world.tick()

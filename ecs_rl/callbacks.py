@@ -1,0 +1,57 @@
+"""The functions that stages call for what lies outside a world. A world gets them when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from ecs_rl.session.records import EpisodeRecord
+
+Records = list[EpisodeRecord]
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+def unchanged(records: Records) -> Records:
+    """Return the records as they are."""
+    return records
+
+
+def no_lesson(records: Records) -> None:
+    """Teach nothing."""
+
+
+def no_film(steps: int) -> Iterator[None]:
+    """Film nothing."""
+    return iter(())
+
+
+def no_episodes(seeds: Sequence[int]) -> Generator[None, None, Records]:
+    """Play nothing."""
+    yield from ()
+    return []
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """What each stage calls; by default nothing happens."""
+
+    render: Callable[[], None] = nothing
+    """render: show the tick to a viewer. It must not change anything."""
+    gather: Callable[[Records], Records] = unchanged
+    """tally: return the episodes that ended in this tick in all processes."""
+    rate: Callable[[Records], Records] = unchanged
+    """tally: return the episodes with the ratings of self-play."""
+    teach: Callable[[Records], None] = no_lesson
+    """tally: let the lessons take in the episodes."""
+    evaluate: Callable[[Sequence[int]], Generator[None, None, Records]] = no_episodes
+    """evaluate: play one greedy episode for each seed, in slices."""
+    film: Callable[[int], Iterator[None]] = no_film
+    """film: film the policy of this step, in slices."""
+    lesson_metrics: Callable[[], dict[str, float]] = dict
+    """write: return the step and value of each lesson by the name of its metric."""
+
+
+NOTHING = Callbacks()
