@@ -6,6 +6,7 @@ import weakref
 
 import pymunk
 
+from ecs_rl.physics.direct import add_shapes
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.checks import Point
 from ecs_rl.scene.effects import Motor
@@ -26,11 +27,12 @@ class Built:
         solid = [role for role in arena.in_rows if role.solid for _ in range(role.members)]
         self.bodies = [_body(role) for role in solid]
         """In the order of the rows of the columns."""
-        space.add(*self.bodies)
+        space.add(*self.mobile)
         self.still = pymunk.Body(body_type=pymunk.Body.STATIC)
         """What joints are fixed to: an arena's own, or numbers that are not finite would spread through it."""
-        # Shapes want a body of their Space, but adding it would cost a row in every batch call.
-        self.still._space = weakref.ref(space)
+        for body in (*self.static, self.still):
+            # pymunk wants joints and shapes on a body of their Space; there it would cost a row in every batch call.
+            body._space = weakref.ref(space)
         self.shapes: list[pymunk.Shape] = []
         self.filters: list[tuple[list[pymunk.Shape], pymunk.ShapeFilter] | None] = [None] * len(solid)
         """For each body its shapes, and whom they collide with."""
@@ -40,7 +42,7 @@ class Built:
                 shapes = [_shape(shape, role, body, collides) for shape in role.shapes]
                 self.shapes += shapes
                 self.filters[row] = (shapes, collides)
-        space.add(*self.shapes)
+        add_shapes(space, self.shapes, self.static)
         self._add_joints()
         space.add(*(self._segment(*wall.ends, wall) for wall in arena.walls))
         # Anywhere: they are moved before the first tick.
@@ -49,11 +51,26 @@ class Built:
         """The segments that each episode moves, over all terrains in order."""
         space.add(*self.terrain)
 
+    @property
+    def mobile(self) -> list[pymunk.Body]:
+        """The bodies that have a row in the batch calls of their Space."""
+        return self.bodies[: self.arena.mobile]
+
+    @property
+    def static(self) -> list[pymunk.Body]:
+        """The bodies that stand still until somebody puts them elsewhere."""
+        return self.bodies[self.arena.mobile :]
+
     def park(self, row: int, *, here: bool) -> None:
         """Let a body collide with what it should, or with nothing."""
         if (held := self.filters[row]) is not None:
             for shape in held[0]:
                 shape.filter = held[1] if here else NOTHING
+
+    def shapes_of(self, row: int) -> list[pymunk.Shape]:
+        """Return the shapes of a body, none if it can touch nothing."""
+        held = self.filters[row]
+        return held[0] if held is not None else []
 
     def mend(self) -> None:
         """Make everything anew that remembers numbers of an arena that went astray; its bodies keep their rows."""
@@ -66,7 +83,7 @@ class Built:
             body.velocity, body.angular_velocity = (0.0, 0.0), 0.0
             body.angle = 0.0  # first, as a position is set with the help of the angle
             body.position = (0.0 if body is self.still else self.x, 0.0)
-        self.space.add(*self.shapes)
+        add_shapes(self.space, self.shapes, self.static)
         self._add_joints()
 
     def _add_joints(self) -> None:
@@ -114,9 +131,13 @@ class Built:
 
 def _body(role: Role) -> pymunk.Body:
     assert role.body is not None
-    if role.body.moves != "freely":
-        return pymunk.Body(body_type=pymunk.Body.KINEMATIC)
-    return pymunk.Body(role.body.mass, role.moment)
+    match role.body.moves:
+        case "freely":
+            return pymunk.Body(role.body.mass, role.moment)
+        case "never":
+            return pymunk.Body(body_type=pymunk.Body.STATIC)
+        case _:
+            return pymunk.Body(body_type=pymunk.Body.KINEMATIC)
 
 
 def _shape(shape: Shape, role: Role, body: pymunk.Body, collides: pymunk.ShapeFilter) -> pymunk.Shape:

@@ -56,10 +56,28 @@ def set_states(bodies: Sequence[pymunk.Body], rows: F64) -> None:
         set_row(body._body, told)
 
 
+def add_shapes(space: pymunk.Space, shapes: Sequence[pymunk.Shape], static: Sequence[pymunk.Body]) -> None:
+    """Add shapes to a Space, some of which may be of static bodies that stay without a row in its batch calls.
+
+    Chipmunk asks whether a shape's body is in the Space when the shape is added, and never after that.
+    """
+    for body in static:
+        _lib.cpSpaceAddBody(space._space, body._body)
+    space.add(*shapes)
+    for body in static:
+        _lib.cpSpaceRemoveBody(space._space, body._body)
+
+
 def move_segments(segments: Sequence[pymunk.Segment], ends: Sequence[Any]) -> None:
     """Give each static segment its two new ends, and tell the index of its Space."""
-    set_ends, space_of, reindex = _lib.cpSegmentShapeSetEndpoints, _lib.cpShapeGetSpace, _lib.cpSpaceReindexShape
+    set_ends = _lib.cpSegmentShapeSetEndpoints
     for segment, (start, end) in zip(segments, ends, strict=True):
-        shape = segment._shape
-        set_ends(shape, start, end)
-        reindex(space_of(shape), shape)
+        set_ends(segment._shape, start, end)
+    reindex(segments)
+
+
+def reindex(shapes: Sequence[pymunk.Shape]) -> None:
+    """Tell the index of their Space that static shapes have moved."""
+    space_of, reindex_shape = _lib.cpShapeGetSpace, _lib.cpSpaceReindexShape
+    for each in shapes:
+        reindex_shape(space_of(each._shape), each._shape)

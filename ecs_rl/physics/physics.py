@@ -15,7 +15,7 @@ from ecs_rl.arrays import F64, I64
 from ecs_rl.components import Force, Ground, Here, Motion, MotorSpeed, Pose
 from ecs_rl.ecs.component import live
 from ecs_rl.errors import RuleError
-from ecs_rl.physics.direct import move_segments, set_states
+from ecs_rl.physics.direct import move_segments, reindex, set_states
 from ecs_rl.physics.flight import Flight
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.physics.touch import Contacts
@@ -40,7 +40,7 @@ class Physics:
 
     def __init__(self, scene: Scene, arena: Arena, arenas: int, threads: int) -> None:
         self.scene, self.arena, self.arenas = scene, arena, arenas
-        bodies, self.solid = arena.bodies, arena.solid
+        bodies, self.solid, self.mobile = arena.bodies, arena.solid, arena.mobile
         self.state = np.zeros((6, bodies, arenas))
         """x, y, angle, vx, vy, spin: the order in which the batch calls give them."""
         self.force = np.zeros((3, bodies, arenas))
@@ -48,6 +48,8 @@ class Physics:
         """What is not here stays in its Space, where it touches nothing and nothing moves it."""
         self._parked = np.zeros((self.solid, arenas), bool)
         """What the Spaces know of that."""
+        self._standing = np.full((3, self.solid - self.mobile, arenas), np.nan)
+        """x, y and angle of static bodies as the Spaces have them."""
         self.flight = Flight(scene, arena)
         self.start, self.contacts = Starter(arena), Contacts(arena, arenas, self)
         motors = sum(len(motor.pairs) for motor in arena.motors)
@@ -73,7 +75,7 @@ class Physics:
         self._stamp_ground(range(self.arenas))  # the columns may be others
         # Where things collide the cut must not depend on the threads: it decides the order of contacts, and so bits.
         size = COLLIDING_SHARD if self.arena.collides else min(JOINTED_SHARD, -(-self.arenas // self.threads))
-        if self.solid:  # without anything solid there is nothing for a Space to do
+        if self.mobile:  # without anything solid that moves there is nothing for a Space to do
             made = []
             for rows in shard_slices(self.arenas, size):
                 made.append(Shard.__new__(Shard))
@@ -88,6 +90,7 @@ class Physics:
         self._built = [built for shard in self.shards for built in shard.built]
         self._rates.fill(0.0)  # motors stand still in new Spaces
         self._parked.fill(False)
+        self._standing.fill(np.nan)
         self.put(np.arange(self.arenas))
         self.park()
         yield
@@ -127,17 +130,18 @@ class Physics:
         self.contacts.feel(self.shards)
 
     def _step_spaces(self) -> None:
-        if not self._parked.any():
-            self._pushed = self.force[:, : self.solid]
+        state, parked = self.state[:, : self.mobile], self._parked[: self.mobile]
+        self._pushed = self.force[:, : self.mobile]
+        if not parked.any():
             self.on_threads(self._step_share)
             return
         gravity = -self.arena.masses[:, None, None] * np.array(self.scene.gravity)
-        held = self.state[:, : self.solid].copy()
-        self._pushed = self.force[:, : self.solid].copy()
-        self._pushed[:2] = np.where(self._parked, gravity.transpose(2, 0, 1), self._pushed[:2])
-        self._pushed[2][self._parked] = 0.0
+        held = state.copy()
+        self._pushed = self._pushed.copy()
+        self._pushed[:2] = np.where(parked, gravity.transpose(2, 0, 1), self._pushed[:2])
+        self._pushed[2][parked] = 0.0
         self.on_threads(self._step_share)
-        np.copyto(self.state[:, : self.solid], held, where=self._parked)
+        np.copyto(state, held, where=parked)
 
     def _step_share(self, shards: list[Shard]) -> None:
         for shard in shards:
@@ -145,7 +149,7 @@ class Physics:
         for shard in shards:
             shard.step()
         for shard in shards:
-            shard.pull(self.state[:, : self.solid])
+            shard.pull(self.state[:, : self.mobile])
 
     def on_threads(self, work: Callable[[list[Shard]], None]) -> None:
         """Let each thread do this work for its share of the shards."""
@@ -206,6 +210,7 @@ class Physics:
         if self.shards:
             for row in rows.tolist():
                 self._built[row].mend()
+            self._standing[:, :, rows] = np.nan
             self._rates[:, rows] = 0.0  # their motors are new, and stand still
 
     def forget(self, rows: I64) -> None:
@@ -216,18 +221,39 @@ class Physics:
 
     def put(self, rows: I64) -> None:
         """Move the bodies of these arenas to where the columns say."""
-        moved = np.ascontiguousarray(self.state[:, : self.solid, rows].transpose(2, 1, 0))
+        moved = np.ascontiguousarray(self.state[:, : self.mobile, rows].transpose(2, 1, 0))
         moved[:, :, 0] += self._origin[rows, None]
         set_states(self._bodies(rows), moved.reshape(-1, 6))
+        if self.mobile < self.solid:
+            static, arenas = np.meshgrid(np.arange(self.mobile, self.solid), rows, indexing="ij")
+            self._put_static(static.ravel(), arenas.ravel())
 
     def _put(self, rows: I64, arenas: I64) -> None:
         """Move some bodies, each named by its row and its arena, to where the columns say."""
+        static = rows >= self.mobile
+        self._put_static(rows[static], arenas[static])
+        rows, arenas = rows[~static], arenas[~static]
         moved = np.ascontiguousarray(self.state[:, rows, arenas].T)
         moved[:, 0] += self._origin[arenas]
         set_states([self._built[a].bodies[r] for r, a in zip(rows.tolist(), arenas.tolist(), strict=True)], moved)
 
+    def _put_static(self, rows: I64, arenas: I64) -> None:
+        """Do the same for static bodies. One that stands there already costs nothing, nor does it have any speed."""
+        places, number = self.state[:3, rows, arenas], rows - self.mobile
+        other = (places != self._standing[:, number, arenas]).any(axis=0)
+        rows, number, arenas, places = rows[other], number[other], arenas[other], places[:, other]
+        if not len(rows):
+            return
+        self._standing[:, number, arenas] = places
+        moved = np.zeros((len(rows), 6))
+        moved[:, :3] = places.T
+        moved[:, 0] += self._origin[arenas]
+        named = list(zip(rows.tolist(), arenas.tolist(), strict=True))
+        set_states([self._built[a].bodies[r] for r, a in named], moved)
+        reindex([shape for r, a in named for shape in self._built[a].shapes_of(r)])
+
     def _bodies(self, rows: I64) -> list[pymunk.Body]:
-        return [body for row in rows.tolist() for body in self._built[row].bodies]
+        return [body for row in rows.tolist() for body in self._built[row].mobile]
 
     def _lines(self, drawn: F64) -> F64:
         """Return (rows, segments, 2, 2) of all terrains for (rows, draws)."""

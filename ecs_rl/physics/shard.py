@@ -40,7 +40,7 @@ class Shard:
     def build(self, scene: Scene, arena: Arena, rows: slice) -> Iterator[None]:
         """Make everything, in slices: of many arenas it takes longer than a frame."""
         self.rows = rows
-        self.count, self.bodies = rows.stop - rows.start, arena.solid
+        self.count, self.bodies = rows.stop - rows.start, arena.mobile
         self.dt, self.substeps = scene.dt / scene.substeps, scene.substeps
         self.space = pymunk.Space()
         self.space.gravity = scene.gravity
@@ -72,7 +72,7 @@ class Shard:
         pymunk's objects hold handles of themselves. Dropped as they are they wait for Python's look for garbage, which
         frees all of them at once, in the midst of something else.
         """
-        space, stills = self.space, [built.still for built in self.built]
+        space, stills = self.space, [body for built in self.built for body in (*built.static, built.still)]
         held = [*space.constraints, *space.shapes, *space.bodies, *stills, space.static_body]
         self.built.clear()
         del self.space, space, stills
@@ -87,7 +87,7 @@ class Shard:
         buffer = OutBuffer()
         batch.get_space_bodies(self.space, BodyFields.BODY_ID | STATE, buffer)
         ids = np.frombuffer(buffer.int_buf(), dtype=np.uintp).astype(np.int64)
-        expected = [body.id for built in self.built for body in built.bodies] + [static.id]
+        expected = [body.id for built in self.built for body in built.mobile] + [static.id]
         if ids.tolist() != expected or len(buffer.float_buf()) != len(ids) * 6 * 8:
             raise RuntimeError("the Space lists its bodies in another order than they were added: refusing to guess")
 

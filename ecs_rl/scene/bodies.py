@@ -46,6 +46,11 @@ class Bodies:
         """How many of them are in the physics: the first rows."""
         return sum(role.members for role in self.roles if role.solid)
 
+    @property
+    def mobile(self) -> int:
+        """How many of the solid bodies move: the first rows."""
+        return sum(role.members for role in self.roles if role.solid and role.body and role.body.moves != "never")
+
     @cached_property
     def comes_and_goes(self) -> bool:
         """Whether anything does; asked once everything is there."""
@@ -87,8 +92,6 @@ class Bodies:
 
     @cached_property
     def masses(self) -> F64:
-        """(solid bodies,) Kilograms, by row; 0 for what the physics does not move."""
-        solid = [role for role in self.in_rows if role.solid]
-        return np.array(
-            [role.body.mass if role.body and role.yields else 0.0 for role in solid for _ in range(role.members)]
-        )
+        """(mobile bodies,) Kilograms, by row; 0 for what the physics does not move."""
+        bodies = [(role, role.body) for role in self.in_rows for _ in range(role.members)][: self.mobile]
+        return np.array([body.mass if body and role.yields else 0.0 for role, body in bodies])
