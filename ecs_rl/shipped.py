@@ -45,6 +45,11 @@ def _file_of(module: str) -> Path | None:
     return Path(spec.origin).resolve() if spec is not None and spec.origin else None
 
 
+def reference_of(path: Path) -> str:
+    """Return how runs name the scene of a file: by its name where it has one, else by the path."""
+    return next((name for name, file in scene_files().items() if file == path), str(path))
+
+
 def scene_names() -> list[str]:
     """Return the names of the scenes that come with the project, and of those that other packages bring."""
     return list(scene_files())

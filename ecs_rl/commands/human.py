@@ -13,7 +13,7 @@ from ecs_rl.commands.parse import name_of_run
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.playing import Candidate, candidate
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.commands.target import run_of
+from ecs_rl.commands.target import is_scene_file, run_of
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.shipped import scene_names
 
@@ -50,8 +50,9 @@ def scene_and_rival(settings: PlaySettings) -> tuple[Scene, Candidate | None]:
         return rival.player.scene, rival
     scene, found = load_scene(named), None
     with suppress(CheckpointError, CommandError):  # no run is no hindrance: a person needs none
-        name = name_of_run(named) if target is None or is_scene(target) else target
-        found = candidate(replace(settings, target=name, scene=named), "")
+        if target is None or is_scene(target):
+            target = named if is_scene_file(named) else name_of_run(named)
+        found = candidate(replace(settings, target=target, scene=named), "")
     return scene, found
 
 

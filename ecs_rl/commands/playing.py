@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ecs_rl.agents.base import ActMode
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.commands.target import PILOT, checkpoint_meant, is_checkpoint_name, is_pilot, run_of
+from ecs_rl.commands.target import PILOT, checkpoint_meant, is_checkpoint_name, is_pilot, is_scene_file, run_of
 from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
 
@@ -81,6 +81,8 @@ def play_these(found: Sequence[Candidate], settings: PlaySettings) -> int:
 def candidates(settings: PlaySettings) -> list[Candidate]:
     """Return the checkpoints to play: the one that is meant, or those to compare."""
     names = settings.compare or ("",)
+    if settings.target is not None and is_scene_file(settings.target):  # the command names the scene, too
+        settings = replace(settings, scene=settings.scene or settings.target)
     if settings.target is None:  # `--compare RUN pilot` means the pilot of that run's scene
         runs = [name for name in names if name and not is_checkpoint_name(name) and not name.endswith(".safetensors")]
         settings = replace(settings, target=runs[0] if runs else None)

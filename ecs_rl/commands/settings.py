@@ -230,7 +230,7 @@ class PlaySettings:
     target: Annotated[str | None, Positional, arg(metavar="[SCENE|RUN|CHECKPOINT|EPISODE]", help_behavior_hint="")] = (
         None
     )
-    """A scene (its newest run, else its pilot), runs/NAME, runs/NAME/VERSION, a run, or a file: checkpoint, episode."""
+    """A scene or its file (its newest run or its pilot), runs/NAME, runs/NAME/VERSION, a run, checkpoint or episode."""
     list: bool = False
     """List the runs and pilots there are, and play nothing."""
     headless: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,11 @@ from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.progress import number
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.shipped import PILOTS, pilot_file, scene_names
+from ecs_rl.shipped import PILOTS, pilot_file, reference_of, scene_files, scene_names
+from ecs_rl.sources import read_sources
 
 if TYPE_CHECKING:
-    from ecs_rl.runs import FoundRun
+    from ecs_rl.runs import FoundRun, Manifest
 
 PILOT = "pilot"
 _CHECKPOINT_NAME = re.compile(r"best|latest|pilot|best_[A-Za-z0-9][A-Za-z0-9 ._-]*|[0-9]{1,18}")
@@ -28,6 +30,11 @@ _CHECKPOINT_NAME = re.compile(r"best|latest|pilot|best_[A-Za-z0-9][A-Za-z0-9 ._-
 def is_checkpoint_name(name: str) -> bool:
     """Return whether a name means a checkpoint of a run, or the pilot of its scene, and not a run or a file."""
     return _CHECKPOINT_NAME.fullmatch(name) is not None
+
+
+def is_scene_file(target: str) -> bool:
+    """Return whether a target is the file of a scene."""
+    return Path(target).suffix == ".py" and Path(target).is_file()
 
 
 def is_pilot(path: Path) -> bool:
@@ -51,15 +58,17 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
         if not path.is_file():
             raise CommandError(f"there is no checkpoint file {path}: check the path")
         return path
-    if settings.target and Path(settings.target).is_file() and not (settings.runs / settings.target).is_dir():
-        raise CommandError(f"{settings.target} is a file: name the directory of a run, or a .safetensors file")
+    target = settings.target or ""
+    if Path(target).is_file() and not is_scene_file(target) and not (settings.runs / target).is_dir():
+        raise CommandError(
+            f"{target} is a file: name the directory of a run, a .safetensors file or a scene's .py file"
+        )
     found = run_or_pilot(settings)
     if isinstance(found, Path):
         return found
     for skipped in found.skipped:
         tell(f"{program('play')}: {skipped}", sys.stderr)
     which = settings.checkpoint
-    target = settings.target or ""
     if which == "best" and not settings.compare and found.path not in (Path(target), settings.runs / target):
         tell_what_is_better(found.path, settings.runs)
     kept = policies(found.path)
@@ -82,13 +91,23 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
 def run_or_pilot(settings: PlaySettings) -> FoundRun | Path:
     """Return the run that is meant, or the pilot of the scene that the target names where no run has it.
 
-    A run of the scene's name comes first, then the newest run of that scene by any name.
+    A run of the scene's name comes first, then the newest run of that scene by any name. Of a scene's file it is the
+    newest run of that file.
     """
     from ecs_rl.runs import NoRunError, find_run, run_of_scene
+    from ecs_rl.scene.loader import scene_path, sources_of
 
     scene, runs = settings.target or "", settings.runs
+    if is_scene_file(scene):
+        file = scene_path(scene)
+        scene = reference_of(file)
+        if scene not in scene_names():
+            found = run_of_scene(scene, runs, sha256=sources_of(file).sha256)
+            if found is None:
+                raise NoRunError(f"there is no run of {file} in {runs}: train one first: {typed('train')} {file}")
+            return found
     try:
-        return find_run(settings.target, runs)
+        return find_run(scene or None, runs, unfit=partial(trains_another, scene))
     except (CommandError, NoRunError) as none:
         found = run_of_scene(scene, runs) if scene in scene_names() else None
         if found is not None:
@@ -102,6 +121,19 @@ def run_or_pilot(settings: PlaySettings) -> FoundRun | Path:
         raise CommandError(f"{reason}: leave that out, or train one first: {typed('train')} {scene}")
     tell(f"{program('play')}: {why}: this is the pilot that comes with it", sys.stderr)
     return pilot
+
+
+def trains_another(scene: str, run: Path, manifest: Manifest) -> str:
+    """Return why a run below the name of a scene is none of that scene, "" if it is one or the name is no scene's.
+
+    A user's own file may be called like a scene that comes with the project, and so are its runs.
+    """
+    if scene not in scene_names() or manifest.scene == scene:
+        return ""
+    if manifest.source_sha256 == read_sources(scene_files()[scene]).sha256:  # a copy of it
+        return ""
+    named = f"{typed('play')} {manifest.scene}"
+    return f"{run}: it trains '{manifest.scene}', not '{scene}': play it with {named}"
 
 
 def pilot_meant(settings: PlaySettings) -> Path:

@@ -85,12 +85,16 @@ def find_run(
     raise NoRunError(f"no run that can be used in {base}; " + ("; ".join(skipped) or "train one first"))
 
 
-def run_of_scene(scene: str, runs_dir: str | Path = "runs") -> FoundRun | None:
-    """Return the newest usable run of a scene by its name, whatever the run is called; None if there is none."""
+def run_of_scene(scene: str, runs_dir: str | Path = "runs", *, sha256: str = "") -> FoundRun | None:
+    """Return the newest usable run of a scene, whatever the run is called; None if there is none.
+
+    The scene is known by its name or path, and a file that moved by its `sha256`.
+    """
     skipped: list[str] = []
     for path in run_directories(Path(runs_dir))[0]:
         with suppress(CheckpointError):
-            if read_metadata(path).scene == scene:
+            known = read_metadata(path)
+            if known.scene == scene or (sha256 and known.scene_sha256 == sha256):
                 if sound_manifest(path) is not None:
                     return FoundRun(path, skipped)
                 skipped.append(visible(f"skipped {path}: it has no checkpoint that can be used"))

@@ -15,7 +15,7 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
 from ecs_rl.scene.checks import fits
 from ecs_rl.scene.scene import Scene
-from ecs_rl.shipped import scene_files, scene_names
+from ecs_rl.shipped import reference_of, scene_files, scene_names
 from ecs_rl.sources import Sources, read_sources
 
 
@@ -62,14 +62,19 @@ def load_scene(scene: str) -> Scene:
     path = scene_path(scene)
     if path.suffix != ".py":
         raise CommandError(f"{path} cannot be read as a Python file")
-    with blaming(str(path)):
-        try:
-            sources = read_sources(path)
-        except OSError as error:
-            raise CommandError(f"{error.filename} cannot be read: {error.strerror}") from error
-    if path not in scene_files().values():
+    sources = sources_of(path)
+    if reference_of(path) not in scene_names():
         remember(sources)
     return scene_of(sources)
+
+
+def sources_of(path: Path) -> Sources:
+    """Return a scene's file and its helpers as they were read; nothing is run."""
+    with blaming(str(path)):
+        try:
+            return read_sources(path)
+        except OSError as error:
+            raise CommandError(f"{error.filename} cannot be read: {error.strerror}") from error
 
 
 def scene_of(sources: Sources) -> Scene:
@@ -88,12 +93,12 @@ def scene_of(sources: Sources) -> Scene:
         with blaming(str(path)), opened.watching():
             build(arena)
 
-    named = next((name for name, file in scene_files().items() if file == path), "")
+    reference = reference_of(path)
     loaded = replace(
         found,
-        name=named or _name_of(path),
+        name=reference if reference in scene_names() else _name_of(path),
         file=str(path),
-        reference=named or str(path),
+        reference=reference,
         build=build_blamed,
         sha256=sources.sha256,
     )

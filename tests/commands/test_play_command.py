@@ -118,7 +118,7 @@ def test_a_file_that_is_neither_run_nor_checkpoint_is_told_what_is_wanted(
 ) -> None:
     (empty_folder / "afile").write_text("")
     said = refusal(capsys, ["afile", "--headless"], 2)
-    assert said == "play.py: afile is a file: name the directory of a run, or a .safetensors file\n"
+    assert said == "play.py: afile is a file: name the directory of a run, a .safetensors file or a scene's .py file\n"
 
 
 def test_an_interruption_is_one_line_and_exits_with_130(

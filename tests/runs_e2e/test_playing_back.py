@@ -247,7 +247,7 @@ def test_a_scene_file_that_has_gone_is_named_with_3(tmp_path: Path) -> None:
     scene.unlink()
     played = play(told.run, *THREE)
     assert played.code == 3
-    assert f"there is no scene file {scene}" in played.err
+    assert f"scene '{scene}', and there is no such file: name it with --scene FILE" in played.err
 
 
 def test_a_scene_that_has_changed_what_is_seen_is_refused_with_the_difference(tmp_path: Path) -> None:
