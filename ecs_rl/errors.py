@@ -76,6 +76,11 @@ class DivergedError(EcsRlError):
     exit_code = 5
 
 
+def install(extra: str) -> str:
+    """Return the command that installs an extra of this project, as `pyproject.toml` names it."""
+    return f"python -m pip install 'ecs-rl[{extra}]'"
+
+
 def visible(text: str, most: int | None = None) -> str:
     """Return a text that cannot move the cursor, turn the reading direction or begin a line: `\\x1b` for an escape.
 

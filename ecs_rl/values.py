@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import is_dataclass
 from decimal import Decimal
 from functools import cache
@@ -29,6 +29,27 @@ _UNIT = {"": 1, "k": 1_000, "m": 1_000_000}
 _IN_WORDS = {int: "a whole number", float: "a finite number", bool: "true or false"}
 
 
+OTHER_NAMES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("learning_rate", "step_size"), ("lr",)),
+    **dict.fromkeys(("batch_size", "minibatch_size", "mini_batch_size"), ("minibatch", "batch")),
+    **dict.fromkeys(("n_steps", "num_steps", "rollout_length", "horizon", "unroll_length"), ("rollout",)),
+    **dict.fromkeys(("n_epochs", "num_epochs", "update_epochs"), ("epochs",)),
+    **dict.fromkeys(("ent_coef", "entropy_coef", "entropy_bonus"), ("entropy",)),
+    **dict.fromkeys(("vf_coef", "value_coef"), ("value_weight",)),
+    **dict.fromkeys(("clip_range", "clip_coef", "clip_epsilon", "clip_ratio"), ("clip",)),
+    **dict.fromkeys(("discount", "discount_factor"), ("gamma",)),
+    **dict.fromkeys(("lambda", "lam", "gae"), ("gae_lambda",)),
+    **dict.fromkeys(("buffer_size", "replay_size", "memory_size"), ("memory",)),
+    **dict.fromkeys(("learning_starts", "start_steps"), ("warm_up",)),
+    **dict.fromkeys(("tau", "polyak"), ("target_share", "target_rate")),
+    **dict.fromkeys(("train_freq", "update_every"), ("learn_every",)),
+    **dict.fromkeys(("num_envs", "n_envs", "envs"), ("arenas",)),
+    **dict.fromkeys(("total_timesteps", "total_steps", "max_steps", "timesteps"), ("steps",)),
+    **dict.fromkeys(("algo", "algorithm"), ("agent",)),
+}
+"""Settings by the names that they have in other libraries, such as Stable-Baselines3, CleanRL and ML-Agents."""
+
+
 def parse_count(text: str) -> int:
     """Return the whole number that a person wrote, whatever its sign; anything else is a `CommandError`."""
     form, shown = _FORM.fullmatch(text.strip()), visible(text, 60)
@@ -41,6 +62,22 @@ def parse_count(text: str) -> int:
     if number != int(number):
         raise CommandError(f"'{shown}' is not a whole number: it has a fraction")
     return int(number)
+
+
+def nearest_setting(word: str, known: Collection[str]) -> str:
+    """Return `did you mean 'x'?` for the setting that a word means, or the list of what there is."""
+    other = setting_of_another_name(word, known)
+    return f"did you mean '{other}'?" if other else nearest(word, known)
+
+
+def setting_of_another_name(word: str, known: Iterable[str]) -> str | None:
+    """Return which of the known settings other libraries call so, as it is written among them; None if none is."""
+    table, _, name = word.lstrip("-").replace("-", "_").rpartition(".")
+    for setting in known:
+        own_table, _, own = setting.lstrip("-").replace("-", "_").rpartition(".")
+        if own in OTHER_NAMES.get(name, ()) and table in ("", own_table):
+            return setting
+    return None
 
 
 def hints_of(settings: type, prefix: str = "") -> dict[str, Any]:

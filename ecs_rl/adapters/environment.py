@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ecs_rl.adapters.environment_recipes import SOLVED_AT, recipes_for
 from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete
 from ecs_rl.agents.forms import Picture
-from ecs_rl.errors import CommandError, SceneError
+from ecs_rl.errors import CommandError, SceneError, install
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.scene import Scene
@@ -146,8 +146,7 @@ def _environment(name: str) -> Environment:
     try:
         from gymnasium import spaces
     except ImportError:
-        install = "python -m pip install -e '.[gym]'"
-        raise CommandError(f"'{PREFIX}{name}' needs Gymnasium, which is not installed: {install}") from None
+        raise CommandError(f"'{PREFIX}{name}' needs Gymnasium, which is not installed: {install('gym')}") from None
     env = _made(name)
     try:
         seen, spec = env.observation_space, env.spec
@@ -222,7 +221,7 @@ def _made(name: str, *, pictures: bool = False) -> Any:
         try:  # importing it makes the games known
             import ale_py  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
         except ImportError:
-            told = "needs Atari's emulator, which is not installed: python -m pip install ale-py"
+            told = f"needs Atari's emulator, which is not installed: {install('atari')}"
             raise CommandError(f"'{PREFIX}{name}' {told}") from None
     try:
         return gymnasium.make(name, render_mode="rgb_array" if pictures else None, disable_env_checker=True, **more)

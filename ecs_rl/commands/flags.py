@@ -16,7 +16,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 
 from ecs_rl.commands.pipes import delivering
 from ecs_rl.errors import CommandError
-from ecs_rl.values import hints_of, kind_of
+from ecs_rl.values import hints_of, kind_of, setting_of_another_name
 
 
 def read_flags(settings: type, argv: Sequence[str], prog: str) -> dict[str, Any]:
@@ -71,6 +71,8 @@ def _unknown(tokens: Sequence[str], settings: type, prog: str) -> str:
     table, dot, _ = name.lstrip("-").partition(".")
     tables = {flag.lstrip("-").partition(".")[0] for flag in known if "." in flag}
     near = _near(name, known) if not dot or difflib.get_close_matches(table, tables, n=1) else None
+    known_as = setting_of_another_name(name, known)
+    near = known_as or near
     hint = f": did you mean '{near}'?" if near else ""
     if not near and dot:
         hint = ": an algorithm of your own has its settings where --agent FILE.py:CLASS names it too"

@@ -88,18 +88,19 @@ def list_pilots(settings: PlaySettings) -> int:
     return 0
 
 
-def lines() -> list[str]:
-    """Return a line for each pilot, and the commands that show one; nothing where none comes with the project."""
-    pilots, abouts = gallery(), scene_abouts()
+def lines(scene: str = "") -> list[str]:
+    """Return a line for each pilot, or for that of a scene, and the commands that show one; nothing without pilots."""
+    abouts = scene_abouts()
+    pilots = {name: entry for name, entry in gallery().items() if scene in ("", name)}
     if not pilots:
         return []
-    name, about = (max(map(len, column)) for column in (pilots, [abouts[scene] for scene in pilots]))
-    rows = [f"  {scene:{name}}  {abouts[scene]:{about}}  {told(entry)}" for scene, entry in pilots.items()]
+    name, about = (max(map(len, column)) for column in (pilots, [abouts[each] for each in pilots]))
+    rows = [f"  {each:{name}}  {abouts[each]:{about}}  {told(entry)}" for each, entry in pilots.items()]
     first, play, train = next(iter(pilots)), typed("play"), typed("train")
     return [
         "pilots that come with the project:",
         *rows,
-        f"watch one: {play} {first}; film it: {play} {first} --record {first}.mp4; "
+        f"watch one: {play} {first} --pilot; film it: {play} {first} --pilot --record {first}.mp4; "
         f"train your own: {train} {first} --watch",
     ]
 

@@ -21,6 +21,7 @@ Scenes:
 
 `{typed("train")} lander --watch` shows the lander learning in a window.
 `{program("train")} SCENE --help` shows that scene's own defaults.
+`{program("train")} --version`, with nothing else, tells the version.
 
 Numbers may be written 5e5, 500k, 2M or 1_000_000. A flag comes before the
 --config file, the file before the scene's defaults."""

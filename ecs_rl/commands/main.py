@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 
 from ecs_rl.commands import play, train
-from ecs_rl.commands.pipes import tell
+from ecs_rl.commands.called import asks_for_version, versions_in_words
+from ecs_rl.commands.pipes import deliver, tell
 
 USAGE = """\
 usage: ecs-rl train SCENE    train an agent in a scene
        ecs-rl play [RUN]     play back what a run has learnt
 
-`ecs-rl train --help` and `ecs-rl play --help` list their flags."""
+`ecs-rl train --help` and `ecs-rl play --help` list their flags; `ecs-rl --version` tells the version."""
 
 
 def main() -> int:
@@ -21,6 +22,9 @@ def main() -> int:
         return train.main(rest)
     if name == "play":
         return play.main(rest)
+    if asks_for_version(sys.argv[1:]):
+        deliver(versions_in_words())
+        return 0
     if name in ("-h", "--help"):
         tell(USAGE)
         return 0

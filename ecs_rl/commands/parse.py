@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.commands.called import program
+from ecs_rl.commands.config_file import OF_A_RUN, lasting_settings, read_config_file, settings_in
 from ecs_rl.commands.flags import flags_of, print_help, read_flags
 from ecs_rl.commands.help import about_playing, about_training
 from ecs_rl.commands.settings import (
@@ -32,7 +32,7 @@ from ecs_rl.commands.target import PILOT, is_checkpoint_name
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 from ecs_rl.from_file import is_reference
 from ecs_rl.shipped import scene_names
-from ecs_rl.values import LARGEST, fitted, hints_of, parse_count
+from ecs_rl.values import LARGEST, fitted, hints_of, nearest_setting, parse_count
 
 T = TypeVar("T")
 Layer = dict[str, Any]
@@ -83,7 +83,7 @@ def parse_train(
         print_help(defaults, program("train"), about_training())
     kind = _kind_named(argv)
     line = _train_flags(argv, kind) | _layer_of(over or {}, kind)
-    if "imitate" in line and line.get("workers"):
+    if "imitate" in line and line.get("workers", 1) > 1:
         raise CommandError("--imitate is for a training of one process: leave --workers out")
     if "resume" in line and "imitate" in line:
         raise CommandError("--resume and --imitate exclude each other: imitating is how a new run starts")
@@ -93,6 +93,8 @@ def parse_train(
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
     if not settings.sweep:
         _refuse_for_seeds(settings)
+    if over is None and not any(text.startswith("agent=") for text in settings.sweep):
+        _refuse_another_agents(settings, line)
     return _finished(_with_network(settings, line))
 
 
@@ -106,6 +108,17 @@ def _with_network(settings: TrainSettings, line: Layer) -> TrainSettings:
     if not hasattr(table, "network"):
         raise CommandError(f"--network {named}: {settings.agent} learns with a perceptron: leave it out, or take ppo")
     return replace(settings, network=named, **{settings.agent: replace(table, network=named)})
+
+
+def _refuse_another_agents(settings: TrainSettings, line: Layer) -> None:
+    """Refuse a flag of an algorithm that does not learn: it would be without effect."""
+    for name in line:
+        table, _, own = name.rpartition(".")
+        if table not in ("", settings.agent):
+            flags = flags_of(type(settings))
+            same = flags.get(f"{settings.agent}.{own}")
+            remedy = f"leave it out, or write {same}" if same else "leave it out"
+            raise CommandError(f"{flags[name]} is a setting of {table}, and {settings.agent} learns: {remedy}")
 
 
 def _refuse_for_seeds(settings: TrainSettings) -> None:
@@ -143,7 +156,7 @@ def _kind_named(argv: Sequence[str]) -> type[TrainSettings]:
     That must be known before the flags can be read, for its settings are flags.
     """
     path = _value_of("--config", argv)
-    texts = (_value_of("--agent", argv), _read_toml(Path(path)).get("agent") if path else None)
+    texts = (_value_of("--agent", argv), read_config_file(Path(path)).get("agent") if path else None)
     return next((_kind_of(text) for text in texts if isinstance(text, str) and is_reference(text)), TrainSettings)
 
 
@@ -171,7 +184,7 @@ def _below(
     kind: type[TrainSettings], line: Layer, recipes: Callable[[str], Recipes], earlier: Earlier | None
 ) -> tuple[type[TrainSettings], Layer]:
     """Return what counts where the command line is silent; of a run to resume the algorithm comes with it."""
-    config = _config_layer(line["config"], kind) if "config" in line else {}
+    config = _config_layer(kind, line)
     asked = _finished(_settings_of(kind, config | line))
     _require_scene(asked)
     suggested = recipes(asked.scene)
@@ -261,7 +274,7 @@ def _layer_of(values: Mapping[str, Any], kind: type, where: str = "", error: typ
             raise error(f"{where}: '{name}' must be a table of settings, not {quoted(value)}")
         if name not in hints or (where and name == "config"):  # a file does not name another file
             known = [each for each in hints if each != "config"]
-            near = nearest(key, [each.replace("_", "-") for each in known] if "-" in key else known)
+            near = nearest_setting(key, [each.replace("_", "-") for each in known] if "-" in key else known)
             raise error(f"{where}: unknown setting '{key}': {near}")
         shown = f"{where}: {key}" if where else flags_of(kind)[name]
         try:
@@ -295,20 +308,15 @@ def _agent_named(shown: str, text: str, algorithms: Mapping[str, Algorithm]) -> 
     return text
 
 
-def _config_layer(path: Path, kind: type[TrainSettings]) -> Layer:
-    """Return what the TOML file of `--config` names."""
-    return _layer_of(_read_toml(path), kind, where=str(path))
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CommandError(f"--config {path}: cannot be read: {error.strerror}") from None
-    except RecursionError:
-        raise CommandError(f"--config {path}: is nested too deeply: it needs no more than tables like [ppo]") from None
-    except ValueError as error:  # not TOML, or not UTF-8
-        raise CommandError(f"--config {path}: is not valid TOML: {error}") from None
+def _config_layer(kind: type[TrainSettings], line: Layer) -> Layer:
+    """Return what the file of `--config` names, nothing without one."""
+    if "config" not in line:
+        return {}
+    path = line["config"]
+    values = read_config_file(path)
+    if path.suffix == OF_A_RUN:
+        values = lasting_settings(path, values, _lasting(kind), line)
+    return _layer_of(values, kind, where=str(path))
 
 
 def _recipe_layer(kind: type[TrainSettings], scene: str, recipes: Recipes, agent: str) -> Layer:
@@ -328,12 +336,16 @@ def _recipe_layer(kind: type[TrainSettings], scene: str, recipes: Recipes, agent
     recipe = recipes.get(agent, {})
     for name in recipe:
         if name not in names:
-            raise SceneError(f"{where}: unknown setting '{name}': {nearest(name, names)}")
+            raise SceneError(f"{where}: unknown setting '{name}': {nearest_setting(name, names)}")
     return _layer_of({names[name]: value for name, value in recipe.items()}, kind, where, SceneError)
 
 
 def _earlier_layer(kind: type[TrainSettings], config: Mapping[str, Any], agent: str) -> Layer:
     """Return what a resumed run wrote into its `config.json`."""
-    lasting = {name for name in hints_of(kind) if name not in _OF_THE_CALL} | {agent}
-    kept = {name: value for name, value in config.items() if name in lasting}
-    return _layer_of(kept, kind, "config.json of the run to resume", CheckpointError)
+    names = _lasting(kind) - {*kind.algorithms} | {agent}
+    return _layer_of(settings_in(config, names), kind, "config.json of the run to resume", CheckpointError)
+
+
+def _lasting(kind: type[TrainSettings]) -> set[str]:
+    """Return the names of the settings and tables that belong to a training, and not to one call of the command."""
+    return {name for name in hints_of(kind) if name not in _OF_THE_CALL} | {*kind.algorithms}

@@ -7,22 +7,26 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from ecs_rl.commands.called import asks_for_version, versions_in_words
 from ecs_rl.commands.episodes import is_episode, play_episode
 from ecs_rl.commands.parse import parse_play
 from ecs_rl.commands.pipes import deliver
 from ecs_rl.commands.process import Answer, carry_out
+from ecs_rl.commands.progress import number
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.errors import StorageError, visible
+from ecs_rl.errors import CheckpointError, StorageError, visible
+from ecs_rl.session.records import SCORE
 
 if TYPE_CHECKING:
     from ecs_rl.runs import RunEntry
 
-_DROPPED = ("milestones", "run", "when", "version", "agent", "scene", "best")
+_DROPPED = ("milestones", "run", "when", "version", "agent", "scene", "seed", "best")
 """Columns of the list that a narrow terminal does without, the first one first."""
 
 LONGEST_WORD = 64
@@ -31,7 +35,14 @@ LONGEST_WORD = 64
 
 def main(argv: Sequence[str]) -> int:
     """Run `play.py` with these arguments and return its exit code."""
-    return carry_out("play", "interrupted", lambda answer: run(parse_play(argv), answer))
+
+    def command(answer: Answer) -> int:
+        if asks_for_version(argv):
+            deliver(versions_in_words())
+            return 0
+        return run(parse_play(argv), answer)
+
+    return carry_out("play", "interrupted", command)
 
 
 def interrupt(number: signal.Signals) -> None:
@@ -56,11 +67,15 @@ def run(settings: PlaySettings, answer: Answer) -> int:
 
 
 def list_all(settings: PlaySettings) -> int:
-    """Print the runs there are, newest first, and then the pilots; with `--json` only the runs."""
+    """Print the pilots and then the runs, the newest one last; with `--json` only the runs, the newest one first.
+
+    A target names the scene or the run's name that is listed alone.
+    """
     from ecs_rl.commands.gallery import lines
     from ecs_rl.runs import list_runs
 
-    entries = list_runs(settings.runs)
+    asked = settings.target or ""
+    entries = [entry for entry in list_runs(settings.runs) if not asked or asked in names_of(entry)]
     if settings.json:
         rows = [
             {
@@ -73,15 +88,39 @@ def list_all(settings: PlaySettings) -> int:
         ]
         deliver(json.dumps(rows))
         return 0
+    pilots = lines(asked)
     if not entries:
-        deliver("\n".join([f"there are no runs in {settings.runs}: train one first", *lines()]))
+        none = f"there are no runs of {asked} in" if asked else "there are no runs in"
+        deliver("\n".join([*pilots, f"{none} {settings.runs}: train one first"]))
         return 0
     # A pipe has no width: nothing is left out.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    rows_of_words = [{name: visible(word) for name, word in row_of(entry).items()} for entry in entries]
+    rows_of_words = [{name: visible(word) for name, word in row_of(entry).items()} for entry in reversed(entries)]
     problems = [visible(entry.problem) for entry in entries if entry.problem]
-    deliver("\n".join([*table(rows_of_words, width), *problems, *lines()]))
+    deliver("\n".join([*pilots, *problems, *table(rows_of_words, width)]))
     return 0
+
+
+def names_of(entry: RunEntry) -> set[str]:
+    """Return by which names a run is asked for: its own, its folder, and the name and the file of its scene."""
+    name, version = ("", *entry.path.parts)[-3:-1]
+    names = {name, f"{name}/{version}", str(entry.path)}
+    if entry.metadata is not None:
+        names |= {entry.metadata.name, entry.metadata.scene, Path(entry.metadata.scene).stem}
+    return names
+
+
+def unit_of(entry: RunEntry) -> str:
+    """Return what a run's evaluations count: Elo, the scene's score by its name, or the return."""
+    from ecs_rl.runs import settings_of
+    from ecs_rl.runs.rows import rows_of
+
+    with suppress(CheckpointError):
+        if settings_of(entry.path).get("self_play"):
+            return "Elo"
+    first = next(rows_of(entry.path / "eval_episodes.jsonl"), {}).get("extras")
+    scores = [name.removeprefix(SCORE) for name in first if name.startswith(SCORE)] if isinstance(first, dict) else []
+    return "return" if not scores else scores[0] if len(scores) == 1 else "score"
 
 
 def milestones_of(entry: RunEntry) -> list[int]:
@@ -99,7 +138,7 @@ def row_of(entry: RunEntry) -> dict[str, str]:
     known = entry.metadata
     if known is None:
         name, version = ("", *entry.path.parts)[-3:-1]
-        blank = dict.fromkeys(("when", "scene", "agent", "steps", "best", "milestones"), "")
+        blank = dict.fromkeys(("when", "scene", "agent", "seed", "steps", "best", "milestones"), "")
         return {"name": name, "version": version, **blank, "status": "broken", "run": str(entry.path)}
     at = "" if known.best_step is None else f" at {known.best_step:,}"
     return {
@@ -108,8 +147,9 @@ def row_of(entry: RunEntry) -> dict[str, str]:
         "when": known.started_at[:19].replace("T", " "),
         "scene": _short(Path(known.scene).name),
         "agent": _short(known.agent),
+        "seed": str(known.seed),
         "steps": f"{known.total_steps:,}",
-        "best": "" if known.best_eval is None else f"{_score(known.best_eval)}{at}",
+        "best": "" if known.best_eval is None else f"{_score(known.best_eval)} {_short(unit_of(entry))}{at}",
         "milestones": str(len(milestones_of(entry))),
         "status": _short(known.status),
         "run": str(entry.path),
@@ -121,7 +161,7 @@ def _short(word: str) -> str:
 
 
 def _score(value: float) -> str:
-    return f"{value:.1f}" if abs(value) < 1e9 else f"{value:.3g}"
+    return number(value) if abs(value) < 1e9 else f"{value:.3g}"
 
 
 def table(rows: list[dict[str, str]], width: int | None) -> list[str]:

@@ -132,8 +132,8 @@ class TrainSettings:
     """Change settings at the steps at which that run's were changed while it trained, as its metrics.jsonl tells."""
     inexact: bool = False
     """With --resume: go on also where that cannot be done to the last bit."""
-    config: Annotated[Path | None, arg(metavar="FILE.toml", help_behavior_hint="")] = None
-    """Read settings from this file: the names of the flags, and a table such as [ppo] for each algorithm."""
+    config: Annotated[Path | None, arg(metavar="FILE.toml|config.json", help_behavior_hint="")] = None
+    """Read settings from this file: the names of the flags and a table such as [ppo], or a run's config.json."""
     schedule_steps: Natural = 0
     """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
     eval_every: Count = 25_000
@@ -162,8 +162,8 @@ class TrainSettings:
     """With --watch: how fast the training arenas live, a quarter of real time, real time, or flat out."""
     threads: Natural = 0
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
-    workers: Natural = 0
-    """Processes that train together, here or on the cluster at --ray (needs ray); 0 or 1 is this one alone."""
+    workers: Count = 1
+    """Processes that train together, here or on the cluster at --ray (needs ray); 1 is this one alone."""
     ray: Annotated[str, arg(metavar="ADDRESS", help_behavior_hint="")] = ""
     """With --workers or --sweep: the Ray cluster to use, such as 10.0.0.1:6379 or auto; without it this machine."""
     sweep: Annotated[tuple[str, ...], _SWEEP, arg(help_behavior_hint="")] = ()
@@ -232,7 +232,7 @@ class PlaySettings:
     )
     """A scene or its file (its newest run or its pilot), runs/NAME, runs/NAME/VERSION, a run, checkpoint or episode."""
     list: bool = False
-    """List the runs and pilots there are, and play nothing."""
+    """List the pilots and runs there are, or those of a scene, the newest run last, and play nothing."""
     headless: bool = False
     """Open no window; only report the returns."""
     episodes: AtOnce = 20

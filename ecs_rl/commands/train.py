@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -10,17 +9,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
-from ecs_rl.commands.called import typed
+from ecs_rl.commands.called import asks_for_version, versions_in_words
 from ecs_rl.commands.init_from import start_from
 from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.commands.parse import Recipes, parse_train, refuse_what_is_no_text
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
-from ecs_rl.commands.progress import Progress, ProgressSnapshot, number
+from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.resume import earlier_settings, resume, with_its_network
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
+from ecs_rl.commands.train_report import say_how_it_went, what_is_used_up
 from ecs_rl.errors import (
     ActionError,
     DivergedError,
@@ -51,6 +51,9 @@ def main(argv: Sequence[str]) -> int:
     """Run `train.py` with these arguments and return its exit code."""
 
     def command(answer: Answer) -> int:
+        if asks_for_version(argv):
+            deliver(versions_in_words())
+            return 0
         refuse_what_is_no_text(argv)
         settings = parse_train(argv, recipes_of, earlier_settings)
         if settings.sweep or settings.trials or settings.population:
@@ -242,6 +245,8 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, wind
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
     training.session.write_behind()
+    if settings.resume is not None and training.done:
+        tell(f"train.py: nothing is left to train: {what_is_used_up(training, record)}", sys.stderr)
     with passing_over(), Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
         draw = partial(progress.update, partial(snapshot, training, settings))
         recorders = RecorderMessages(record)
@@ -332,67 +337,3 @@ def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
         most_seconds=60 * settings.minutes or None,
         state=f"stopping ({training.stop})" if training.stop else done,
     )
-
-
-def summary(training: Training, record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
-    """Return the JSON object of `--json`."""
-    from ecs_rl.agents.selfplay import SelfPlay
-
-    session, evaluation = training.session, training.evaluation
-    trend = evaluation.trend
-    own = {name: {"return": value, "step": trend.own_step[name]} for name, value in trend.own_best.items()}
-    return {
-        "run": str(record.path),
-        "scene": settings.scene,
-        "agent": settings.agent,
-        "seed": settings.seed,
-        "arenas": settings.arenas,
-        "status": record.metadata.status,
-        "steps": session.total_steps,
-        "episodes": session.total_episodes,
-        "seconds": training.seconds,
-        "steps_per_second": session.total_steps / training.seconds if training.seconds else 0.0,
-        "seconds_in": training.world.seconds_in,
-        **({} if training.group is None else {"seconds_gathering": training.group.seconds}),
-        "best_eval": session.best_eval,
-        "best_step": session.best_step,
-        "solved_step": evaluation.solved_step,
-        "solved_second": evaluation.solved_second,
-        "finding": training.finding.name if training.finding is not None else None,
-        "params_sha256": session.agent.parameters_sha256(),
-        **({"best_returns": own} if own else {}),
-        **({"lessons": training.lessons.summary()} if training.lessons.parts else {}),
-        **({"elo": session.agent.elo} if isinstance(session.agent, SelfPlay) else {}),
-    }
-
-
-def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSettings, stream: TextIO) -> None:
-    """Print the last words: a sentence for people, and with `--json` one line for programs."""
-    told = summary(training, record, settings)
-    score = "Elo" if "elo" in told else "score" if training.world.scene.score else "evaluation"
-    best = "no evaluation yet" if told["best_eval"] is None else f"best {score} {number(told['best_eval'])}"
-    solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
-    collapsed = ", and the policy has collapsed since" if training.evaluation.trend.collapsed else ""
-    tell(f"{told['status']}{why(training)} at step {told['steps']:,}: {best}{solved}{collapsed}", stream)
-    tell(how_to_play(record), stream)
-    if told["status"] == "interrupted":
-        tell(f"go on: {typed('train')} {settings.scene} --resume {record.path}", stream)
-    if settings.json:
-        deliver(json.dumps(told))
-
-
-def why(training: Training) -> str:
-    """Return in brackets why a training is over before its steps are done, '' if it is not."""
-    if training.stop or training.session.is_done or not training.complete:
-        return ""
-    if training.on_plateau:
-        return f" (no better evaluation among the newest {training.plateau})"
-    return f" (after {training.minutes:g} minutes of training)"
-
-
-def how_to_play(record: TrainingRun) -> str:
-    """Return the command that plays the run back, with a checkpoint that it has."""
-    if record.best_checkpoint() is None and record.latest_checkpoint() is None:
-        return "there is no checkpoint to play back"
-    which = "" if record.best_checkpoint() else " --checkpoint latest"
-    return f"play it back: {typed('play')} {record.path}{which}"

@@ -32,7 +32,7 @@ from ecs_rl.commands.same_everywhere import (
     versions,
 )
 from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError
+from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError, install
 
 if TYPE_CHECKING:
     from ecs_rl.commands.process import Answer
@@ -82,6 +82,7 @@ class Lost(WorkerLostError):
 
 def refuse_what_is_not_shared(settings: TrainSettings) -> None:
     """Refuse what cannot be shared out, each in one sentence."""
+    from ecs_rl.runs.rows import changes_of
     from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.together import check_shares
 
@@ -94,8 +95,10 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
         if holds:
             raise CommandError(f"--workers cannot be used with {reason}; leave one of them out")
     check_shares(settings.arenas, settings.workers)
+    if settings.changes is not None:
+        changes_of(settings.changes)
     if importlib.util.find_spec("ray") is None:
-        raise CommandError("--workers needs ray: python -m pip install 'ecs-rl[ray]', or leave --workers out")
+        raise CommandError(f"--workers needs ray: {install('ray')}, or leave --workers out")
 
 
 # --- the cluster ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ecs_rl.agents.base import Discrete
-from ecs_rl.errors import CommandError, StorageError
+from ecs_rl.errors import CommandError, StorageError, install
 from ecs_rl.pilots.numpy_policy import NumpyPolicy
 from ecs_rl.pilots.ops import Array, Numbers
 from ecs_rl.pilots.pilot import Pilot
@@ -20,7 +20,7 @@ try:
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 except ImportError as error:
-    raise CommandError("ONNX files need the package onnx: python -m pip install -e '.[onnx]'") from error
+    raise CommandError(f"ONNX files need the package onnx: {install('onnx')}") from error
 
 OPSET, IR = 17, 8
 """Of 2022, so that runtimes of today and some older ones read it."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.errors import CheckpointError, CommandError, install
 from ecs_rl.runs.files import Folder, closing, writing
 from ecs_rl.runs.logs import Appended
 from ecs_rl.runs.metadata import read_metadata
@@ -27,7 +27,7 @@ def require_tensorboard() -> None:
     try:
         import tensorboard  # noqa: F401
     except ImportError as error:
-        raise CommandError("--tb needs TensorBoard: python -m pip install tensorboard") from error
+        raise CommandError(f"--tb needs TensorBoard: {install('tb')}") from error
 
 
 class Board(Appended):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ecs_rl.errors import CommandError
+from ecs_rl.errors import CommandError, install
 from ecs_rl.runs.recorders import RunFacts
 
 FOLDER = ".mlflow"
@@ -26,7 +26,7 @@ class MlflowRecorder:
         try:
             from mlflow import entities, tracking
         except ImportError as error:
-            raise CommandError("--recorder mlflow needs MLflow: python -m pip install mlflow-skinny") from error
+            raise CommandError(f"--recorder mlflow needs MLflow: {install('mlflow')}") from error
         self._entities, self._tracking = entities, tracking
         self._client: Any = None
         self._run, self._last = "", 0

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ecs_rl.errors import CommandError
+from ecs_rl.errors import CommandError, install
 from ecs_rl.runs.recorders import RunFacts
 
 PROJECT = "ecs_rl"
@@ -23,7 +23,7 @@ class WandbRecorder:
         try:
             import wandb
         except ImportError as error:
-            raise CommandError("--recorder wandb needs W&B: python -m pip install wandb") from error
+            raise CommandError(f"--recorder wandb needs W&B: {install('wandb')}") from error
         self._wandb = wandb
         self._run: Any = None
 

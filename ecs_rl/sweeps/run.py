@@ -21,7 +21,7 @@ from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.process import say_now
 from ecs_rl.commands.seeds_report import Shown, shown_on, with_threads
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
-from ecs_rl.errors import CommandError, DivergedError, StorageError
+from ecs_rl.errors import CommandError, DivergedError, StorageError, install
 from ecs_rl.sweeps.driver import Driver
 from ecs_rl.sweeps.population import PopulationDriver, order_of_members, refuse_what_cannot_change
 from ecs_rl.sweeps.ranges import Axis, drawn, parse_ranges
@@ -88,7 +88,7 @@ def refuse_what_does_not_fit(settings: TrainSettings) -> None:
         if holds:
             raise CommandError(f"--sweep cannot be used with {reason}; leave one of them out")
     if find_spec("ray") is None or find_spec("pyarrow") is None:
-        raise CommandError("--sweep needs ray[tune]: python -m pip install 'ecs-rl[ray]', or leave --sweep out")
+        raise CommandError(f"--sweep needs ray[tune]: {install('sweep')}, or leave --sweep out")
 
 
 def begun(settings: TrainSettings, search: str, trials: int) -> tuple[Sweep, TrainSettings]:
@@ -135,7 +135,7 @@ def to_go_on(settings: TrainSettings, sweep: Sweep) -> Path | None:
         told = f"{folder} has begun {len(before.rows)} trials already"
         raise CommandError(f"--trials {sweep.trials}: {told}: give as many or more")
     if before.search == OPTUNA and find_spec("optuna") is None:
-        raise CommandError(f"--resume: Optuna suggests the settings of {folder}: python -m pip install optuna")
+        raise CommandError(f"--resume: Optuna suggests the settings of {folder}: {install('sweep')}")
     sweep.rows, sweep.search, sweep.rounds = before.rows, before.search, before.rounds
     return folder
 
@@ -180,7 +180,7 @@ def carried_out(
     """Run all trials and report."""
     sweep, stream = file.sweep, sys.stderr if settings.json else sys.stdout
     if sweep.search == RANDOM:
-        tell("optuna is not installed: settings are drawn at random (python -m pip install optuna)", stream)
+        tell(f"optuna is not installed: settings are drawn at random ({install('sweep')})", stream)
     order = ordered(argv, settings, file)
     head = f"{settings.scene}: {sweep.trials} {sweep.each}s"
     head += f" of {sweep.seeds} seeds" if sweep.seeds > 1 else ""

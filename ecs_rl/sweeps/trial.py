@@ -128,7 +128,7 @@ class SeedRun:
     @property
     def told(self) -> dict[str, Any]:
         """The JSON object of this run, as `train.py --json` ends with it."""
-        from ecs_rl.commands.train import summary
+        from ecs_rl.commands.train_report import summary
 
         return summary(self.training, self.record, self.settings)
 

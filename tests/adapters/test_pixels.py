@@ -153,6 +153,6 @@ def test_the_games_of_atari_are_seen_in_grey_and_four_frames_at_once() -> None:
 
 def test_without_the_emulator_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ale_py", None)
-    with pytest.raises(CommandError, match=r"needs Atari's emulator, .*: python -m pip install ale-py"):
+    with pytest.raises(CommandError, match=r"needs Atari's emulator, .*: python -m pip install 'ecs-rl\[atari\]'"):
         load_scene("gym:ALE/Never-v5")
     assert "ALE/Never-v5" not in gymnasium.registry

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,26 @@ def test_what_is_said_to_be_typed_can_be_typed(
     monkeypatch.setattr(sys, "argv", ["-c"])
     monkeypatch.setattr(called, "_CLONE", Path("/somewhere/site-packages"))
     assert (called.program("train"), called.typed("play")) == ("ecs-rl train", "ecs-rl play")
+
+
+def test_the_version_alone_is_that_of_the_program_and_with_a_value_that_of_a_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["--version"], ["train", "--version"], ["play", "--version"]):
+        assert call(monkeypatch, *words) == 0
+        said = capsys.readouterr().out
+        assert said.startswith(
+            f"ecs-rl {version('ecs-rl')} (Python {platform.python_version()}, torch {version('torch')}"
+        )
+        assert len(said.splitlines()) == 1
+    assert call(monkeypatch, "train", "balance", "--version") == 2, "the version of a run has a value"
+
+
+def test_a_clone_that_is_not_installed_knows_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        if name == "ecs-rl":
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(called, "version", missing)
+    assert called.versions_in_words().startswith(f"ecs-rl {version('ecs-rl')} (Python ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from ecs_rl.commands.play import main
 from ecs_rl.errors import CheckpointError, visible
 from ecs_rl.runs import TrainingRun
+from ecs_rl.shipped import scene_names
 
 ODD: dict[str, dict[str, Any]] = {
     "a score without a step": {"best_eval": 1.5, "best_step": None},
@@ -38,7 +40,7 @@ ODD: dict[str, dict[str, Any]] = {
 
 
 PILOTS = "pilots that come with the project:"
-"""What follows after the runs."""
+"""What comes before the runs."""
 
 
 def lines(runs: Path, capsys: pytest.CaptureFixture[str], *more: str) -> list[str]:
@@ -47,7 +49,10 @@ def lines(runs: Path, capsys: pytest.CaptureFixture[str], *more: str) -> list[st
     assert told.err == ""
     assert told.out.endswith("\n")
     found = told.out[:-1].split("\n")
-    return found[: found.index(PILOTS)] if PILOTS in found else found
+    if PILOTS in found:
+        assert found[0] == PILOTS
+        found = found[next(i for i, line in enumerate(found) if line.startswith("watch one: ")) + 1 :]
+    return found
 
 
 @pytest.mark.parametrize("odd", ODD)
@@ -79,7 +84,7 @@ def test_folders_with_odd_names_are_shown_as_they_are_written(
     found = lines(tmp_path, capsys)
     assert len(found) == 4
     assert all(line.isprintable() for line in found)
-    assert r"od\x1b[2Jd\n" in found[2]
+    assert r"od\x1b[2Jd\n" in "".join(found)
 
 
 def test_a_message_is_one_line_whatever_it_quotes() -> None:
@@ -93,3 +98,54 @@ def test_a_message_is_one_line_whatever_it_quotes() -> None:
 @pytest.mark.parametrize("text", ["", "plain", "Größe 5 µm · ±", "日本語", "C:\\runs\\cart"])
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert visible(text) == text
+
+
+def test_the_newest_run_is_the_last_line_with_its_seed_and_what_its_evaluations_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    extras: dict[str, dict[str, float]] = {
+        "plain": {"end/fell": 1.0},
+        "scored": {"coins": 3.0, "score/coins": 3.0},
+        "rated": {},
+    }
+    for seed, (name, found) in enumerate(extras.items(), 40):
+        run = TrainingRun.create(name, runs_dir=tmp_path, scene="balance", agent="ppo", seed=seed)
+        run.write_config({"self_play": name == "rated"})
+        run.update_metadata(best_eval=1234.5, best_step=10)
+        run.log_eval_episode(10, 1.0, 5, "Terminated", found, total_steps_at_eval=10, seed=10_000)
+        run.close()
+    told = [re.split(" {2,}", line) for line in lines(tmp_path, capsys)]
+    assert told[0][:7] == ["name", "version", "when", "scene", "agent", "seed", "steps"]
+    assert [(row[0], row[5], row[7]) for row in told[1:]] == [
+        ("plain", "40", "1,234.5 return at 10"),
+        ("scored", "41", "1,234.5 coins at 10"),
+        ("rated", "42", "1,234.5 Elo at 10"),
+    ]
+    assert [row["name"] for row in json.loads(lines(tmp_path, capsys, "--json")[0])] == [*reversed(extras)]
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("balance", ["balance", "mine"]),
+        ("mine", ["mine"]),
+        ("mine/v1", ["mine"]),
+        ("swingup", ["theirs"]),
+        ("walker", []),
+    ],
+)
+def test_a_scene_or_a_name_filters_the_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str, names: list[str]
+) -> None:
+    for name, scene in (("balance", "balance"), ("mine", "/home/me/balance.py"), ("theirs", "swingup")):
+        TrainingRun.create(name, runs_dir=tmp_path, scene=scene).close()
+    assert main(["--list", target, "--runs", str(tmp_path)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in out if " v1 " in line] == names
+    assert sum("seed" in line for line in out) == bool(names)
+    shown = [line.split()[0] for line in out if line.startswith("  ")]
+    assert shown == ([target] if target in scene_names() else [])
+    if not names:
+        assert out[-1] == f"there are no runs of {target} in {tmp_path}: train one first"
+    assert main([target, "--list", "--json", "--runs", str(tmp_path)]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == [*reversed(names)]

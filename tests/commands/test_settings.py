@@ -74,13 +74,10 @@ def test_every_flag_of_train_is_read_into_its_field() -> None:
     line = (
         "scenes/my-cart.py --agent dqn --steps 2M --seed 3 --arenas 8 --watch --until-solved --init-from x.safetensors"
         " --name n --version v2 --runs r --checkpoint-every 5k --keep 0 --eval-every 1_000 --eval-episodes 5"
-        " --threads 1 --json --check --ppo.log-std -0.5 --ppo.no-normalise-rewards --dqn.lr 1e-3"
+        " --threads 1 --json --check --dqn.lr 1e-3 --dqn.no-double"
     )
     settings = parse_train(line.split(), recipes)
-    tables: dict[str, Any] = {
-        "ppo": PPOConfig(log_std=-0.5, normalise_rewards=False),
-        "dqn": DQNConfig(lr=1e-3),
-    }
+    tables: dict[str, Any] = {"dqn": DQNConfig(lr=1e-3, double=False)}
     changed = TrainSettings(
         scene="scenes/my-cart.py",
         agent="dqn",
@@ -104,6 +101,8 @@ def test_every_flag_of_train_is_read_into_its_field() -> None:
         **tables,
     )
     assert settings == changed
+    other = parse_train(["a", "--ppo.log-std", "-0.5", "--ppo.no-normalise-rewards"], recipes)
+    assert vars(other)["ppo"] == PPOConfig(log_std=-0.5, normalise_rewards=False)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -154,6 +156,9 @@ def test_no_earlier_run_is_looked_for_without_resume() -> None:
         ("arenass = 3", ["unknown setting 'arenass'", "did you mean 'arenas'?"]),
         ("eval-evry = 3", ["unknown setting 'eval-evry'", "did you mean 'eval-every'?"]),
         ("[ppo]\nlrr = 3", ["unknown setting 'ppo.lrr'", "did you mean 'ppo.lr'?"]),
+        ("[ppo]\nlearning_rate = 3", ["unknown setting 'ppo.learning_rate'", "did you mean 'ppo.lr'?"]),
+        ("learning-rate = 3", ["unknown setting 'learning-rate'", "did you mean 'ppo.lr'?"]),
+        ("num_envs = 3", ["unknown setting 'num_envs'", "did you mean 'arenas'?"]),
         ('config = "other.toml"', ["unknown setting 'config'"]),
         ("ppo = 3", ["'ppo' must be a table"]),
         ('arenas = "many"', ["arenas", "'many' is not a whole number"]),
@@ -184,6 +189,74 @@ def test_a_config_file_that_is_not_there_is_named() -> None:
     assert str(refusal(["a", "--config", "no.toml"])) == "--config no.toml: cannot be read: No such file or directory"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_no_config_file_and_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "mine.toml"
+    os.mkfifo(pipe)
+    assert str(refusal(["a", "--config", str(pipe)])) == f"--config {pipe}: cannot be read: Not a plain file"
+
+
+def as_run_writes(folder: Path, *argv: str, **more: Any) -> str:
+    """Write the `config.json` of a training with these flags, and return its path."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(settings_as_dict(parse_train(argv, recipes)) | more))
+    return str(path)
+
+
+def test_the_config_of_a_run_is_a_config_file_that_repeats_the_run(tmp_path: Path) -> None:
+    flags = [
+        "--seed",
+        "7",
+        "--arenas",
+        "24",
+        "--steps",
+        "3M",
+        "--agent",
+        "dqn",
+        "--dqn.lr",
+        "0.01",
+        "--eval-every",
+        "9k",
+    ]
+    path = as_run_writes(
+        tmp_path, "balance", *flags, "--name", "theirs", "--runs", "theirs", "--json", "--minutes", "3"
+    )
+    for argv in (["--config", path], ["balance", "--config", path]):
+        mine = parse_train(argv, recipes)
+        assert mine.dqn == parse_train(["balance", *flags], recipes).dqn
+        assert (mine.scene, mine.agent, mine.seed, mine.arenas, mine.steps) == ("balance", "dqn", 7, 24, 3_000_000)
+        assert (mine.eval_every, mine.schedule_steps, mine.minutes) == (9_000, 1_000_000, 3.0)
+        assert (mine.name, mine.runs, mine.json) == ("balance", Path("runs"), False), (
+            "where and how is no setting of it"
+        )
+    assert parse_train(["--config", path, "--seed", "8"], recipes).seed == 8
+
+
+def test_the_config_of_a_run_from_when_one_process_was_written_as_none_is_still_read(tmp_path: Path) -> None:
+    path = as_run_writes(tmp_path, "balance", workers=0)
+    assert parse_train(["--config", path], recipes).workers == 1
+    assert parse_train(["balance", "--resume"], recipes, lambda _: json.loads(Path(path).read_text())).workers == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "flag"),
+    [
+        ({"ppo": {"network": "/theirs/net.py:Make"}}, "--ppo.network /theirs/net.py:Make"),
+        ({"agent": "cem", "agent_file": "/theirs/cem.py:CEM", "cem": {}}, "--agent /theirs/cem.py:CEM"),
+        ({"against": "/theirs/rival.py:rush"}, "--against /theirs/rival.py:rush"),
+        ({"recorder": "/theirs/rec.py:Rec"}, "--recorder /theirs/rec.py:Rec"),
+    ],
+)
+def test_no_program_runs_because_the_config_of_a_run_names_it(tmp_path: Path, more: dict[str, Any], flag: str) -> None:
+    path = as_run_writes(tmp_path, "balance", **more)
+    assert f"add {flag.replace('--ppo.', '--')}" in str(refusal(["--config", path]))
+
+
+def test_a_scene_file_that_the_config_of_a_run_names_is_not_run(tmp_path: Path) -> None:
+    path = as_run_writes(tmp_path, "balance", scene=str(tmp_path / "evil.py"))
+    assert "SCENE is missing" in str(refusal(["--config", path]))
+
+
 def test_a_config_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_bytes(b"\xff\xfe")
     assert "is not valid TOML" in str(refusal(["a", "--config", str(tmp_path / "mine.toml")]))
@@ -194,6 +267,7 @@ def test_a_config_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     [
         ({"ppo": {"lrr": 1}}, ["recipe for ppo", "unknown setting 'lrr'", "did you mean 'lr'?"]),
         ({"ppo": {"memory": 5}}, ["unknown setting 'memory'"]),
+        ({"ppo": {"learning_rate": 5}}, ["unknown setting 'learning_rate'", "did you mean 'lr'?"]),
         ({"ppo": {"runs": "elsewhere"}}, ["unknown setting 'runs'"]),
         ({"ppo": {"arenas": "lots"}}, ["arenas", "'lots' is not a whole number"]),
         ({"ppo": {"lr": 0}}, ["ppo.lr must be a finite number greater than 0, not 0"]),

@@ -139,7 +139,7 @@ def test_without_ray_it_is_said_what_to_install(
 ) -> None:
     monkeypatch.setattr("ecs_rl.sweeps.run.find_spec", lambda name: None)
     assert main(["balance", "--sweep", "ppo.lr=1,2"]) == 2
-    assert "--sweep needs ray[tune]: python -m pip install 'ecs-rl[ray]'" in capsys.readouterr().err
+    assert "--sweep needs ray[tune]: python -m pip install 'ecs-rl[sweep]'" in capsys.readouterr().err
 
 
 def test_an_agent_that_varies_brings_its_own_settings() -> None:

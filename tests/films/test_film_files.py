@@ -156,7 +156,7 @@ def test_a_folder_that_takes_no_files_is_told_before_anything_is_played() -> Non
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(CommandError, match=r"--record-every needs an encoder: python -m pip install imageio-ffmpeg"):
+    with pytest.raises(CommandError, match=r"--record-every needs an encoder: python -m pip install 'ecs-rl\[video\]'"):
         require_encoder("--record-every")
     with pytest.raises(CommandError, match=r"pip install"):
         Film(tmp_path / "film.mp4", (64, 48), 10)

@@ -217,7 +217,7 @@ def test_a_last_film_that_cannot_be_written_costs_nothing_of_the_training(
 def test_without_the_extra_it_is_refused_before_there_is_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     told = new(tmp_path / "runs", "x", "--record-every", 1000, code=2)
-    assert "--record-every needs an encoder: python -m pip install imageio-ffmpeg" in told["error"]
+    assert "--record-every needs an encoder: python -m pip install 'ecs-rl[video]'" in told["error"]
     assert not (tmp_path / "runs").exists()
 
 

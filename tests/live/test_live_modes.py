@@ -304,7 +304,7 @@ def test_a_film_of_the_window_can_be_read_back(live: Live, clock: Clock) -> None
 def test_without_the_encoder_v_says_what_to_install(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     live.hit("V")
-    assert "python -m pip install imageio-ffmpeg" in live.said()
+    assert "python -m pip install 'ecs-rl[video]'" in live.said()
     assert live.window.recorder.film is None
     live.frames(2)
     assert not live.window.seen.modes.recording

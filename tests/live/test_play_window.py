@@ -242,7 +242,7 @@ def test_a_film_that_cannot_be_is_refused_in_one_line(
     (tmp_path / "folder.mp4").mkdir()
     refused(play(balance, "--record", tmp_path / "folder.mp4"), 2, "is a folder")
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    refused(play(balance, "--record", tmp_path / "a.mp4"), 2, "python -m pip install imageio-ffmpeg")
+    refused(play(balance, "--record", tmp_path / "a.mp4"), 2, "python -m pip install 'ecs-rl[video]'")
     assert [each.name for each in tmp_path.iterdir()] == ["folder.mp4"]
 
 

@@ -118,4 +118,4 @@ def test_without_the_extra_it_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "onnx", None)
     monkeypatch.delitem(sys.modules, "ecs_rl.pilots.onnx_file", raising=False)
     assert play([str(path), "--export", str(tmp_path / "a.onnx")]) == 2
-    assert "ONNX files need the package onnx: python -m pip install -e '.[onnx]'" in capsys.readouterr().err
+    assert "ONNX files need the package onnx: python -m pip install 'ecs-rl[onnx]'" in capsys.readouterr().err

@@ -107,7 +107,9 @@ def test_the_example_loop_leaves_a_run_that_learnt_and_is_listed(tmp_path: Path)
     assert float(told.split()[0]) > 40, "of at most 50"
     listed = [sys.executable, str(ROOT / "play.py"), "--list"]
     found = subprocess.run(listed, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    best = re.search(r"^middle +v1 .* dqn +10,\d+ +(\S+) at [\d,]+ +20 +finished +runs/middle/v1/", found, re.MULTILINE)
+    best = re.search(
+        r"^middle +v1 .* dqn +\d+ +10,\d+ +(\S+) return at [\d,]+ +20 +finished +runs/middle/v1/", found, re.MULTILINE
+    )
     assert best is not None
     assert float(best[1]) > 40
     pilot = ecs_rl.load(tmp_path / "runs" / "middle", backend="numpy")

@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> TrainingRun:
 def test_without_the_package_the_extra_is_named(run: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     for ask in (require_tensorboard, run.open_board, lambda: Board(run.path)):
-        with pytest.raises(CommandError, match=r"python -m pip install tensorboard"):
+        with pytest.raises(CommandError, match=r"python -m pip install 'ecs-rl\[tb\]'"):
             ask()
     assert not (run.path / "tb").exists()
 

@@ -183,6 +183,11 @@ def test_a_file_of_changes_that_cannot_be_used_is_refused_before_there_is_a_run(
     unfit = train("balance", *SMALL, *PPO, "--runs", tmp_path / "runs", "--changes", file)
     assert unfit.code == 2
     assert "there is no setting 'epsilon'" in unfit.err
+    file.write_text("root:x:0:0\n")
+    for more in ((), ("--workers", "2")):
+        nothing = train("balance", *SMALL, *PPO, "--runs", tmp_path / "runs", "--changes", file, *more)
+        assert nothing.code == 2
+        assert f"--changes: {file}: no setting was changed in it; give a run whose" in nothing.err
     assert not (tmp_path / "runs").exists()
 
 

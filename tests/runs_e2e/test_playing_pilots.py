@@ -144,7 +144,7 @@ def test_without_a_screen_there_is_a_list_that_names_the_commands(monkeypatch: p
     for scene in table.gallery():
         assert f"\n  {scene} " in told.out
     first = next(iter(table.gallery()))
-    assert f"watch one: python play.py {first};" in told.out
+    assert f"watch one: python play.py {first} --pilot;" in told.out
     assert [row["scene"] for row in play("--json").json["pilots"]] == list(table.gallery())
 
 
@@ -176,9 +176,10 @@ def test_what_needs_a_run_is_refused_where_there_is_none(asked: tuple[str, ...])
 
 
 def test_the_list_of_runs_tells_of_the_pilots() -> None:
-    for line in ("there are no runs in runs: train one first", "name "):
+    for line in ("there are no runs in runs: train one first", "balance  v1 "):
         out = play("--list").out
-        assert out.startswith(line)
+        assert out.startswith("pilots that come with the project:\n")
+        assert out.splitlines()[-1].startswith(line)
         assert re.search("^  balance +Keep a pole upright .* 500.0 return$", out, re.MULTILINE)
         train("balance", *TINY, "--json")
     assert len(json.loads(play("--list", "--json").out)) == 2, "runs, and only those"

@@ -68,3 +68,27 @@ def test_a_scene_file_that_was_edited_since_is_told(tmp_path: Path) -> None:
     again = train(scene, "--steps", 2000, "--runs", tmp_path / "runs", "--resume")
     assert again.code == 0
     assert "mine.py has changed since" in again.err
+
+
+@pytest.mark.parametrize(
+    ("more", "remedy"),
+    [
+        ((), "has all of its 512 steps: give more, as in --steps 1024"),
+        (("--minutes", "0.000001"), "has had its 1e-06 minutes: give more --minutes"),
+        (("--until", "plateau 1"), "has had 1 evaluations without a better one: give another --until"),
+    ],
+)
+def test_a_resume_with_nothing_left_to_train_says_so_and_what_gives_it_more(
+    tmp_path: Path, more: tuple[str, ...], remedy: str
+) -> None:
+    flags: tuple[object, ...] = ("--arenas", 8, "--eval-every", 128, "--eval-episodes", 2, "--ppo.lr", "1e-12")
+    flags += ("--runs", tmp_path, "--json")
+    first = train("balance", *flags, "--steps", 512)
+    again = train("balance", *flags, "--resume", *more)
+    assert again.code == 0
+    assert again.json["params_sha256"] == first.json["params_sha256"]
+    assert f"train.py: nothing is left to train: {first.run} {remedy}\n" in again.err
+    assert (
+        "nothing is left"
+        not in train("balance", *flags, "--resume", "--steps", 1024, "--minutes", 0, "--until", "steps").err
+    )

@@ -19,7 +19,7 @@ from typing import Self
 
 import pygame
 
-from ecs_rl.errors import CommandError, StorageError
+from ecs_rl.errors import CommandError, StorageError, install
 
 KINDS = (".mp4", ".gif")
 SMALLEST = 16
@@ -49,7 +49,7 @@ def require_encoder(what: str = "a film") -> str:
     try:
         import imageio_ffmpeg
     except ImportError as error:
-        raise CommandError(f"{what} needs an encoder: python -m pip install imageio-ffmpeg") from error
+        raise CommandError(f"{what} needs an encoder: {install('video')}") from error
     try:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError as error:  # a platform for which the package brings none
