@@ -10,7 +10,7 @@ from ecs_rl.shipped import pilot_file
 
 if TYPE_CHECKING:
     from ecs_rl.scene.scene import Scene
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
 
 PILOT = "pilot"
 """What `--init-from` calls the pilot that comes with the scene."""

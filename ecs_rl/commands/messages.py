@@ -10,7 +10,7 @@ from ecs_rl.commands.progress import number
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
 
 
 class CollapseMessages:

@@ -9,7 +9,7 @@ from ecs_rl.commands.settings import TrainSettings
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
     from ecs_rl.viewer.live.watch import WatchWindow
 
 

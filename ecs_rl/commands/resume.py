@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ecs_rl.agents.base import State
     from ecs_rl.runs import FoundRun, Manifest, TrainingRun
     from ecs_rl.scene.scene import Scene
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
 
 
 def run_meant(settings: TrainSettings, scene: Scene) -> FoundRun:

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.runs.recorders import Recorder
     from ecs_rl.training.opponent import Opponent
-    from ecs_rl.training.prepare import Training
     from ecs_rl.training.selfplay import SelfPlaySettings
     from ecs_rl.training.together import Group
+    from ecs_rl.training.training import Training
     from ecs_rl.viewer.live.watch import WatchWindow
 
 

@@ -12,7 +12,7 @@ from ecs_rl.commands.settings import TrainSettings
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
 
 
 def summary(training: Training, record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:

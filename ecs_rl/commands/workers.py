@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ecs_rl.commands.process import Answer
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training.mesh import Address, Meeting
-    from ecs_rl.training.prepare import Training
     from ecs_rl.training.together import Group
+    from ecs_rl.training.training import Training
 
 PATIENCE, PATIENCE_WITH_A_WINDOW = 30 * 60.0, 7 * 24 * 3600.0
 """Seconds for which a process waits for the others; a person may rest."""

@@ -23,7 +23,7 @@ from ecs_rl.errors import ActionError, DivergedError, EcsRlError
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
 
 SOLVED_STEP, BEST_EVAL = "solved_step", "best_eval"
 """What a trial may be judged by: the mean over its seeds of the steps to solve, or of the best evaluation."""

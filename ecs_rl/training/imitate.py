@@ -8,7 +8,7 @@ from ecs_rl.agents.base import Imitating
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations
 from ecs_rl.training.playback import refuse_other_spec
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 
 
 def imitate(training: Training, path: Path) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from ecs_rl.agents.base import ActMode, Agent, Restartable
 from ecs_rl.agents.config import AgentConfig
@@ -14,303 +12,24 @@ from ecs_rl.agents.make import Algorithm
 from ecs_rl.agents.team import join
 from ecs_rl.callbacks import Callbacks, unchanged
 from ecs_rl.components import ActionLog, Evaluation, Films, MetricsSchedule, Session, Snapshots
-from ecs_rl.errors import CommandError, EcsRlError
-from ecs_rl.processors.evaluate import Evaluate
-from ecs_rl.processors.film import Film
-from ecs_rl.processors.write import Write
-from ecs_rl.runs.rows import CHANGE, Change
+from ecs_rl.errors import CommandError
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
-from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
-from ecs_rl.session.diagnosis import Diagnosis, Finding
-from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
+from ecs_rl.session import TrainingSession
+from ecs_rl.session.diagnosis import Diagnosis
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.lessons import Curriculum
-from ecs_rl.training.live_settings import LiveSettings
 from ecs_rl.training.policies import deciding, make_agents
-from ecs_rl.training.resume import surroundings
 from ecs_rl.training.selfplay import Match, SelfPlaySettings
-from ecs_rl.world import World
+from ecs_rl.training.training import Filming, Training
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.together import Group
 
 METRIC_ROWS = 400
 """About so many rows of metrics in a run of any length."""
-
-
-class Filming(Protocol):
-    """Films a training. The viewer has one; a training does without pictures."""
-
-    @property
-    def every(self) -> int:
-        """Steps between two clips."""
-        ...
-
-    def milestones(self, steps: int) -> tuple[int, ...]:
-        """Return the steps of the clips that make the film of a whole training."""
-        ...
-
-    def shoot(self, training: Training, run: Path, steps: int) -> Iterator[None]:
-        """Film the policy of this step, in slices."""
-        ...
-
-    def join(self, run: Path, milestones: Sequence[int]) -> Iterator[None]:
-        """Join the clips of these steps to one film, in slices."""
-        ...
-
-
-@dataclass
-class Training:
-    """All that a training is made of: whoever runs it ticks until it is `done`."""
-
-    world: World
-    session: TrainingSession
-    agents: dict[str, Agent]
-    evaluation: Evaluation
-    metrics_schedule: MetricsSchedule
-    evaluator: Evaluator
-    lessons: Curriculum
-    """The steps that the training has taken in the lessons of its scene."""
-    until_solved: bool = False
-    plateau: int = 0
-    """So many evaluations without a better one end the training; 0 waits for ever."""
-    minutes: float = 0.0
-    """Minutes of training after which it ends; 0 is no limit."""
-    films: Films | None = None
-    filming: Filming | None = None
-    stop: str = ""
-    """Why to stop as soon as it can be saved; empty goes on."""
-    group: Group | None = None
-    """The processes that train together, None for one alone."""
-    reloads: bool = False
-    """It stops only to go on with its scene as the file is now."""
-    left_at: str = ""
-    """The stage at which the present tick was left and will be taken up again; empty between whole ticks."""
-    seconds: float = field(default=0.0, init=False)
-    """From the first tick to the last, evaluation and writing included."""
-    _finished: bool = field(default=False, init=False)
-    live: LiveSettings = field(init=False)
-    """What may change between two ticks."""
-
-    def __post_init__(self) -> None:
-        """Go along with the trainings of other processes, where there are."""
-        self.live = LiveSettings(self.agents, self.world)
-        if self.group is not None:
-            self.group.join(self)
-
-    def write_to(self, run: TrainingRun) -> None:
-        """Write this training to a run from now on."""
-        self.session.with_run(run).with_surroundings(partial(surroundings, self))
-        self.world.snapshot()
-
-    def tick(self) -> None:
-        """Run one tick, or the rest of one that was left; a `stop` can leave it too."""
-        for _ in self.slices():
-            pass
-
-    def slices(self) -> Iterator[None]:
-        """Do the same in slices: between two of them a window may draw, and other worlds may run.
-
-        Once there is a `stop`, a tick in the middle of an update or an evaluation is left there: the agent knows where
-        its update stands, the evaluation is held again from its beginning, and a resumed run begins with the rest.
-        """
-        if not self.metrics_schedule.began:
-            self.metrics_schedule.began = perf_counter()
-        first, self.left_at = self.left_at, ""
-        for change in () if first else self.live.due(self.session.total_steps):
-            self._change(change)
-        if not first:
-            self.lessons.advance()
-        for name in self.world.slices(first):
-            leaves = self.stop and not self.reloads and self.group is None
-            if leaves and self.world.stages[name].can_leave:
-                self.left_at = name
-                break
-            yield
-        self.seconds = perf_counter() - self.metrics_schedule.began
-        if self.group is not None:
-            yield from self.group.do_what_was_asked(self)
-
-    def change(self, name: str, value: float) -> None:
-        """Change a setting, between two ticks only, and note it among the metrics; CommandError if it cannot be so.
-
-        A training with the same changes at the same steps comes to the same bits.
-        """
-        if self.group is not None:
-            raise CommandError("several processes change a setting at the same step only: use --changes")
-        self._change(Change(self.session.total_steps, name, value))
-
-    def _change(self, change: Change) -> None:
-        self.live.set(change.name, change.value)
-        schedule, session, row = self.metrics_schedule, self.session, {f"{CHANGE}{change.name}": change.value}
-        if session.run is not None:
-            seconds = perf_counter() - schedule.began if schedule.began else 0.0
-            session.writes.later(partial(session.run.log_metrics, session.total_steps, seconds, row))
-            session.writes.do(session.run.flush)  # who goes on from an earlier checkpoint changes it again
-        if schedule.fresh is not None:
-            schedule.fresh.append({"total_steps": session.total_steps, **row})
-
-    @property
-    def solved(self) -> bool:
-        """Whether an evaluation has reached the scene's `solved_at`."""
-        return self.evaluation.solved_step is not None
-
-    @property
-    def done(self) -> bool:
-        """Whether there is nothing more to do."""
-        if self.group is not None:  # all processes at the same tick
-            return self.group.stops or self.session.is_done or self.on_plateau or (self.until_solved and self.solved)
-        if self.stop or self.left_at:
-            return bool(self.stop)
-        return self.complete or (self.until_solved and self.solved)
-
-    def diagnose(self, row: Mapping[str, Any]) -> None:
-        """Let the diagnosis look at a row of metrics that is there already."""
-        if self.metrics_schedule.diagnosis is not None:
-            self.metrics_schedule.diagnosis.add(row)
-
-    @property
-    def finding(self) -> Finding | None:
-        """What the diagnosis says is wrong right now."""
-        diagnosis = self.metrics_schedule.diagnosis
-        return None if diagnosis is None else diagnosis.finding
-
-    @property
-    def complete(self) -> bool:
-        """Whether there was enough of it: its steps, its minutes, or evaluations that bring nothing better."""
-        return self.session.is_done or self.out_of_time or self.on_plateau
-
-    @property
-    def out_of_time(self) -> bool:
-        """Whether the minutes that it may take are over."""
-        return 0 < 60 * self.minutes <= self.seconds
-
-    @property
-    def on_plateau(self) -> bool:
-        """Whether none of the newest `plateau` evaluations was better than all before."""
-        return 0 < self.plateau <= self.evaluation.trend.since_best
-
-    @property
-    def status(self) -> str:
-        """`solved`, `finished` or `interrupted`: what the present state would be called."""
-        if self.until_solved and self.solved:
-            return "solved"
-        whole = not self.left_at and self.evaluation.taken_at == self.session.total_steps
-        return "finished" if whole and self.complete else "interrupted"
-
-    @property
-    def steps_total(self) -> int:
-        """Steps after which the training is done."""
-        return self.session.max_steps or 0
-
-    def seconds_left(self, steps_per_second: float) -> float:
-        """Return how long it takes at most at this speed, its minutes considered."""
-        steps = max(0, self.steps_total - self.session.total_steps) / steps_per_second
-        return min(steps, max(0.0, 60 * self.minutes - self.seconds)) if self.minutes else steps
-
-    def leave_out(self, seconds: float) -> None:
-        """Let a pause not count as training."""
-        if self.metrics_schedule.began:
-            self.metrics_schedule.began += seconds
-            self.session.leave_out(seconds)
-
-    def evaluate(self) -> Iterator[None]:
-        """Hold an evaluation now, in slices; between two ticks only, and not twice at the same step.
-
-        One that is still playing its episodes when there is a `stop` is dropped.
-        """
-        evaluate = self.world.stages["evaluate"]
-        assert isinstance(evaluate, Evaluate)
-        if self.session.total_steps <= self.evaluation.taken_at:
-            return
-        for _ in evaluate.timed(evaluate.hold()):
-            if self.stop and evaluate.can_leave and self.group is None:
-                return
-            yield
-
-    def finishing(self, status: str | None = None) -> Iterator[None]:
-        """Save what there is, once, in slices; a training that came to a good end is evaluated and filmed once more."""
-        if self._finished:
-            return
-        self._finished = True
-        try:
-            if status not in ("diverged", "failed"):
-                self.session.save_if_behind()  # first: whatever comes after it, nothing is lost
-                yield from self.session.written()
-                yield from self._evaluate_at_the_end()
-                yield from self._film_the_end()
-                yield from self.session.written()
-        finally:
-            self.session.close(status or self.status)
-
-    def _evaluate_at_the_end(self) -> Iterator[None]:
-        """Hold the evaluation with which a run ends when there was enough of it.
-
-        A longer run does not have it. It comes after the last checkpoint, so that whoever goes on from that takes its
-        rows back, and the `best` that it may have brought too.
-        """
-        write, steps = self.world.stages["write"], self.session.total_steps
-        assert isinstance(write, Write)
-        if self.left_at or not self.complete or self.evaluation.taken_at == steps:
-            return
-        yield from self.evaluate()
-        if self.evaluation.taken_at == steps:
-            write.log_row(evaluated=True)
-        self.seconds = perf_counter() - self.metrics_schedule.began
-
-    def film(self, steps: int) -> Iterator[None]:
-        """Film the policy of this step, in slices."""
-        if self.filming is not None and self.session.run is not None:
-            yield from self.filming.shoot(self, self.session.run.path, steps)
-
-    def _film_the_end(self) -> Iterator[None]:
-        """Film the policy at the end of its training, and join the clips of the milestones, in slices.
-
-        Nothing happens where nothing is filmed, and no second clip is shot when it is called again.
-        """
-        run, films = self.session.run, self.films
-        if films is None or self.filming is None or run is None or not self.session.total_steps:
-            return
-        stage = self.world.stages["film"]
-        assert isinstance(stage, Film)
-        yield from stage.shoot()
-        try:
-            if not films.problem:
-                yield from self.filming.join(run.path, films.milestones)
-        except EcsRlError as error:
-            films.problem = str(error)
-
-    def close(self, status: str | None = None) -> None:
-        """Save what there is and give everything back."""
-        try:
-            for _ in self.finishing(status):
-                pass
-        finally:
-            self.evaluator.close()
-            self.world.close()
-
-
-def stats_of(world: World, *, rated: bool = False) -> StatsTracker:
-    """Return the usual statistics, and of the last 100 episodes scores, shares of endings and means of reward terms.
-
-    Where there are several agents each one's own return is among them, and with `rated` self-play's Elo.
-    """
-    stats, agents = StatsTracker.default(), world.arena.agents
-    names = [f"{OF_AGENT}{agent.name}" for agent in agents] if len(agents) > 1 else []
-    for name in (*names, *(f"{SCORE}{score}" for score in world.arena.scores)):
-        stats.with_stat(name, Extra(name), RollingMean(100))
-    for name in world.reasons:
-        stats.with_stat(f"{END}{name}", EndedBy(name), RollingMean(100))
-    if TIME_UP not in world.reasons:
-        stats.with_stat(f"{END}{TIME_UP}", EndedBy(), RollingMean(100))
-    for name in world.terms:
-        stats.with_stat(f"{TERM}{name}", Extra(name), RollingMean(100))
-    return stats.with_stat(ELO, Extra(ELO), Last()) if rated else stats
 
 
 def metrics_schedule_of(
@@ -330,12 +49,32 @@ def require_restartable(agents: Mapping[str, Agent]) -> None:
             raise CommandError(f"--restore-best: {agent.name} cannot go on from an earlier policy: leave it out")
 
 
-def session_of(agent: Agent, checkpoint_every: int | None, keep: int) -> TrainingSession:
-    """Return the session of an agent, with `checkpoint_every` steps between checkpoints of which so many stay."""
-    session = TrainingSession(agent)
+def session_of(
+    agent: Agent, scene: Scene, *, steps: int, whole: int, checkpoint_every: int | None, keep: int
+) -> TrainingSession:
+    """Return the session of an agent: `whole` steps of its schedules, `checkpoint_every` steps between checkpoints."""
+    session = TrainingSession(agent).with_score(scene.score).with_max_steps(steps).with_schedule(whole)
     if checkpoint_every is not None:
         session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
     return session
+
+
+def callbacks_of(
+    evaluator: Evaluator,
+    lessons: Curriculum,
+    match: Match | None,
+    group: Group | None,
+    film: Callable[[int], Iterator[None]],
+) -> Callbacks:
+    """Return what the stages of a training call."""
+    return Callbacks(
+        gather=unchanged if group is None else group.records,
+        rate=unchanged if match is None else match.rate,
+        teach=lessons.take,
+        evaluate=evaluator.play if group is None else partial(group.evaluate, evaluator),
+        film=film,
+        lesson_metrics=lessons.metrics,
+    )
 
 
 def prepare(
@@ -372,26 +111,18 @@ def prepare(
     agents = players.agents if players else make_agents(scene, agent, config, **of_all)
     require_restartable(agents if restore_best else {})
     learning = agents if group is None else group.everywhere_of(agents)
-    session = session_of(players or join(list(learning.values())), checkpoint_every, keep).with_score(scene.score)
-    session.with_max_steps(steps).with_schedule(schedule_steps or steps)
-    seeds = tuple(range(SEED, SEED + eval_episodes))
+    whole, learner = schedule_steps or steps, players or join(list(learning.values()))
+    session = session_of(learner, scene, steps=steps, whole=whole, checkpoint_every=checkpoint_every, keep=keep)
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY) if group is None else group.greedy(agents), opponent)
+    seeds = tuple(range(SEED, SEED + eval_episodes))
     evaluation = Evaluation(eval_every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restore_best)
-    metrics_schedule = metrics_schedule_of(scene, agents, evaluation, steps, schedule_steps or steps)
+    metrics_schedule = metrics_schedule_of(scene, agents, evaluation, steps, whole)
     films = Films(filming.every, filming.milestones(steps)) if filming else None
     lessons, match = Curriculum(), None if players is None or self_play is None else Match(players, self_play)
 
     def film(step: int) -> Iterator[None]:
         return training.film(step)  # made below, before the first tick
 
-    callbacks = Callbacks(
-        evaluate=evaluator.play if group is None else partial(group.evaluate, evaluator),
-        film=film,
-        gather=unchanged if group is None else group.records,
-        rate=unchanged if match is None else match.rate,
-        teach=lessons.take,
-        lesson_metrics=lessons.metrics,
-    )
     world = scene.world(
         **({"arenas": arenas} if group is None else group.settings_of_world),
         seed=seed,
@@ -400,22 +131,9 @@ def prepare(
         stages=TRAINING if films is None else (*TRAINING, "film"),
         session=Session(session),
         resources=(evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
-        callbacks=callbacks,
+        callbacks=callbacks_of(evaluator, lessons, match, group, film),
         debug=debug,
     )
-    session.with_stats(stats_of(world, rated=players is not None))
-    if match is not None:
-        match.begin(world)
-    lessons.begin(world, self_play=match is not None)
-    training = Training(
-        *(world, session, agents, evaluation, metrics_schedule, evaluator, lessons),
-        until_solved=until_solved,
-        plateau=plateau,
-        minutes=minutes,
-        films=films,
-        filming=filming,
-        group=group,
-    )
-    if run is not None:
-        training.write_to(run)
-    return training
+    parts = world, session, agents, evaluation, metrics_schedule, evaluator, lessons, match
+    training = Training(*parts, until_solved, plateau, minutes, films, filming, group=group)
+    return training if run is None else training.write_to(run)

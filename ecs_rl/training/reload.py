@@ -9,7 +9,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World, policy_specs
 
 if TYPE_CHECKING:
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
 
 
 def scene_of_now(training: Training) -> Scene | None:

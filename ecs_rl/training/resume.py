@@ -22,7 +22,7 @@ from ecs_rl.training.snapshots import Sections, restore_world, save_world
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
 
 PARTS = ("now", "snapshot", "actions", "earlier", "earlier_actions")
 BEST_POLICY = "best_policy"

@@ -35,7 +35,7 @@ from ecs_rl.training.snapshots import Sections
 from ecs_rl.world import World
 
 if TYPE_CHECKING:
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
     from ecs_rl.world import DecideAction
 
 Array = NDArray[Any]

@@ -31,7 +31,7 @@ from ecs_rl.runs import TrainingRun
 from ecs_rl.runs import run as run_module
 from ecs_rl.session import TrainingSession
 from ecs_rl.session.checkpointer import Checkpointer
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 from ecs_rl.world import World
 
 WATCHED: tuple[tuple[str, Any, tuple[str, ...]], ...] = (

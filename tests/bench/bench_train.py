@@ -21,7 +21,8 @@ from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.garbage import passing_over
 from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training.prepare import Training, prepare
+from ecs_rl.training.prepare import prepare
+from ecs_rl.training.training import Training
 from ecs_rl.values import parse_count
 from ecs_rl.world import policy_specs
 

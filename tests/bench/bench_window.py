@@ -24,7 +24,7 @@ from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.garbage import small_collections
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.watch import Loop, WatchWindow
 from ecs_rl.viewer.live.window import Window

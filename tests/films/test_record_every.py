@@ -19,7 +19,7 @@ from readme_scenes import BEACONS
 from ecs_rl.commands import play as play_command
 from ecs_rl.commands import train as train_command
 from ecs_rl.runs.layout import chosen_clips, cut_clips
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 from ecs_rl.viewer.films import clips, encoder, studio
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import put_together, recipes_of
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 
 QUICK = {"walker": (-20.0, "200k"), "sheepdog": (1.0, "250k")}
 """What the best evaluation of a small training must reach, and its steps; falling over at once comes to -110."""

@@ -12,7 +12,7 @@ from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import put_together, recipes_of
 from ecs_rl.runs.demonstrations import save_demonstrations
 from ecs_rl.training.imitate import imitate
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 
 LEAST = 30
 """Episodes that must have ended before their mean return counts; it is that of the last hundred at most."""

@@ -13,7 +13,7 @@ from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import prepared, put_together, recipes_of, recorded
 from ecs_rl.session.trend import IN_A_ROW
 from ecs_rl.shipped import scene_names
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 
 CASES = [("balance", "ppo", "200k"), ("balance", "dqn", "100k"), ("swingup", "ppo", "500k"), ("lander", "ppo", "1.5M")]
 

@@ -21,7 +21,7 @@ from ecs_rl.commands.target import run_of
 from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.frame import DESIGNED

@@ -11,7 +11,7 @@ import pytest
 from live_commands import Said, finish, play, start, train, until
 from live_windows import TINY, Scripted, in_order, key_event, keys, post, pressed, runs_in, wait
 
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.window import Window
 
 LONG = ("balance", *TINY, "--steps", "1M", "--checkpoint-every", "1M", "--eval-every", "1M")

@@ -14,7 +14,7 @@ from live_windows import TINY, Clock, Live, watching
 
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.grid_watch import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module

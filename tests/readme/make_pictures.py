@@ -21,7 +21,7 @@ import pygame
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.train import prepared, recipes_of, recorded
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import Title, film_episode, film_still
 from ecs_rl.viewer.live.display import Display

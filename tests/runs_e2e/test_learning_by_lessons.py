@@ -21,7 +21,8 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.diagnosis import Diagnosis
 from ecs_rl.session.records import LESSON_STEP
-from ecs_rl.training.prepare import Training, prepare
+from ecs_rl.training.prepare import prepare
+from ecs_rl.training.training import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels.status import _words

@@ -14,7 +14,7 @@ from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import prepared, recipes_of
 from ecs_rl.errors import CommandError
 from ecs_rl.runs.rows import Change, changes_in
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 
 SMALL = ("--arenas", "8", "--steps", "2400", "--eval-every", "800", "--eval-episodes", "2", "--checkpoint-every", "400")
 Planned = list[tuple[int, str, float]]

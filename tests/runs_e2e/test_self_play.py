@@ -16,8 +16,9 @@ from ecs_rl.agents.selfplay import LATEST, PoolSettings, SelfPlay
 from ecs_rl.components import Action, Clock, Observation
 from ecs_rl.runs import read_checkpoint, sealed_pieces
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training.prepare import Training, prepare
+from ecs_rl.training.prepare import prepare
 from ecs_rl.training.selfplay import settings_of
+from ecs_rl.training.training import Training
 
 POOL = ("--self-play", "--pool-every", 500, "--pool-size", 3)
 RIGHT = "def right(seen):\n    return 1\n"

@@ -12,7 +12,8 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.commands import check, train
 from ecs_rl.commands.check import random_chooser
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training.prepare import Training, prepare
+from ecs_rl.training.prepare import prepare
+from ecs_rl.training.training import Training
 from ecs_rl.world import World, policy_specs
 
 SMALL = PPOConfig(rollout=16, minibatch=64, epochs=2, hidden=(16,))

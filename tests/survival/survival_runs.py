@@ -31,7 +31,7 @@ from ecs_rl.commands import train as train_command
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import milestones
 from ecs_rl.session import TrainingSession
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 
 ROOT = Path(__file__).parents[2]
 SMALL_PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")

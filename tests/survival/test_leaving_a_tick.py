@@ -14,7 +14,7 @@ from survival_runs import Told, assert_same_end, assert_same_logs, train
 
 from ecs_rl.runs import read_manifest
 from ecs_rl.training import evaluate
-from ecs_rl.training.prepare import Training
+from ecs_rl.training.training import Training
 from ecs_rl.world import World
 
 # 8 arenas: an update every 16 ticks (128 steps), a checkpoint with every fourth of them, evaluations between and at it.

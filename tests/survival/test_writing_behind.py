@@ -21,7 +21,8 @@ from ecs_rl.errors import StorageError
 from ecs_rl.runs import TrainingRun, read_checkpoint, section
 from ecs_rl.runs.write_queue import MOST_TOGETHER, WriteQueue
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training.prepare import Training, prepare
+from ecs_rl.training.prepare import prepare
+from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.background import BackgroundTraining
 
 PPO = PPOConfig(rollout=8, minibatch=32, epochs=1, hidden=(8,))

@@ -8,7 +8,8 @@ import pytest
 
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.training.prepare import Training, prepare
+from ecs_rl.training.prepare import prepare
+from ecs_rl.training.training import Training
 from ecs_rl.world import World
 
 PPO = replace(PPOConfig(), rollout=16, minibatch=64)

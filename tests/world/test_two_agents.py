@@ -15,7 +15,8 @@ from ecs_rl.errors import SceneError
 from ecs_rl.processors.tally import records_of
 from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, Vx, X, Y, above
 from ecs_rl.scene.scene import Scene
-from ecs_rl.training.prepare import Training, prepare
+from ecs_rl.training.prepare import prepare
+from ecs_rl.training.training import Training
 from ecs_rl.world import World
 
 ARENAS = 5

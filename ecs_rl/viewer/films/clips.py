@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ecs_rl.runs.layout import chosen_clips, films_folder
 
 if TYPE_CHECKING:
-    from ecs_rl.training.prepare import Training
+    from ecs_rl.training.training import Training
 
 QUARTERS = 4
 """A milestone after each of so many parts of the training."""
