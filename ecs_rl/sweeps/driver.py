@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from ecs_rl.commands.progress import number
@@ -46,12 +47,13 @@ class Driver:
         """Return the trial to begin, or to go on with; None where it is too early to say."""
         if self._go_on:
             return self._go_on.popleft()
-        setting = self.source.ask(len(self.rows))
-        return None if setting is None else self._new(setting)
+        trial = next(each for each in count() if each not in self.rows)  # one that had not begun is drawn again
+        setting = self.source.ask(trial)
+        return None if setting is None else self._new(trial, setting)
 
-    def _new(self, setting: Setting) -> Row:
-        row = Row(trial=len(self.rows), setting=setting)
-        self.rows[row.trial] = row
+    def _new(self, trial: int, setting: Setting) -> Row:
+        row = Row(trial=trial, setting=setting)
+        self.rows[trial] = row
         self.file.sweep.rows.append(row)
         return row
 

@@ -50,6 +50,12 @@ class Range:
             return min(max(round(value), int(self.low)), int(self.high))
         return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
 
+    def own(self, value: Any) -> float | None:
+        """Return a value that a file holds as one of this range, None where it is none."""
+        if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
+            return None
+        return (value if self.whole else float(value)) if self.low <= value <= self.high else None
+
     def place(self, value: float) -> float:
         """Return where a number lies between the two ends, from 0 to 1, on its own scale."""
         if self.log:
@@ -76,10 +82,14 @@ class Choice:
         """Return the value below which this share, from 0 to 1, of all draws lies."""
         return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
 
+    def own(self, value: Any) -> Any:
+        """Return a value that a file holds, where lists stand for tuples, as one of these; None where it is none."""
+        plain = tuple(value) if isinstance(value, list) else value
+        return next((each for each in self.values if type(each) is type(plain) and each == plain), None)
+
     def place(self, value: Any) -> float:
         """Return where a value stands among the others, from 0 to 1."""
-        kept = tuple(value) if isinstance(value, list) else value
-        return self.values.index(kept) / (len(self.values) - 1)
+        return self.values.index(self.own(value)) / (len(self.values) - 1)
 
     @property
     def marks(self) -> list[tuple[float, str]]:

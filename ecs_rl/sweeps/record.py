@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs.files import UNREADABLE, opened, plain
@@ -23,13 +24,17 @@ WRITE_EVERY = 1.0
 """Seconds between two writes while nothing begins or ends."""
 OVER = ("finished", "solved", "stopped early", "diverged", "failed")
 """How a trial may be that nobody goes on with."""
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Number = Annotated[int, Meta(ge=0, le=100_000)]
+"""Of a trial or a seed, or how many there are."""
+State = Annotated[str, Meta(pattern=rf"^({'|'.join(('running', 'interrupted', *OVER))})\Z")]
 
 
 class TakenOver(msgspec.Struct):
     """That a member of a population went on from where another one stood."""
 
-    steps: int
-    member: int
+    steps: Count
+    member: Number
     """The other one."""
     setting: dict[str, Any]
     """What it trained with from there on."""
@@ -38,20 +43,20 @@ class TakenOver(msgspec.Struct):
 class Row(msgspec.Struct, kw_only=True):
     """One trial."""
 
-    trial: int
+    trial: Number
     setting: dict[str, Any]
-    state: str = "running"
+    state: State = "running"
     """`running`, then `interrupted` or one of `OVER`."""
-    steps: int = 0
+    steps: Count = 0
     """Of each seed."""
     value: float | None = None
     """What it is judged by, None before the first evaluation and where it failed."""
-    solved: int = 0
+    solved: Number = 0
     """How many seeds were."""
     runs: list[str] = []
     told: list[dict[str, Any]] = []
     """What `train.py --json` says of each of them, as of the newest report."""
-    curve: list[tuple[int, float]] = []
+    curve: list[tuple[Count, float]] = []
     """Steps, and the mean over the seeds of the best evaluation by then."""
     message: str = ""
     taken_over: list[TakenOver] = []
@@ -75,12 +80,12 @@ class Sweep(msgspec.Struct, kw_only=True):
     ranges: list[str]
     seed: int
     seeds: int
-    trials: int
+    trials: Number
     early_stopping: bool
     settings: dict[str, Any]
     """What all trials have in common, every setting resolved."""
-    status: str = "running"
-    rounds: int = 0
+    status: Annotated[str, Meta(pattern=r"^(running|interrupted|finished)\Z")] = "running"
+    rounds: Number = 0
     """How often the members of a population have been compared."""
     rows: list[Row] = []
 

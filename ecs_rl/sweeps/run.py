@@ -22,6 +22,7 @@ from ecs_rl.commands.process import say_now
 from ecs_rl.commands.seeds_report import Shown, shown_on, with_threads
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, DivergedError, StorageError, install
+from ecs_rl.sweeps.checks import check_sweep
 from ecs_rl.sweeps.driver import Driver
 from ecs_rl.sweeps.population import PopulationDriver, order_of_members, refuse_what_cannot_change
 from ecs_rl.sweeps.ranges import Axis, drawn, parse_ranges
@@ -63,7 +64,7 @@ def run_sweep(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> i
     sweep, settings = begun(settings, search, trials)
     if settings.population:
         refuse_what_cannot_change(axes, settings)
-    folder = to_go_on(settings, sweep)
+    folder = to_go_on(settings, sweep, axes)
     with cluster(settings.ray, cores(), settings.threads, f"--sweep with --threads {settings.threads}") as there:
         file, settings = opened(settings, sweep, axes, folder)
         try:
@@ -121,7 +122,7 @@ def begun(settings: TrainSettings, search: str, trials: int) -> tuple[Sweep, Tra
     return sweep, replace(settings, resume=resume)
 
 
-def to_go_on(settings: TrainSettings, sweep: Sweep) -> Path | None:
+def to_go_on(settings: TrainSettings, sweep: Sweep, axes: Sequence[Axis]) -> Path | None:
     """Return the folder of the sweep that `--resume` means, whose trials `sweep` has from then on; None for a new one.
 
     CommandError where it is another one.
@@ -131,6 +132,7 @@ def to_go_on(settings: TrainSettings, sweep: Sweep) -> Path | None:
     folder = Path(settings.resume) if settings.resume else newest_sweep(settings.runs / settings.name)
     before = read_sweep(folder)
     refuse_another(before, sweep, folder)
+    check_sweep(folder, before, axes)
     if sweep.trials < len(before.rows):
         told = f"{folder} has begun {len(before.rows)} trials already"
         raise CommandError(f"--trials {sweep.trials}: {told}: give as many or more")
@@ -150,6 +152,7 @@ def opened(
         sweep.rows = [Row(trial=i, setting=setting) for i, setting in enumerate(members)]
     file = SweepFile(folder, sweep)
     (folder / STOPPING).unlink(missing_ok=True)
+    shutil.rmtree(folder / TUNE, ignore_errors=True)  # Tune has pickles there: those of before are never read
     file.write()
     runs = folder.resolve().parent.parent
     return file, replace(settings, name=folder.resolve().parent.name, version=folder.name, runs=runs, resume=None)

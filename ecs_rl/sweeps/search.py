@@ -113,7 +113,4 @@ def _value(axis: Axis, parameter: Any) -> Any:
 
 
 def _parameter(axis: Axis, value: Any) -> Any:
-    if isinstance(axis, Choice):
-        kept = tuple(value) if isinstance(value, list) else value
-        return axis.values.index(kept)
-    return value
+    return axis.values.index(axis.own(value)) if isinstance(axis, Choice) else value

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.errors import ActionError, DivergedError, EcsRlError
+from ecs_rl.errors import ActionError, DivergedError, EcsRlError, visible
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -31,6 +31,8 @@ UNSOLVED = 2
 """A seed that was not solved counts as one that took so many times its steps (the PAR2 score)."""
 STOPPING = "stopping"
 """The file in a sweep's folder that asks all of its trials to save and end."""
+LONGEST_MESSAGE = 500
+"""Characters of why a trial failed."""
 LOOK_EVERY = 0.2
 """Seconds between two looks for that file."""
 POINTER = "trial.json"
@@ -269,4 +271,5 @@ def in_one_line(error: Exception) -> str:
     if isinstance(error, EcsRlError):
         return str(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return " ".join(f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})".split())[:500]
+    told = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+    return visible(" ".join(told.split()), LONGEST_MESSAGE)
