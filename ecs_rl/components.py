@@ -153,6 +153,21 @@ class EndRules:
 
 
 @component
+class RewardWeights:
+    """How many times learners earn each reward term; what is counted stays as it is. Set between two ticks."""
+
+    value: F64 = column(axis=Axis.WORLD, is_new=True)
+    """(terms,) In the order of `World.terms`."""
+
+
+@dataclass(slots=True)
+class Rated:
+    """The agents whose mean return is the arena's. Set before the first tick; without a fixed opponent all agents."""
+
+    agents: tuple[str, ...]
+
+
+@component
 class Terms:
     """What each named term earned. Written by judge and respawn."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.components import Terms
+from ecs_rl.components import Rated, Terms
 from ecs_rl.scene.loader import blaming
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ class Results:
         self.world, self.slots = world, [slot for batch in world.batches for slot in batch.slots]
         self.members = sum(slot.spec.members for slot in self.slots)
         """How many agents an arena has, each member of a kind being one."""
-        self.rated = tuple(slot.spec.name for slot in self.slots)
-        """The agents whose mean return is the arena's: all of them, unless some are a fixed opponent's."""
+        self.rated = world.one(Rated)
 
     def by_name(self, totals: F64) -> F64:
         """Return (terms, ...) of (rows of Terms, ...), in the order of `World.terms`: of a kind the mean."""
@@ -50,7 +49,7 @@ class Results:
         if self.members == 1:
             return np.asarray(totals.sum(axis=0))
         terms = self._terms(totals)
-        return np.asarray(np.concatenate([terms[name].sum(axis=0) for name in self.rated]).mean(axis=0))
+        return np.asarray(np.concatenate([terms[name].sum(axis=0) for name in self.rated.agents]).mean(axis=0))
 
     def _terms(self, totals: F64) -> dict[str, F64]:
         """Return each agent's part of (rows of Terms, ...) as (terms, members, ...), by name."""

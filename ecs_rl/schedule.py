@@ -37,6 +37,7 @@ from ecs_rl.components import (
     PolicyState,
     Pose,
     Reward,
+    RewardWeights,
     Session,
     Snapshots,
     Terms,
@@ -82,7 +83,7 @@ SCHEDULE: tuple[Entry, ...] = (
     Entry("sense", Sense, "before respawn, so that the last sight of an episode survives", plays=True,
           reads=(Pose, Motion, Here, Touch, Explosion), keeps=(Ground, Chance), writes=(NextObservation,), asks=True),
     Entry("judge", Judge, "named terms; terminated and truncated are never mixed up", plays=True,
-          reads=(Pose, Motion, Here, Touch, Explosion, Acting), keeps=(Ground, Chance),
+          reads=(Pose, Motion, Here, Touch, Explosion, Acting), keeps=(Ground, Chance, RewardWeights),
           writes=(Reward, EndRules, EpisodeEnd, Done, Terms, Finished, Clock), asks=True),
     Entry("record", Record, "the only way to a learner: complete transitions; learners copy",
           reads=(Action, Extras, NextObservation, Reward, Done), keeps=(Observation,), writes=(Session,)),
@@ -112,7 +113,7 @@ ON_STAGE = (*PLAYING, "interact", "render")
 """A world that somebody watches, and may touch."""
 TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("interact", "render", "film"))
 
-OUTSIDE = {Policy, UserInput}
+OUTSIDE = {Policy, RewardWeights, UserInput}
 """Set from outside, before or between the ticks."""
 OF_SYSTEMS = {Pose, Motion, Here, Force}
 """The components of ours that a scene's systems may write."""

@@ -33,7 +33,9 @@ from ecs_rl.components import (
     Observation,
     PolicyState,
     Pose,
+    Rated,
     Reward,
+    RewardWeights,
     Session,
     Snapshots,
     Terms,
@@ -146,6 +148,8 @@ class GymWorld(World):
             zeros(EpisodeEnd, n),
             zeros(EndRules, n, 1),
             zeros(Terms, n, 1),
+            live(RewardWeights, value=np.ones(1)),
+            Rated(tuple(agent.name for agent in self.arena.agents)),
             Finished(),
             live(Taken, value=np.zeros((n, self.scene.max_ticks, columns), np.float32)),
         )
@@ -273,6 +277,7 @@ class Simulate(Stage):
         self.world, self.given, self.envs = world, world.environment.given, world.envs
         self.action, self.after = world.of(batch.entity, Action).value, world.of(batch.entity, NextObservation).value
         self.reward, self.terms = world.of(batch.entity, Reward).value, world.one(Terms)
+        self.weights = world.one(RewardWeights).value
         self.clock, self.end, self.fired = world.one(Clock), world.one(EpisodeEnd), world.one(EndRules).fired
         self.finished, self.max_ticks = world.one(Finished), world.scene.max_ticks
         self.taken = world.one(Taken).value if world.each(ActionLog) else None
@@ -314,7 +319,7 @@ class Simulate(Stage):
         terminated, truncated, ended, tick = self.end.terminated, self.end.truncated, self.end.ended, self.clock.tick
         tick[self.rows] += 1
         self.terms.total += self.terms.now
-        self.reward[...] = self.terms.now[0]
+        np.multiply(self.terms.now[0], self.weights[0], out=self.reward, casting="unsafe")
         truncated |= tick >= self.max_ticks
         truncated &= ~self.resting
         np.logical_or(terminated, truncated, out=ended)

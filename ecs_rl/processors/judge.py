@@ -9,7 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64, FEW, Bool
-from ecs_rl.components import Acting, Clock, Done, EndRules, EpisodeEnd, Explosion, Finished, Reward, Terms
+from ecs_rl.components import (
+    Acting,
+    Clock,
+    Done,
+    EndRules,
+    EpisodeEnd,
+    Explosion,
+    Finished,
+    Reward,
+    RewardWeights,
+    Terms,
+)
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
 from ecs_rl.scene.checks import aligned, form
@@ -53,7 +64,10 @@ class Judge(Stage):
             flat = mine.reshape(len(mine), -1)
             self.rewards.append((slot, world.of(batch.entity, Reward).value[slot.rows], flat))
         # Of one agent, the rows of Done are those of EpisodeEnd themselves (see World).
-        self.weights: list[F64 | None] = [None] * len(self.rewards)
+        self.weights, self.used = world.one(RewardWeights).value, b""
+        """The weights of all terms, and their bytes when `factors` was made of them."""
+        self.factors: list[F64 | None] = []
+        """(terms, 1) The weights of each agent's terms; None where all are 1."""
         self.done = [(batch.rows, world.of(batch.entity, Done)) for batch in world.batches]
         self.outs = Outs(world, slots)
 
@@ -65,8 +79,10 @@ class Judge(Stage):
         if not squares < LARGEST**2:  # true for NaN as well
             self.refuse()
         self.outs.pay_nothing()
-        for (_, earned, mine), weights in zip(self.rewards, self.weights, strict=True):
-            earned[...] = np.add.reduce(mine if weights is None else mine * weights, axis=0)
+        if self.weights.tobytes() != self.used:
+            self._weigh()
+        for (_, earned, mine), factors in zip(self.rewards, self.factors, strict=True):
+            earned[...] = np.add.reduce(mine if factors is None else mine * factors, axis=0)
         np.add(self.terms.total, self.terms.now, out=self.terms.total)
         ask(self.ending)
         self.outs.find()
@@ -74,13 +90,12 @@ class Judge(Stage):
         self._tell_rows()
         self.outs.tell()
 
-    def weigh(self, weights: Sequence[float]) -> None:
-        """Let learners earn so many times each term, in the order of `World.terms`; what is counted stays as it is."""
-        rest = np.array(weights, np.float64)
-        for which, (slot, *_) in enumerate(self.rewards):
+    def _weigh(self) -> None:
+        """Use the weights as they are now."""
+        self.used, self.factors, rest = self.weights.tobytes(), [], self.weights.copy()
+        for slot, *_ in self.rewards:
             own, rest = rest[: len(slot.spec.earns)], rest[len(slot.spec.earns) :]
-            # With weights of 1 the very same sums as without.
-            self.weights[which] = None if (own == 1.0).all() else own[:, None]
+            self.factors.append(None if (own == 1.0).all() else own[:, None])
 
     def _end(self) -> None:
         terminated, truncated, ended = self.end.terminated, self.end.truncated, self.end.ended

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import Agent
+from ecs_rl.components import RewardWeights
 from ecs_rl.errors import CommandError, nearest
-from ecs_rl.processors.judge import Judge
 from ecs_rl.runs.rows import Change
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ class LiveSettings:
             if not -HEAVIEST <= value <= HEAVIEST:
                 raise CommandError(f"{name} must lie between {-HEAVIEST:g} and {HEAVIEST:g}, not {value:g}")
             self.changed[name] = value
-            judge = self._world.stages["judge"]
-            assert isinstance(judge, Judge)
-            judge.weigh([self.changed.get(weight, 1.0) for weight in self._weights()])
+            self._world.one(RewardWeights).value[self._weights().index(name)] = value
             return
         for agent, tunable in self._agents:
             if name in tunable:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Decision, Discrete
 from ecs_rl.arrays import F32, F64
-from ecs_rl.components import Chance, Clock
+from ecs_rl.components import Chance, Clock, Rated
 from ecs_rl.errors import CheckpointError, CommandError, nearest
 from ecs_rl.from_file import is_reference
 from ecs_rl.runs import read_manifest
@@ -64,7 +64,7 @@ class Opponent:
                 world.drive(batch.name, self.policy(world, batch))
             elif rows.any():
                 world.drive(batch.name, _sharing(world.policies[batch.name], self.policy(world, batch), rows))
-        world.results.rated = self.own
+        world.one(Rated).agents = self.own
 
     def policy(self, world: World, batch: PolicyBatch) -> DecideAction:
         """Return what decides for all rows of one of the world's policies."""

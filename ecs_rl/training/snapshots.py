@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.components import ActionLog, Clock, PolicyState, Snapshots
+from ecs_rl.components import ActionLog, Clock, PolicyState, RewardWeights, Snapshots
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import CheckpointError
 from ecs_rl.scene.lessons import Since
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ecs_rl.world import World
 
 Sections = dict[str, dict[str, NDArray[Any]]]
+SETTLED = (Since, RewardWeights)
+"""Components that are set from outside between two ticks, which no replay makes again."""
 
 
 def save_world(world: World) -> Sections:
@@ -51,8 +53,8 @@ def restore_world(
     `watch` is called before each tick that is lived through again, and may raise.
     """
     now = dict(saved["now"])
-    # Which episodes play which step of a lesson is settled from outside: the way is gone again with all that is known.
-    settled = {each.key: now[each.key] for each in world.lasting() if each.kind is Since and each.key in now}
+    # Lessons and weights are set from outside between two ticks: the replay takes them as they are now.
+    settled = {each.key: now[each.key] for each in world.lasting() if each.kind in SETTLED and each.key in now}
     snapshot = dict(saved["snapshot"]) | settled
     if saved["earlier"]:
         world.restore(dict(saved["earlier"]) | settled, _listed(saved["earlier_actions"]), watch)

@@ -23,6 +23,7 @@ from ecs_rl.components import (
     NextObservation,
     Observation,
     PolicyState,
+    Rated,
     Reward,
 )
 from ecs_rl.runs.episode_file import HAND, Episode, EpisodeManifest
@@ -195,7 +196,7 @@ class EpisodeLog:
             rebuilt=tuple(running.rebuilt),
             together=running.together,
             digest=digest_of(world, arena),
-            rated=tuple(world.results.rated),
+            rated=world.one(Rated).agents,
             who="a person" if running.driven else ", ".join(filter(None, (show.who, self.when()))),
             total=float(world.results.now()[arena]),
             reasons=reasons_of(world, arena),

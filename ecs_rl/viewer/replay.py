@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import ActMode, Agent, Decision
 from ecs_rl.arrays import F32
-from ecs_rl.components import Chance, Clock, UserInput
+from ecs_rl.components import Chance, Clock, Rated, UserInput
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs.episode_file import Episode
 from ecs_rl.runs.manifest import PolicyEntry
@@ -32,7 +32,8 @@ class Recorded:
         """Drive all policies of a world from now on."""
         for number, batch in enumerate(world.batches):
             world.drive(batch.name, Tape(self, world, batch, number))
-        world.results.rated = self.episode.facts.rated or world.results.rated
+        if self.episode.facts.rated:
+            world.one(Rated).agents = self.episode.facts.rated
 
 
 class Tape:
