@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from ecs_rl.scene.scene import Recipe
 
 CHOICES: Recipe = {
-    "arenas": 16, "threads": 1, "steps": "1M", "eval_every": "25k", "checkpoint_every": "100k",
+    "arenas": 16, "threads": 1, "steps": "1M", "checkpoint_every": "100k",
     "lr": 1e-3, "rollout": 128, "minibatch": 256, "epochs": 6, "gamma": 0.99, "gae_lambda": 0.95, "entropy": 0.005,
 }  # fmt: skip
 LEVERS: Recipe = {
-    "arenas": 16, "threads": 1, "steps": "1M", "eval_every": "25k", "checkpoint_every": "100k",
+    "arenas": 16, "threads": 1, "steps": "1M", "checkpoint_every": "100k",
     "lr": 1e-3, "rollout": 128, "minibatch": 256, "epochs": 8, "gamma": 0.98, "gae_lambda": 0.95,
 }  # fmt: skip
 PICTURES: Recipe = {
-    "arenas": 16, "threads": 1, "steps": "1M", "eval_every": "50k", "checkpoint_every": "100k", "network": "conv",
+    "arenas": 16, "threads": 1, "steps": "1M", "checkpoint_every": "100k", "network": "conv",
     "shared": True, "hidden": [128], "activation": "relu", "normalise_observations": False,
     "lr": 1e-3, "rollout": 64, "minibatch": 256, "epochs": 4, "gamma": 0.99, "gae_lambda": 0.95, "entropy": 0.01,
 }  # fmt: skip

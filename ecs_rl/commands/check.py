@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable
 from itertools import count
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import PolicySpec
 from ecs_rl.arrays import F32, F64
+from ecs_rl.commands.check_evaluations import evaluations_in_words, time_evaluations
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
@@ -29,6 +30,9 @@ from ecs_rl.session.diagnosis import cancel, of_random_play
 from ecs_rl.training.snapshots import Sections, restore_world, save_world, why_lost
 from ecs_rl.world import World, policy_specs
 
+if TYPE_CHECKING:
+    from ecs_rl.training.training import Training
+
 SHORTEST, LONGEST = 1_500, 10_000
 """Ticks of a play: long enough for two whole episodes, and for what a scene may do after some hundred ticks."""
 OURS = {entry.name for entry in SCHEDULE}
@@ -38,8 +42,11 @@ WATCHED = 60
 """Ticks of the debug run, in which every stage is compared with what it declares."""
 
 
-def check_scene(scene: Scene, settings: TrainSettings) -> int:
-    """Play three times and watch a debug run, compare, and print the report; 0 where all is well, 2 otherwise."""
+def check_scene(scene: Scene, settings: TrainSettings, begin: Callable[[], Training] | None = None) -> int:
+    """Play three times and watch a debug run, compare, and print the report; 0 where all is well, 2 otherwise.
+
+    `begin` returns the training of these settings, by which the time of evaluations is measured.
+    """
     first, again = Play(scene, settings), Play(scene, settings)
     found = first.run()
     again.run()
@@ -65,6 +72,7 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
             f"'{name}' is one number for all arenas: rules work on all arenas at once, so leave .mean() out"
         )
     finding = of_random_play(found["reward_per_tick"], first.cancels and not scene.score)
+    evaluations = time_evaluations(begin()) if begin is not None and not problems else None
     facts = {
         "scene": settings.scene,
         "about": scene.about,
@@ -77,6 +85,7 @@ def check_scene(scene: Scene, settings: TrainSettings) -> int:
         "finding": str(finding or ""),
         "tick": watch(scene, settings),
         "lessons": first.lessons,
+        "evaluations": evaluations,
         "notes": [
             f"nothing reads lesson '{name}': take {name}.value in a start, a terrain or a rule" for name in first.unread
         ],
@@ -299,6 +308,8 @@ def report(facts: dict[str, Any]) -> list[str]:
     if facts["lessons"]:
         lines += ["lessons (all that is told above is the full task):"]
         lines += [f"  {each['name']:{wide}} {_lesson(each)}" for each in facts["lessons"]]
+    if facts["evaluations"]:
+        lines += [evaluations_in_words(facts["evaluations"])]
     lines += [f"note: {note}" for note in facts["notes"]]
     return [*lines, *([f"to look at: {facts['finding']}"] if facts["finding"] else [])]
 

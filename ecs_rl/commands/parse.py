@@ -31,13 +31,17 @@ from ecs_rl.commands.settings import (
 from ecs_rl.commands.target import PILOT, is_checkpoint_name
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 from ecs_rl.from_file import is_reference
+from ecs_rl.session.milestones import usual_eval_every
 from ecs_rl.shipped import scene_names
 from ecs_rl.values import LARGEST, fitted, hints_of, nearest_setting, parse_count
 
 T = TypeVar("T")
 Layer = dict[str, Any]
 Recipes = Mapping[str, Mapping[str, Any]]
-"""For each agent, run settings and hyperparameters by name: `{"ppo": {"arenas": 32, "steps": "500k", "lr": 3e-3}}`."""
+"""For each agent, run settings and hyperparameters by name: `{"ppo": {"arenas": 32, "steps": "500k", "lr": 3e-3}}`.
+
+Those of a scene that was loaded know its `max_ticks`, by which the usual `eval_every` goes.
+"""
 Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 
 _HELP = frozenset({"-h", "--help"})
@@ -195,9 +199,13 @@ def _below(
         kind = kind if own.name in kind.algorithms else settings_with(own)
     agent = asked.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
     layer = _recipe_layer(kind, asked.scene, suggested, agent) | _earlier_layer(kind, resumed, agent)
-    usual = _settings_of(kind, layer)
+    usual, over = _settings_of(kind, layer), config | line
     layer["schedule_steps"] = usual.schedule_steps or usual.steps
-    layer |= _as_often(usual, (config | line).get("arenas", 0)) | config | {"scene": asked.scene, "agent": agent}
+    if "eval_every" not in layer:
+        episodes = over.get("eval_episodes", usual.eval_episodes)
+        every = usual_eval_every(getattr(suggested, "max_ticks", 0), episodes, layer["schedule_steps"])
+        usual = replace(usual, eval_every=every)
+    layer |= _as_often(usual, over.get("arenas", 0)) | config | {"scene": asked.scene, "agent": agent}
     return kind, layer
 
 

@@ -14,6 +14,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from ecs_rl.agents.config import NetworkName, OwnNetwork
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
+from ecs_rl.session.milestones import USUAL_EVAL_EVERY
 from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
 
@@ -136,8 +137,8 @@ class TrainSettings:
     """Read settings from this file: the names of the flags and a table such as [ppo], or a run's config.json."""
     schedule_steps: Natural = 0
     """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
-    eval_every: Count = 25_000
-    """Steps between two evaluations."""
+    eval_every: Count = USUAL_EVAL_EVERY
+    """Steps between two evaluations; more where episodes are long: ten times the steps that an evaluation takes."""
     eval_episodes: AtOnce = 20
     """Episodes in one evaluation, all greedy and with fixed seeds."""
     against: Annotated[str, arg(metavar="[POLICY=]random|CHECKPOINT|FILE.py:FUNCTION", help_behavior_hint="")] = ""

@@ -90,7 +90,7 @@ def run(settings: TrainSettings, answer: Answer) -> int:
     if settings.check:
         from ecs_rl.commands.check import check_scene
 
-        return check_scene(load_scene(settings.scene), settings)
+        return check_scene(load_scene(settings.scene), settings, lambda: put_together(settings)[1])
     recorders = recorders_of(settings.recorder)
     settings, training = ready(settings)
     if settings.pace and not settings.watch:

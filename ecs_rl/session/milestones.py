@@ -1,4 +1,4 @@
-"""The steps at which a run keeps its policy for good: about twenty, ever further apart, for most is learned early."""
+"""When a run keeps its policy for good, about twenty times and ever less often, and how often it is evaluated."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from functools import lru_cache
 
 EARLIEST = 18
 """Marks between the start and the whole training, each half as far again as the one before."""
+USUAL_EVAL_EVERY = 25_000
+"""Steps between two evaluations where episodes are short."""
+TIMES_AN_EVALUATION = 10
+"""Steps between two evaluations, as multiples of the steps that an evaluation takes at most."""
 
 
 @lru_cache(maxsize=4)
@@ -27,3 +31,12 @@ def _mark(whole: int, power: int) -> int:
     grown, shrunk = (3, 2) if power >= 0 else (2, 3)
     steps: int = -(-whole * grown ** abs(power) // shrunk ** abs(power))
     return steps
+
+
+def usual_eval_every(max_ticks: int, episodes: int, whole: int) -> int:
+    """Return the steps between two evaluations of so many episodes, where nobody says them.
+
+    Ten times what an evaluation takes at most, so that evaluations stay a small share of a training with long
+    episodes; but at least two in a training that is `whole` after so many steps.
+    """
+    return max(USUAL_EVAL_EVERY, min(TIMES_AN_EVALUATION * max_ticks * episodes, whole // 2))

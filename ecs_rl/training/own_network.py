@@ -20,12 +20,22 @@ OF_SCENE = "scene:"
 Config = TypeVar("Config")
 
 
-def recipes_by_name(scene: Scene) -> dict[str, dict[str, Any]]:
+class SceneRecipes(dict[str, dict[str, Any]]):
+    """A scene's recipes by agent, and the ticks of its longest episode."""
+
+    max_ticks = 0
+
+
+def recipes_by_name(scene: Scene) -> SceneRecipes:
     """Return a scene's recipes with their functions by name, as settings and files hold them."""
-    return {
-        agent: {key: OF_SCENE + _name(value) if callable(value) else value for key, value in recipe.items()}
-        for agent, recipe in scene.recipes.items()
-    }
+    found = SceneRecipes(
+        {
+            agent: {key: OF_SCENE + _name(value) if callable(value) else value for key, value in recipe.items()}
+            for agent, recipe in scene.recipes.items()
+        }
+    )
+    found.max_ticks = scene.max_ticks
+    return found
 
 
 def with_network(config: Config, scene: Scene) -> Config:

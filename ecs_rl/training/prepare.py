@@ -17,6 +17,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.session.diagnosis import Diagnosis
+from ecs_rl.session.milestones import usual_eval_every
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.policies import deciding, make_agents
@@ -59,6 +60,15 @@ def session_of(
     return session
 
 
+def evaluation_of(
+    scene: Scene, every: int | None, episodes: int, whole: int, *, opponent: Opponent | None, restores: bool
+) -> Evaluation:
+    """Return the evaluations of a training, `every` so many steps or as often as is usual for the scene."""
+    every = every or usual_eval_every(scene.max_ticks, episodes, whole)
+    seeds = tuple(range(SEED, SEED + episodes))
+    return Evaluation(every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restores)
+
+
 def callbacks_of(
     evaluator: Evaluator,
     lessons: Curriculum,
@@ -87,7 +97,7 @@ def prepare(
     schedule_steps: int | None = None,
     seed: int = 0,
     threads: int = 1,
-    eval_every: int = 25_000,
+    eval_every: int | None = None,
     eval_episodes: int = 20,
     checkpoint_every: int | None = None,
     keep: int = 3,
@@ -114,8 +124,7 @@ def prepare(
     whole, learner = schedule_steps or steps, players or join(list(learning.values()))
     session = session_of(learner, scene, steps=steps, whole=whole, checkpoint_every=checkpoint_every, keep=keep)
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY) if group is None else group.greedy(agents), opponent)
-    seeds = tuple(range(SEED, SEED + eval_episodes))
-    evaluation = Evaluation(eval_every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restore_best)
+    evaluation = evaluation_of(scene, eval_every, eval_episodes, whole, opponent=opponent, restores=restore_best)
     metrics_schedule = metrics_schedule_of(scene, agents, evaluation, steps, whole)
     films = Films(filming.every, filming.milestones(steps)) if filming else None
     lessons, match = Curriculum(), None if players is None or self_play is None else Match(players, self_play)

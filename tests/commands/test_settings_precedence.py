@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import tyro
 from ecs_rl.commands.parse import Recipes, parse_train
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, EcsRlError, SceneError
+from ecs_rl.training.own_network import SceneRecipes
 from ecs_rl.values import LARGEST
 
 RECIPES = {
@@ -63,6 +64,38 @@ def test_numbers_are_read_alike_wherever_they_stand(lr: float | str, tmp_path: P
         parse_train(["cartpole", "--ppo.lr", str(lr), "--ppo.hidden", "1e3", "8"], recipes),
     ):
         assert (settings.ppo.lr, settings.ppo.hidden) == (3e-4, (1_000, 8))
+
+
+def long_episodes(recipe: dict[str, Any] | None = None) -> Callable[[str], SceneRecipes]:
+    found = SceneRecipes({} if recipe is None else {"ppo": recipe})
+    found.max_ticks = 1_500
+    return lambda scene: found
+
+
+@pytest.mark.parametrize(
+    ("line", "recipe", "every"),
+    [
+        ("a", None, 300_000),
+        ("a --eval-episodes 5", None, 75_000),
+        ("a --eval-episodes 1", None, 25_000),
+        ("a --arenas 128", None, 600_000),
+        ("a --eval-every 10k", None, 10_000),
+        ("a --eval-episodes 40", None, 500_000),
+        ("a --steps 10k", None, 300_000),
+        ("a", {"eval_every": 7_000}, 7_000),
+        ("a", {"eval_episodes": 10, "steps": "400k"}, 150_000),
+        ("a", {"steps": "400k"}, 200_000),
+    ],
+)
+def test_where_nobody_says_how_often_evaluations_are_a_small_share_of_the_steps(
+    line: str, recipe: dict[str, Any] | None, every: int
+) -> None:
+    assert parse_train(line.split(), long_episodes(recipe)).eval_every == every
+
+
+def test_a_resumed_run_keeps_its_evaluations() -> None:
+    settings = parse_train(["a", "--resume"], long_episodes(), lambda _: {"eval_every": 25_000})
+    assert settings.eval_every == 25_000
 
 
 def test_evaluations_as_many_ticks_apart_are_never_further_than_a_count_goes() -> None:
