@@ -19,7 +19,13 @@ from typing import Any, TypeVar
 
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.commands.called import program
-from ecs_rl.commands.config_file import OF_A_RUN, lasting_settings, read_config_file, settings_in
+from ecs_rl.commands.config_file import (
+    OF_A_RUN,
+    lasting_settings,
+    read_config_file,
+    refuse_unknown_code,
+    settings_in,
+)
 from ecs_rl.commands.flags import flags_of, print_help, read_flags
 from ecs_rl.commands.help import about_playing, about_training
 from ecs_rl.commands.settings import (
@@ -159,9 +165,11 @@ def _kind_named(argv: Sequence[str]) -> type[TrainSettings]:
 
     That must be known before the flags can be read, for its settings are flags.
     """
-    path = _value_of("--config", argv)
-    texts = (_value_of("--agent", argv), read_config_file(Path(path)).get("agent") if path else None)
-    return next((_kind_of(text) for text in texts if isinstance(text, str) and is_reference(text)), TrainSettings)
+    path, text = _value_of("--config", argv), _value_of("--agent", argv) or ""
+    if path and not is_reference(text):
+        text = str(read_config_file(Path(path)).get("agent", ""))
+        refuse_unknown_code(Path(path), {"agent": text})
+    return _kind_of(text) if is_reference(text) else TrainSettings
 
 
 def _value_of(flag: str, argv: Sequence[str]) -> str | None:
@@ -322,6 +330,7 @@ def _config_layer(kind: type[TrainSettings], line: Layer) -> Layer:
         return {}
     path = line["config"]
     values = read_config_file(path)
+    refuse_unknown_code(path, values, line)
     if path.suffix == OF_A_RUN:
         values = lasting_settings(path, values, _lasting(kind), line)
     return _layer_of(values, kind, where=str(path))

@@ -378,6 +378,44 @@ def test_turning_to_another_checkpoint_in_the_window_runs_nothing_that_it_names(
     assert not sprung(pack)
 
 
+SETTINGS = {
+    "agent": ("toml", 'agent = "{}/cem.py:CEM"', "cem"),
+    "network": ("toml", 'network = "{}/net.py:Small"', "net"),
+    "ppo.network": ("toml", '[ppo]\nnetwork = "{}/net.py:Small"', "net"),
+    "recorder": ("toml", 'recorder = "mlflow,{}/net.py:Small"', "net"),
+    "against": ("toml", 'against = "policy={}/net.py:Small"', "net"),
+    "scene": ("toml", 'scene = "{}/mine.py"', "mine"),
+    "agent of a run": ("json", '{{"agent": "{}/cem.py:CEM"}}', "cem"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_code_that_a_file_of_settings_names_runs_only_if_it_was_run_before(name: str, pack: Path) -> None:
+    ending, text, mark = SETTINGS[name]
+    config = pack / f"settings.{ending}"
+    config.write_text(text.format(pack))
+    scene = () if name == "scene" else ("balance",)
+    told = train(*scene, "--config", config, "--steps", 100, "--runs", pack / "new")
+    assert (told.code, told.out) == (2, "")
+    assert f"--config {config}: you have never run {pack / mark}.py: if you trust it, add " in told.err
+    assert len(told.err.splitlines()) == 1
+    assert not sprung(pack)
+
+
+def test_an_environment_that_a_file_of_settings_names_imports_nothing(pack: Path) -> None:
+    (config := pack / "settings.toml").write_text('scene = "gym:evil:Line-v0"')
+    told = train("--config", config)
+    assert told.code == 2
+    assert "'gym:evil:Line-v0' imports a module: if you trust that, add gym:evil:Line-v0 as SCENE" in told.err
+
+
+def test_a_file_of_settings_may_name_what_the_user_has_run(pack: Path) -> None:
+    (config := pack / "settings.toml").write_text(f'scene = "{pack / "mine.py"}"\nsteps = 100\n')
+    assert train(pack / "mine.py", "--check").code == 0
+    told = train("--config", config, *TINY[:2], "--eval-episodes", 1, "--runs", pack / "new")
+    assert told.code == 0, told.err
+
+
 # --- a state folder that cannot be used -------------------------------------------------------------------------------
 
 
