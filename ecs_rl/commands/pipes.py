@@ -10,14 +10,45 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TextIO
 
 from ecs_rl.errors import StorageError
 
 
+@dataclass
+class UnendedLine:
+    """The line of progress that stands at the end of a terminal's output without a new line after it."""
+
+    stream: TextIO | None = None
+    """Where it stands, None if there is none."""
+    width: int = 0
+    """Its characters, which the next one must cover."""
+
+
+_unended = UnendedLine()
+
+
+def write_over(text: str, stream: TextIO) -> None:
+    """Write a line over the one before, unless something else was printed since."""
+    stream.write(f"\r{text.ljust(_unended.width)}")
+    stream.flush()
+    _unended.stream, _unended.width = stream, len(text)
+
+
+def end_line() -> None:
+    """Let what is printed next begin a line of its own."""
+    stream, _unended.stream, _unended.width = _unended.stream, None, 0
+    if stream is not None:
+        with suppress(OSError, ValueError):  # nobody is there to read it
+            stream.write("\n")
+            stream.flush()
+
+
 def tell(text: str, stream: TextIO | None = None) -> None:
     """Print to this stream, stdout if none is named; one that cannot be written is no reason to fail."""
+    end_line()
     stream = stream or sys.stdout
     try:
         print(text, file=stream, flush=True)

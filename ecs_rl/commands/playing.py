@@ -97,10 +97,6 @@ def candidates(settings: PlaySettings) -> list[Candidate]:
 
 def candidate(settings: PlaySettings, name: str) -> Candidate:
     """Return the checkpoint with this name in the run, that of another run, or a file of its own."""
-    from ecs_rl.agents.own import load_algorithm
-    from ecs_rl.scene.loader import load_scene
-    from ecs_rl.training.playback import Player
-
     is_named = is_checkpoint_name(name)
     if name and not is_named:
         try:
@@ -112,6 +108,10 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
         raise CommandError(f"--compare {name}: {settings.target} is one checkpoint; name the run that has several")
     else:
         path = checkpoint_meant(replace(settings, checkpoint=name) if name else settings)
+    from ecs_rl.agents.own import load_algorithm
+    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.training.playback import Player
+
     scene = load_scene(settings.scene) if settings.scene else None
     algorithm = load_algorithm(settings.agent) if settings.agent else None
     player = Player.load(

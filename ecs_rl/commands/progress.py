@@ -1,4 +1,4 @@
-"""How far a training is: one live block on a terminal, plain lines elsewhere, and never a reason to stop training."""
+"""How far a training is: a live block on a terminal, one line in a notebook, lines elsewhere; it stops no training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from ecs_rl.commands.pipes import redirect_to_nowhere
+from ecs_rl.commands.pipes import end_line, redirect_to_nowhere, write_over
 
 if TYPE_CHECKING:
     from ecs_rl.commands.live_block import LiveBlock
@@ -57,7 +57,7 @@ class Progress:
         self._clock = clock
         self._display = _display_for(stream, scene, run)
         self._snapshot: Callable[[], ProgressSnapshot] | None = None
-        # Plain lines wait for something to tell; a block should be there at once.
+        # Plain lines wait until there is something to report; a block should be there at once.
         self._due = clock() + (self._display.interval if isinstance(self._display, PlainLines) else 0.0)
 
     def update(self, snapshot: Callable[[], ProgressSnapshot]) -> None:
@@ -178,9 +178,36 @@ def time_left(shown: ProgressSnapshot) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-def _display_for(stream: TextIO, scene: str, run: str) -> PlainLines | LiveBlock:
-    if not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
-        return PlainLines(stream)
+class NotebookLine:
+    """One line that is written over itself: a notebook's cell ignores an escape that moves the cursor up."""
+
+    interval = 1.0
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def draw(self, shown: ProgressSnapshot) -> None:
+        """Write the line over the one before."""
+        write_over(plain_line(shown), self._stream)
+
+    def stop(self) -> None:
+        """End the line."""
+        end_line()
+
+
+def is_in_notebook() -> bool:
+    """Return whether the terminal is the output of a notebook's cell, as with `!python train.py`."""
+    return "JPY_PARENT_PID" in os.environ
+
+
+def has_cursor(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal on which the cursor can go back to earlier lines."""
+    return stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown") and not is_in_notebook()
+
+
+def _display_for(stream: TextIO, scene: str, run: str) -> PlainLines | NotebookLine | LiveBlock:
+    if not has_cursor(stream):
+        return NotebookLine(stream) if stream.isatty() and is_in_notebook() else PlainLines(stream)
     from ecs_rl.commands.live_block import LiveBlock  # rich costs 40 ms, and only a terminal needs it
 
     return LiveBlock(stream, scene, run)

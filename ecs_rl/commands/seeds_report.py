@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import program, typed
 from ecs_rl.commands.pipes import deliver, tell
-from ecs_rl.commands.progress import number
+from ecs_rl.commands.progress import has_cursor, number
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.errors import EcsRlError
 
@@ -93,21 +92,37 @@ class ShownTable(Shown):
         """Draw the table over the one before; a terminal that has gone is no reason to stop."""
         from rich.table import Table
 
-        table = Table.grid(padding=(0, 2))
-        for _ in ("number", "state", "progress"):
-            table.add_column(no_wrap=True, overflow="ellipsis")
-        for seed, row in self.rows.items():
-            table.add_row(f"{self.each} {seed}", *row)
+        assert self.live is not None
+        rows = [(f"{self.each} {seed}", *row) for seed, row in self.rows.items()]
+        table = Table.grid(padding=(0, BETWEEN, 0, 0))
+        for width in widths_in(self.live.console.width, rows):
+            table.add_column(no_wrap=True, overflow="ellipsis", width=width)
+        for row in rows:
+            table.add_row(*row)
         with suppress(OSError, ValueError):
-            assert self.live is not None
             self.live.update(table, refresh=True)
+
+
+BETWEEN = 2
+"""Blanks between two columns of the live table."""
+
+
+def widths_in(room: int, rows: Sequence[tuple[str, str, str]]) -> list[int]:
+    """Return the widths of the columns label, state and progress in a terminal with `room` columns.
+
+    A label is never cut. A state may take half of what is left, the progress takes the rest.
+    """
+    label, state, progress = (max(map(len, column)) for column in zip(("", "", ""), *rows, strict=True))
+    left = max(2, room - label - 2 * BETWEEN)
+    state = min(state, max(left // 2, left - progress))
+    return [label, state, max(1, min(progress, left - state))]
 
 
 @contextmanager
 def shown_on(stream: TextIO, head: str, each: str, waiting: Sequence[int] = ()) -> Iterator[Shown]:
     """Say what is about to happen, and show how far the runs are: a live table on a terminal, plain lines elsewhere."""
     tell(head, stream)
-    if not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
+    if not has_cursor(stream):
         yield Shown(stream, each)
         return
     from rich.live import Live

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ecs_rl.commands.called import asks_for_version, versions_in_words
-from ecs_rl.commands.init_from import start_from
+from ecs_rl.commands.init_from import PILOT, start_from
 from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.commands.parse import Recipes, parse_train, refuse_what_is_no_text
 from ecs_rl.commands.pipes import deliver, tell
@@ -23,6 +23,7 @@ from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.commands.train_report import say_how_it_went, what_is_used_up
 from ecs_rl.errors import (
     ActionError,
+    CheckpointError,
     DivergedError,
     EcsRlError,
     StorageError,
@@ -56,6 +57,7 @@ def main(argv: Sequence[str]) -> int:
             return 0
         refuse_what_is_no_text(argv)
         settings = parse_train(argv, recipes_of, earlier_settings)
+        refuse_unreadable_files(settings)
         if settings.sweep or settings.trials or settings.population:
             from ecs_rl.sweeps.run import run_sweep
 
@@ -71,6 +73,19 @@ def main(argv: Sequence[str]) -> int:
         return run(settings, answer)
 
     return carry_out("train", NOTHING_SAVED, command)
+
+
+def refuse_unreadable_files(settings: TrainSettings) -> None:
+    """Refuse a file that a flag names and that cannot be read, before torch is loaded, which takes seconds."""
+    from ecs_rl.runs import read_manifest
+    from ecs_rl.runs.rows import changes_of
+
+    if settings.changes is not None:
+        changes_of(settings.changes)
+    if settings.init_from is not None and str(settings.init_from) != PILOT:
+        read_manifest(settings.init_from)
+    if settings.imitate is not None and not settings.imitate.exists():
+        raise CheckpointError(f"--imitate: there is no demonstration {settings.imitate}: check the path")
 
 
 def recipes_of(scene: str) -> Recipes:

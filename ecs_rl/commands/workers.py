@@ -82,9 +82,8 @@ class Lost(WorkerLostError):
 
 def refuse_what_is_not_shared(settings: TrainSettings) -> None:
     """Refuse what cannot be shared out, each in one sentence."""
-    from ecs_rl.runs.rows import changes_of
     from ecs_rl.scene.loader import load_scene
-    from ecs_rl.training.together import check_shares
+    from ecs_rl.training.mesh import check_shares
 
     engine = load_scene(settings.scene).engine
     reasons = {
@@ -95,8 +94,6 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
         if holds:
             raise CommandError(f"--workers cannot be used with {reason}; leave one of them out")
     check_shares(settings.arenas, settings.workers)
-    if settings.changes is not None:
-        changes_of(settings.changes)
     if importlib.util.find_spec("ray") is None:
         raise CommandError(f"--workers needs ray: {install('ray')}, or leave --workers out")
 

@@ -37,6 +37,14 @@ ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
 Address = tuple[str, int]
 
 
+def check_shares(arenas: int, size: int) -> None:
+    """Refuse arenas that so many processes cannot share out evenly."""
+    if arenas % size:
+        fitting = size * max(1, round(arenas / size))
+        told = f"{arenas} arenas cannot be shared out evenly among {size} processes"
+        raise CommandError(f"--workers {size}: {told}: take --arenas {fitting}")
+
+
 @dataclass(frozen=True)
 class Meeting:
     """Where all processes of a training find each other."""

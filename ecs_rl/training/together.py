@@ -29,7 +29,7 @@ from ecs_rl.ecs.component import Column, joined_rows, rows_of_arenas
 from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.evaluate import AT_ONCE, Evaluator
-from ecs_rl.training.mesh import Mesh
+from ecs_rl.training.mesh import Mesh, check_shares
 from ecs_rl.training.resume import surroundings
 from ecs_rl.training.snapshots import Sections
 from ecs_rl.world import World
@@ -51,14 +51,6 @@ ENOUGH_ROWS, ENOUGH_FAR_ROWS = 256, 2048
 _records = msgspec.msgpack.Decoder(list[EpisodeRecord])
 _numbers = msgspec.msgpack.Decoder(list[bytearray])
 _ended = msgspec.msgpack.Decoder(tuple[list[EpisodeRecord], bytes, list[bytes]])
-
-
-def check_shares(arenas: int, size: int) -> None:
-    """Refuse arenas that so many processes cannot share out evenly."""
-    if arenas % size:
-        fitting = size * max(1, round(arenas / size))
-        told = f"{arenas} arenas cannot be shared out evenly among {size} processes"
-        raise CommandError(f"--workers {size}: {told}: take --arenas {fitting}")
 
 
 class Group:

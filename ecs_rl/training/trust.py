@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path, PureWindowsPath
+from typing import TYPE_CHECKING
 
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.agents.own import algorithm_from
@@ -15,11 +16,13 @@ from ecs_rl.errors import CheckpointError, CommandError, quoted
 from ecs_rl.from_file import is_reference, object_in
 from ecs_rl.known_files import is_known, place_of
 from ecs_rl.runs import Manifest
-from ecs_rl.runs.episode_file import EpisodeManifest
 from ecs_rl.scene.loader import load_scene, scene_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.sources import Sources, read_sources
+
+if TYPE_CHECKING:
+    from ecs_rl.runs.episode_file import EpisodeManifest
 
 LARGEST = 16_000_000
 """Bytes of the largest file that is read because a checkpoint names it."""

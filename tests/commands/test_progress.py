@@ -12,8 +12,12 @@ from dataclasses import replace
 from typing import TextIO
 
 import pytest
+from rich.console import Console
+from rich.live import Live
 
+from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.progress import Progress, ProgressSnapshot, plain_line, time_left
+from ecs_rl.commands.seeds_report import ShownTable, shown_on
 
 SNAPSHOT = ProgressSnapshot(
     steps=120_000,
@@ -330,3 +334,49 @@ def test_what_evaluations_go_by_is_called_a_score_where_it_is_one() -> None:
     assert plain_line(replace(SNAPSHOT, mean_score=12.5)) == line
     early = plain_line(replace(SNAPSHOT, mean_score=float("nan"), last_eval=None))
     assert "  return 132.4  eval score (best" in early
+
+
+def test_a_notebook_gets_one_line_that_is_written_over_and_never_moves_the_cursor(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    terminal, clock, many = Terminal(), Clock(), Counted()
+    with Progress(terminal, scene="lander", run="runs/lander", clock=clock) as progress:
+        for _ in range(3):
+            progress.update(many)
+            clock.now += 5.0
+        tell("something happened", terminal)
+        progress.update(many)
+    lines = [line.split("\r")[-1] for line in terminal.getvalue().split("\n")]
+    assert [line.split("/")[0] for line in lines] == ["steps 3,000", "something happened", "steps 5,000", ""]
+    assert "\x1b" not in terminal.getvalue()
+    widths = [len(each) for each in terminal.getvalue().split("\n")[0].split("\r")[1:]]
+    assert widths == sorted(widths), "nothing of the line before is left over"
+
+
+def test_a_notebook_gets_lines_and_no_table_of_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    terminal = Terminal()
+    with shown_on(terminal, "balance: 2 runs", "seed", (0, 1)) as table:
+        table.state(0, "training")
+    assert terminal.getvalue() == "balance: 2 runs\nseed 0: training\n"
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100, 120, 160])
+def test_the_table_of_many_runs_never_cuts_which_one_a_row_is(columns: int) -> None:
+    terminal = Terminal()
+    console = Console(file=terminal, force_terminal=True, width=columns, color_system=None)
+    with Live(console=console, auto_refresh=False) as live:
+        table = ShownTable(terminal, "seed", live)
+        table.draw()
+        for seed, state in ((8, "training"), (10, "waiting")):
+            table.rows[seed] = (state, plain_line(SNAPSHOT))
+        table.draw()
+        found = shown(terminal).splitlines()[-2:]
+        assert [line.split("  ")[0].strip() for line in found] == ["seed 8", "seed 10"]
+        assert ["training" in found[0], "waiting" in found[1]] == [True, True]
+        assert max(map(len, found)) <= columns
+        assert ("left 0:05" in found[0]) == (columns >= 120)
+        table.rows = {0: ("stopped early, ppo.lr=0.000123, ppo.gamma=0.99", "1,000 steps, best evaluation 3.1")}
+        table.draw()
+    assert shown(terminal).splitlines()[-1].startswith("seed 0  stopped early")

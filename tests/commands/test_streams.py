@@ -56,7 +56,9 @@ def test_what_was_asked_for_and_cannot_be_written_is_one_message_and_4(command: 
     redirected, reason = LOST[how]
     done = shell(trained, f"{command} {redirected}")
     program = command.partition(" ")[0]
-    assert done.stderr == f"{program}: cannot write to stdout: {reason}; send it where it can be written\n"
+    *notes, last = done.stderr.splitlines()
+    assert last == f"{program}: cannot write to stdout: {reason}; send it where it can be written"
+    assert all("is the newest run" in note for note in notes)
     assert (done.returncode, done.stdout) == (4, "")
 
 

@@ -99,7 +99,7 @@ def test_what_cannot_be_imitated_is_refused_and_leaves_no_run(
     code, told = refused(capsys, "lander", *at)
     assert (code, "is damaged" in told) == (3, True)
     code, told = refused(capsys, "lander", "--imitate", tmp_path / "none.demo", "--runs", runs)
-    assert (code, "No such file" in told) == (3, True)
+    assert (code, "--imitate: there is no demonstration" in told) == (3, True)
     assert not runs.exists()
 
 
