@@ -200,9 +200,18 @@ class NoPicture(Line):
     metadata = {"render_modes": [], "render_fps": 20}  # noqa: RUF012
 
 
+class NoRate(Line):
+    metadata = {"render_modes": ["rgb_array"], "render_fps": "fast"}  # noqa: RUF012
+
+
+class EmptyPicture(Line):
+    def render(self) -> Any:
+        return np.zeros((0, 60, 3), np.uint8)
+
+
 for _kind in (
     *(Line, Mixed, Switches, FromOne, Forgetful, Endless, Raises, Pays, Blind),
-    *(Grows, Looks, Says, Unbounded, Nested, NoPicture, Stacked),
+    *(Grows, Looks, Says, Unbounded, Nested, NoPicture, Stacked, NoRate, EmptyPicture),
     *(Catches, CatchesGrey, CatchesFirst, Wide, Shrinks),
 ):
     _id = f"{_kind.__name__}-v0"

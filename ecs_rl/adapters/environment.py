@@ -34,6 +34,8 @@ MOST_NUMBERS = 10_000
 ATARI = "ALE/"
 """Atari's games: they are seen in grey, the four newest frames at once, and need the package ale-py."""
 ATARI_FRAMES, ATARI_FPS = 4, 15.0
+FPS, MOST_FPS = 30.0, 1000.0
+"""Pictures per second where an environment names none, and the most that it can mean."""
 
 Given = Callable[[NDArray[Any]], NDArray[Any]]
 """From a batch of a policy's actions to the environments' own, one for each row."""
@@ -164,13 +166,22 @@ def _environment(name: str) -> Environment:
             given,
             (spec.max_episode_steps if spec is not None else None) or NO_LIMIT,
             None if threshold is None or not np.isfinite(threshold) else float(threshold),
-            ATARI_FPS if name.startswith(ATARI) else float(env.metadata.get("render_fps") or 30),
+            ATARI_FPS if name.startswith(ATARI) else fps_of(env.metadata),
             isinstance(seen, spaces.Box) and len(seen.shape) == 1,
-            "rgb_array" in env.metadata.get("render_modes", ()),
+            "rgb_array" in (env.metadata.get("render_modes") or ()),
             pixels,
         )
     finally:
         env.close()
+
+
+def fps_of(metadata: Mapping[str, Any]) -> float:
+    """Return the pictures per second that an environment names, `FPS` where that is no usable number."""
+    try:
+        fps = float(metadata.get("render_fps") or FPS)
+    except (TypeError, ValueError):
+        return FPS
+    return fps if 0.0 < fps <= MOST_FPS else FPS
 
 
 def _pixels_of(name: str, seen: Any) -> Pixels | None:

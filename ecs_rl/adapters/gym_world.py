@@ -199,7 +199,7 @@ class GymWorld(World):
             picture = np.asarray(self.envs[arena].render())
         except Exception as error:
             raise self.blamed("render", arena, error) from error
-        if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+        if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or not picture.size:
             told = f"draws {picture.shape} of {picture.dtype}, not (height, width, 3) of uint8"
             raise SceneError(f"'{self.scene.reference}' {told}: play it --headless")
         return picture

@@ -11,7 +11,7 @@ import odd_environments
 import pytest
 from numpy.typing import NDArray
 
-from ecs_rl.adapters.environment import load_environment
+from ecs_rl.adapters.environment import fps_of, load_environment
 from ecs_rl.adapters.gym_world import GymWorld, Taken, seeds_of
 from ecs_rl.agents.base import Composed, Continuous, Discrete
 from ecs_rl.components import (
@@ -272,6 +272,22 @@ def test_on_a_stage_only_the_arena_that_is_watched_is_played() -> None:
     assert isinstance(world, GymWorld)
     assert [env is not None for env in world.envs] == [False, True, False]
     assert world.pixels(1).shape == (40, 60, 3)
+    world.close()
+
+
+@pytest.mark.parametrize("rate", ["fast", float("inf"), float("nan"), -5, 0, None, (), 1e300])
+def test_a_rate_of_pictures_that_is_no_number_is_thirty(rate: object) -> None:
+    assert fps_of({"render_fps": rate}) == 30.0
+    assert (fps_of({"render_fps": 12}), fps_of({"render_fps": "24"}), fps_of({})) == (12.0, 24.0, 30.0)
+    assert load_scene(ODD + "NoRate-v0").dt == 1 / 30
+
+
+def test_an_empty_picture_is_refused_by_its_shape() -> None:
+    world = load_scene(ODD + "EmptyPicture-v0").world(arenas=1, policies={"policy": acting(ODD + "Line-v0")})
+    assert isinstance(world, GymWorld)
+    world.enter()
+    with pytest.raises(SceneError, match=r"draws \(0, 60, 3\) of uint8, not .*: play it --headless"):
+        world.pixels(0)
     world.close()
 
 
