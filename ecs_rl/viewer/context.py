@@ -128,8 +128,10 @@ class DrawContext:
             picture.fill((0, 0, 0, 0))
         self.painted += 1
         outer, self._layer, self._words[name] = self._layer, name, []
-        paint(picture)
-        self._layer = outer
+        try:
+            paint(picture)
+        finally:
+            self._layer = outer
         self._kept[name] = (shows, picture)
         return picture
 

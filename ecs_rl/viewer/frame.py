@@ -16,6 +16,7 @@ from ecs_rl.viewer.context import DrawContext, part_of
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fields import SCALE, draw_plot
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
+from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panels.finding import HEIGHT, draw_finding
 from ecs_rl.viewer.panels.floating import (
@@ -107,7 +108,7 @@ class Painter:
     def __init__(self, dpi_scale: float = 1.0) -> None:
         self.dpi_scale = dpi_scale
         self.kit = DrawContext()
-        self.grid = Grid()
+        self.grid, self.mistakes = Grid(), Mistakes()
         self._last: tuple[pygame.Surface, Layout] | None = None
         """Where the last frame was drawn, None if something floated over its panels."""
         self._stands: dict[str, object] = {}
@@ -156,7 +157,8 @@ class Painter:
             self._stands.clear()
         self.kit.begin()
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
-            self._arena(surface, view, layout, camera)
+            self._attempt(surface, "stage", lambda: self._arena(surface, view, layout, camera))
+            self._attempt(surface, "hints", lambda: self._modes_and_hints(surface, view, layout, camera))
             self._panels(surface, view, layout)
             self._floating(surface, view, layout)
         floats = view.help is not None or view.tour is not None or view.tip is not None
@@ -188,7 +190,6 @@ class Painter:
                 draw_ghosts(target, view.ghosts, shown.onto(view.stage.focus), kit)
         else:
             surface.fill(NIGHT, area)
-        self._modes_and_hints(surface, view, layout, camera)
 
     def key_at(self, view: View, layout: Layout, camera: Camera | None, pixel: tuple[float, float]) -> str:
         """Return the key that a chip or a hint under a pixel stands for, '' if there is none."""
@@ -237,36 +238,46 @@ class Painter:
         kit.lay(surface, strip.clip(surface.get_rect()), "hints", view.hints, paint_hints, clear=True)
 
     def _floating(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
+        """Draw what lies over the stage, and at last over everything."""
         kit, area = self.kit, layout.stage
-        if view.ribbon is not None and view.stage is not None and area.h > kit.px(160):
+
+        def float_over(part: str, shows: T | None, draw: Panel[T], where: pygame.Rect = area) -> None:
+            if shows is not None:
+                self._attempt(surface, part, lambda: draw(surface, where, shows, kit))
+
+        if view.stage is not None and area.h > kit.px(160):
             strip = pygame.Rect(area.x + kit.px(14), 0, area.w - kit.px(28), kit.px(RIBBON))
             strip.bottom = area.bottom - kit.px(STRIP + 2)
-            draw_ribbon(surface, strip, view.ribbon, kit)
-        if view.plot is not None:
-            draw_plot(surface, area, view.plot, kit)
-        if view.sliders:
-            draw_sliders(surface, area, view.sliders, kit)
-        if view.rewind is not None:
-            draw_scrubber(surface, area, view.rewind, kit)
-        if view.joy is not None:
-            draw_joy(surface, area, view.joy, kit)
+            float_over("ribbon", view.ribbon, draw_ribbon, strip)
+        float_over("plot", view.plot, draw_plot)
+        float_over("sliders", view.sliders or None, draw_sliders)
+        float_over("rewind", view.rewind, draw_scrubber)
+        float_over("joy", view.joy, draw_joy)
         alone = view.inspector is None and view.settings is None
-        if view.profile is not None and (alone or both_fit(area, kit)):
-            draw_profile(surface, area, view.profile, kit)
-        if view.settings is not None:
-            draw_settings(surface, area, view.settings, kit)
-        elif view.inspector is not None:
-            draw_inspector(surface, area, view.inspector, kit)
+        if alone or both_fit(area, kit):
+            float_over("profile", view.profile, draw_profile)
+        float_over("settings", view.settings, draw_settings)
+        if view.settings is None:
+            float_over("inspector", view.inspector, draw_inspector)
+        self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))
+        if view.help is not None:
+            self._attempt(surface, "help", lambda: draw_help(surface, view.help or (), kit))
+        if view.tour is not None:
+            float_over("tour", view.tour, draw_tour, place_of(view.tour, area, layout.mind, layout.learning, kit))
+        float_over("tip", view.tip, lambda surface, _, tip, kit: draw_tip(surface, tip, kit))
+
+    def _toasts(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
+        kit, area = self.kit, layout.stage
         tinted = view.stage is not None and view.stage.field is not None and not view.panes
         top = self.stage_at(view, layout).y + (kit.px(SCALE) if tinted else 0)
         above = pygame.Rect(area.x, top, area.w, area.bottom - top - (kit.px(STRIP) - kit.px(8) if view.hints else 0))
         draw_toasts(surface, above, view.toasts, kit)
-        if view.help is not None:
-            draw_help(surface, view.help, kit)
-        if view.tour is not None:
-            draw_tour(surface, place_of(view.tour, area, layout.mind, layout.learning, kit), view.tour, kit)
-        if view.tip is not None:
-            draw_tip(surface, view.tip, kit)
+
+    def _attempt(self, surface: pygame.Surface, part: str, draw: Callable[[], object]) -> None:
+        """Draw a part; one that makes a mistake is left out, and hides nothing that is drawn after it."""
+        clip = surface.get_clip()
+        self.mistakes.attempt(part, draw, None)
+        surface.set_clip(clip)
 
     def _panels(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
         """Draw the panels, but for those that stand on the surface as they are to be."""
@@ -285,7 +296,8 @@ class Painter:
             self.kit.still(*layers)
             return
         self._stands[layers[0]] = shows
-        draw(surface, area, shows, self.kit)
+        surface.fill(PANEL, area)
+        self._attempt(surface, layers[0], lambda: draw(surface, area, shows, self.kit))
 
 
 def _draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: DrawContext) -> None:

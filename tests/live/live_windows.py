@@ -22,6 +22,7 @@ from ecs_rl.commands.train import prepared, recipes_of, recorded
 from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
 from ecs_rl.training.training import Training
+from ecs_rl.viewer import mistakes
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.frame import DESIGNED
@@ -60,6 +61,19 @@ class Clock:
             patch.setattr(module, "perf_counter", self)
             if module is loop_module:
                 patch.setattr(module, "time", SimpleNamespace(sleep=self.sleep))
+
+
+class Found(BaseException):
+    """The window has made a mistake: it is no `Exception`, so that nothing in the program takes it for its own."""
+
+
+def see_mistakes(patch: pytest.MonkeyPatch) -> None:
+    """Let the test fail at the first mistake of a window that would only be reported."""
+
+    def report(part: str, error: Exception, place: str) -> None:
+        raise Found(f"'{part}' at {place}: {error!r}") from error
+
+    patch.setattr(mistakes, "report", report)
 
 
 @dataclass
@@ -220,8 +234,10 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
     window = opened.window(training, run, lambda: None)
     live = Live(window, Loop(window), training)
     try:
-        live.draw()
-        yield live
+        with pytest.MonkeyPatch.context() as patch:
+            see_mistakes(patch)
+            live.draw()
+            yield live
     finally:
         window.recorder.end(window)
         training.stop = training.stop or "the test is over"
@@ -245,9 +261,11 @@ def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, 
         display, shows, folder=run, checkpoints=checkpoints, history=history, playlist=Playlist(shows, report)
     )
     try:
-        live = Live(window, Loop(window))
-        live.draw()
-        yield live
+        with pytest.MonkeyPatch.context() as patch:
+            see_mistakes(patch)
+            live = Live(window, Loop(window))
+            live.draw()
+            yield live
     finally:
         window.recorder.end(window)
         for show in shows:
@@ -267,8 +285,18 @@ class Scripted:
     any machine; when the script is over it gets many.
     """
 
-    def __init__(self, patch: pytest.MonkeyPatch, script: Script, slices: int = SLICES) -> None:
-        self.is_done = False
+    def __init__(
+        self,
+        patch: pytest.MonkeyPatch,
+        script: Script,
+        slices: int = SLICES,
+        most_frames: int = 5000,
+        *,
+        mistakes_raise: bool = True,
+    ) -> None:
+        self.is_done, self._most = False, most_frames
+        if mistakes_raise:
+            see_mistakes(patch)
         self.frames = 0
         self._running: Iterator[None] | None = None
         self._answer = Window.answer
@@ -286,7 +314,7 @@ class Scripted:
 
     def _frame(self, window: Window, script: Script) -> None:
         self.frames += 1
-        assert self.frames < 5000, "this window never comes to an end"
+        assert self.frames < self._most, "this window never comes to an end"
         if self._running is None:
             self._running = script(window)
         self.is_done = next(self._running, self) is self

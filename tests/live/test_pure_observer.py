@@ -266,27 +266,6 @@ def test_a_display_that_dies_while_training_rests_wakes_the_training(
     assert_same(watched("balance", tmp_path), headless("balance"))
 
 
-def test_a_mistake_of_ours_in_drawing_is_told_in_full_and_training_goes_on(
-    headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    views = []
-    view = shown.view
-
-    def broken(window: Window, seconds: float) -> object:
-        views.append(seconds)
-        return view(window, seconds / (10 - len(views)) * 0)
-
-    monkeypatch.setattr(window_module, "view", broken)
-    Scripted(monkeypatch, wait(99))
-    told = watched("balance", tmp_path)
-    assert told.code == 0
-    assert len(views) == 10
-    assert "Traceback" in told.err
-    assert "ZeroDivisionError" in told.err
-    assert "training goes on without it" in told.err
-    assert_same(told, headless("balance"))
-
-
 def test_a_problem_with_a_file_in_drawing_does_not_end_the_training(
     headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

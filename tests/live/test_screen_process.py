@@ -24,9 +24,10 @@ from viewer_views import a_learning, a_view
 
 from ecs_rl.errors import CommandError
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.live.display import Display, DisplayLost, NoDisplay
+from ecs_rl.viewer.live.display import Display, NoDisplay
 from ecs_rl.viewer.live.screen import Screen, Told
 from ecs_rl.viewer.live.screen_process import UNDER_WAY, ScreenProcess
+from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.view import Toast, View
 
 SIZE = (960, 540)

@@ -17,6 +17,7 @@ from ecs_rl.commands.pipes import tell
 from ecs_rl.errors import CommandError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.frame import DESIGNED, Layout, Painter
+from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.palette import NIGHT, ORANGE, SKY, TEXT
 from ecs_rl.viewer.view import View
 
@@ -30,10 +31,6 @@ ORDINARY_HEIGHT = 1080
 
 class NoDisplay(CommandError):
     """There is no screen to open a window on."""
-
-
-class DisplayLost(Exception):
-    """The window is gone: the screen went away, or the window system refuses to draw."""
 
 
 def no_screen() -> str:

@@ -10,7 +10,8 @@ import pygame
 
 from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.live.display import Display, DisplayLost
+from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, TEXT
 
 HEAD, FOOT, ROW, WIDTH = 96, 48, 44, 760

@@ -22,7 +22,8 @@ import pygame
 from ecs_rl.garbage import small_collections
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.frame_codec import FrameReader
-from ecs_rl.viewer.live.display import Display, DisplayLost, NoDisplay
+from ecs_rl.viewer.live.display import Display, NoDisplay
+from ecs_rl.viewer.mistakes import DisplayLost
 
 FRAME, PICTURE, FULL_SCREEN, PADS = b"F", b"P", b"S", b"G"
 """The first byte of a message: a frame follows, send the picture, fill the screen or do not, open the gamepads."""

@@ -24,8 +24,9 @@ from ecs_rl.errors import CommandError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.frame import Layout, Painter
 from ecs_rl.viewer.frame_codec import Frame, FrameWriter
-from ecs_rl.viewer.live.display import UNSEEN, Display, DisplayLost, NoDisplay, no_screen
+from ecs_rl.viewer.live.display import UNSEEN, Display, NoDisplay, no_screen
 from ecs_rl.viewer.live.screen import DELAY, FRAME, FULL_SCREEN, PADS, PICTURE, Opened, Told
+from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.view import View
 
 AnyDisplay: TypeAlias = "Display | ScreenProcess"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.films.studio import pane_of
@@ -47,6 +49,8 @@ STEADY = 10.0
 """Seconds over which steps per second, and so the time left, are averaged."""
 JOY = 3.5
 """Seconds for which a solved scene is celebrated."""
+LEFT_OUT = object()
+"""In place of a part of the view that made a mistake."""
 
 
 @dataclass
@@ -113,62 +117,90 @@ class Rates:
 
 
 def view(window: Window, seconds: float) -> View:
-    """Return what to show, so many seconds after the last frame."""
+    """Return what to show, so many seconds after the last frame; a part that makes a mistake is left out."""
+    attempt, found = window.mistakes.attempt, dict[str, Any]()
+    attempt("numbers", partial(window.rates.look, window), None)
+    look = partial(window.rates.mind, window, window.show.mind, seconds)
+    mind = attempt("mind", look, None) if window.grid is None and len(window.shows) == 1 else None
+    for name, part in _parts(window, seconds, mind).items():
+        value = attempt(name, part, LEFT_OUT)
+        if value is not LEFT_OUT:
+            found[name] = value
+    return View(**({"status": StatusView(window.show.scene.name)} | found))
+
+
+def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | None) -> dict[str, Callable[[], Any]]:
+    """Return what makes each part of the view, by its name there."""
     rates, panels, shows, grid = window.rates, window.panels, window.shows, window.grid
-    rates.look(window)
-    if window.playlist is not None and window.aside is None:
-        for number, show in enumerate(shows):
-            show.note = window.playlist.note(number, shows)
-    trains, alone = window.background is not None, len(shows) == 1
+    trains, alone, ask = window.background is not None, len(shows) == 1, window.questions
+    _note_playlist(window)
     on_stage = window.show if grid is None and alone else None
     selected = window.selected if on_stage is not None else None
-    mind, ribbon = (None, None) if on_stage is None else rates.mind(window, on_stage.mind, seconds)
-    return View(
-        status=rates.status or status(window),
-        modes=Modes(
-            paused=window.show.paused,
-            training_paused=window.background is not None and window.background.paused,
-            turbo=window.turbo,
-            sampled=window.show.sampled if grid is None and not window.show.replays else None,
-            recording=window.recorder.film is not None,
-            pace=_pace(window),
-            asks=window.questions.asks_why and on_stage is not None,
-            maps=window.questions.maps and on_stage is not None,
-            ago=window.past.lead.ago if grid is None and window.past.lead.at is not None else None,
-            aside=("", "") if window.aside is None else (window.aside.title, window.aside.key),
-            hands="H" if window.hands is not None and not window.hands.counts else "",
-        ),
-        stage=window.questions.stage(prompted(window, marked(on_stage, on_stage.stage(selected=selected))))
-        if on_stage is not None
-        else None,
-        grid=grid.view(seconds) if grid is not None else None,
-        mind=window.questions.mind(mind) if mind is not None and "mind" in panels else None,
-        ghosts=window.questions.ghosts if on_stage is not None else (),
-        plot=window.questions.plot if on_stage is not None else None,
-        learning=rates.learning if "learning" in panels else None,
-        timeline=_timeline(window) if alone and window.aside is None and window.checkpoints is not None else None,
-        ribbon=ribbon,
-        rewind=_rewind(window),
-        sliders=window.weather.views(),
-        tip=window.hover.tip(),
-        tour=window.tour.view(),
-        joy=_joy(window),
-        finding=finding(window),
-        settings=window.tuning.view(),
-        profile=window.profiler.view() if "profile" in panels else None,
-        inspector=_inspected(window, selected) if selected is not None else None,
-        help=help_groups(trains=trains) if "help" in panels else None,
-        toasts=_toasts(window),
-        hints=human_hints(window)
-        or hints(
-            trains=trains,
-            grid=grid is not None,
-            paused=window.show.paused,
-            choice=window.checkpoints is not None and alone,
-            leads_back="" if window.aside is None else window.aside.key,
-            back=window.past.lead.at is not None,
-        ),
-        panes=() if alone else tuple(_pane(window, show) for show in shows),
+    parts: dict[str, Callable[[], Any]] = {
+        "status": lambda: rates.status or status(window),
+        "modes": lambda: _modes(window, on_stage),
+        "grid": lambda: None if grid is None else grid.view(seconds),
+        "learning": lambda: rates.learning if "learning" in panels else None,
+        "timeline": lambda: _timeline(window) if alone and window.aside is None else None,
+        "rewind": lambda: _rewind(window),
+        "sliders": window.weather.views,
+        "tip": window.hover.tip,
+        "tour": window.tour.view,
+        "joy": lambda: _joy(window),
+        "finding": lambda: finding(window),
+        "settings": window.tuning.view,
+        "profile": lambda: window.profiler.view() if "profile" in panels else None,
+        "help": lambda: help_groups(trains=trains) if "help" in panels else None,
+        "toasts": lambda: _toasts(window),
+        "hints": lambda: _hints(window),
+        "panes": lambda: () if alone else tuple(_pane(window, show) for show in shows),
+    }
+    if on_stage is not None:
+        parts |= {
+            "stage": lambda: ask.stage(prompted(window, marked(on_stage, on_stage.stage(selected=selected)))),
+            "mind": lambda: ask.mind(mind[0]) if mind is not None and "mind" in panels else None,
+            "ribbon": lambda: None if mind is None else mind[1],
+            "ghosts": lambda: ask.ghosts,
+            "plot": lambda: ask.plot,
+            "inspector": lambda: None if selected is None else _inspected(window, selected),
+        }
+    return parts
+
+
+def _note_playlist(window: Window) -> None:
+    """Let each show say where the playlist is."""
+    if window.playlist is not None and window.aside is None:
+        for number, show in enumerate(window.shows):
+            show.note = window.playlist.note(number, window.shows)
+
+
+def _modes(window: Window, on_stage: LiveEpisode | None) -> Modes:
+    """Return what is switched on."""
+    work, grid, lead = window.background, window.grid, window.past.lead
+    return Modes(
+        paused=window.show.paused,
+        training_paused=work is not None and work.paused,
+        turbo=window.turbo,
+        sampled=window.show.sampled if grid is None and not window.show.replays else None,
+        recording=window.recorder.film is not None,
+        pace=_pace(window),
+        asks=window.questions.asks_why and on_stage is not None,
+        maps=window.questions.maps and on_stage is not None,
+        ago=lead.ago if grid is None and lead.at is not None else None,
+        aside=("", "") if window.aside is None else (window.aside.title, window.aside.key),
+        hands="H" if window.hands is not None and not window.hands.counts else "",
+    )
+
+
+def _hints(window: Window) -> tuple[tuple[str, str], ...]:
+    """Return the keys that matter most now."""
+    return human_hints(window) or hints(
+        trains=window.background is not None,
+        grid=window.grid is not None,
+        paused=window.show.paused,
+        choice=window.checkpoints is not None and len(window.shows) == 1,
+        leads_back="" if window.aside is None else window.aside.key,
+        back=window.past.lead.at is not None,
     )
 
 
@@ -284,9 +316,10 @@ def hide_finding(window: Window, pixel: tuple[float, float]) -> bool:
     return True
 
 
-def _timeline(window: Window) -> TimelineView:
-    """Return where the policy on the stage stands among those of the run."""
-    assert window.checkpoints is not None
+def _timeline(window: Window) -> TimelineView | None:
+    """Return where the policy on the stage stands among those of the run; None where there is no run."""
+    if window.checkpoints is None:
+        return None
     step, label = window.checkpoints.step, window.show.label
     return TimelineView(window.rates.kept, step, "now" if math.isinf(step) else label)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from ecs_rl.training.evaluate import AT_ONCE
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.display import DisplayLost
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
@@ -26,6 +24,7 @@ from ecs_rl.viewer.live.screen_process import AnyDisplay
 from ecs_rl.viewer.live.tour import begin_for_the_first_time
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.mistakes import DisplayLost, Mistakes
 
 EPISODES = 8
 """How many of the evaluation's episodes the stage has at hand: all of them are played, and only one is seen."""
@@ -39,6 +38,7 @@ WHILE_TRAINING, IN_TURBO, ALONE = 0.25, 0.01, 0.7
 """Share of a frame that the stage may take: with a training behind it, with one in turbo, and without."""
 LEAST = 0.5
 """Share of a frame's time that the training gets in any case, however long a slow screen takes to draw."""
+WITHOUT = ": training goes on without it"
 LONGEST = 0.25
 """Seconds of real time that a single frame can stand for."""
 
@@ -129,11 +129,15 @@ def watch_training(
 
     Whoever called goes on with it then, from the end of the present tick.
     """
-    window = opened.window(training, run, after_tick)
+    window = Mistakes().attempt("the window", lambda: opened.window(training, run, after_tick), None)
+    if window is None:
+        tell(f"train.py: the window cannot be opened{WITHOUT}", sys.stderr)
+        opened.close()
+        return
     work = window.background
     assert work is not None
     if attended and opened.display.seen:
-        begin_for_the_first_time(window)
+        window.mistakes.attempt("tour", lambda: begin_for_the_first_time(window), None)
     leaving, loop = Leaving(window, attended=attended and opened.display.seen), Loop(window)
 
     def over() -> bool:
@@ -151,13 +155,10 @@ def watch_training(
             training.stop = training.stop or "the window was closed"
             work.save_all()  # before the window goes: whatever that brings with it, nothing is lost
     except DisplayLost as lost:
-        told = "" if work.is_saved else ": training goes on without it"
+        told = "" if work.is_saved else WITHOUT
         tell(f"train.py: the window is gone ({lost}){told}", sys.stderr)
     finally:
-        window.recorder.end(window)
-        window.replays.finish()
-        window.questions.close()
-        window.leave_aside()
+        _put_away(window)
         training.metrics_schedule.fresh = None
         opened.show.close() if training.reloads else opened.close()
     work.finish_tick()
@@ -191,10 +192,22 @@ def watch_play(
     except DisplayLost as lost:
         tell(f"play.py: the window is gone ({lost})", sys.stderr)
     finally:
-        window.recorder.end(window)
-        window.replays.finish()
-        window.questions.close()
-        window.leave_aside()
+        _put_away(window)
+
+
+def _put_away(window: Window) -> None:
+    """End what the window has under way; what cannot be ended is told, and ends no training."""
+    parts: dict[str, Callable[[], object]] = {
+        "film": lambda: window.recorder.end(window),
+        "episodes": window.replays.finish,
+        "why": window.questions.close,
+        "stage": window.leave_aside,
+    }
+    for part, end in parts.items():
+        try:
+            window.mistakes.attempt(part, end, None)
+        except (EcsRlError, DisplayLost) as error:
+            tell(str(error), sys.stderr)
 
 
 class Loop:
@@ -224,10 +237,9 @@ class Loop:
         except Exception as error:  # a mistake of the window's own must not take the training along
             if self.window.background is None:
                 raise
-            if isinstance(error, EcsRlError):
-                raise DisplayLost(str(error)) from error
-            traceback.print_exc()
-            raise DisplayLost(f"a mistake of ours: {error!r}") from error
+            if not isinstance(error, EcsRlError):
+                self.window.mistakes.note("the window", error)
+            raise DisplayLost(str(error)) from error
         work = self.window.background
         least = LEAST if work is not None and work.busy else 0.0
         pause = TURBO_LOOK if self.window.turbo else FRAME

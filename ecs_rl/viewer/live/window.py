@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -38,6 +39,7 @@ from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, hide_finding, 
 from ecs_rl.viewer.live.tour import Tour
 from ecs_rl.viewer.live.weather import Weather
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.panels.timeline import curve_axes
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.things import Chosen
@@ -66,6 +68,7 @@ class Window:
         self.display, self.shows, self.run = display, list(shows), run
         self.background, self.checkpoints, self.history, self.playlist = background, checkpoints, history, playlist
         self.painter = Painter(display.dpi_scale)
+        self.mistakes = Mistakes(lambda text: self.say(text, "warn"))
         self.profiler, self.recorder, self.mouse = Profiler(), Recorder(folder, display.dpi_scale), Mouse()
         self.panels = {"mind", "learning"} if history is not None else {"mind"}
         self.grid: GridWatch | None = None
@@ -112,9 +115,10 @@ class Window:
 
     def answer(self) -> None:
         """Carry out what the user has asked for since the last time."""
+        attempt = self.mistakes.attempt
         for event in self.display.events():
-            for name, *more in self.commands(event):
-                self.do(name, *more)
+            for name, *more in attempt("an event", partial(self.commands, event), []):
+                attempt(name, partial(self.do, name, *more), None)
 
     def commands(self, event: pygame.event.Event) -> list[Call]:
         """Return what an event asks for."""
@@ -165,12 +169,25 @@ class Window:
 
     def advance(self, seconds: float, budget: float) -> None:
         """Let time pass on every show."""
-        self.past.hold(seconds)
-        self.questions.look()
-        self.weather.blow()
-        self.cards.go_on()
+        parts: dict[str, Callable[[], object]] = {
+            "rewind": partial(self.past.hold, seconds),
+            "why": self.questions.look,
+            "weather": self.weather.blow,
+            "card": self.cards.go_on,
+            "hands": self._steer,
+            "stage": partial(self._advance_shows, seconds, budget),
+            "replay": self.replays.look,
+            "playlist": self._look_at_playlist,
+            "celebration": partial(self._look_at_solving, seconds),
+        }
+        for part, go_on in parts.items():
+            self.mistakes.attempt(part, go_on, None)
+
+    def _steer(self) -> None:
         if self.hands is not None and self.hands.show in self.shows:
             self.hands.steer()
+
+    def _advance_shows(self, seconds: float, budget: float) -> None:
         waits = isinstance(self.playlist, HumanPlaylist) and self.playlist.waits and self.aside is None
         try:
             for show in self.shows if self.grid is None and not waits else ():  # nobody sees it behind the grid
@@ -178,7 +195,8 @@ class Window:
         except SceneError as error:  # such as a rule that fails where only a kick can bring a body
             self.say(str(error), "bad")
             self.new_episode()
-        self.replays.look()
+
+    def _look_at_playlist(self) -> None:
         if self.playlist is not None and self.aside is None:
             self.playlist.look(self.shows)
             if self.playlist.begins_again:
@@ -187,7 +205,6 @@ class Window:
         else:
             for show in self.shows:
                 show.ended.clear()
-        self._look_at_solving(seconds)
 
     def _look_at_solving(self, seconds: float) -> None:
         """Celebrate once the scene is solved, then show what learning has changed; leave that once it was seen."""
@@ -204,9 +221,16 @@ class Window:
 
     def take_aside(self, aside: Aside) -> None:
         """Let other shows take the place of the stage, at its speed."""
+        self.leave_aside()
         self.grid = self.selected = None
         aside.set_speed(self.show.speed)
-        self.aside, self._stage, self.shows = aside, self.shows, aside.shows
+        self.aside, self._stage = aside, self.shows
+        self._put(aside.shows)
+
+    def _put(self, shows: list[LiveEpisode]) -> None:
+        """Let these shows stand in the window: no hand holds what stood there, and the last frame shows it no more."""
+        self.let_go()
+        self.held, self.shows, self.seen = 0, shows, View(status(self))
 
     def leave_aside(self) -> None:
         """Bring the stage back."""
@@ -215,7 +239,8 @@ class Window:
             if self.hands is not None and self.hands.show in self.shows:
                 self.hands = None
             self.aside.close()
-            self.aside, self.shows, self.camera = None, self._stage, None
+            self.aside, self.camera = None, None
+            self._put(self._stage)
 
     def let_drive(self, hands: Hands) -> None:
         """Let a person take the controls."""
@@ -307,10 +332,7 @@ class Window:
             show.let_go()
 
     def seek(self, pixel: Pixel, *, beside: bool = False) -> bool:
-        """Put the policy on the stage whose step is under a pixel of the return curve; tell whether there is one.
-
-        `beside` takes pixels to the left and right, above and below of the curve too.
-        """
+        """Return whether a pixel is on the return curve, and play that step's policy; `beside` takes all pixels."""
         timeline, learning, area = self.seen.timeline, self.seen.learning, self.layout.learning
         if timeline is None or learning is None or area is None or self.checkpoints is None:
             return False

@@ -1,0 +1,108 @@
+"""A mistake in the window's own code is reported once and left out; a training behind it comes to the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_commands import Said, play, train
+from live_windows import TINY, Found, Scripted, in_order, keys, seeing, wait
+
+from ecs_rl.viewer import frame
+from ecs_rl.viewer.live import screen_process
+from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.live.hover import Hover
+from ecs_rl.viewer.live.replays import Replays
+from ecs_rl.viewer.live.shown import Rates
+from ecs_rl.viewer.live.weather import Weather
+from ecs_rl.viewer.live.window import Window
+
+TRAINING = ("balance", *TINY, "--steps", "4k", "--json")
+MISTAKE = "a mistake of ours, IndexError: list index out of range (tests/live/test_window_mistakes.py:"
+
+
+def raises(*args: object, **more: object) -> Any:
+    nothing: list[object] = []
+    return nothing[1]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Said:
+    return train(*TRAINING, "--runs", tmp_path_factory.mktemp("alone"))
+
+
+def watched(runs: Path, patch: pytest.MonkeyPatch, broken: Callable[[], None]) -> tuple[Said, list[Window]]:
+    """Train in a window whose code is broken from its fifth frame on; return what was said, and each frame's window."""
+    frames: list[Window] = []
+
+    def script(window: Window) -> Iterator[None]:
+        for number in range(60):
+            if number == 5:
+                broken()
+            frames.append(window)
+            yield
+
+    Scripted(patch, in_order(script, keys("A", "A", "Space"), wait(2)), mistakes_raise=False)
+    return train(*TRAINING, "--watch", "--runs", runs), frames
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        (Hover, "tip", "tip"),
+        (Weather, "views", "sliders"),
+        (Rates, "look", "numbers"),
+        (Rates, "mind", "mind"),
+        (frame, "draw_mind", "mind now"),
+        (frame, "draw_stage", "stage"),
+        (Replays, "look", "replay"),
+        (Weather, "toggle", "weather"),
+    ],
+)
+def test_a_part_that_raises_is_reported_once_and_left_out_and_the_training_is_the_same(
+    alone: Said, broken: tuple[Any, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, part = broken
+    told, frames = watched(tmp_path, monkeypatch, lambda: monkeypatch.setattr(owner, name, raises))
+    assert (told.code, told.sha, told.json["steps"]) == (0, alone.sha, 4000)
+    (line,) = [line for line in told.err.splitlines() if "mistake" in line]
+    assert line.startswith(f"the window leaves out '{part}': {MISTAKE}")
+    assert "the window is gone" not in told.err
+    assert len(frames) == 60, "the window goes on"
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Window, "draw"), (Display, "events")])
+def test_a_window_that_cannot_go_on_is_closed_and_the_training_goes_on(
+    alone: Said, owner: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, _ = watched(tmp_path, monkeypatch, lambda: monkeypatch.setattr(owner, name, raises))
+    assert (told.code, told.sha) == (0, alone.sha)
+    assert f"the window leaves out 'the window': {MISTAKE}" in told.err
+    assert "the window is gone (list index out of range): training goes on without it" in told.err
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Window, "__init__"), (Replays, "finish"), (Window, "leave_aside")])
+def test_neither_opening_nor_closing_a_window_ends_a_training(
+    alone: Said, owner: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen_process.ScreenProcess, "start", Display)
+    monkeypatch.setattr(owner, name, raises)
+    told = train(*TRAINING, "--watch", "--runs", tmp_path)
+    assert (told.code, told.sha) == (0, alone.sha)
+    assert told.err.count(MISTAKE) == 1
+
+
+def test_a_window_of_play_goes_on_without_the_part_that_raises(alone: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    Scripted(monkeypatch, in_order(wait(3), keys("A"), wait(3), keys("Ctrl+Q")), mistakes_raise=False)
+    monkeypatch.setattr(Weather, "toggle", raises)
+    told = play(alone.run)
+    assert told.code == 0
+    assert told.err.count(f"the window leaves out 'weather': {MISTAKE}") == 1
+
+
+def test_other_tests_see_every_mistake(alone: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Weather, "toggle", raises)
+    with seeing(alone.run) as live, pytest.raises(Found, match="'weather'"):
+        live.hit("A")
