@@ -13,7 +13,7 @@ from ecs_rl.commands.parse import name_of_run
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.playing import Candidate, candidate
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.commands.target import is_scene_file, run_of
+from ecs_rl.commands.target import folder_for, is_scene_file, run_of
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.shipped import scene_names
 
@@ -119,7 +119,7 @@ def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results
         run = run_of(rival.path) if rival is not None else None
         checkpoints = CheckpointList(run, now=rival.path) if run is not None and rival is not None else None
         playlist = HumanPlaylist(shows, results.add, hands)
-        folder = run or (rival.path.parent if rival is not None else Path())
+        folder = folder_for(rival.path) if rival is not None else Path()
         watch_play(shows, display, folder, playlist, checkpoints, attended=not settings.json, hands=hands)
     finally:
         for show in shows:

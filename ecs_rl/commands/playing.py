@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from ecs_rl.agents.base import ActMode
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.commands.target import PILOT, checkpoint_meant, is_checkpoint_name, is_pilot, is_scene_file, run_of
+from ecs_rl.commands.target import (
+    PILOT,
+    checkpoint_meant,
+    folder_for,
+    is_checkpoint_name,
+    is_pilot,
+    is_scene_file,
+    run_of,
+)
 from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
 
@@ -242,9 +250,7 @@ def play_in_window(found: Sequence[Candidate], settings: PlaySettings, report: R
         playlist = Playlist(shows, report.add_watched)
         run = run_of(found[0].path)
         checkpoints = CheckpointList(run, now=found[0].path) if run is not None else None
-        # What is filmed of a pilot goes into the current folder: beside the package perhaps nobody can write.
-        folder = run or (Path.cwd() if is_pilot(found[0].path) else found[0].path.parent)
-        watch_play(shows, display, folder, playlist, checkpoints, attended=not settings.json)
+        watch_play(shows, display, folder_for(found[0].path), playlist, checkpoints, attended=not settings.json)
     finally:
         for show in shows:
             show.close()

@@ -42,6 +42,11 @@ def is_pilot(path: Path) -> bool:
     return path.resolve().parent == PILOTS.resolve()
 
 
+def folder_for(path: Path) -> Path:
+    """Return where films and pictures of a checkpoint go: its run, else its folder; of a pilot the current folder."""
+    return run_of(path) or (Path.cwd() if is_pilot(path) else path.parent)
+
+
 def run_of(path: Path) -> Path | None:
     """Return the run that a checkpoint belongs to, None for a file on its own."""
     return path.parent.parent if path.parent.name == "checkpoints" else None

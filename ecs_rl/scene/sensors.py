@@ -37,6 +37,8 @@ class Sensor:
     """The role and the name of its column, where that is all that is read."""
     layout: Picture | Members | None = None
     """What its numbers form, in the order of its names, where they are a picture or tell of a set."""
+    scale: float = 1.0
+    """What is read is multiplied by this."""
 
     def __init__(self, name: str, read: Rule, scale: float = 1.0) -> None:
         self.names: tuple[str, ...] = (named("a sensor", name),)

@@ -74,7 +74,8 @@ class LiveSettings:
         self._agents: list[tuple[Any, Mapping[str, tuple[str, ...]]]] = [
             (agent, _tunable(agent)) for agent in agents.values() if hasattr(agent, "config")
         ]
-        self._terms, self._world = world.terms, world
+        self._world = world
+        self._terms = world.terms if "judge" in world.stages else ()  # Gymnasium's environments pay by themselves
         self.changed: dict[str, float] = {}
         """The settings that are not as the training began, by name."""
         self.planned: list[Change] = []

@@ -162,7 +162,7 @@ def framing_of(
     drawn = np.concatenate((ends, drawn))
     starts = world.physics.start(drawn, np.zeros(len(drawn), int))[:, :, :2].reshape(-1, 2)
     known = _sides(starts) + reach
-    ground, marks = _ground(arena, drawn), np.minimum(_marks(places), extent)
+    ground, marks = _ground(arena, drawn, world.arenas), np.minimum(_marks(places), extent)
     if len(ground):
         return Framing(np.maximum(np.maximum(known, _sides(ground)), marks), extent, None, places.outline)
     if limits:
@@ -192,10 +192,15 @@ def _marks(places: Places) -> F64:
     return Outline(places.looks, places.slices, stand).reach(places.at(0)) if stand else NOWHERE
 
 
-def _ground(arena: Arena, drawn: F64) -> F64:
-    """Return (points, 2) of all walls, and of terrain as it may be; its ends reach over the edges of the picture."""
+def _ground(arena: Arena, drawn: F64, arenas: int) -> F64:
+    """Return (points, 2) of all walls, and of terrain as it may be; its ends reach over the edges of the picture.
+
+    A rule of terrain is asked as the physics asks it: for all arenas at once, as lessons have a value for each.
+    """
+    batches = [np.arange(first, first + arenas) % len(drawn) for first in range(0, len(drawn), arenas)]
     parts = [np.array([wall.ends for wall in arena.walls]).reshape(-1, 2)]
     for terrain in arena.terrains:
-        line = np.asarray(terrain.rule(drawn[:, terrain.slot : terrain.slot + terrain.draws]))
-        parts.append(line[:, 1:-1].reshape(-1, 2))
+        draws = drawn[:, terrain.slot : terrain.slot + terrain.draws]
+        lines = [np.asarray(terrain.rule(draws[rows])) for rows in batches]
+        parts.append(np.concatenate(lines)[:, 1:-1].reshape(-1, 2))
     return np.concatenate(parts)

@@ -113,8 +113,8 @@ class Ghosts:
         show = self.show
         for policy, choose in deciding(show.agents, ActMode.GREEDY).items():
             world.drive(policy, choose)
-        if show.opponent is not None and not show.replays:
-            show.opponent.drive(world)
+        if show.rival is not None:
+            show.rival.drive(world)
         watched = show.mind.watched[0].name
         batch = next(each for each in world.batches if each.name == watched)
         world.drive(watched, Forced(self, world.policies[watched], batch))

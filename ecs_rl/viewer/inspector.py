@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import Clock, Touch
@@ -71,7 +72,7 @@ def inspect(world: World, arena: int, chosen: Chosen) -> InspectorView:
         *_body(role),
         *_touching(world, role, arena),
         *_columns(world, "@arena", (arena,), {Clock, *own}),
-        *(("number " + n.name, fixed(float(n.value[arena])), "") for n in world.arena.numbers),
+        *(("number " + number.name, _numbers(number.value[arena]), "") for number in world.arena.numbers),
     ]
     return InspectorView(chosen.told(many=many), tuple(rows))
 
@@ -81,9 +82,14 @@ def _columns(world: World, entity: str, row: tuple[int, ...], only: set[type] | 
     rows = []
     for stored in world.stored:
         if stored.entity == entity and (only is None or stored.kind in only):
-            told = "  ".join(_told(value) for value in np.ravel(stored.array[row]).tolist())
-            rows.append((f"{stored.kind.__name__} {stored.column.name}", told, stored.column.unit))
+            name = f"{stored.kind.__name__} {stored.column.name}"
+            rows.append((name, _numbers(stored.array[row]), stored.column.unit))
     return rows
+
+
+def _numbers(values: NDArray[Any]) -> str:
+    """Return one number, or those of all members of a kind."""
+    return "  ".join(_told(value) for value in np.ravel(values).tolist())
 
 
 def _told(value: float | bool) -> str:

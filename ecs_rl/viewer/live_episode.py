@@ -77,7 +77,8 @@ class LiveEpisode:
             resources=(self.hand,),
             callbacks=Callbacks(render=self._look),
         )
-        self.opponent = opponent
+        self.opponent = self.rival = opponent
+        """Who drives the other side: here, and where another agent plays the episode that is to be seen."""
         if opponent is not None:
             opponent.drive(self.world)
         self.clock, self.terms = self.world.one(Clock), self.world.one(Terms)

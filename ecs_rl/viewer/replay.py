@@ -16,6 +16,7 @@ from ecs_rl.runs.episode_file import Episode
 from ecs_rl.runs.manifest import PolicyEntry
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.scene import Scene
+from ecs_rl.training.opponent import Driver
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.episode_log import digest_of
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -80,7 +81,13 @@ class Replay(LiveEpisode):
     episodes = 1
 
     def __init__(
-        self, scene: Scene, episode: Episode, agents: Mapping[str, Agent] | None = None, *, label: str = ""
+        self,
+        scene: Scene,
+        episode: Episode,
+        agents: Mapping[str, Agent] | None = None,
+        *,
+        label: str = "",
+        rival: Driver | None = None,
     ) -> None:
         """Make the world that it is played in; `restart` then begins it."""
         check_fits(episode, scene)
@@ -95,6 +102,7 @@ class Replay(LiveEpisode):
             stays=True,
             opponent=Recorded(episode, agents or {}),
         )
+        self.rival = rival
         self.rewind.notes.clear()  # until now it stands in another arena
         self.arena = facts.arena
 

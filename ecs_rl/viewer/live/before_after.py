@@ -34,7 +34,7 @@ class BeforeAfter(Aside):
 
     def begin(self, show: LiveEpisode, players: Sequence[tuple[Mapping[str, Agent], str]]) -> Opening:
         """Return what opens a show for each of these agents, under its label, on the present episode of a `show`."""
-        scene, seed, sampled, opponent = show.scene, show.seeds[show.arena], show.sampled, show.opponent
+        scene, seed, sampled, opponent = show.scene, show.seeds[show.arena], show.sampled, show.rival
 
         def opening() -> Opening:
             try:
@@ -103,4 +103,4 @@ class Comparison:
 
 def algorithm_of(show: LiveEpisode) -> Algorithm | None:
     """Return the algorithm of a user's own that is on the stage, None for one that comes with the project."""
-    return getattr(next(iter(show.agents.values())), "algorithm", None)
+    return getattr(next(iter(show.agents.values()), None), "algorithm", None)

@@ -68,7 +68,7 @@ class Cards:
         seed = show.seeds[show.arena]
         for label, agents in players:
             yield
-            played = LiveEpisode(show.scene, agents, seeds=[seed], label=label, stays=True, opponent=show.opponent)
+            played = LiveEpisode(show.scene, agents, seeds=[seed], label=label, stays=True, opponent=show.rival)
             try:
                 points = list[F64]()
                 while played.outcome is None:

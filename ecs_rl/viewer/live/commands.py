@@ -210,7 +210,7 @@ COMMANDS: tuple[Command, ...] = (
             lambda w: _when_training(w, lambda _: setattr(w, "turbo", not w.turbo)), (pygame.K_u,), trains=True),
     Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
     Command(_TRAINING, "S", "settings", "sliders: Up Down, Ctrl+Up Ctrl+Down",
-            lambda w: _toggle_panel(w, "settings"), (pygame.K_s,), trains=True),
+            lambda w: w.tuning.toggle(), (pygame.K_s,), trains=True),
     Command(_TRAINING, "Up", "setting above", "", lambda w: w.tuning.choose(-1), (pygame.K_UP,),
             trains=True, listed=False),
     Command(_TRAINING, "Down", "setting below", "", lambda w: w.tuning.choose(+1), (pygame.K_DOWN,),

@@ -125,7 +125,8 @@ def toggle_race(window: Window) -> None:
     if isinstance(window.aside, Race):
         window.leave_aside()
         return
-    if len(window.shows) > 1 or isinstance(window.show.agents.get(next(iter(window.show.agents))), Idle):
+    policy = next(iter(window.show.agents.values()), None)  # a replay whose run is gone has none
+    if len(window.shows) > 1 or policy is None or isinstance(policy, Idle):
         window.say("there is no policy here to race", "warn")
         return
     leave_hands(window)

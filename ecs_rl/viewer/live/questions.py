@@ -42,9 +42,8 @@ class Questions:
         if not self.asks_why:
             self._forget()
             return
-        if window.grid is not None or len(window.shows) > 1:
+        if self._nobody():
             self.asks_why = False
-            window.say("there is no one agent here to ask", "warn")
             return
         window.panels |= {"mind"}
         window.pause_stage(True)
@@ -54,11 +53,18 @@ class Questions:
         """Tint the stage by what the agent expects elsewhere, or leave it."""
         window = self.window
         self.maps = not self.maps
-        if self.maps and (window.grid is not None or len(window.shows) > 1):
+        if self.maps and self._nobody():
             self.maps = False
-            window.say("there is no one agent here to ask", "warn")
         elif self.maps:
             window.say("what it expects there: click the name of what it sees for another axis")
+
+    def _nobody(self) -> bool:
+        """Return whether there is no agent to ask, and say so."""
+        window = self.window
+        nobody = window.grid is not None or len(window.shows) > 1 or window.show.mind.agent is None
+        if nobody:
+            window.say("there is no one agent here to ask", "warn")
+        return nobody
 
     def leave(self) -> bool:
         """Leave one thing: what was turned, then the question; False where nothing is asked."""

@@ -35,7 +35,8 @@ class ReplayAside(Aside):
         super().__init__()
         self.begun = False
         self.which, self.title = which, f"THE {which.upper()} OF {len(stage.log.kept)}"
-        replay = Replay(stage.scene, episode, stage.agents, label=f"replay of {episode.facts.who}")
+        label = f"replay of {episode.facts.who}"
+        replay = Replay(stage.scene, episode, stage.agents, label=label, rival=stage.opponent)
         facts = episode.facts
         if which == "most surprising" and facts.expected is not None and facts.came is not None:
             replay.note = f"expected {signed(facts.expected)}, came {signed(facts.came)}"

@@ -58,18 +58,35 @@ class SettingsPanel:
 
     # --- keys -------------------------------------------------------------------------------------------------------
 
+    def toggle(self) -> None:
+        """Show the sliders, or hide them."""
+        if PANEL in self.window.panels:
+            self.window.panels -= {PANEL}
+        else:
+            self._open()
+
+    def _open(self) -> None:
+        live = self._live
+        if live is None:
+            self.window.say("training is over", "warn")
+        elif not live.names:
+            self.window.say("nothing of this training may change while it goes on", "warn")
+        else:
+            self.window.panels |= {PANEL}
+
     def choose(self, by: int) -> None:
         """Choose the next row, or the one before; the first time only show them."""
         live = self._live
         if live is not None and self.is_open:
             self.chosen = (self.chosen + by) % len(live.names)
-        self.window.panels |= {PANEL}
+        else:
+            self._open()
 
     def nudge(self, by: int) -> None:
         """Raise or lower what is chosen by a notch."""
         live = self._live
         if live is None or not self.is_open:
-            self.window.panels |= {PANEL}
+            self._open()
             return
         name = live.names[self.chosen]
         reach = live.reach(name)
