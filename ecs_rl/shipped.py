@@ -1,18 +1,27 @@
 """What ships beside the code: scenes, assets and pilots, and the scenes of other packages. It imports nothing heavy.
 
 In a clone both folders lie beside the package, in an installed package inside it. Another package names its scenes in
-the entry points of the group `ecs_rl.scenes`, each with the module that is the scene's file.
+the entry points of the group `ecs_rl.scenes`, each with the module that is the scene's file. No code of that package
+runs before one of its scenes is loaded: a package that is broken breaks nothing but its scenes.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+import sys
+from collections.abc import Iterator
 from functools import cache
+from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 
+from ecs_rl.commands.pipes import tell
+from ecs_rl.errors import quoted, visible
+
 GROUP = "ecs_rl.scenes"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""How a scene may be called: a run has the same name."""
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -32,16 +41,38 @@ PILOTS = ASSETS / "pilots"
 def scene_files() -> dict[str, Path]:
     """Return the file of every scene that has a name, in the order of the names; ours come before all others."""
     ours = {path.stem: path for path in SCENES.glob("*.py") if not path.stem.startswith("_")}
-    found = {**{each.name: _file_of(each.value) for each in entry_points(group=GROUP)}, **ours}
-    return {name: path for name, path in sorted(found.items()) if path is not None}
+    return dict(sorted({**dict(_scenes_of_packages()), **ours}.items()))
+
+
+def _scenes_of_packages() -> Iterator[tuple[str, Path]]:
+    """Yield the scenes of other packages by name; one line says of a package which scene of it cannot be."""
+    for each in entry_points(group=GROUP):
+        path, problem = _file_of(each.value), ""
+        if not NAME.fullmatch(each.name):
+            problem = f"{quoted(each.name)} is no name for a scene"
+        elif path is None:
+            problem = f"its scene '{each.name}' is left out: there is no module {quoted(each.value)}"
+        else:
+            yield each.name, path
+        if problem:
+            package = each.dist.name if each.dist is not None else "unknown"
+            tell(visible(f"ecs_rl: the package {package}: {problem}: install it again, or remove it"), sys.stderr)
 
 
 def _file_of(module: str) -> Path | None:
-    """Return the file of a module, which is not run; None if there is none."""
-    try:
-        spec = find_spec(module)
-    except (ImportError, ValueError):
+    """Return the file of a module, None if there is none; nothing is run.
+
+    Python's own search, `find_spec`, would run the packages around the module.
+    """
+    top, *inner = module.split(".")
+    if not all(map(str.isidentifier, (top, *inner))):
         return None
+    finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    spec = next((found for finder in finders if (found := finder.find_spec(top, None)) is not None), None)
+    for name in inner:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        spec = PathFinder.find_spec(name, spec.submodule_search_locations)
     return Path(spec.origin).resolve() if spec is not None and spec.origin else None
 
 
@@ -70,7 +101,7 @@ def _about(path: Path) -> str:
     """Return the `about` of a scene file's `SCENE = Scene(about="...", ...)`, or nothing if it cannot be read."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError, OSError):
+    except (SyntaxError, ValueError, OSError, RecursionError, MemoryError):
         return ""  # the loader says what is wrong with it, once it is wanted
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Scene")
     given = (word.value for call in calls for word in call.keywords if word.arg == "about")
