@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -29,6 +30,20 @@ def _look(run: NDArray[Any]) -> Callable[[], bool]:
     if run.size > FEW:
         return lambda: math.isfinite(np.einsum("i->", run))  # half of the time of `add.reduce`
     return lambda: math.isfinite(run.dot(run))  # a fifth of the time of looking at each
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of an array. Its `base` is no array, so nobody can write by way of that."""
+    if not array.size:
+        view = array.view()
+    else:
+        last = sum((n - 1) * step for n, step in zip(array.shape, array.strides, strict=True) if step > 0)
+        first = sum((n - 1) * step for n, step in zip(array.shape, array.strides, strict=True) if step < 0)
+        memory = (ctypes.c_char * (last - first + array.itemsize)).from_address(array.ctypes.data + first)
+        memory._owner = array  # it must live as long
+        view = np.ndarray(array.shape, array.dtype, memory, -first, array.strides)
+    view.flags.writeable = False
+    return view
 
 
 def runs(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -6,6 +6,7 @@ A message says what happened, where, and what to do; `train.py` and `play.py` pr
 from __future__ import annotations
 
 import difflib
+import signal
 from collections.abc import Iterable
 
 MAX_MESSAGE = 2000
@@ -106,3 +107,21 @@ def nearest(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else "there is: " + ", ".join(names)
+
+
+def words_of(error: BaseException) -> str:
+    """Return the message of an error that somebody else's code raised, on one line; "" where asking for it fails."""
+    try:
+        return " ".join(str(error).split())
+    except Exception:  # a `__str__` of their own may raise anything
+        return ""
+
+
+def told_of(error: BaseException) -> str:
+    """Return the class and the message of an error that somebody else's code raised."""
+    return f"{type(error).__name__}: {words_of(error)}".removesuffix(": ")
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether a person pressed Ctrl-C: where a command answers that itself, it never becomes an exception."""
+    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler

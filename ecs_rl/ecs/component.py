@@ -17,7 +17,7 @@ from typing import Any, TypeVar, dataclass_transform, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.arrays import F32, F64, I64, Bool
+from ecs_rl.arrays import F32, F64, I64, Bool, read_only
 from ecs_rl.errors import SceneError, nearest
 
 C = TypeVar("C")
@@ -278,9 +278,7 @@ def new_handle(kind: type[C]) -> C:
 
 def bind_handle(handle: object, arrays: Mapping[str, Array], note: Callable[[type], None] | None) -> dict[str, Array]:
     """Give a twin read-only views, and return them; with `note`, each look at one is told, by the component's class."""
-    views = {name: array.view() for name, array in arrays.items()}
-    for view in views.values():
-        view.flags.writeable = False
+    views = {name: read_only(array) for name, array in arrays.items()}
     handle.__dict__.clear()
     handle.__dict__.update(views if note is None else {"__tracked__": (views, note)})
     return views

@@ -29,6 +29,8 @@ from ecs_rl.world import AgentSlot, PolicyBatch, World
 
 LARGEST = 1e9
 """A reward beyond this in one tick is nothing to learn from: its square leaves no digit of a float32 to the others."""
+LARGEST_SCORE = 1e30
+"""The squares of scores are summed, and a float64 ends at 1e308."""
 OURS = object()
 Told = tuple[str, str, Rule, NDArray[Any]]
 """What a rule is for, its name, the rule, and the (arenas,) row that it fills."""
@@ -133,10 +135,12 @@ class Judge(Stage):
         scores = self.scores[:, well]
         if not scores.size:
             return scores
-        for which, episode in np.argwhere(~np.isfinite(scores)).tolist():
+        for which, episode in np.argwhere(~(np.abs(scores) < LARGEST_SCORE)).tolist():
             _, name, rule, _ = self.scoring[which]
             where, value = self.world.when(int(well[episode]), judged=True), scores[which, episode]
-            raise RuleError(f"the score '{name}' gave a number that is not finite: {value:g} {where}", rule)
+            large = f"{value:g}, too large to be averaged, {where}"
+            told = large if np.isfinite(value) else f"a number that is not finite: {value:g} {where}"
+            raise RuleError(f"the score '{name}' gave {told}", rule)
         return scores
 
     def _tell_rows(self) -> None:

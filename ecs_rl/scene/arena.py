@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from ecs_rl import components
 from ecs_rl.components import Here, Motion, Pose
@@ -38,6 +38,11 @@ F = TypeVar("F", bound=Callable[..., None])
 N = TypeVar("N", bound=Number)
 Kinds = Iterable[type | Number] | None
 """Components, each by its class or by the number behind which it stands."""
+DESCRIBING = (
+    *("spawn", "join", "agent", "number", "random", "dice", "draws", "add", "system", "lesson", "always"),
+    *("wall", "terrain", "path", "through", "score", "mark"),
+)
+"""What `build` may call, and nobody once a world runs."""
 MOST_SOLID = 31  # the physics tells roles apart by one bit each, and the ground takes one
 MOST_MEMBERS = 10_000
 
@@ -317,6 +322,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         for sensor in self.used:
             if isinstance(sensor, Several):
                 sensor.among(self.roles, self.ground)
+        vars(self).update((name, partial(_too_late, name)) for name in DESCRIBING)
 
     def try_rules(self, arenas: int) -> None:
         """Ask every rule once, so that one that cannot work is refused before anything is learned from it."""
@@ -365,6 +371,11 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
     def wants_impulses(self) -> bool:
         """Whether anything asks how hard."""
         return any(each.weighed for each in self.touchings)
+
+
+def _too_late(name: str, *_: object, **__: object) -> NoReturn:
+    """Refuse a description that comes when the world is there."""
+    raise SceneError(f"arena.{name}(...) describes the arena: call it in `build`, not in a rule or a system")
 
 
 def _new(what: str, name: str, there: Sequence[Role | Number | Draws | AgentSpec]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 
 import ecs_rl.scene as offered
-from ecs_rl.errors import EcsRlError, RuleError
+from ecs_rl.errors import EcsRlError, RuleError, words_of
 from ecs_rl.scene.members import offered_by
 from ecs_rl.scene.rules import Compared, Remembering, Shared
 from ecs_rl.scene.sensors import Sensor
@@ -73,11 +73,13 @@ def told(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return "this ends the whole program: a scene must not call exit"
-    message = " ".join(str(error).split()).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
+    if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
+        return f"{type(error).__name__} is Python's own: raise another error, such as ValueError"
+    message = words_of(error).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
     message = re.sub(r"\. Did you mean:? '\w+'\?$", "", message)  # Python 3.13 has a guess of its own
     cut = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
     hint = _meant(error, message)
-    return f"{type(error).__name__}: {cut}" + (f": {hint}" if hint else "")
+    return ": ".join(filter(None, (type(error).__name__, cut, hint)))
 
 
 def _meant(error: BaseException, message: str) -> str:

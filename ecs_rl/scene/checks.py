@@ -65,6 +65,10 @@ def named(what: str, name: object) -> str:
     """Return the name, or refuse what is not a text with something in it."""
     if not isinstance(name, str) or not name.strip():
         raise SceneError(f"{what} needs a name, a text that is not empty, not {shown(name)}")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise SceneError(f"{what} needs a name that UTF-8 can write, not {shown(name)}") from None
     return name
 
 

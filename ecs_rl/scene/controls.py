@@ -6,7 +6,7 @@ What it decides becomes the `amount` column of each effect: 0 or 1 under a choic
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from ecs_rl.agents.base import TRIGGER, Composed, Continuous, Discrete
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Action
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.checks import shown
+from ecs_rl.scene.checks import named, shown
 from ecs_rl.scene.effects import Effect, sound
 from ecs_rl.scene.roles import not_yet
 
@@ -100,7 +100,7 @@ class _Named(_Keyed):
     too_few = "levers need at least one effect"
 
     def __init__(self, *unnamed: Any, **controls: Effects) -> None:
-        _all_named(self, unnamed)
+        _all_named(self, unnamed, controls)
         works = [_listed(effects) for effects in controls.values()]
         if len(works) < self.least:
             raise SceneError(self.too_few)
@@ -116,10 +116,12 @@ class _Named(_Keyed):
         return f"{type(self).__name__}({shown(', '.join(self.names))[1:-1]})"
 
 
-def _all_named(controls: object, unnamed: tuple[Any, ...]) -> None:
-    kind = type(controls).__name__
+def _all_named(control: object, unnamed: tuple[Any, ...], names: Iterable[str]) -> None:
+    kind = type(control).__name__
     if unnamed:
         raise SceneError(f"each effect in {kind} needs a name, as in {kind}(push=...), not {shown(unnamed[0])} alone")
+    for name in names:
+        named(f"each part of {kind}", name)
 
 
 class Choice(_Decided, _Named):
@@ -206,7 +208,7 @@ class Controls(_Keyed):
     """The agent sets several controls at once: each a Choice, a Trigger, or an effect (or a tuple of them) as lever."""
 
     def __init__(self, *unnamed: Any, **controls: Choice | Trigger | Effects) -> None:
-        _all_named(self, unnamed)
+        _all_named(self, unnamed, controls)
         if not controls:
             raise SceneError("Controls need at least one control, as in Controls(gas=Thrust(car, x=5.0))")
         self.names = tuple(controls)

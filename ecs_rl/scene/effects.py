@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.arrays import F64
+from ecs_rl.arrays import F64, read_only
 from ecs_rl.components import Amount
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import Point, aligned, finite, fits, not_negative, point
@@ -39,8 +39,7 @@ class Effect:
 
     def bind(self, amount: F64, note: Callable[[type], None] | None = None) -> None:
         """Give the handle its column, read-only; with `note`, each look at it is told."""
-        self._amount, self._note = amount.view(), note
-        self._amount.flags.writeable = False
+        self._amount, self._note = read_only(amount), note
         self._scale: F64 = aligned(self._amount, self.role.count)
         """The amount as `apply` needs it: beside (arenas, count) where the role is a kind."""
 

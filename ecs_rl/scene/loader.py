@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ecs_rl.errors import CommandError, EcsRlError, SceneError, nearest
+from ecs_rl.errors import CommandError, EcsRlError, SceneError, is_interrupt, nearest
 from ecs_rl.known_files import remember
 from ecs_rl.opened import OpenedFiles
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
 from ecs_rl.scene.checks import fits
+from ecs_rl.scene.outline import outline_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import reference_of, scene_files, scene_names
 from ecs_rl.sources import Sources, read_sources
@@ -41,16 +42,23 @@ def blaming(file: str) -> Iterator[None]:
     except SyntaxError as error:
         line = f", line {error.lineno}" if error.lineno else ""  # a file that is no text has none
         raise SceneError(f"{error.filename or file}{line}: {error.msg}") from error
-    except (Exception, SystemExit) as error:
-        if file and str(error).startswith(file):
-            raise  # said already, further in
-        lines = lines_in(file, error)
-        if isinstance(error, SceneError) and not lines and file:
-            raise SceneError(f"{file}: {error}") from error
-        if not lines or (isinstance(error, EcsRlError) and not isinstance(error, SceneError)):
+    except BaseException as raised:
+        if is_interrupt(raised) or (isinstance(raised, EcsRlError) and file and str(raised).startswith(file)):
+            raise  # nobody's mistake, or said already, further in
+        mistake = _stopped(raised)
+        lines = lines_in(file, mistake)
+        if isinstance(mistake, SceneError) and not lines and file:
+            raise SceneError(f"{file}: {mistake}") from mistake
+        if not lines or (isinstance(mistake, EcsRlError) and not isinstance(mistake, SceneError)):
             raise
         caller = f" (called in line {lines[-2]})" if len(set(lines)) > 1 else ""
-        raise SceneError(f"{file}, line {lines[-1]}: {told(error)}{caller}") from error
+        raise SceneError(f"{file}, line {lines[-1]}: {told(mistake)}{caller}") from mistake
+
+
+def _stopped(error: BaseException) -> BaseException:
+    """Return the StopIteration that a generator of the engine turned into another error, or the error itself."""
+    cause = error.__cause__
+    return cause if isinstance(error, RuntimeError) and isinstance(cause, StopIteration) else error
 
 
 def load_scene(scene: str) -> Scene:
@@ -103,8 +111,8 @@ def scene_of(sources: Sources) -> Scene:
         sha256=sources.sha256,
     )
     with blaming(str(path)):
-        loaded.describe()
-    return replace(loaded, data=dict(opened.contents))
+        outline = outline_of(loaded.describe())
+    return replace(loaded, data=dict(opened.contents), outline=outline)
 
 
 def _name_of(path: Path) -> str:

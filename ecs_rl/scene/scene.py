@@ -13,6 +13,7 @@ from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
 from ecs_rl.scene.look import BACKDROPS
+from ecs_rl.scene.outline import Outline, refuse_another
 
 if TYPE_CHECKING:
     from ecs_rl.world import World
@@ -60,6 +61,8 @@ class Scene:
     """Of its file and of what that imports from its folder, to tell whether it was trained. Set by the loader."""
     data: Mapping[str, str] = field(default_factory=dict)
     """What is in the files that it opens below its folder, by path (see opened.py). Set by the loader."""
+    outline: Outline = field(default_factory=dict)
+    """What `build` described at first, and must describe each time. Set by the loader."""
     build: Callable[[Arena], None] = lambda arena: None
     """The function of that name in its file. Set by the loader."""
     engine: Callable[..., World] | None = None
@@ -114,6 +117,7 @@ class Scene:
         arena = Arena(self.file)
         self.build(arena)
         arena.finish()
+        refuse_another(self.file, arena, self.outline)
         if self.score and self.score not in arena.scores:
             told = f"Scene(score='{self.score}') names a score that `build` does not declare"
             cure = nearest(self.score, arena.scores) if arena.scores else f"add arena.score('{self.score}', rule)"

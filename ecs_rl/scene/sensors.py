@@ -82,6 +82,8 @@ def sound(sensor: Sensor) -> None:
         raise SceneError(f"{kind} has no names for what it sees: {cure}")
     if isinstance(names, str) or not all(isinstance(name, str) and name.strip() for name in names):
         raise SceneError(f"the names of {kind} must be a tuple of texts, as in ('height',), not {shown(names)}")
+    for name in names:
+        named(f"each number of {kind}", name)
     if sensor.layout is not None and sensor.layout.size != len(names):
         raise SceneError(f"{kind} has {len(names)} names, but its layout {sensor.layout.size} numbers")
     if getattr(sensor.write, "__func__", None) is not Sensor.write:

@@ -112,13 +112,20 @@ class _Rolling(Resumable):
         self._known.extend(values)
 
 
+def _mean(values: Sequence[float]) -> float:
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:  # the sum of large values has no float, their mean has
+        return math.fsum(value / len(values) for value in values)
+
+
 class RollingMean(_Rolling):
     """The mean of the newest `window` values."""
 
     def value(self) -> float:
         """Return the mean, NaN while there is none."""
         # Summed afresh: a running sum would gather rounding errors over millions of episodes.
-        return math.fsum(self._known) / len(self._known) if self._known else math.nan
+        return _mean(self._known) if self._known else math.nan
 
 
 class RollingStd(_Rolling):
@@ -128,7 +135,7 @@ class RollingStd(_Rolling):
         """Return the deviation, NaN while there is none."""
         if not self._known:
             return math.nan
-        mean = math.fsum(self._known) / len(self._known)
+        mean = _mean(self._known)
         return math.hypot(*(value - mean for value in self._known)) / math.sqrt(len(self._known))
 
 
