@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.forms import Layout
+from ecs_rl.errors import quoted
 
 if TYPE_CHECKING:
     import torch
@@ -227,6 +228,24 @@ class PolicySpec:
     """Numbers that a recurrent policy remembers for each row; zero where an episode begins."""
     layout: Layout = ()
     """Which of the observations form a picture or tell of a set, in order; all others are plain numbers."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for names that are no texts, choices without options, and a layout that does not fit."""
+        parts = self.actions.parts
+        names = [self.name, *self.observations, *(getattr(part, "name", "") for part in parts)]
+        for name in (*names, *(name for part in parts for name in part.names)):
+            if not isinstance(name, str):
+                raise ValueError(f"a name must be a text, not {quoted(name, 60)}")
+        if not all(part.names for part in parts):
+            raise ValueError(f"the policy {quoted(self.name, 60)} has an action without a name")
+        end = 0
+        for number in (self.state, *(number for form in self.layout for number in astuple(form))):
+            if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+                raise ValueError(f"a policy's sizes are whole numbers from 0 on, not {quoted(number, 60)}")
+        for form in self.layout:
+            if form.first < end or form.size < 1 or form.first + form.size > len(self.observations):
+                raise ValueError(f"{quoted(form, 120)} does not fit into {len(self.observations)} observations")
+            end = form.first + form.size
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,10 @@ class Scaling:
             if mean.shape != (len(saved.spec.observations),):
                 raise ValueError(f"it sees {len(saved.spec.observations)} numbers, and normalises {len(mean)}")
             groups = Groups(forms, len(mean))
-            self._mean, self._scale = groups.scales(mean, deviation(count, squares))
+            with np.errstate(invalid="ignore"):
+                self._mean, self._scale = groups.scales(mean, deviation(count, squares))
+            if not (np.isfinite(self._mean).all() and np.isfinite(self._scale).all()):
+                raise ValueError("it normalises by numbers that are not finite")
 
     def __call__(self, ops: Ops[V], x: V) -> V:
         """Return what is seen as the network takes it."""

@@ -8,7 +8,7 @@ from ecs_rl.errors import CheckpointError
 from ecs_rl.pilots.heads import Head
 from ecs_rl.pilots.networks import Scaling, finite, network_of
 from ecs_rl.pilots.ops import Array, NumpyOps, Ops, V
-from ecs_rl.pilots.source import SavedPolicy
+from ecs_rl.pilots.source import MALFORMED, SavedPolicy
 
 
 class NumpyPolicy:
@@ -23,7 +23,7 @@ class NumpyPolicy:
             self.state = self._network.state
             seen, nothing = (np.zeros((1, n), np.float32) for n in (len(saved.spec.observations), self.state))
             self.head = Head(saved, self.outputs(self._ops, seen, nothing)[0].shape[1])
-        except (KeyError, ValueError, IndexError) as error:
+        except MALFORMED as error:
             told = f"{error} is missing" if isinstance(error, KeyError) else error
             where = f"{saved.path} does not fit its own settings"
             raise CheckpointError(f"{where}: {told}; use another checkpoint") from error

@@ -28,6 +28,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 """What acting needs of the settings of each algorithm, as they were where an older checkpoint does not say it."""
 _SEAL = b'\\"sha256\\":\\"'
 _SEALED = 64
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What values of other types or sizes than were written may raise."""
 _DTYPES = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?"}
 
 Tensors = dict[str, NDArray[Any]]
@@ -85,7 +87,7 @@ def saved_policies(path: Path) -> list[SavedPolicy]:
         config, scene = dict(manifest["config"]), str(manifest["scene"])
     except OSError as error:
         raise CheckpointError(f"cannot read checkpoint {path}: {error.strerror or error}; check the path") from error
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+    except MALFORMED as error:
         told = f"{error} is missing" if isinstance(error, KeyError) else error
         raise CheckpointError(
             f"checkpoint {path} is damaged: {told}; use another checkpoint of the run, or restore this file from a copy"
@@ -146,6 +148,7 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
         raise ValueError("its content does not match its SHA-256, or it was not written by ecs_rl")
     head = json.loads(data[8:size])
     manifest = json.loads(head.pop("__metadata__")["manifest"])
+    json.dumps(manifest, ensure_ascii=False).encode()  # raises ValueError for half characters, as other readers do
     if manifest["schema"] != SCHEMA:
         raise ValueError(f"it has schema {manifest['schema']} and this version of ecs_rl reads schema {SCHEMA}")
     return manifest, {name: _array(data, size, about) for name, about in head.items() if name.startswith("policy/")}
@@ -153,6 +156,8 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
 
 def _array(data: bytes, start: int, about: dict[str, Any]) -> NDArray[Any]:
     """Return a tensor, copied out of the file."""
+    if about["dtype"] not in _DTYPES:
+        raise ValueError(f"a pilot knows no numbers of the type {quoted(about['dtype'], 20)}")
     dtype, shape, (first, last) = np.dtype(_DTYPES[about["dtype"]]), about["shape"], about["data_offsets"]
     if not 0 <= first <= last <= len(data) - start or last - first != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"a tensor of {shape} cannot stand in its bytes {first} to {last}")

@@ -72,6 +72,10 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             state=spec.state,
         )
 
+    def __post_init__(self) -> None:
+        """Refuse what describes no policy; msgspec reports the ValueError with its place."""
+        self.spec()
+
     def spec(self) -> PolicySpec:
         """Return the policy's spec, equal to the one that was saved."""
         parts = tuple(Continuous(p.names) if p.continuous else Discrete(p.names, p.name) for p in self.parts)
