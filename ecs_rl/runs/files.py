@@ -38,6 +38,13 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     return StorageError(f"cannot write {path}: {reason}; free some space or choose another folder with --runs")
 
 
+def is_refused(error: BaseException) -> bool:
+    """Tell whether an error is the disk's, which is full, and nobody's mistake."""
+    return isinstance(error, StorageError) or (
+        isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    )
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn any OSError in the block into a StorageError that names `path`."""

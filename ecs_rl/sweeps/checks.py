@@ -34,8 +34,7 @@ def check_sweep(folder: Path, sweep: Sweep, axes: Sequence[Axis]) -> None:
         where = f"{sweep.each} {row.trial}"
         row.setting = _setting(folder, where, row.setting, axes)
         row.runs = [str(_run(folder, where, run)) for run in row.runs]
-        # One that failed may have begun some of its seeds.
-        if len(row.runs) > sweep.seeds or (0 < len(row.runs) < sweep.seeds and not row.over):
+        if len(row.runs) > sweep.seeds:
             raise _damaged(folder, f"{where} has {len(row.runs)} runs, and the sweep {sweep.seeds} seeds")
         row.message = visible(row.message, LONGEST_MESSAGE)
         _check_curve(folder, where, row)

@@ -13,10 +13,11 @@ from typing import Any
 
 from ecs_rl.commands.progress import number
 from ecs_rl.commands.seeds_report import Shown
+from ecs_rl.errors import StorageError
 from ecs_rl.sweeps.ranges import Setting, in_words
 from ecs_rl.sweeps.record import Row, SweepFile
 from ecs_rl.sweeps.search import Settings, Suggestions
-from ecs_rl.sweeps.trial import BEST_EVAL, STOPPING
+from ecs_rl.sweeps.trial import BEST_EVAL, FULL, STOPPING
 
 FINISHED = "FINISHED"
 """Tune's word for a search that has nothing more to suggest."""
@@ -28,6 +29,8 @@ class Driver:
     def __init__(self, file: SweepFile, source: Settings | Suggestions, shown: Shown) -> None:
         self.file, self.source, self.shown = file, source, shown
         self.stopping = False
+        self.problem = ""
+        """What the disk refused: the sweep stops, and goes on once there is room."""
         sweep = file.sweep
         self.rows = {row.trial: row for row in sweep.rows}
         self._go_on = deque(row for row in sweep.rows if not row.over)
@@ -42,6 +45,18 @@ class Driver:
         self.stopping = True
         with suppress(OSError):  # the folder is gone, and the trials fail by themselves
             (self.file.path / STOPPING).touch()
+
+    def give_up(self, problem: str) -> None:
+        """Stop because the disk refused a write."""
+        self.problem = self.problem or problem
+        self.stop()
+
+    def write(self, *, now: bool = True) -> None:
+        """Write the sweep's file; an error in here would be Tune's, and end the trial it was told of."""
+        try:
+            self.file.write(now=now)
+        except StorageError as error:
+            self.give_up(str(error))
 
     def next_row(self) -> Row | None:
         """Return the trial to begin, or to go on with; None where it is too early to say."""
@@ -105,16 +120,20 @@ class Driver:
             self._running.discard(row.trial)
         if done and (row.steps or not self.stopping):
             self._show_state(row, row.state)
-        self.file.write(now=done or before != row.state)
+        if result.get(FULL):
+            self.give_up(row.message)
+        self.write(now=done or before != row.state)
 
     def lost(self, trial_id: str) -> None:
         """Note that the process of a trial is gone, and again when it was begun anew."""
         row = self.row(trial_id)
         row.state, row.message = "failed", "its process died"
         self._running.discard(row.trial)
+        self.write()
+        if self.problem:  # Tune could write nothing, either
+            row.state, row.message = "interrupted", self.problem
         self._show_state(row, row.state)
         self.shown.message(row.trial, row.message)
-        self.file.write()
 
     def gone(self, trial_id: str) -> None:
         """Do what must be done where a trial was lost for good: the others go on."""

@@ -190,7 +190,7 @@ def carried_out(
     head += f", {min(at_once, sweep.trials)} at a time {with_threads(settings)}, in {file.path}"
     with shown_on(stream, head, sweep.each) as shown:
         driver = tried(file, axes, order, settings, shown=shown, at_once=at_once, answer=answer)
-    if driver.stopping and not any(row.steps for row in sweep.rows):
+    if driver.stopping and not driver.problem and not any(row.steps for row in sweep.rows):
         shutil.rmtree(file.path, ignore_errors=True)
         raise KeyboardInterrupt
     for row in sweep.rows:
@@ -199,7 +199,10 @@ def carried_out(
     sweep.rows = [
         row for row in sweep.rows if row.steps or row.over or sweep.population
     ]  # what had not begun will be drawn again
-    file.write()
+    driver.write()
+    if driver.problem:
+        tell(f"go on once there is room: {how_to_go_on(argv, file)}", stream)
+        raise StorageError(driver.problem)
     go_on = "" if sweep.status == "finished" else how_to_go_on(argv, file)
     code = report(settings, file, axes, recipe_settings(order, settings, sweep), stream=stream, go_on=go_on)
     if not driver.stopping and sweep.best is None:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.errors import ActionError, DivergedError, EcsRlError, visible
+from ecs_rl.errors import ActionError, DivergedError, EcsRlError, StorageError, visible
+from ecs_rl.runs.files import is_refused
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -29,6 +31,8 @@ SOLVED_STEP, BEST_EVAL = "solved_step", "best_eval"
 """What a trial may be judged by: the mean over its seeds of the steps to solve, or of the best evaluation."""
 UNSOLVED = 2
 """A seed that was not solved counts as one that took so many times its steps (the PAR2 score)."""
+FULL = "full"
+"""Whether a trial ended because the disk refused a write."""
 STOPPING = "stopping"
 """The file in a sweep's folder that asks all of its trials to save and end."""
 LONGEST_MESSAGE = 500
@@ -170,8 +174,12 @@ class SweepTrial:
                     run.close()
             found = report_of(self.runs)
         except Exception as error:  # a row of the table, and not the end of the sweep
-            found = {"state": "failed", "message": in_one_line(error), "runs": self._paths(), "steps": self._steps()}
-            self.cleanup()
+            full = is_refused(error)  # which is no setting's fault: the trial goes on once there is room
+            state, message = "interrupted" if full else "failed", in_one_line(error)
+            found = {"state": state, "message": message, "runs": self._paths(), "steps": self._steps(), FULL: full}
+            with suppress(StorageError):  # the first one is told, and earlier checkpoints stay
+                self.cleanup()
+            self.runs = None
         return {**found, "done": found["state"] != "running"}
 
     def setting(self) -> dict[str, Any]:
@@ -213,7 +221,8 @@ class SweepTrial:
             self._checked = True
         self.runs, earlier = [], self._to_go_on()
         for i, seed in enumerate(self.seeds()):
-            more = {"resume": earlier[i]} if earlier and can_go_on(Path(earlier[i])) else {"seed": seed}
+            there = i < len(earlier) and can_go_on(Path(earlier[i]))  # the disk may have refused the others
+            more = {"resume": earlier[i]} if there else {"seed": seed}
             self.runs.append(SeedRun(self.order.settings(self.setting(), more)))
 
     def _to_go_on(self) -> list[str]:

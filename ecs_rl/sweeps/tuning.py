@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.runs.files import is_refused, storage_error
 from ecs_rl.sweeps.driver import Driver, NextSetting, Reports, Stop
 from ecs_rl.sweeps.population import Member, PopulationDriver, PopulationOrder, exchanges
 from ecs_rl.sweeps.ranges import Axis
@@ -70,10 +71,20 @@ def run_population(
 def _run(kind: type[SweepTrial], driver: Driver, order: Order, settings: TrainSettings, **more: Any) -> None:
     """Run Tune with what both have in common."""
     os.environ.update(AS_WE_WANT_IT)
-    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
+    for name in ("ray.tune", "ray.train"):  # which print tracebacks of what the disk refuses
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     from ray import tune
 
     trainable: Any = type("Trial", (kind, tune.Trainable), {})
+    try:
+        _tuned(tune, trainable, driver, order, settings, **more)
+    except OSError as error:  # what Tune itself writes into the sweep's folder
+        if not is_refused(error):
+            raise
+        driver.give_up(str(storage_error(driver.file.path, error)))
+
+
+def _tuned(tune: Any, trainable: Any, driver: Driver, order: Order, settings: TrainSettings, **more: Any) -> None:
     tune.run(
         tune.with_parameters(trainable, order=order),
         name=TUNE,
