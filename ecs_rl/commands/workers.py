@@ -15,14 +15,16 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecs_rl.commands.parse import cores
 from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.process import leaving
+from ecs_rl.commands.ray_processes import bound_to_this_process, gone_processes
 from ecs_rl.commands.same_everywhere import (
     PACKAGE,
     contents,
@@ -47,6 +49,8 @@ ANSWERS = 5.0
 """Seconds in which a cluster answers."""
 UNTIL_TOLD = 60.0
 """Seconds between two words about workers that do not come up."""
+MOST_ON_A_CORE = 8
+"""Processes for each core of this machine at most: all of them are busy all the time."""
 MOST_LOSSES = 3
 """So many losses in a row without a new checkpoint are no accident."""
 
@@ -67,6 +71,9 @@ def run_together(settings: TrainSettings, answer: Answer) -> int:
                     reached, settings = lost.saved, replace(settings, resume=str(lost.run), init_from=None)
                 if reached < 0 or losses > MOST_LOSSES or answer.came:
                     raise
+                if gone := gone_processes():
+                    told = f"Ray has stopped on this machine: its process {gone[0]} is gone"
+                    raise WorkerLostError(f"{told}: go on with --resume {settings.resume}") from lost
                 told = f"train.py: interrupted before a new worker came: go on with --resume {settings.resume}"
                 answer.first = leaving(told)
                 tell(f"train.py: {lost}: going on from step {reached:,} with a new one", sys.stderr)
@@ -93,6 +100,10 @@ def refuse_what_is_not_shared(settings: TrainSettings) -> None:
     for reason, holds in reasons.items():
         if holds:
             raise CommandError(f"--workers cannot be used with {reason}; leave one of them out")
+    most = MOST_ON_A_CORE * cores()
+    if not settings.ray and settings.workers > most:
+        told = f"this machine has {cores()} cores, and more processes wait for each other"
+        raise CommandError(f"--workers {settings.workers}: {told}: take at most {most}")
     check_shares(settings.arenas, settings.workers)
     if importlib.util.find_spec("ray") is None:
         raise CommandError(f"--workers needs ray: {install('ray')}, or leave --workers out")
@@ -113,6 +124,8 @@ def cluster(address: str, here: int, needed: int, flag: str) -> Iterator[int]:
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
     elif here < needed:
         raise CommandError(f"{flag}: this machine has {here} cores, and it takes {needed}: take fewer")
+    else:
+        os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "10")  # Ray's 60 is for another machine's
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     import ray
     import ray._private.worker as printing
@@ -145,7 +158,8 @@ def cluster(address: str, here: int, needed: int, flag: str) -> Iterator[int]:
             raise CommandError(
                 f"{flag}: the cluster has {there} cores, and it takes {needed}: take fewer, or --threads 1"
             )
-        yield there
+        with nullcontext() if address else bound_to_this_process():
+            yield there
     finally:
         ray.shutdown()
 

@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
+from time import monotonic
 from typing import Any
 
 from ecs_rl.commands.progress import number
 from ecs_rl.commands.seeds_report import Shown
-from ecs_rl.errors import StorageError
+from ecs_rl.errors import StorageError, WorkerLostError
 from ecs_rl.sweeps.ranges import Setting, in_words
 from ecs_rl.sweeps.record import Row, SweepFile
 from ecs_rl.sweeps.search import Settings, Suggestions
@@ -21,6 +22,10 @@ from ecs_rl.sweeps.trial import BEST_EVAL, FULL, STOPPING
 
 FINISHED = "FINISHED"
 """Tune's word for a search that has nothing more to suggest."""
+
+
+AT_REST = 10 * 60.0
+"""Seconds after which a sweep on this machine ends in which no trial runs: a process comes up within one minute."""
 
 
 class Driver:
@@ -31,6 +36,8 @@ class Driver:
         self.stopping = False
         self.problem = ""
         """What the disk refused: the sweep stops, and goes on once there is room."""
+        self.is_alone = False
+        """Whether nobody else may hold the cores that its trials wait for."""
         sweep = file.sweep
         self.rows = {row.trial: row for row in sweep.rows}
         self._go_on = deque(row for row in sweep.rows if not row.over)
@@ -190,6 +197,9 @@ class Reports:
 
     driver: Driver
 
+    def __init__(self) -> None:
+        self._at_rest_since = monotonic()
+
     def on_trial_start(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Hear that a trial has a process of its own now."""
         self.driver.started(trial.trial_id)
@@ -208,9 +218,15 @@ class Reports:
         self.driver.gone(trial.trial_id)
 
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
-        """Draw what is shown anew."""
+        """Draw what is shown anew; WorkerLostError where trials are left and Tune begins none of them."""
         self.driver.trials = trials
         self.driver.shown.draw()
+        left = [trial for trial in trials if not trial.is_finished()]
+        if not left or any(trial.status == "RUNNING" for trial in left):
+            self._at_rest_since = monotonic()
+        elif self.driver.is_alone and monotonic() - self._at_rest_since > AT_REST:
+            told = f"{len(left)} of {len(trials)} {self.driver.file.sweep.each}s are left, and none has begun for"
+            raise WorkerLostError(f"{told} {AT_REST / 60:g} minutes: the same command with --resume goes on with them")
 
 
 class Stop:

@@ -71,6 +71,7 @@ def run_population(
 def _run(kind: type[SweepTrial], driver: Driver, order: Order, settings: TrainSettings, **more: Any) -> None:
     """Run Tune with what both have in common."""
     os.environ.update(AS_WE_WANT_IT)
+    driver.is_alone = not settings.ray
     for name in ("ray.tune", "ray.train"):  # which print tracebacks of what the disk refuses
         logging.getLogger(name).setLevel(logging.CRITICAL)
     from ray import tune

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import main, recipes_of
-from ecs_rl.errors import CommandError
+from ecs_rl.errors import CommandError, WorkerLostError
 from ecs_rl.runs import read_metadata
+from ecs_rl.sweeps import driver
 from ecs_rl.sweeps.population import LAST_EVAL, Member, PopulationOrder, refuse_what_cannot_change, round_steps
 from ecs_rl.sweeps.ranges import parse_ranges
 
@@ -165,3 +167,31 @@ def test_what_can_change_is_let_through_and_ten_rounds_are_whole_evaluations() -
 def test_a_population_without_a_sweep_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["balance", "--population", "4"]) == 2
     assert "--population is for --sweep: name what varies" in capsys.readouterr().err
+
+
+def test_members_that_wait_and_none_of_which_runs_end_the_population(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(driver, "monotonic", lambda: clock[0])
+    reports = driver.Reports()
+    sweep = SimpleNamespace(each="member")
+    shown = SimpleNamespace(draw=lambda: None)
+    reports.driver = SimpleNamespace(is_alone=True, file=SimpleNamespace(sweep=sweep), shown=shown)  # type: ignore[assignment]
+
+    def trial(status: str) -> SimpleNamespace:
+        return SimpleNamespace(status=status, is_finished=lambda: status == "TERMINATED")
+
+    done, waits, runs = trial("TERMINATED"), trial("PAUSED"), trial("RUNNING")
+    for clock[0], trials in (
+        (0.0, [waits, runs]),
+        (1e6, [done, runs]),
+        (2e6, [done, done]),
+        (2e6 + 599, [done, waits]),
+    ):
+        reports.on_step_end(0, trials)
+    clock[0] = 2e6 + 601
+    with pytest.raises(WorkerLostError, match="2 of 3 members are left, and none has begun for 10 minutes: the same"):
+        reports.on_step_end(0, [done, waits, waits])
+    reports.driver.is_alone = False  # others may use the cluster for as long as they like
+    reports.on_step_end(0, [done, waits, waits])

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,13 @@ def test_what_cannot_be_shared_out_is_told_in_one_sentence(tmp_path: Path, flags
     assert told in answer["stderr"]
     assert answer["stderr"].count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_more_processes_than_this_machine_can_have_are_refused_and_a_cluster_may_have_them() -> None:
+    settings = TrainSettings(scene="balance", agent="ppo", arenas=100_000, workers=1000)
+    with pytest.raises(CommandError, match=r"--workers 1000: this machine has \d+ cores, .*: take at most \d+$"):
+        workers.refuse_what_is_not_shared(settings)
+    workers.refuse_what_is_not_shared(replace(settings, ray="10.0.0.1:6379"))
 
 
 HURTS = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -130,3 +131,46 @@ def test_two_trainings_and_a_sweep_on_one_cluster_do_not_disturb_each_other(tmp_
         again = trained(tmp_path / "a", *flags, "--ppo.lr", str(trial["settings"]["ppo.lr"]))
         assert [run["params_sha256"] for run in trial["runs"]] == [again["params_sha256"]]
     assert sweep["status"] == "finished"
+
+
+def processes_of(session: int) -> dict[int, str]:
+    """Return the processes of a session that still run, each with its command line; the dead are not counted."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, its_session, *_ = path.read_text().rpartition(")")[2].split()
+            if int(its_session) == session and state != "Z":
+                found[int(path.parent.name)] = (path.parent / "cmdline").read_bytes().decode()
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
+def test_nothing_of_ray_stays_where_the_first_process_is_killed(tmp_path: Path) -> None:
+    running = started(tmp_path, *LONG, "--steps", "1M", "--workers", "2")
+    saved(tmp_path, running)
+    there = processes_of(running.pid)
+    assert any("DashboardAgent" in name for name in there.values()), "by itself it would stay for more than a minute"
+    running.kill()
+    deadline = time.monotonic() + 30
+    while processes_of(running.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not processes_of(running.pid)
+    running.communicate()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
+@pytest.mark.parametrize(
+    "name", ["DashboardAgent", "/raylet/raylet", pytest.param("gcs_server", marks=pytest.mark.slow)]
+)
+def test_a_training_ends_and_says_so_where_a_process_of_ray_is_killed(tmp_path: Path, name: str) -> None:
+    running = started(tmp_path, *LONG, "--steps", "1M", "--workers", "2")
+    run = saved(tmp_path, running)
+    (pid,) = (pid for pid, line in processes_of(running.pid).items() if name in line.replace("\0", " ").split(" --")[0])
+    os.kill(pid, signal.SIGKILL)
+    stderr = running.communicate(timeout=100)[1]
+    assert running.returncode == 1
+    assert "Ray has stopped on this machine: its process " in stderr
+    assert "--resume" in stderr.splitlines()[-1]
+    assert not stay(tmp_path)
+    steps = json.loads((run / "metadata.json").read_text())["total_steps"] + 4096
+    assert trained(tmp_path, *LONG, "--steps", str(steps), "--resume", str(run), "--workers", "2")["steps"] >= steps
