@@ -6,7 +6,11 @@ is one of the project's action spaces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +21,7 @@ from numpy.typing import NDArray
 from ecs_rl.adapters.environment_recipes import SOLVED_AT, recipes_for
 from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete
 from ecs_rl.agents.forms import Picture
-from ecs_rl.errors import CommandError, SceneError, install
+from ecs_rl.errors import CommandError, EcsRlError, SceneError, install, is_interrupt, quoted, told_of, words_of
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.scene import Scene
@@ -27,8 +31,9 @@ if TYPE_CHECKING:
     from ecs_rl.adapters.pixels import Pixels
 
 PREFIX = "gym:"
-NO_LIMIT = 10_000
-"""Decisions after which an episode is cut where the environment has no limit of its own."""
+NO_LIMIT, MOST_TICKS = 10_000, 1_000_000
+"""Decisions after which an episode is cut where the environment has no limit of its own, and in any case: all of them
+are remembered."""
 MOST_NUMBERS = 10_000
 """Numbers that a policy may see beside pictures, for which there is a convolution."""
 ATARI = "ALE/"
@@ -87,10 +92,15 @@ class Environment:
         return FlattenObservation(env)
 
     def close(self, env: Any) -> None:
-        """Give an environment back."""
+        """Give an environment back; one that fails in that has done its work, and is only told of."""
         # Gymnasium's own quit pygame altogether once they have drawn something, and a window of ours with it.
-        if env.render_mode is None:
-            env.close()
+        if env.render_mode is not None:
+            return
+        try:
+            with calling(self.id, "close()"):
+                env.close()
+        except SceneError as error:
+            warnings.warn(str(error), stacklevel=2)
 
 
 def load_environment(reference: str) -> Scene:
@@ -142,6 +152,18 @@ def _zero() -> float:
     return 0.0  # an environment pays by itself
 
 
+@contextmanager
+def calling(name: str, what: str, where: Callable[[], str] = str) -> Iterator[None]:
+    """Turn whatever an environment raises, `sys.exit` included, into a SceneError that says in what and where."""
+    try:
+        yield
+    except BaseException as error:
+        if is_interrupt(error) or isinstance(error, EcsRlError):
+            raise
+        place = f" {where()}".rstrip()
+        raise SceneError(f"'{PREFIX}{name}' failed in {what}{place}: {told_of(error)}") from error
+
+
 @cache
 def _environment(name: str) -> Environment:
     """Return what there is to know of an environment, which is made once for that."""
@@ -151,28 +173,52 @@ def _environment(name: str) -> Environment:
         raise CommandError(f"'{PREFIX}{name}' needs Gymnasium, which is not installed: {install('gym')}") from None
     env = _made(name)
     try:
-        seen, spec = env.observation_space, env.spec
-        pixels = _pixels_of(name, seen)
-        names = _numbers_of(name, seen) if pixels is None else pixels.names
+        seen, acts = (_space_of(name, env, which) for which in ("observation_space", "action_space"))
+        with calling(name, "observation_space"):
+            pixels = _pixels_of(name, seen)
+            names = _numbers_of(name, seen) if pixels is None else pixels.names
         try:
-            actions, given = actions_of(env.action_space)
+            actions, given = actions_of(acts)
         except ValueError as error:
-            raise CommandError(f"'{PREFIX}{name}' does {_short(env.action_space)}: {error}") from None
-        threshold = SOLVED_AT.get(name) if spec is None or spec.reward_threshold is None else spec.reward_threshold
+            raise CommandError(f"'{PREFIX}{name}' does {_short(acts)}: {error}") from None
+        metadata = env.metadata if isinstance(env.metadata, Mapping) else {}
         return Environment(
             name,
             names,
             actions,
             given,
-            (spec.max_episode_steps if spec is not None else None) or NO_LIMIT,
-            None if threshold is None or not np.isfinite(threshold) else float(threshold),
-            ATARI_FPS if name.startswith(ATARI) else fps_of(env.metadata),
+            int(min(_number_of(name, env, "max_episode_steps") or NO_LIMIT, MOST_TICKS)),
+            _number_of(name, env, "reward_threshold", SOLVED_AT.get(name)),
+            ATARI_FPS if name.startswith(ATARI) else fps_of(metadata),
             isinstance(seen, spaces.Box) and len(seen.shape) == 1,
-            "rgb_array" in (env.metadata.get("render_modes") or ()),
+            "rgb_array" in (metadata.get("render_modes") or ()),
             pixels,
         )
     finally:
-        env.close()
+        with calling(name, "close()"):
+            env.close()
+
+
+def _space_of(name: str, env: Any, which: str) -> Any:
+    """Return a space of an environment; CommandError where it has none."""
+    from gymnasium import spaces
+
+    with calling(name, which):
+        space = getattr(env, which, None)
+    if not isinstance(space, spaces.Space):
+        raise CommandError(f"'{PREFIX}{name}' has no {which}: set it to one of gymnasium.spaces")
+    return space
+
+
+def _number_of(name: str, env: Any, which: str, without: float | None = None) -> float | None:
+    """Return a number with which an environment was registered, `without` where there is none or it has no bound."""
+    value = getattr(env.spec, which, None)
+    if value is None:
+        return without
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        told = f"'{PREFIX}{name}' is registered with {which}={quoted(value)}"
+        raise CommandError(f"{told}, which is no number: give it one, or None")
+    return float(value) if np.isfinite(value) else without
 
 
 def fps_of(metadata: Mapping[str, Any]) -> float:
@@ -235,10 +281,27 @@ def _made(name: str, *, pictures: bool = False) -> Any:
             told = f"needs Atari's emulator, which is not installed: {install('atari')}"
             raise CommandError(f"'{PREFIX}{name}' {told}") from None
     try:
-        return gymnasium.make(name, render_mode="rgb_array" if pictures else None, disable_env_checker=True, **more)
-    except Exception as error:
-        told = f"{type(error).__name__}: {error}" if not isinstance(error, gymnasium.error.Error) else str(error)
+        with _current_folder(":" in name):
+            return gymnasium.make(name, render_mode="rgb_array" if pictures else None, disable_env_checker=True, **more)
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        told = words_of(error) if isinstance(error, gymnasium.error.Error) else told_of(error)
         raise CommandError(f"'{PREFIX}{name}' cannot be made: {told}") from error
+
+
+@contextmanager
+def _current_folder(wanted: bool) -> Iterator[None]:
+    """Let the module of `module:Mine-v0` be found in the current folder as well, after everything that is installed."""
+    folder = os.getcwd()
+    if not wanted or folder in sys.path:
+        yield
+        return
+    sys.path.append(folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
 
 
 def actions_of(space: Any) -> tuple[ActionSpace, Given]:
@@ -296,7 +359,10 @@ def _names_of(space: Any, numbers: int) -> Sequence[str]:
 
 
 def _short(space: object) -> str:
-    text = " ".join(str(space).split())
+    try:
+        text = " ".join(str(space).split())
+    except Exception:  # one of their own may not be able to say what it is
+        return f"a {type(space).__name__}"
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 

@@ -7,13 +7,14 @@ actions since: that is how a world is brought back, with no look into an environ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.adapters.environment import Environment, refuse_number
+from ecs_rl.adapters.environment import Environment, calling, refuse_number
 from ecs_rl.arrays import F32, F64, I64, finite
 from ecs_rl.callbacks import NOTHING, Callbacks
 from ecs_rl.components import (
@@ -45,7 +46,7 @@ from ecs_rl.components import (
 from ecs_rl.ecs import Context, Entry, Runner, Stage
 from ecs_rl.ecs.component import column, component, live, zeros
 from ecs_rl.ecs.context import Columns
-from ecs_rl.errors import EcsRlError, SceneError
+from ecs_rl.errors import SceneError
 from ecs_rl.processors.judge import LARGEST
 from ecs_rl.results import Results
 from ecs_rl.scene.chance import U64, episode_keys, tick_words
@@ -162,10 +163,8 @@ class GymWorld(World):
             self.envs[arena] = self.environment.make(pictures=self.pictures)
         clock, chance = self.one(Clock), self.one(Chance)
         seed = int(seeds_of(chance.key[arena : arena + 1], clock.episode[arena : arena + 1])[0])
-        try:
+        with self.calling("reset()", lambda: arena):
             seen, _ = self.envs[arena].reset(seed=seed)
-        except Exception as error:
-            raise self.blamed("reset", arena, error) from error
         row = self.row(seen, arena)
         if not np.isfinite(row).all():
             self.refuse(row, arena)
@@ -186,19 +185,14 @@ class GymWorld(World):
         name = self.environment.observations[number]
         raise refuse_number(self.environment.id, f"an observation ('{name}') of", float(row[number]), self.when(arena))
 
-    def blamed(self, what: str, arena: int, error: Exception) -> EcsRlError:
-        """Return what an environment raised as an error that says where."""
-        if isinstance(error, EcsRlError):
-            return error
-        told = f"{type(error).__name__}: {error}".rstrip(": ")
-        return SceneError(f"'{self.scene.reference}' failed in {what}() {self.when(arena)}: {told}")
+    def calling(self, what: str, arena: Callable[[], int]) -> AbstractContextManager[None]:
+        """Turn whatever the environment of an arena raises into a SceneError that says where."""
+        return calling(self.environment.id, what, lambda: self.when(arena()))
 
     def pixels(self, arena: int) -> NDArray[np.uint8]:
         """Return (height, width, 3) the picture of an arena as it is now."""
-        try:
+        with self.calling("render()", lambda: arena):
             picture = np.asarray(self.envs[arena].render())
-        except Exception as error:
-            raise self.blamed("render", arena, error) from error
         if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or not picture.size:
             told = f"draws {picture.shape} of {picture.dtype}, not (height, width, 3) of uint8"
             raise SceneError(f"'{self.scene.reference}' {told}: play it --headless")
@@ -243,11 +237,9 @@ class GymWorld(World):
         self.snapshot()
 
     def _again(self, arena: int, action: Any) -> tuple[F32, float, bool]:
-        try:
+        with self.calling("step()", lambda: arena):
             seen, reward, terminated, truncated, _ = self.envs[arena].step(action)
             return self.row(seen, arena), float(reward), bool(terminated or truncated)
-        except Exception as error:
-            raise self.blamed("step", arena, error) from error
 
     def as_decided(self, taken: F32) -> NDArray[Any]:
         """Return (rows, columns) of `Taken` as the policy decided it."""
@@ -302,12 +294,10 @@ class Simulate(Stage):
         terminated, truncated = self.end.terminated, self.end.truncated
         terminated[:], truncated[:], now[:] = False, False, 0.0
         arena, envs, shape = 0, self.envs, self.shape
-        try:
+        with self.world.calling("step()", lambda: arena):
             for arena in self.rows.tolist():
                 seen, now[arena], terminated[arena], truncated[arena], _ = envs[arena].step(given[arena])
                 after[arena] = seen if getattr(seen, "shape", None) == shape else self.world.row(seen, arena)
-        except Exception as error:
-            raise self.world.blamed("step", arena, error) from error
         if not self.sound():
             for arena in np.flatnonzero(~np.isfinite(after).all(axis=1)).tolist():
                 self.world.refuse(after[arena], arena)
