@@ -232,8 +232,7 @@ class PolicySpec:
     def __post_init__(self) -> None:
         """Raise ValueError for names that are no texts, choices without options, and a layout that does not fit."""
         parts = self.actions.parts
-        names = [self.name, *self.observations, *(getattr(part, "name", "") for part in parts)]
-        for name in (*names, *(name for part in parts for name in part.names)):
+        for name in (self.name, *self.observations, *(n for p in parts for n in (getattr(p, "name", ""), *p.names))):
             if not isinstance(name, str):
                 raise ValueError(f"a name must be a text, not {quoted(name, 60)}")
         if not all(part.names for part in parts):

@@ -121,10 +121,11 @@ def _newest(run: Path) -> tuple[Path, Manifest, State]:
     from ecs_rl.runs import read_checkpoint
     from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
 
-    steps = step_checkpoints(run)
-    found = None
-    for path in [*(steps[step] for step in sorted(steps, reverse=True)), run / CHECKPOINTS / "latest.safetensors"]:
-        if found is not None and path.stem != "latest":
+    steps, latest = step_checkpoints(run), run / CHECKPOINTS / "latest.safetensors"
+    paths = [steps[step] for step in sorted(steps, reverse=True)]
+    found, refused = None, list[str]()
+    for path in [*paths, *([latest] if latest.exists() or not paths else [])]:
+        if found is not None and path is not latest:
             break
         try:
             manifest, tensors = read_checkpoint(path)
@@ -132,11 +133,13 @@ def _newest(run: Path) -> tuple[Path, Manifest, State]:
                 manifest.facts()
         except CheckpointError as error:
             tell(f"train.py: passed over: {error}", sys.stderr)
+            refused.append(str(error))
             continue
         if manifest.full and (found is None or manifest.step > found[1].step):
             found = path, manifest, tensors
     if found is None:
-        raise CheckpointError(f"{run} has no checkpoint to go on from: start a new run, or --init-from its best policy")
+        why = refused[0] if refused else "all of them hold a policy alone"
+        raise CheckpointError(f"{run} has no checkpoint to go on from ({why}): start a new run, or use --init-from")
     return found
 
 

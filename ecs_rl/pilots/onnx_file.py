@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from ecs_rl.pilots.numpy_policy import NumpyPolicy
 from ecs_rl.pilots.ops import Array, Numbers
 from ecs_rl.pilots.pilot import Pilot
 from ecs_rl.pilots.source import SavedPolicy
+from ecs_rl.runs.files import temporary_name
 
 try:
     import onnx
@@ -126,8 +129,9 @@ def model_of(policies: Sequence[SavedPolicy]) -> Any:
     """Return the ONNX model of a checkpoint's policies.
 
     For each there is an input `observation` and an output `action`, and for one that remembers `state` and
-    `next_state`; where there are several policies, `NAME/observation` and so on. All are (rows, ...), float32 but for
-    a lone choice's (rows,) int64. The metadata holds JSON under the same names: what is seen, and what is done.
+    `next_state`; where there are several policies, `NAME/observation` and so on. All are (rows, ...), each policy's
+    with as many rows as it is given, float32 but for a lone choice's (rows,) int64. The metadata holds JSON under the
+    same names: what is seen, and what is done.
     """
     graph, inputs, outputs = Graph(), list[Any](), list[Any]()
     about = {"scene": policies[0].scene, "agent": policies[0].agent, "step": str(policies[0].step)}
@@ -137,12 +141,13 @@ def model_of(policies: Sequence[SavedPolicy]) -> Any:
         pilot, (seen, state) = Pilot(saved, policy), (f"{start}observation", f"{start}state")
         output, after = policy.outputs(graph, seen, state)
         graph.node("Identity", policy.head.best(graph, output), gives=f"{start}action")
-        inputs.append(_values(seen, len(pilot.observations)))
-        outputs.append(_values(f"{start}action", 0 if lone else len(pilot.actions)))
+        rows = f"{start}rows"  # one name is one number to a runtime, and each policy has rows of its own
+        inputs.append(_values(seen, rows, len(pilot.observations)))
+        outputs.append(_values(f"{start}action", rows, 0 if lone else len(pilot.actions)))
         if policy.state:
             graph.node("Identity", after, gives=f"{start}next_state")
-            inputs.append(_values(state, policy.state))
-            outputs.append(_values(f"{start}next_state", policy.state))
+            inputs.append(_values(state, rows, policy.state))
+            outputs.append(_values(f"{start}next_state", rows, policy.state))
         told = {"observation": pilot.observations, "action": pilot.actions, "options": pilot.options}
         about |= {f"{start}{name}": json.dumps(what) for name, what in told.items()}
     made = helper.make_graph(graph.nodes, policies[0].path.stem, inputs, outputs, graph.constants)
@@ -155,17 +160,19 @@ def model_of(policies: Sequence[SavedPolicy]) -> Any:
 
 def write_onnx(policies: Sequence[SavedPolicy], path: Path) -> None:
     """Write the policies of a checkpoint into one ONNX file, whole or not at all."""
-    data, hidden = model_of(policies).SerializeToString(), path.with_name(f".{path.name}.tmp")
+    data, hidden = model_of(policies).SerializeToString(), path.with_name(temporary_name(path.name))
     try:
         hidden.write_bytes(data)
         hidden.replace(path)
     except OSError as error:
-        hidden.unlink(missing_ok=True)
-        reason = error.strerror or error
-        raise StorageError(f"cannot write {path}: {reason}; free some space or choose another folder") from error
+        with suppress(OSError):  # the first error is the one to tell
+            hidden.unlink(missing_ok=True)
+        too_long = error.errno == errno.ENAMETOOLONG
+        cure = "choose a shorter name" if too_long else "free some space or choose another folder"
+        raise StorageError(f"cannot write {path}: {error.strerror or error}; {cure}") from error
 
 
-def _values(name: str, columns: int) -> Any:
+def _values(name: str, rows: str, columns: int) -> Any:
     """Return what an input or output is: (rows, columns) float32, or (rows,) int64 without columns."""
-    kind, shape = (TensorProto.FLOAT, ["rows", columns]) if columns else (TensorProto.INT64, ["rows"])
+    kind, shape = (TensorProto.FLOAT, [rows, columns]) if columns else (TensorProto.INT64, [rows])
     return helper.make_tensor_value_info(name, kind, shape)

@@ -20,6 +20,8 @@ from ecs_rl.runs.files import UNREADABLE, Bytes, opened, plain
 from ecs_rl.runs.manifest import SCHEMA, UNSEALED, Manifest
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ecs_rl.agents.base import State
 
 MAX_HEADER_BYTES = 16_000_000
@@ -79,6 +81,14 @@ def section(tensors: State, part: str) -> State:
     """Return the tensors of one part, under the names they had before `join_sections`."""
     prefix = f"{part}/"
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def arrays_of(tensors: State) -> dict[str, NDArray[Any]]:
+    """Return tensors as arrays that share their memory; ValueError for types that numpy lacks, such as bfloat16."""
+    try:
+        return {name: tensor.numpy() for name, tensor in tensors.items()}
+    except TypeError as error:
+        raise ValueError(str(error)) from error
 
 
 def sealed_pieces(tensors: State, manifest: Sealed) -> list[Bytes]:

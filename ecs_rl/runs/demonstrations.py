@@ -12,7 +12,7 @@ import torch
 
 from ecs_rl.agents.base import Demonstration, PolicySpec
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.checkpoint import join_sections, read_sealed, sealed_pieces, section
+from ecs_rl.runs.checkpoint import arrays_of, join_sections, read_sealed, sealed_pieces, section
 from ecs_rl.runs.files import Folder
 from ecs_rl.runs.manifest import Manifest, PolicyEntry
 from ecs_rl.runs.metadata import versions_here
@@ -84,8 +84,7 @@ def read_demonstrations(path: Path) -> Demonstrations:
     try:
         facts = msgspec.convert(manifest.config.get("episodes"), list[_Fact])
         episodes = tuple(
-            _episode(fact, {name: tensor.numpy() for name, tensor in section(tensors, f"{number:05}").items()}, spec)
-            for number, fact in enumerate(facts)
+            _episode(fact, arrays_of(section(tensors, f"{number:05}")), spec) for number, fact in enumerate(facts)
         )
         if len(tensors) != len(_PARTS) * len(facts):
             raise ValueError(f"it tells of {len(facts)} episodes and holds {len(tensors)} tensors")
@@ -97,6 +96,8 @@ def read_demonstrations(path: Path) -> Demonstrations:
 def _episode(fact: _Fact, arrays: dict[str, Any], spec: PolicySpec) -> Demonstration:
     """Return an episode whose parts are what they say; ValueError otherwise."""
     seen, action, reward, shown = (arrays[name] for name in _PARTS)
+    if action.ndim == 0:
+        raise ValueError("an episode has one number for all of its actions")
     ticks = len(action)
     wrong = spec.actions.wrong(action, ticks) if ticks else None
     if wrong is not None:

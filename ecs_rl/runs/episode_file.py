@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.checkpoint import read_sealed, sealed_pieces
+from ecs_rl.runs.checkpoint import arrays_of, read_sealed, sealed_pieces
 from ecs_rl.runs.files import Folder
 from ecs_rl.runs.manifest import SCHEMA, UNSEALED, Count, PolicyEntry, Whole
 
@@ -102,17 +102,22 @@ def write_episode(episode: Episode, folder: Path, name: str) -> Path:
 def read_episode(path: Path) -> Episode:
     """Return the episode of a file; CheckpointError unless every bit is as it was written, and fits together."""
     facts, tensors = read_sealed(path, EpisodeManifest, "episode", _REMEDY)
-    actions = [tensors.pop(f"actions/{i}", None) for i in range(len(facts.policies))]
-    hands = tensors.pop("hands", torch.zeros((0, HAND), dtype=torch.float64))
-    found = [np.array(each.numpy()) for each in actions if each is not None]
+    damaged = f"episode {path} is damaged: its parts do not fit together"
+    try:
+        arrays = arrays_of(tensors)
+    except ValueError as error:
+        raise CheckpointError(f"{damaged}: {error}; {_REMEDY}") from error
+    actions = [arrays.pop(f"actions/{i}", None) for i in range(len(facts.policies))]
+    hands = arrays.pop("hands", np.zeros((0, HAND)))
+    found = [np.array(each) for each in actions if each is not None]
     fits = (
         len(found) == len(actions)
-        and not tensors
+        and not arrays
         and max(facts.arena, *facts.together, 0) < facts.arenas
         and int(facts.key) < 2**64
     )
     fits = fits and all(each.ndim in (2, 3) and len(each) == facts.ticks for each in found)
-    fits = fits and hands.dtype == torch.float64 and hands.ndim == 2 and hands.shape[1] == HAND
+    fits = fits and hands.dtype == np.float64 and hands.ndim == 2 and hands.shape[1] == HAND
     if not fits:
-        raise CheckpointError(f"episode {path} is damaged: its parts do not fit together; {_REMEDY}")
-    return Episode(facts, tuple(found), np.array(hands.numpy()))
+        raise CheckpointError(f"{damaged}; {_REMEDY}")
+    return Episode(facts, tuple(found), np.array(hands))

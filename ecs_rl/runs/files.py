@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ _RELATIVE = os.open in os.supports_dir_fd
 
 UNREADABLE = (ValueError, RecursionError)
 """What decoding hostile JSON may raise."""
+LONGEST_NAME = 255
+"""Bytes of a file's name on the file systems in use."""
 MAX_JSON_BYTES = 4_000_000
 """metadata.json and config.json have a few thousand bytes."""
 
@@ -235,13 +238,20 @@ class Folder:
 
     @contextmanager
     def _temporary(self, name: str) -> Iterator[str]:
-        temporary = f".{name}.tmp"
+        temporary = temporary_name(name)
         try:
             yield temporary
         except BaseException:
             with suppress(OSError):  # the first error is the one to tell
                 self._clear(temporary)
             raise
+
+
+def temporary_name(name: str) -> str:
+    """Return the name under which a file is written until it is whole, at most as long as a file system takes."""
+    if len(os.fsencode(name)) > LONGEST_NAME - len("..tmp"):
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return f".{name}.tmp"
 
 
 def _close(descriptor: int | None) -> None:

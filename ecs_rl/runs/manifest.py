@@ -219,6 +219,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             facts = msgspec.convert(self.resume, ResumeFacts)
             if facts.session.total_steps != self.step:
                 raise ValueError(f"the session counts {facts.session.total_steps} steps")
+            if self.episodes and facts.session.total_episodes != self.episodes:
+                raise ValueError(f"the session counts {facts.session.total_episodes} episodes")
+            evaluation = facts.evaluation
+            noted = (evaluation.taken_at, evaluation.solved_step, facts.written_at, facts.filmed_at)
+            if max(at or 0 for at in noted) > self.step:
+                raise ValueError("it tells of what comes after its own step")
         except ValueError as error:
             raise CheckpointError(
                 f"the checkpoint of step {self.step} does not tell how to go on: {error}; use another one of the run, "

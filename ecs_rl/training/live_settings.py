@@ -102,6 +102,12 @@ class LiveSettings:
         agent, fields = next((agent, tunable[name]) for agent, tunable in self._agents if name in tunable)
         return float(getattr(agent, name, getattr(agent.config, fields[-1])))
 
+    @property
+    def weights_fit(self) -> bool:
+        """Whether the world's reward weights are those that were set here, all others 1."""
+        wanted = [self.now(name) for name in self._weights()]
+        return not wanted or self._world.one(RewardWeights).value.tolist() == wanted
+
     def set(self, name: str, value: float) -> None:
         """Go by another number from the next tick on; CommandError if there is no such setting or it cannot be so."""
         if name not in self.names:

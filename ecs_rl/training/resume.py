@@ -14,8 +14,10 @@ import torch
 from numpy.typing import NDArray
 
 from ecs_rl.agents.state import check_fits
-from ecs_rl.errors import ActionError, CheckpointError, CommandError
+from ecs_rl.ecs import LongStage
+from ecs_rl.errors import ActionError, CheckpointError, CommandError, quoted
 from ecs_rl.runs import Manifest, section
+from ecs_rl.runs.checkpoint import arrays_of
 from ecs_rl.runs.manifest import ResumeFacts
 from ecs_rl.session.trend import Trend
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
@@ -73,6 +75,8 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
         check_fits(best_policy, training.session.agent.policy_state(), what="best policy")
     training.session.agent.load_state(section(tensors, "agent"))
     _restore_settings(training, facts)
+    if facts.left_at and not isinstance(training.world.stages.get(facts.left_at), LongStage):
+        raise CheckpointError(f"the saved tick was left at {quoted(facts.left_at)}, which is no stage to go on from")
     training.left_at = facts.left_at
     unfinished = training.world.everywhere if training.left_at else 0
     training.session.restore(msgspec.to_builtins(facts.session), unfinished_steps=unfinished)
@@ -80,6 +84,8 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
         as_it_was = restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
     except ActionError as error:
         raise CheckpointError(f"the saved actions cannot be taken again: {error}; use another checkpoint") from error
+    if not training.live.weights_fit:
+        raise CheckpointError("the saved world has other reward weights than the settings say that were changed")
     training.lessons.restore(facts.lessons)
     for name in EVALUATION:
         setattr(training.evaluation, name, getattr(facts.evaluation, name))
@@ -154,7 +160,7 @@ def _tensor(column: NDArray[Any]) -> torch.Tensor:
 def _arrays(tensors: State) -> dict[str, NDArray[Any]]:
     """Return the tensors as arrays; the keys of episodes are unsigned words again."""
     try:
-        arrays = {name: np.asarray(tensor.numpy()) for name, tensor in tensors.items()}
-    except TypeError as error:  # numpy knows fewer kinds of numbers than a file may hold
+        arrays = arrays_of(tensors)
+    except ValueError as error:
         raise CheckpointError(f"the saved world does not fit: {error}; use another checkpoint") from error
     return {name: array.view(np.uint64) if name.endswith("Chance/key") else array for name, array in arrays.items()}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from pilot_files import KINDS, checkpoint, observations, wild_agent, write
+from pilot_files import KINDS, LEVERS, MIXED, PPO, checkpoint, observations, wild_agent, write
 
-from ecs_rl.agents import ActMode
+from ecs_rl.agents import ActMode, make_agent
 from ecs_rl.commands.play import main as play
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
@@ -75,6 +76,31 @@ def test_several_policies_stand_in_one_file_by_their_names(tmp_path: Path) -> No
         wanted = np.clip(agent.act(rows, ActMode.GREEDY).action, -1, 1)
         np.testing.assert_allclose(action, wanted, atol=2e-5)
     assert json.loads(session.get_modelmeta().custom_metadata_map["blue/observation"]) == ["x", "y", "z"]
+
+
+def test_each_policy_takes_as_many_rows_and_numbers_as_it_has(tmp_path: Path) -> None:
+    spec = replace(LEVERS, observations=("x", "y", "z", "near", "far"), name="fish")
+    config = replace(PPO, hidden=(16, 12))
+    fish = make_agent("ppo", spec, config, seed=0, rows=1)
+    shark = make_agent("ppo", replace(MIXED, name="shark"), config, seed=1, rows=1)
+    session = exported(write(tmp_path / "two.safetensors", [fish, shark], {"ppo": asdict(config)}))
+    rows = {"fish": observations(fish.spec, 12), "shark": observations(shark.spec, 8)}
+    told = session.run(["fish/action", "shark/action"], {f"{name}/observation": seen for name, seen in rows.items()})
+    for agent, action in zip((fish, shark), told, strict=True):
+        wanted = agent.spec.actions.clipped(agent.act(rows[agent.spec.name], ActMode.GREEDY).action)
+        np.testing.assert_allclose(action, wanted, atol=2e-5)
+
+
+@pytest.mark.parametrize(("bytes_", "code"), [(255, 0), (256, 4)])
+def test_a_name_may_be_as_long_as_the_file_system_takes(
+    bytes_: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, _ = checkpoint(tmp_path / "a.safetensors", "dqn")
+    out = tmp_path / f"{'n' * (bytes_ - len('.onnx'))}.onnx"
+    assert play([str(path), "--export", str(out)]) == code
+    assert [each.name for each in tmp_path.glob("*.onnx")] == ([out.name] if code == 0 else [])
+    assert [each.name for each in tmp_path.iterdir() if each.suffix == ".tmp"] == []
+    assert ("File name too long; choose a shorter name" in capsys.readouterr().err) == (code == 4)
 
 
 def test_what_was_written_is_told_in_words_or_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

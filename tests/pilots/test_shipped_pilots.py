@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from statistics import fmean
 
 import make_pilots
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from ecs_rl.agents.base import ActMode
+from ecs_rl.errors import CheckpointError
 from ecs_rl.pilots.gallery import BEGINNING, PilotEntry, gallery
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.scene.loader import load_scene
@@ -92,3 +94,12 @@ def test_a_pilot_does_better_than_its_untrained_self_by_more_than_the_tolerance(
     records = player.play(4, told.first, ActMode.GREEDY, opponent)
     blank = fmean(record.result(player.scene.score) for record in records)
     assert blank < told.score - tolerance(told, BEGINNING), "what cannot be told apart tests nothing"
+
+
+@pytest.mark.parametrize("content", [b'{"lander": "\xff"}', b"[[", b'{"lander": {"agent": 3}}', b"[" * 100_000])
+def test_a_damaged_table_of_pilots_is_told(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pilots.json"
+    path.write_bytes(content)
+    monkeypatch.setattr("ecs_rl.pilots.gallery.FILE", path)
+    with pytest.raises(CheckpointError, match="cannot read the table of pilots"):
+        gallery()

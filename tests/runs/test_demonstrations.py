@@ -7,15 +7,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from ecs_rl.agents.base import Demonstration, PolicySpec
 from ecs_rl.errors import CheckpointError
+from ecs_rl.runs import Manifest, sealed_pieces
+from ecs_rl.runs.checkpoint import read_sealed
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations, save_demonstrations
 from ecs_rl.testing.transitions import CHOICES, LEVERS, MIXED
 
@@ -113,3 +117,19 @@ def test_kill_9_while_it_is_written_leaves_a_whole_one(tmp_path: Path) -> None:
         writer.stdout.close()
         found = read_demonstrations(path)
         assert {len(episode) for episode in found.episodes} == {len(found.episodes)}
+
+
+@pytest.mark.parametrize("part", ["observation", "action", "reward", "shown"])
+@pytest.mark.parametrize(
+    "made", [lambda t: t.bfloat16(), lambda t: t.flatten()[0].clone()], ids=["brain floats", "one"]
+)
+def test_parts_of_another_type_or_shape_are_refused(
+    part: str, made: Callable[[torch.Tensor], torch.Tensor], tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.demo"
+    save_demonstrations(path, some())
+    manifest, tensors = read_sealed(path, Manifest)
+    name = f"00000/{part}"
+    path.write_bytes(b"".join(sealed_pieces(tensors | {name: made(tensors[name])}, manifest)))
+    with pytest.raises(CheckpointError, match="does not fit together"):
+        read_demonstrations(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ import torch
 from ecs_rl.agents.base import Composed, Continuous, Discrete, PolicySpec
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs import Manifest, PolicyEntry, read_checkpoint, sealed_pieces
+from ecs_rl.runs.checkpoint import read_sealed
 from ecs_rl.runs.episode_file import HAND, Episode, EpisodeManifest, read_episode, write_episode
 
 CHOICE = PolicySpec(("x", "v"), Discrete(("left", "right")), "policy")
@@ -91,6 +93,21 @@ def test_parts_that_do_not_fit_together_are_refused_though_the_seal_is_whole(
         read_episode(write_episode(wrong, tmp_path, "wrong"))
 
 
+@pytest.mark.parametrize("part", ["actions/0", "hands"])
+@pytest.mark.parametrize(
+    "made", [lambda t: t.bfloat16(), lambda t: t.flatten()[0].clone()], ids=["brain floats", "one"]
+)
+def test_parts_of_another_type_or_shape_are_refused(
+    part: str, made: Callable[[torch.Tensor], torch.Tensor], tmp_path: Path
+) -> None:
+    path = write_episode(an_episode(), tmp_path, "one")
+    facts, tensors = read_sealed(path, EpisodeManifest)
+    assert part in tensors
+    path.write_bytes(b"".join(sealed_pieces(tensors | {part: made(tensors[part])}, facts)))
+    with pytest.raises(CheckpointError, match="do not fit together"):
+        read_episode(path)
+
+
 def test_an_episode_is_no_checkpoint_and_a_checkpoint_no_episode(tmp_path: Path) -> None:
     path = write_episode(an_episode(), tmp_path, "one")
     with pytest.raises(CheckpointError, match=r"checkpoint .* is damaged"):
@@ -111,6 +128,7 @@ from itertools import count
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from test_episode_files import an_episode
+from ecs_rl.runs.checkpoint import read_sealed
 from ecs_rl.runs.episode_file import write_episode
 for i in count():
     write_episode(an_episode(40 + i % 3), Path(sys.argv[1]), f"e{i % 5}")

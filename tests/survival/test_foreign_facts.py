@@ -46,6 +46,12 @@ FACTS: dict[str, tuple[str, Any]] = {
     "a statistic of nothing": ("session/stats/episodes", []),
     "a statistic of texts": ("session/stats/mean_return", ["1"]),
     "statistics of no list": ("session/stats", 5),
+    "other episodes": ("session/total_episodes", 10**6),
+    "an evaluation to come": ("exam/taken_at", 10**6),
+    "a solution to come": ("exam/solved_step", 10**6),
+    "rows to come": ("written_at", 10**6),
+    "a stage that there is not": ("left_at", "nowhere"),
+    "a stage that nobody leaves": ("left_at", "sense"),
 }
 
 
@@ -132,6 +138,17 @@ def test_a_checkpoint_with_odd_facts_is_passed_over_for_the_one_before(runs: dic
     assert "does not tell how to go on" in told.err
 
 
+def test_the_last_words_say_what_is_wrong_where_the_newest_name_is_missing(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
+    run = copied(runs["ppo"], tmp_path)
+    change(run, put("seconds", "12"))
+    (run / "checkpoints" / "latest.safetensors").unlink()
+    told = resumed(run)
+    assert "does not tell how to go on" in assert_one_sentence(told)
+    assert "latest" not in told.err
+
+
 def tensor(name: str, made: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., None]:
     def edit(_: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
         if name in tensors:
@@ -143,6 +160,7 @@ def tensor(name: str, made: Callable[[torch.Tensor], torch.Tensor]) -> Callable[
 TENSORS: dict[str, tuple[str, str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "a negative minibatch": ("ppo", "agent/update/step", lambda t: t - 9),
     "rows that are not there": ("ppo", "agent/update/order", lambda _: torch.tensor([10**6])),
+    "other weights of what is earned": ("ppo", "world/now/@arena/RewardWeights/value", lambda t: t + 0.125),
     "no random numbers": ("ppo", "agent/random/train", torch.zeros_like),
     "a world of floats": ("ppo", "world/now/@arena/Clock/tick", lambda t: t.double()),
     "a world of other arenas": ("ppo", "world/now/@arena/Clock/tick", lambda t: t[:3]),

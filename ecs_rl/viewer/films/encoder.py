@@ -20,6 +20,7 @@ from typing import Self
 import pygame
 
 from ecs_rl.errors import CommandError, StorageError, install
+from ecs_rl.runs.files import LONGEST_NAME, temporary_name
 
 KINDS = (".mp4", ".gif")
 SMALLEST = 16
@@ -64,6 +65,8 @@ def check_film(path: Path) -> None:
         raise CommandError(f"{path} cannot be written: there is no folder {path.parent}; make it first")
     if path.is_dir():
         raise CommandError(f"{path} is a folder: choose another name for the film")
+    if len(os.fsencode(path.name)) > LONGEST_NAME:
+        raise CommandError(f"{path} has a name of more than {LONGEST_NAME} bytes: choose a shorter one for the film")
     require_encoder()
 
 
@@ -248,7 +251,7 @@ def _running(path: Path, *args: str, told: bytes = b"") -> Iterator[None]:
 
 
 def _hidden(path: Path, part: str = "") -> Path:
-    return path.with_name(f".{path.name}{part}.tmp")  # as all unfinished files of a run are called
+    return path.with_name(temporary_name(f"{path.name}{part}"))
 
 
 def _url(path: Path) -> str:
