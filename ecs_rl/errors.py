@@ -113,7 +113,9 @@ def words_of(error: BaseException) -> str:
     """Return the message of an error that somebody else's code raised, on one line; "" where asking for it fails."""
     try:
         return " ".join(str(error).split())
-    except Exception:  # a `__str__` of their own may raise anything
+    except BaseException as second:  # a `__str__` of their own may raise anything
+        if is_interrupt(second):
+            raise
         return ""
 
 
@@ -123,5 +125,7 @@ def told_of(error: BaseException) -> str:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Tell whether a person pressed Ctrl-C: where a command answers that itself, it never becomes an exception."""
-    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    """Tell whether a signal ends the program: a person pressed Ctrl-C, or a command that answers signals heard one."""
+    answer = signal.getsignal(signal.SIGINT)
+    heard = answer is signal.default_int_handler or getattr(answer, "came", None) is not None
+    return isinstance(error, KeyboardInterrupt) and heard

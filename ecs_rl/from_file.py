@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ecs_rl.errors import CommandError, EcsRlError, nearest
+from ecs_rl.errors import CommandError, EcsRlError, is_interrupt, nearest, words_of
 from ecs_rl.known_files import remember
 from ecs_rl.sources import Sources, read_sources
 
@@ -112,7 +112,9 @@ def blaming(flag: str, file: Path) -> Iterator[None]:
         raise CommandError(f"{flag}: {error.filename or file}{line}: {error.msg}") from error
     except EcsRlError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(file)]
         if not lines:
@@ -125,9 +127,10 @@ def _told(error: BaseException) -> str:
     """Return one line that says what is wrong, and which name was meant where one is near."""
     if isinstance(error, SystemExit):
         return "this ends the whole program: take it out"
-    message = re.sub(r"\. Did you mean:? '\w+'\?$", "", " ".join(str(error).split()))  # Python 3.13 has its own guess
-    hint = _name_meant(error)
-    return f"{type(error).__name__}: {_cut(message)}" + (f": {hint}" if hint else "")
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        return f"{type(error).__name__} is Python's own: raise another error, such as ValueError"
+    message = re.sub(r"\. Did you mean:? '\w+'\?$", "", words_of(error))  # Python 3.13 has its own guess
+    return ": ".join(filter(None, (type(error).__name__, _cut(message), _name_meant(error))))
 
 
 def _cut(message: str) -> str:
@@ -146,7 +149,7 @@ def _name_meant(error: BaseException) -> str:
         word = error.name or ""
     elif isinstance(error, AttributeError):
         word, names = error.name or "", dir(error.obj)
-    elif isinstance(error, ImportError) and (found := re.match("cannot import name '(\\w+)'", str(error))):
+    elif isinstance(error, ImportError) and (found := re.match("cannot import name '(\\w+)'", words_of(error))):
         word, names = found[1], dir(sys.modules.get(error.name or ""))
     close = difflib.get_close_matches(word, [n for n in names if not n.startswith("_")], n=1)
     return f"did you mean '{close[0]}'?" if close else ""

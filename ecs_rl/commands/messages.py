@@ -82,5 +82,4 @@ class RecorderMessages:
         """Say what has failed since the last call."""
         for each in [each for each in self._waiting if each.problem]:
             self._waiting = [other for other in self._waiting if other is not each]
-            told = " ".join(each.problem.split())
-            tell(f"train.py: the recorder {each.name} was given up, training was not: {told}", sys.stderr)
+            tell(f"train.py: the recorder {each.name} was given up, training was not: {each.problem}", sys.stderr)

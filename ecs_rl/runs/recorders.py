@@ -5,6 +5,7 @@ Each works on a thread of its own, so that no training waits for it, and what fa
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,15 +13,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast
 
 import msgspec
 
-from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.errors import CheckpointError, CommandError, quoted, told_of, visible
 from ecs_rl.from_file import blaming, is_reference, load_object
 
 SHIPPED = ("mlflow", "wandb")
 FLAG = "--recorder"
+METHODS = ("begin", "record", "finish")
+LONGEST_PROBLEM = 500
+"""Characters of why a recorder was given up."""
 SOON, LONG = 1.5, 30.0
 """Seconds that a recorder has to finish: of a training that a signal stopped, and of any other."""
 Row = Mapping[str, Any]
@@ -42,7 +46,6 @@ class RunFacts:
     """Every setting, as in config.json: the hyper-parameters are in the table of the agent."""
 
 
-@runtime_checkable
 class Recorder(Protocol):
     """What hears of a run: once `begin`, then `record` for each row of metrics, and `finish` at the end."""
 
@@ -72,7 +75,8 @@ class Recording:
 
     def row(self, row: Row) -> None:
         """Hand on one row of metrics.jsonl."""
-        self._waiting.put(partial(self._record, dict(row)))
+        if not self.problem:
+            self._waiting.put(partial(self._record, dict(row)))
 
     def finish(self, status: str, table: Row, episodes: Sequence[Row], seconds: float) -> None:
         """Hand on the end, and wait so long for all that is not done."""
@@ -97,7 +101,7 @@ class Recording:
             try:
                 job()
             except BaseException as error:
-                self.problem = f"{type(error).__name__}: {error}".rstrip(": ")
+                self.problem = visible(told_of(error), LONGEST_PROBLEM)
                 return
 
 
@@ -147,8 +151,21 @@ def _recorder(name: str) -> Recorder:
         raise CommandError(f"{FLAG} {name}: there is {', '.join(SHIPPED)}, or FILE.py:NAME of your own")
     own = load_object(FLAG, name)
     with blaming(FLAG, own.file):
+        if not callable(own.value):
+            raise CommandError(f"{FLAG} {name}: a recorder is a class, and this is {quoted(own.value, 60)}")
+        _require_no_arguments(name, own.value)
         made = own.value()
-    if not isinstance(made, Recorder):
-        lacks = ", ".join(each for each in ("begin", "record", "finish") if not callable(getattr(made, each, None)))
+        lacks = ", ".join(each for each in METHODS if not callable(getattr(made, each, None)))
+    if lacks:
         raise CommandError(f"{FLAG} {name}: it has no {lacks}: see Recorder in ecs_rl/runs/recorders.py")
-    return made
+    return cast(Recorder, made)
+
+
+def _require_no_arguments(name: str, kind: Callable[..., Any]) -> None:
+    try:
+        inspect.signature(kind).bind()
+    except TypeError as error:
+        told = f"a recorder is made without arguments: {error}: give it a default"
+        raise CommandError(f"{FLAG} {name}: {told}") from error
+    except ValueError:  # a class of C has no signature: making it tells
+        return

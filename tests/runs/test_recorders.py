@@ -11,11 +11,41 @@ from typing import Any
 
 import pytest
 
+from ecs_rl.commands.process import Answer
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.recorders import RunFacts, recorders_of
 
 CONFIG = {"steps": 100, "ppo": {"lr": 0.001, "hidden": [8, 8]}}
+
+
+ODD = """
+class Takes:
+    def __init__(self, url): pass
+
+NUMBER = 3
+
+class Interrupts:
+    def __init__(self): raise KeyboardInterrupt
+
+class Leaves:
+    def __init__(self): raise SystemExit(7)
+
+class NoWords(Exception):
+    def __str__(self): raise KeyboardInterrupt
+
+class Silent:
+    def __init__(self): raise NoWords
+
+class Shouts:
+    def __init__(self): raise ValueError("\\x1b[2Jred")
+
+class Meta(type):
+    def __call__(cls):
+        raise GeneratorExit
+
+class Ends(metaclass=Meta): pass
+"""
 
 
 class Hears:
@@ -125,14 +155,41 @@ def test_one_that_hangs_keeps_no_row_waiting_and_the_end_for_a_while_only(
         ("own.py:Lacks", "it has no record, finish: see Recorder in"),
         ("own.py:Breaks", r"own\.py, line 6.*no room"),
         ("gone.py:Mine", "there is no file gone.py"),
+        ("odd.py:Takes", "a recorder is made without arguments: missing a required argument: 'url': give it a default"),
+        ("odd.py:NUMBER", "a recorder is a class, and this is 3"),
+        ("odd.py:Interrupts", r"odd\.py, line 8: KeyboardInterrupt is Python's own: raise another error"),
+        ("odd.py:Leaves", r"odd\.py, line 11: this ends the whole program"),
+        ("odd.py:Silent", r"odd\.py, line 17: NoWords$"),
+        ("odd.py:Shouts", r"odd\.py, line 20: ValueError: \\x1b\[2Jred"),
+        ("odd.py:Ends", r"odd\.py, line 24: GeneratorExit is Python's own"),
     ],
 )
 def test_what_is_no_recorder_is_refused(text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lacks = "class Lacks:\n    def begin(self, facts): return -1\n\n"
     Path("own.py").write_text(f"{lacks}class Breaks:\n    def __init__(self):\n        raise OSError('no room')\n")
-    with pytest.raises(CommandError, match=words):
+    Path("odd.py").write_text(ODD)
+    with Answer(lambda number: None), pytest.raises(CommandError, match=words) as error:  # as in a command
         recorders_of(text)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [("NoWords()", "NoWords"), ("ValueError('\x1b[2Jred')", "ValueError: \\x1b[2Jred")]
+)
+def test_why_one_failed_is_told_in_one_line_whatever_its_error_is(run: TrainingRun, error: str, told: str) -> None:
+    names: dict[str, Any] = {}
+    exec(ODD.partition("class Silent")[0], names)
+
+    class Fails(Hears):
+        def record(self, step: int, seconds: float, metrics: Mapping[str, float]) -> None:
+            raise eval(error, names)
+
+    with Answer(lambda number: None):  # as in a command
+        run.open_recorder("bad", Fails())
+        log(run, 1, 2)
+        run.close()
+    assert [each.problem for each in run.recordings] == [told]
 
 
 @pytest.mark.parametrize(("name", "install"), [("mlflow", "mlflow-skinny"), ("wandb", "wandb")])

@@ -233,3 +233,28 @@ def test_a_signal_while_a_run_is_brought_back_leaves_it_as_it_was(
     for path, content in before.items():
         if path.name != "metadata.json":
             assert path.read_bytes() == content, path
+
+
+RULE = """from ecs_rl.scene import *
+import time
+from pathlib import Path
+
+
+def upright() -> float:
+    if Path(__file__).with_suffix(".slow").exists():
+        Path(__file__).with_suffix(".began").touch()
+        time.sleep(0.1)
+    return 1.0
+"""
+
+
+def test_a_signal_that_comes_in_a_rule_is_no_mistake_of_the_scene(tmp_path: Path) -> None:
+    scene = changed_balance(tmp_path / "mine.py", 'earns={"upright": 1.0}', 'earns={"upright": upright}')
+    scene.write_text(scene.read_text().replace("from ecs_rl.scene import *\n", RULE, 1))
+    run = train(scene, "--arenas", 8, "--steps", 500, *PPO, "--json", "--runs", tmp_path / "runs").run
+    (tmp_path / "mine.slow").touch()
+    playing = start("play.py", run, "--headless", "--episodes", 1)
+    wait_for((tmp_path / "mine.began").exists, playing)
+    playing.send_signal(signal.SIGINT)
+    told = finish(playing)
+    assert (told.code, told.err) == (130, "play.py: interrupted\n")
