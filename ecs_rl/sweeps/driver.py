@@ -24,6 +24,7 @@ FINISHED = "FINISHED"
 """Tune's word for a search that has nothing more to suggest."""
 
 
+GO_ON = "the same command with --resume goes on to the same result"
 AT_REST = 10 * 60.0
 """Seconds after which a sweep on this machine ends in which no trial runs: a process comes up within one minute."""
 
@@ -36,6 +37,8 @@ class Driver:
         self.stopping = False
         self.problem = ""
         """What the disk refused: the sweep stops, and goes on once there is room."""
+        self.lost_exchange = ""
+        """Why the members of a population cannot be compared and go on."""
         self.is_alone = False
         """Whether nobody else may hold the cores that its trials wait for."""
         sweep = file.sweep
@@ -221,12 +224,14 @@ class Reports:
         """Draw what is shown anew; WorkerLostError where trials are left and Tune begins none of them."""
         self.driver.trials = trials
         self.driver.shown.draw()
+        if self.driver.lost_exchange:
+            raise WorkerLostError(f"{self.driver.lost_exchange}: {GO_ON}")
         left = [trial for trial in trials if not trial.is_finished()]
         if not left or any(trial.status == "RUNNING" for trial in left):
             self._at_rest_since = monotonic()
         elif self.driver.is_alone and monotonic() - self._at_rest_since > AT_REST:
             told = f"{len(left)} of {len(trials)} {self.driver.file.sweep.each}s are left, and none has begun for"
-            raise WorkerLostError(f"{told} {AT_REST / 60:g} minutes: the same command with --resume goes on with them")
+            raise WorkerLostError(f"{told} {AT_REST / 60:g} minutes: {GO_ON}")
 
 
 class Stop:

@@ -41,6 +41,8 @@ STATE, BEST = "state.safetensors", "best.safetensors"
 LAST_EVAL = "last_eval"
 """What members are compared by: how they do now, and not how they once did."""
 BROKEN = ("diverged", "failed")
+TAKE_OVER = "take_over"
+"""How a member's config and its saved state name the newest exchange in which it took over."""
 BEGUN = ("rollout",)
 """Settings of an algorithm by which it may be in the middle of something."""
 
@@ -134,6 +136,12 @@ class Member(SweepTrial):
         """Return what it trains with now."""
         return dict(self.config["member"]["setting"])
 
+    @property
+    def _take_over(self) -> dict[str, Any] | None:
+        """The newest exchange in which it was to take over, and the folder with the other's state; None before."""
+        found: dict[str, Any] | None = self.config["member"].get(TAKE_OVER)
+        return found
+
     def seeds(self) -> Sequence[int]:
         """Return its seed; where it took over, its run has that of the other one."""
         return (self.order.seeds[0] + self.number,)
@@ -169,7 +177,7 @@ class Member(SweepTrial):
         """Write all that going on exactly takes, for this member or for whoever takes over."""
         folder = Path(checkpoint_dir)
         if self._broken or not self.runs:
-            told = {"member": self.number, "broken": self._broken, "runs": self._paths()}
+            told = {"member": self.number, "broken": self._broken, "runs": self._paths(), TAKE_OVER: self._take_over}
             (folder / POINTER).write_bytes(msgspec.json.encode({**told, "broken": _without_infinity(self._broken)}))
             return
         run = self.runs[0]
@@ -182,7 +190,7 @@ class Member(SweepTrial):
         if best is not None:
             shutil.copyfile(best, folder / BEST)
         steps = run.training.session.total_steps
-        told = {"member": self.number, "runs": [str(run.record.path)], "steps": steps}
+        told = {"member": self.number, "runs": [str(run.record.path)], "steps": steps, TAKE_OVER: self._take_over}
         (folder / POINTER).write_bytes(msgspec.json.encode(told))
 
     def load_checkpoint(self, checkpoint_dir: str) -> None:
@@ -191,6 +199,11 @@ class Member(SweepTrial):
 
         folder, self._begins = Path(checkpoint_dir), False
         told = msgspec.json.decode((folder / POINTER).read_bytes())
+        take_over = self._take_over
+        if take_over is not None and told["member"] == self.number and told[TAKE_OVER] != take_over:
+            # Its own state from before: Tune puts one that was still being saved in the place of the other member's.
+            folder = Path(take_over["folder"])
+            told = msgspec.json.decode((folder / POINTER).read_bytes())
         self._broken = told.get("broken") or {}
         if self._broken or not told["runs"]:
             return
@@ -242,6 +255,13 @@ class PopulationDriver(Driver):
         self._to_begin = set(members)
         return True
 
+    def refuse_exchange(self, trial_id: str) -> None:
+        """End the population before an exchange that cannot be made as it would be without a process that died."""
+        self.file.sweep.rounds -= 1
+        self.write()
+        told = "the process of the member to take over from died while it saved its state"
+        self.lost_exchange = f"member {self.row(trial_id).trial} cannot take over: {told}"
+
     def started(self, trial_id: str) -> None:
         """Note that a member is at work."""
         if not self.row(trial_id).steps:
@@ -253,7 +273,9 @@ class PopulationDriver(Driver):
         self._to_begin.discard(row.trial)
         row.setting = dict(result["setting"])
         if "from" in result:
-            row.taken_over.append(TakenOver(result["from_steps"], result["from"], row.setting))
+            taken = TakenOver(result["from_steps"], result["from"], row.setting)
+            if taken not in row.taken_over[-1:]:  # it tells so again where its process died since
+                row.taken_over.append(taken)
             row.curve = [point for point in self.rows[result["from"]].curve if point[0] <= result["from_steps"]]
             row.steps, row.value = 0, None
             told = f"takes over from member {result['from']} at {result['from_steps']:,} steps"
@@ -288,6 +310,18 @@ def exchanges(driver: PopulationDriver, order: PopulationOrder, axes: Sequence[A
         def _quantiles(self) -> Any:
             there = [order.number(trial.trial_id) for trial in self._trial_state if not trial.is_finished()]
             return super()._quantiles() if driver.exchange(there) else ([], [])
+
+        def _checkpoint_or_exploit(self, trial: Any, controller: Any, upper: Any, lower: Any) -> None:
+            super()._checkpoint_or_exploit(trial, controller, upper, lower)
+            made_in = (trial.config["member"].get(TAKE_OVER) or {}).get("round")
+            if trial in lower and made_in != driver.file.sweep.rounds and not driver.lost_exchange:
+                driver.refuse_exchange(trial.trial_id)  # Tune has left it out without a word
+
+        def _exploit(self, controller: Any, trial: Any, other: Any) -> None:
+            super()._exploit(controller, trial, other)
+            folder = str(self._trial_state[other].last_checkpoint.path)
+            take_over = {"round": driver.file.sweep.rounds, "folder": folder}
+            trial.config["member"] = {**trial.config["member"], TAKE_OVER: take_over}
 
     def explored(config: dict[str, Any]) -> dict[str, Any]:
         setting = config["member"]["setting"]

@@ -14,8 +14,18 @@ from ecs_rl.commands.train import main, recipes_of
 from ecs_rl.errors import CommandError, WorkerLostError
 from ecs_rl.runs import read_metadata
 from ecs_rl.sweeps import driver
-from ecs_rl.sweeps.population import LAST_EVAL, Member, PopulationOrder, refuse_what_cannot_change, round_steps
+from ecs_rl.sweeps.population import (
+    LAST_EVAL,
+    TAKE_OVER,
+    Member,
+    PopulationDriver,
+    PopulationOrder,
+    exchanges,
+    refuse_what_cannot_change,
+    round_steps,
+)
 from ecs_rl.sweeps.ranges import parse_ranges
+from ecs_rl.sweeps.record import Row
 
 ARGV = ("balance", "--arenas", "16", "--eval-every", "1k", "--eval-episodes", "2", "--steps", "5k")
 PARTS = ("steps", "episodes", "best_eval", "best_step", "params_sha256")
@@ -177,7 +187,7 @@ def test_members_that_wait_and_none_of_which_runs_end_the_population(
     reports = driver.Reports()
     sweep = SimpleNamespace(each="member")
     shown = SimpleNamespace(draw=lambda: None)
-    reports.driver = SimpleNamespace(is_alone=True, file=SimpleNamespace(sweep=sweep), shown=shown)  # type: ignore[assignment]
+    reports.driver = SimpleNamespace(is_alone=True, lost_exchange="", file=SimpleNamespace(sweep=sweep), shown=shown)  # type: ignore[assignment]
 
     def trial(status: str) -> SimpleNamespace:
         return SimpleNamespace(status=status, is_finished=lambda: status == "TERMINATED")
@@ -195,3 +205,56 @@ def test_members_that_wait_and_none_of_which_runs_end_the_population(
         reports.on_step_end(0, [done, waits, waits])
     reports.driver.is_alone = False  # others may use the cluster for as long as they like
     reports.on_step_end(0, [done, waits, waits])
+
+
+def test_a_state_of_its_own_that_was_saved_late_does_not_replace_what_a_member_takes_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    donor, child = member(2, tmp_path, **{"ppo.lr": 2e-3}), member(0, tmp_path, **{"ppo.lr": 1e-3})
+    donor.step()
+    child.step()
+    theirs, own = saved(donor, tmp_path / "theirs"), saved(child, tmp_path / "own")
+    donor.cleanup()
+    child.config = {"member": {"setting": {"ppo.lr": 4e-3}, "runs": [], TAKE_OVER: {"round": 1, "folder": theirs}}}
+    child.reset_config(child.config)
+    child.load_checkpoint(own)
+    first = child.step()
+    assert (first["from"], first["from_steps"], first["setting"]) == (2, 1008, {"ppo.lr": 4e-3})
+    later = saved(child, tmp_path / "later")
+    child.reset_config(child.config)
+    child.load_checkpoint(later)
+    again = child.step()
+    assert "from" not in again, "what it saved since is its own"
+    assert again["runs"] == first["runs"]
+    child.cleanup()
+
+
+class Trial:
+    """One of Tune's, as far as an exchange looks at it."""
+
+    status, trial_id = "PAUSED", "abc_00000"
+
+    def __init__(self) -> None:
+        self.config: dict[str, Any] = {"member": {"setting": {}}}
+
+
+def test_an_exchange_that_a_lost_process_makes_impossible_ends_the_population_before_it(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    settings = parse_train(["balance", "--population", "4", "--steps", "50k"], recipes_of)
+    axes = parse_ranges(["ppo.lr=1e-4..1e-2:log"], settings)
+    written: list[int] = []
+    sweep = SimpleNamespace(seed=0, rounds=3, rows=[Row(trial=1, setting={})], search="population", trials=1)
+    file = SimpleNamespace(sweep=sweep, write=lambda now: written.append(sweep.rounds))
+    population = PopulationDriver(file, axes, SimpleNamespace(draw=lambda: None))  # type: ignore[arg-type]
+    scheduler = exchanges(population, order(tmp_path), axes)
+    best, worst = Trial(), Trial()
+    states = ((best, None), (worst, "its own"))
+    scheduler._trial_state = {each: SimpleNamespace(last_checkpoint=saved) for each, saved in states}
+    scheduler._checkpoint_or_exploit(worst, None, [best], [worst])
+    assert (sweep.rounds, written) == (2, [2]), "the exchange is still to come"
+    assert population.lost_exchange.startswith("member 1 cannot take over: the process of the member to take over from")
+    reports = driver.Reports()
+    reports.driver = population
+    with pytest.raises(WorkerLostError, match="the same command with --resume goes on to the same result"):
+        reports.on_step_end(0, [])
