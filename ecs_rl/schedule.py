@@ -1,8 +1,9 @@
 """READ FIRST: the tick. One pass of these stages, in this order, and every arena has taken one decision.
 
-Each stage is one processor (in `processors/`, named by its verb) and says which components it reads and writes.
-`check` refuses an order in which something is read before it is written; `World(..., debug=True)` compares what a stage
-really changes with what it says here. Training, evaluation and play run this same schedule with stages left out.
+Each stage is one processor, named by its verb: those of the game in `processors/`, those of a training in
+`training_stages/`. It declares which components it reads and writes. `check` refuses an order in which something is
+read before it is written. A debug run compares what a stage really changes with what it declares here. Training,
+evaluation and play run this same schedule with stages left out.
 """
 
 from __future__ import annotations
@@ -20,15 +21,12 @@ from ecs_rl.components import (
     Done,
     EndRules,
     EpisodeEnd,
-    Evaluation,
     Explosion,
     Extras,
-    Films,
     Finished,
     Force,
     Ground,
     Here,
-    MetricsSchedule,
     Motion,
     MotorSpeed,
     NextObservation,
@@ -38,7 +36,6 @@ from ecs_rl.components import (
     Pose,
     Reward,
     RewardWeights,
-    Session,
     Snapshots,
     Terms,
     Touch,
@@ -47,25 +44,25 @@ from ecs_rl.components import (
 from ecs_rl.ecs.schedule import Entry, ScheduleError, check
 from ecs_rl.ecs.system import placed
 from ecs_rl.errors import nearest
-from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.actuate import Actuate
 from ecs_rl.processors.decide import Decide
-from ecs_rl.processors.evaluate import Evaluate
-from ecs_rl.processors.film import Film
 from ecs_rl.processors.guard import Guard
 from ecs_rl.processors.interact import Interact
 from ecs_rl.processors.judge import Judge
-from ecs_rl.processors.learn import Learn
-from ecs_rl.processors.record import Record
 from ecs_rl.processors.render import Render
 from ecs_rl.processors.respawn import Respawn
 from ecs_rl.processors.sense import Sense
 from ecs_rl.processors.simulate import Simulate
-from ecs_rl.processors.snapshot import Snapshot
-from ecs_rl.processors.tally import Tally
-from ecs_rl.processors.write import Write
-from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.forces import Jumped
+from ecs_rl.training_stages.evaluate import Evaluate
+from ecs_rl.training_stages.film import Film
+from ecs_rl.training_stages.learn import Learn
+from ecs_rl.training_stages.record import Record
+from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule, Session
+from ecs_rl.training_stages.snapshot import Snapshot
+from ecs_rl.training_stages.tally import Tally
+from ecs_rl.training_stages.write import Write
+from ecs_rl.world import World
 
 # fmt: off
 SCHEDULE: tuple[Entry, ...] = (
@@ -128,10 +125,10 @@ def chosen(names: Sequence[str]) -> tuple[Entry, ...]:
     return tuple(entry for entry in SCHEDULE if entry.name in names)
 
 
-def tick_of(arena: Arena, names: Sequence[str], physics: Physics) -> list[Entry]:
-    """Return the tick of a scene: the stages of these names, and every system of the scene's own in its place."""
-    left_out = set(SCHEDULE) - set(chosen(names))
-    entries = [e for e in placed(SCHEDULE, arena.systems, physics.moving, OF_SYSTEMS) if e not in left_out]
+def tick_of(world: World, names: Sequence[str]) -> list[Entry]:
+    """Return the tick of a world: the stages of these names, and every system of the scene's own in its place."""
+    arena, left_out = world.arena, set(SCHEDULE) - set(chosen(names))
+    entries = [e for e in placed(SCHEDULE, arena.systems, world.moving, OF_SYSTEMS) if e not in left_out]
     own: dict[str, list[type]] = {"respawn": arena.kinds, "actuate": [Jumped] if arena.jumps else []}
     entries = [replace(e, writes=(*e.writes, *own.get(e.name, []))) for e in entries]
     check(chosen(names), OUTSIDE)  # `placed` has looked at the systems

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,6 @@ from ecs_rl.components import (
     Rated,
     Reward,
     RewardWeights,
-    Session,
     Snapshots,
     Terms,
     Touch,
@@ -109,9 +109,14 @@ def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
     return specs
 
 
-class World(Context):
-    """N arenas of a scene in an esper context of their own; `tick` runs every stage of the schedule once.
+MakeTick = Callable[["World"], Sequence[Entry]]
+"""Returns the stages of a world's tick, in their order."""
 
+
+class World(Context):
+    """N arenas of a scene in an esper context of their own; `make_world` in `worlds.py` makes one.
+
+    The method `tick` runs once each stage that the argument `tick` returned for this world.
     `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`. Stages such
     as render call `callbacks`. With a `share`, the number of its first arena and of all, other processes have the
     others.
@@ -128,9 +133,8 @@ class World(Context):
         seed: int = 0,
         threads: int = 1,
         seeds: Sequence[int] | None = None,
+        tick: MakeTick,
         policies: Mapping[str, DecideAction] | None = None,
-        stages: Sequence[str] | None = None,
-        session: Session | None = None,
         resources: Sequence[object] = (),
         callbacks: Callbacks = NOTHING,
         debug: bool = False,
@@ -149,22 +153,20 @@ class World(Context):
             self.batches = [self._create_batch(spec) for spec in self.specs.values()]
             self.results = Results(self)
             self._draw_slots()
-            for resource in (session, *resources):
+            for resource in resources:
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
             with blaming(scene.file):
-                self.runner = Runner(self, self.entries(stages), debug=debug)
+                self.runner = Runner(self, self.adapt_tick(tick(self)), debug=debug)
             self.stages = self.runner.stages
             self._start()
         except BaseException:
             self.close()  # a scene that is refused leaves no threads and no context behind
             raise
 
-    def entries(self, stages: Sequence[str] | None) -> list[Entry]:
-        """Return the tick with these stages, without any named with those that play."""
-        from ecs_rl.schedule import PLAYING, tick_of  # the schedule knows the stages, and these know the world
-
-        return tick_of(self.arena, stages or PLAYING, self.physics)
+    def adapt_tick(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Return the stages of a tick as they run in this kind of world."""
+        return entries
 
     # --- building ---------------------------------------------------------------------------------------------------
 
@@ -365,6 +367,10 @@ class World(Context):
         raise ActionError(f"policy '{batch.name}' {told}")
 
     # --- asking -----------------------------------------------------------------------------------------------------
+
+    def moving(self) -> AbstractContextManager[None]:
+        """Surround what moves bodies: the physics takes over their new places at the end."""
+        return self.physics.moving()
 
     def drive(self, policy: str, decide: DecideAction) -> None:
         """Let a function decide for a policy from now on; it remembers nothing of what another one did."""

@@ -13,6 +13,7 @@ from ecs_rl.arrays import F32, I64
 from ecs_rl.components import Done, Observation, Reward
 from ecs_rl.runs.demonstrations import Demonstrations
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.worlds import make_world
 
 SHOWN = (100, 101, 102)
 """The seeds of three landings."""
@@ -37,7 +38,7 @@ def landings(seeds: Sequence[int] = SHOWN) -> Demonstrations:
 def shown_by(name: str, decide: Callable[[F32], NDArray[Any]], seeds: Sequence[int]) -> Demonstrations:
     """Return an episode for each seed of whoever decides by (rows, numbers) of what is seen."""
     scene = load_scene(name)
-    world = scene.world(arenas=len(seeds), seeds=seeds, policies={"policy": lambda seen, state: decide(seen)})
+    world = make_world(scene, arenas=len(seeds), seeds=seeds, policies={"policy": lambda seen, state: decide(seen)})
     of = world.batches[0].entity
     seen, earned, ends = world.of(of, Observation), world.of(of, Reward), world.of(of, Done)
     ticks: list[tuple[NDArray[Any], ...]] = []

@@ -37,7 +37,6 @@ from ecs_rl.components import (
     Rated,
     Reward,
     RewardWeights,
-    Session,
     Snapshots,
     Terms,
     Touch,
@@ -51,8 +50,7 @@ from ecs_rl.processors.judge import LARGEST
 from ecs_rl.results import Results
 from ecs_rl.scene.chance import U64, episode_keys, tick_words
 from ecs_rl.scene.scene import Scene
-from ecs_rl.schedule import PLAYING, chosen
-from ecs_rl.world import DecideAction, World, nobody, policy_specs
+from ecs_rl.world import DecideAction, MakeTick, World, nobody, policy_specs
 
 NAMED = np.uint64(1 << 63)
 """Keys below this are seeds that somebody named: the first episode is `reset(seed=key)`."""
@@ -89,9 +87,8 @@ class GymWorld(World):
         seed: int = 0,
         threads: int = 1,
         seeds: Sequence[int] | None = None,
+        tick: MakeTick,
         policies: Mapping[str, DecideAction] | None = None,
-        stages: Sequence[str] | None = None,
-        session: Session | None = None,
         resources: Sequence[object] = (),
         callbacks: Callbacks = NOTHING,
         debug: bool = False,
@@ -102,8 +99,8 @@ class GymWorld(World):
         self.specs = policy_specs(self.arena)
         self.policies = {name: (policies or {}).get(name, nobody) for name in self.specs}
         self.callbacks, self.envs = callbacks, list[Any]([None] * arenas)
-        names = tuple(stages or PLAYING)
-        self.pictures = "render" in names
+        entries = self.adapt_tick(tick(self))
+        self.pictures = any(entry.name == "render" for entry in entries)
         """Whether the environments can be drawn."""
         self.rests = seeds is not None and not self.pictures
         """Whether an arena whose episode is over begins no other."""
@@ -113,26 +110,16 @@ class GymWorld(World):
             self._create_arenas(seed, seeds)
             self.batches = [self._create_batch(spec) for spec in self.specs.values()]
             self.results = Results(self)
-            for resource in (session, *resources):
+            for resource in resources:
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
             self.hand = next((hand for (hand,) in self.each(UserInput)), None)
-            self.runner = Runner(self, self.entries(names), debug=debug)
+            self.runner = Runner(self, entries, debug=debug)
             self.stages = self.runner.stages
             self.start_over()
         except BaseException:
             self.close()
             raise
-
-    def entries(self, stages: Sequence[str] | None) -> list[Entry]:
-        """Return the tick with these stages, of which the two that play are the environments' own."""
-        own = {entry.name: entry for entry in OWN}
-        entries = [own.get(entry.name, entry) for entry in chosen(stages or PLAYING)]
-        return [
-            replace(entry, reads=tuple(kind for kind in entry.reads if kind not in OF_BODIES))
-            for entry in entries
-            if entry.name not in WITH_BODIES
-        ]
 
     def _create_arenas(self, seed: int, seeds: Sequence[int] | None) -> None:
         n, columns = self.arenas, self.environment.actions.columns
@@ -154,6 +141,15 @@ class GymWorld(World):
             Finished(),
             live(Taken, value=np.zeros((n, self.scene.max_ticks, columns), np.float32)),
         )
+
+    def adapt_tick(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Return the stages of a tick, two of them the environments' own, without those that need bodies."""
+        own = {entry.name: entry for entry in OWN}
+        return [
+            replace(entry, reads=tuple(kind for kind in entry.reads if kind not in OF_BODIES))
+            for entry in (own.get(entry.name, entry) for entry in entries)
+            if entry.name not in WITH_BODIES
+        ]
 
     # --- one environment --------------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ from ecs_rl.scene.chance import episode_keys
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import PLAYING
-from ecs_rl.world import PolicyBatch, World
+from ecs_rl.world import PolicyBatch
+from ecs_rl.worlds import make_world
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.picture import Picture
@@ -48,7 +49,7 @@ class Stepper:
         stages = (*PLAYING, "render") if pictures else PLAYING
         self._actions: dict[str, NDArray[Any]] = {}
         # The seed is drawn, as Gymnasium has it: an environment that nobody seeds is another one each time.
-        self.world = World(
+        self.world = make_world(
             loaded,
             arenas=arenas,
             seed=secrets.randbits(31),

@@ -25,10 +25,11 @@ from ecs_rl.scene.lessons import teach, unread
 from ecs_rl.scene.rules import Remembering, Shared
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Rule, Sensor
-from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING
+from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
 from ecs_rl.session.diagnosis import cancel, of_random_play
 from ecs_rl.training.snapshots import Sections, restore_world, save_world, why_lost
 from ecs_rl.world import World, policy_specs
+from ecs_rl.worlds import make_world
 
 if TYPE_CHECKING:
     from ecs_rl.training.training import Training
@@ -106,7 +107,8 @@ class Play:
 
     def __init__(self, scene: Scene, settings: TrainSettings, saved: Sections | None = None) -> None:
         self.ticks = min(LONGEST, max(SHORTEST, 2 * scene.max_ticks + 500))
-        self.world = scene.world(
+        self.world = make_world(
+            scene,
             arenas=settings.arenas,
             seed=settings.seed,
             threads=settings.threads,
@@ -207,7 +209,8 @@ class Range:
 def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
     """Run the debug run, which refuses what is read or written undeclared; return the tick of the scene's training."""
     ticks = count()
-    world = scene.world(
+    world = make_world(
+        scene,
         arenas=min(4, settings.arenas),
         seed=settings.seed,
         policies=_deciding(scene, settings.seed, ticks.__next__),
@@ -227,7 +230,7 @@ def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
             "own": entry.name not in OURS,
             "about": entry.about,
         }
-        for entry in world.entries(TRAINING)
+        for entry in world.adapt_tick(tick_of(world, TRAINING))
     ]
 
 

@@ -7,8 +7,8 @@ from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.processors.learn import Learn
 from ecs_rl.training.evaluate import AT_ONCE
+from ecs_rl.training_stages.learn import Learn
 
 if TYPE_CHECKING:
     from ecs_rl.training.training import Training

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ecs_rl.errors import RuleError, SceneError, nearest, visible
 from ecs_rl.opened import differing
@@ -105,12 +105,6 @@ class Scene:
             return self.file
         changed = [] if data is None else differing(data, self.data)
         return visible(str(Path(self.file).parent / changed[0])) if changed else ""
-
-    def world(self, **settings: Any) -> World:
-        """Return a new world of the scene; `settings` are those of `World`."""
-        from ecs_rl.world import World  # which knows scenes
-
-        return (self.engine or World)(self, **settings)
 
     def describe(self) -> Arena:
         """Return a new description of one arena, with handles of its own."""

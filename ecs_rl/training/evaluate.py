@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from ecs_rl.components import Clock, Finished
 from ecs_rl.errors import SceneError
-from ecs_rl.processors.tally import records_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
+from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import DecideAction, World
+from ecs_rl.worlds import make_world
 
 if TYPE_CHECKING:
     from ecs_rl.training.opponent import Opponent
@@ -87,7 +88,7 @@ class Evaluator:
         """Return the world of these episodes at their beginning, in slices if it is there already."""
         world = self._worlds.get(seeds)
         if world is None:
-            world = self.scene.world(arenas=len(seeds), seeds=seeds, policies=self.policies)
+            world = make_world(self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies)
             if self.opponent is not None:
                 self.opponent.drive(world)
             self._worlds[seeds] = world

@@ -11,7 +11,7 @@ from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm
 from ecs_rl.agents.team import join
 from ecs_rl.callbacks import Callbacks, unchanged
-from ecs_rl.components import ActionLog, Evaluation, Films, MetricsSchedule, Session, Snapshots
+from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.errors import CommandError
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
@@ -23,6 +23,8 @@ from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training.selfplay import Match, SelfPlaySettings
 from ecs_rl.training.training import Filming, Training
+from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule, Session
+from ecs_rl.worlds import make_world
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
@@ -132,14 +134,14 @@ def prepare(
     def film(step: int) -> Iterator[None]:
         return training.film(step)  # made below, before the first tick
 
-    world = scene.world(
+    world = make_world(
+        scene,
         **({"arenas": arenas} if group is None else group.settings_of_world),
         seed=seed,
         threads=threads,
         policies=deciding(learning, ActMode.EXPLORE),
         stages=TRAINING if films is None else (*TRAINING, "film"),
-        session=Session(session),
-        resources=(evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
+        resources=(Session(session), evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
         callbacks=callbacks_of(evaluator, lessons, match, group, film),
         debug=debug,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World, policy_specs
+from ecs_rl.worlds import make_world
 
 if TYPE_CHECKING:
     from ecs_rl.training.training import Training
@@ -28,7 +29,7 @@ def why_not(training: Training, scene: Scene) -> str:
             return f"what '{name}' sees or does is another"
     if len(specs) != len(training.world.specs):
         return "it has other policies"
-    old, new = before.world(arenas=1), scene.world(arenas=1)
+    old, new = make_world(before, arenas=1), make_world(scene, arenas=1)
     try:
         return _difference(old, new)
     finally:

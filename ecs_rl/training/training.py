@@ -9,11 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ecs_rl.agents.base import Agent
-from ecs_rl.components import Evaluation, Films, MetricsSchedule
 from ecs_rl.errors import CommandError, EcsRlError
-from ecs_rl.processors.evaluate import Evaluate
-from ecs_rl.processors.film import Film
-from ecs_rl.processors.write import Write
 from ecs_rl.runs.rows import CHANGE, Change
 from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
 from ecs_rl.session.diagnosis import Finding
@@ -23,6 +19,10 @@ from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.live_settings import LiveSettings
 from ecs_rl.training.resume import surroundings
 from ecs_rl.training.selfplay import Match
+from ecs_rl.training_stages.evaluate import Evaluate
+from ecs_rl.training_stages.film import Film
+from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule
+from ecs_rl.training_stages.write import Write
 from ecs_rl.world import World
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.view import Tone
 from ecs_rl.viewer.view_why import GhostView
 from ecs_rl.world import DecideAction, PolicyBatch, World, state_of
+from ecs_rl.worlds import make_world
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import ActionSpace
@@ -97,7 +98,8 @@ class Ghosts:
     def _build(self) -> World:
         show, reader = self.show, self.show.reader
         assert isinstance(reader, Reader)
-        world = show.scene.world(
+        world = make_world(
+            show.scene,
             arenas=1,
             seeds=[0],
             policies=deciding(show.agents, ActMode.GREEDY),

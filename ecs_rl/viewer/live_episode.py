@@ -29,6 +29,7 @@ from ecs_rl.viewer.speedometer import Speedometer
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Point, StageView
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 REST = 1.0
 """Seconds for which the picture of an ending stays: real ones, or the stage's where those pass faster."""
@@ -69,7 +70,8 @@ class LiveEpisode:
         self.hand = UserInput()
         self.watchers: list[Callable[[], None]] = []
         """Called after each tick of the world, before anything of it is lost."""
-        self.world = scene.world(
+        self.world = make_world(
+            scene,
             arenas=len(self.seeds),
             seeds=self.seeds,
             policies=deciding(agents, self.mode),

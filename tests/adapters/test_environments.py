@@ -30,6 +30,7 @@ from ecs_rl.errors import CheckpointError, CommandError, SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.world import World, policy_specs
+from ecs_rl.worlds import make_world
 
 ODD = "gym:odd_environments:"
 
@@ -48,7 +49,7 @@ def acting(reference: str, seed: int = 0) -> Callable[[Any, Any], NDArray[Any]]:
 def opened(reference: str, arenas: int = 3, **more: Any) -> World:
     scene = load_scene(reference)
     kept = (ActionLog(), Snapshots())
-    return scene.world(arenas=arenas, policies={"policy": acting(reference)}, resources=kept, **more)
+    return make_world(scene, arenas=arenas, policies={"policy": acting(reference)}, resources=kept, **more)
 
 
 def plain(reference: str, seeds: list[int], ticks: int) -> list[Any]:
@@ -120,7 +121,9 @@ def test_spaces_become_a_row_of_numbers_and_actions_of_a_policy(name: str, actio
 def test_a_box_has_its_bounds_at_minus_one_and_one_and_nothing_goes_beyond() -> None:
     scene = load_scene(ODD + "Line-v0")
     setting = iter([-1.0, 0.0, 1.0, -7.0, 7.0])
-    world = scene.world(arenas=1, policies={"policy": lambda seen, state: np.array([[next(setting)]], np.float32)})
+    world = make_world(
+        scene, arenas=1, policies={"policy": lambda seen, state: np.array([[next(setting)]], np.float32)}
+    )
     assert isinstance(world, GymWorld)
     for _ in range(5):
         world.tick()
@@ -228,7 +231,7 @@ def test_one_that_does_not_come_back_is_told_and_begins_anew_only_if_asked() -> 
 )
 def test_an_environment_that_goes_wrong_is_told_by_arena_and_tick(name: str, words: str) -> None:
     still = np.zeros((2, 1), np.float32)
-    world = load_scene(ODD + name).world(arenas=2, policies={"policy": lambda seen, state: still})
+    world = make_world(load_scene(ODD + name), arenas=2, policies={"policy": lambda seen, state: still})
     for _ in range(29):
         world.tick()
     with pytest.raises(SceneError, match=words):
@@ -266,7 +269,7 @@ def test_on_a_stage_only_the_arena_that_is_watched_is_played() -> None:
     hand = UserInput(arena=1)
     scene = load_scene(ODD + "Line-v0")
     policies = {"policy": acting(ODD + "Line-v0")}
-    world = scene.world(arenas=3, seeds=(1, 2, 3), policies=policies, stages=ON_STAGE, resources=(hand,))
+    world = make_world(scene, arenas=3, seeds=(1, 2, 3), policies=policies, stages=ON_STAGE, resources=(hand,))
     world.tick()
     assert world.one(Clock).tick.tolist() == [0, 1, 0]
     assert isinstance(world, GymWorld)
@@ -283,7 +286,7 @@ def test_a_rate_of_pictures_that_is_no_number_is_thirty(rate: object) -> None:
 
 
 def test_an_empty_picture_is_refused_by_its_shape() -> None:
-    world = load_scene(ODD + "EmptyPicture-v0").world(arenas=1, policies={"policy": acting(ODD + "Line-v0")})
+    world = make_world(load_scene(ODD + "EmptyPicture-v0"), arenas=1, policies={"policy": acting(ODD + "Line-v0")})
     assert isinstance(world, GymWorld)
     world.enter()
     with pytest.raises(SceneError, match=r"draws \(0, 60, 3\) of uint8, not .*: play it --headless"):

@@ -19,6 +19,7 @@ from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.world import World, policy_specs
+from ecs_rl.worlds import make_world
 
 ODD = "gym:odd_environments:"
 
@@ -27,7 +28,7 @@ def opened(name: str, arenas: int = 2, seeds: Sequence[int] | None = None) -> Wo
     """Return a world in which the first option is always chosen."""
     policies = {"policy": lambda seen, state: np.zeros(len(seen), np.int64)}
     kept = (ActionLog(), Snapshots())
-    return load_scene(name).world(arenas=arenas, policies=policies, resources=kept, seeds=seeds)
+    return make_world(load_scene(name), arenas=arenas, policies=policies, resources=kept, seeds=seeds)
 
 
 def spec_of(name: str) -> Any:

@@ -16,7 +16,8 @@ from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Choice, Disc, Grid, Nearest, Push, Scene, Sensor, Start, Vx, X, jitter
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.world import World, policy_specs
+from ecs_rl.world import policy_specs
+from ecs_rl.worlds import make_world
 
 PICTURE = Picture(2, 2, 6, 8)
 COINS, ROCKS = Members(2, 4, 3), Members(14, 3, 5)
@@ -224,7 +225,7 @@ def test_the_world_keeps_what_is_remembered_and_forgets_it_where_an_episode_begi
         def __call__(self, seen: Any, state: Any) -> Decision:
             return Decision(np.ones(len(seen), int), state + np.array([1.0, 2.0]))
 
-    world = World(load_scene("balance"), arenas=3, policies={"policy": Counts()})
+    world = make_world(load_scene("balance"), arenas=3, policies={"policy": Counts()})
     remembered, ended = world.of(world.batches[0].entity, PolicyState), world.one(EpisodeEnd)
     expected = np.zeros(3)
     for _ in range(60):
@@ -233,7 +234,9 @@ def test_the_world_keeps_what_is_remembered_and_forgets_it_where_an_episode_begi
         expected = np.where(ended.ended, 0.0, expected + 1.0)
         assert np.array_equal(remembered.value, np.stack([expected, 2 * expected], 1))
     assert expected.max() < 60
-    other = World(load_scene("balance"), arenas=1, policies={"policy": lambda seen, state: np.ones(len(seen), int)})
+    other = make_world(
+        load_scene("balance"), arenas=1, policies={"policy": lambda seen, state: np.ones(len(seen), int)}
+    )
     other.copy_arena(world, 1, 0)
     other.tick()
     other.drive("policy", Counts())

@@ -69,11 +69,15 @@ def test_scene_files_stay_under_about_a_hundred_lines() -> None:
 def test_every_stage_has_a_file_named_by_its_verb() -> None:
     from ecs_rl.schedule import SCHEDULE
 
+    modules = set()
     for entry in SCHEDULE:
-        assert entry.processor.__module__ == f"ecs_rl.processors.{entry.name}"
+        modules.add(entry.processor.__module__)
+        assert entry.processor.__module__.endswith(f".{entry.name}")
         assert entry.processor.__name__ == entry.name.capitalize()
-    files = {path.stem for path in (ROOT / "ecs_rl" / "processors").glob("*.py")} - {"__init__", "base"}
-    assert files == {entry.name for entry in SCHEDULE}
+    folders = [ROOT / "ecs_rl" / name for name in ("processors", "training_stages")]
+    files = {f"ecs_rl.{path.parent.name}.{path.stem}" for folder in folders for path in folder.glob("*.py")}
+    others = {"processors.__init__", "training_stages.__init__", "training_stages.resources"}
+    assert files == modules | {f"ecs_rl.{name}" for name in others}
 
 
 def test_test_files_have_names_of_their_own() -> None:

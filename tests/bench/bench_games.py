@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import ActMode
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.components import Session
 from ecs_rl.ecs.schedule import Stage
 from ecs_rl.scene import (
     Arena,
@@ -52,7 +51,9 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.training.policies import deciding, make_agents
+from ecs_rl.training_stages.resources import Session
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 HERE = Path(__file__).parents[1]
 sys.path.insert(0, str(HERE / "world"))
@@ -192,7 +193,7 @@ def training(scene: Scene, arenas: int) -> World:
     agent = next(iter(agents.values()))
     session = Session(TrainingSession(agent).with_max_steps(10**9))
     names = [name for name in TRAINING if name not in ("evaluate", "snapshot", "write")]
-    return World(scene, arenas=arenas, policies=deciding(agents, ActMode.EXPLORE), stages=names, session=session)
+    return make_world(scene, arenas=arenas, policies=deciding(agents, ActMode.EXPLORE), stages=names, session=session)
 
 
 def main() -> None:
@@ -204,8 +205,8 @@ def main() -> None:
     forager = load_scene(str(SCENES / "forager.py"))
     moved = list[float]()
     churn = churning(forager, moved)
-    still = World(forager, arenas=ARENAS, policies=random_policies(forager))
-    busy = World(churn, arenas=ARENAS, policies=random_policies(churn))
+    still = make_world(forager, arenas=ARENAS, policies=random_policies(forager))
+    busy = make_world(churn, arenas=ARENAS, policies=random_policies(churn))
     spent = metered(busy.stages["churn"])
     took = by_turns({"forager": still, "churning": busy, "balance": random_world("balance", ARENAS)}, rounds)
     shares = [statistics.median(each) / took["churning"] for each in (moved, spent)]

@@ -17,6 +17,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.components import NextObservation
 from ecs_rl.scene import Arena, Body, Disc, Feels, Grid, Levers, Nearest, Push, Rays, Scene, Start, jitter
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 ARENAS, NEAR, FAR, REACH = 256, 96, 400, 5.0
 MANY = 1024
@@ -80,7 +81,7 @@ def world_of(*, formula: bool, far: bool) -> World:
     """Return a world whose viewers look in the one way or the other."""
     scene = Scene("A bench.", 50, gravity=(0.0, 0.0), name="bench", build=partial(build, formula=formula, far=far))
     still = np.zeros((ARENAS, 1), np.float32)
-    return World(scene, arenas=ARENAS, policies={"policy": lambda seen, state: still})
+    return make_world(scene, arenas=ARENAS, policies={"policy": lambda seen, state: still})
 
 
 def milliseconds(world: World, ticks: int) -> float:
@@ -110,7 +111,7 @@ def others(rounds: int) -> None:
     for told, grid, walls_too in (("nearest", False, False), ("grid of coins", True, False), ("of walls", True, True)):
         made = partial(forage, grid=grid, walls_too=walls_too)
         scene = Scene("A bench.", 50, gravity=(0.0, 0.0), name="bench", build=made)
-        world = World(scene, arenas=MANY, policies={"policy": lambda seen, state: still})
+        world = make_world(scene, arenas=MANY, policies={"policy": lambda seen, state: still})
         cost = np.median([milliseconds(world, 50) for _ in range(rounds)])
         print(f"  {told:20} {cost:8.2f} ms a tick, {MANY} arenas")
         world.close()

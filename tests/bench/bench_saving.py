@@ -25,13 +25,13 @@ from ecs_rl import world as world_module
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.train import prepared, recipes_of
-from ecs_rl.processors import record as record_module
-from ecs_rl.processors.write import Write
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs import run as run_module
 from ecs_rl.session import TrainingSession
 from ecs_rl.session.checkpointer import Checkpointer
 from ecs_rl.training.training import Training
+from ecs_rl.training_stages import record as record_module
+from ecs_rl.training_stages.write import Write
 from ecs_rl.world import World
 
 WATCHED: tuple[tuple[str, Any, tuple[str, ...]], ...] = (

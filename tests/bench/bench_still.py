@@ -16,6 +16,7 @@ import numpy as np
 
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, Vy, X, Y, jitter
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 COLUMNS, LINES, APART = 11, 9, 2.2
 """Boxes to the right and up, and metres from one to the next: the ball passes between."""
@@ -52,7 +53,7 @@ def world_of(kind: str) -> World:
     """Return a world whose policy pushes at random, the same way in every kind."""
     rng = np.random.default_rng(1)
     choose = {"policy": lambda seen, state: rng.uniform(-1.0, 1.0, (len(seen), 2)).astype(np.float32)}
-    return World(scene(kind), arenas=ARENAS, policies=choose)
+    return make_world(scene(kind), arenas=ARENAS, policies=choose)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 
 from ecs_rl.scene import Arena, Body, Disc, Feel, Levers, Pose, Push, Scene, Start, component
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 ARENAS = (64, 1024)
 CALLS = 100
@@ -90,7 +90,7 @@ def seconds(run: Callable[[], None]) -> float:
 def measure(arenas: int, rounds: int) -> dict[str, Cost]:
     """Time each system and its line in turns."""
     scene = Scene(about="A bench.", max_ticks=100, gravity=(0.0, 0.0), name="bench", build=build)
-    world = World(scene, arenas=arenas, policies={})
+    world = make_world(scene, arenas=arenas, policies={})
     alone = np.ones(arenas)
 
     def line() -> None:

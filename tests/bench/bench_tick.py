@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import ActMode, Agent, Decision, Discrete, Experience, Floats, PolicySpec, State
-from ecs_rl.components import Session
 from ecs_rl.physics.shard import Shard
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import PLAYING
 from ecs_rl.session import TrainingSession
-from ecs_rl.world import World, policy_specs
+from ecs_rl.training_stages.resources import Session
+from ecs_rl.world import policy_specs
+from ecs_rl.worlds import make_world
 
 TICKS, BARE, ROLLOUT = 40, 10, 32
 
@@ -108,7 +109,7 @@ def measure(scene_name: str, arenas: int, threads: int, rounds: int, *, calm: bo
     specs = policy_specs(scene.describe())
     agent: Agent = Recorder(next(iter(specs.values())), arenas)
     session = Session(TrainingSession(agent))
-    world = World(
+    world = make_world(
         scene,
         arenas=arenas,
         threads=threads,

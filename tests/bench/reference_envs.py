@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import ActionSpace, Bools, Continuous, Discrete, Floats, PolicySpec
 from ecs_rl.components import Clock, Done, NextObservation, Observation, Reward
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.world import World, policy_specs
+from ecs_rl.world import policy_specs
+from ecs_rl.worlds import make_world
 
 WITHOUT_VELOCITIES = {"CartPoleNoVel-v1": ("CartPole-v1", (0, 2))}
 """Environments of which only some numbers are seen: what they are called, what they are of, and which numbers."""
@@ -89,7 +90,9 @@ class SceneEnvs:
         loaded = load_scene(scene)
         ((name, self.spec),) = policy_specs(loaded.describe()).items()
         self._action = self.spec.actions.none(len(seeds))
-        self.world = World(loaded, arenas=len(seeds), seeds=seeds, policies={name: lambda seen, state: self._action})
+        self.world = make_world(
+            loaded, arenas=len(seeds), seeds=seeds, policies={name: lambda seen, state: self._action}
+        )
         self.bounds = np.ones(())
         ((self._seen, self._after, self._reward, self._done),) = self.world.each(
             Observation, NextObservation, Reward, Done

@@ -11,9 +11,9 @@ import pytest
 from live_windows import TINY, Live, watching
 
 from ecs_rl.commands import train as train_command
-from ecs_rl.processors.learn import Learn
 from ecs_rl.runs import read_metadata
 from ecs_rl.shipped import scene_files
+from ecs_rl.training_stages.learn import Learn
 from ecs_rl.viewer.live import scene_watch
 from ecs_rl.viewer.live.window import Window
 

@@ -15,6 +15,7 @@ from ecs_rl.viewer.live.weather import MOST_WIND
 from ecs_rl.viewer.panels.sliders import slider_bars
 from ecs_rl.viewer.replay import Replay
 from ecs_rl.world import policy_specs
+from ecs_rl.worlds import make_world
 
 SLOW = 0.4
 
@@ -44,7 +45,7 @@ def falls(air: tuple[float, float], ticks: int = 10) -> tuple[float, float]:
     ((name, spec),) = policy_specs(scene.describe()).items()
     idle = {name: lambda seen, state: spec.actions.none(len(seen))}
     names = ("decide", "actuate", "interact", "simulate", "guard", "sense", "judge", "respawn")
-    world = scene.world(arenas=2, seeds=(1, 2), policies=idle, stages=names, resources=(hand,))
+    world = make_world(scene, arenas=2, seeds=(1, 2), policies=idle, stages=names, resources=(hand,))
     (hull,) = [role for role in world.arena.roles if role.name == "hull"]
     before = hull.velocity.copy()
     for _ in range(ticks):

@@ -11,6 +11,7 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World, policy_specs
+from ecs_rl.worlds import make_world
 
 
 def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
@@ -20,7 +21,7 @@ def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
 
 def driven(scene: Scene, arenas: int, action: NDArray[Any], **more: Any) -> World:
     """Return a world in which every tick repeats an action; the array may be changed in between."""
-    return World(scene, arenas=arenas, policies={"policy": lambda seen, state: action}, **more)
+    return make_world(scene, arenas=arenas, policies={"policy": lambda seen, state: action}, **more)
 
 
 def drive(world: World, action: NDArray[Any]) -> None:
@@ -45,7 +46,7 @@ def played(scene: Scene | str, actions: NDArray[Any], **more: Any) -> tuple[Worl
     """Play given actions; return the world, and where everything was after each tick, (ticks, 6, roles, arenas)."""
     found = load_scene(scene) if isinstance(scene, str) else scene
     rows = iter(actions)
-    world = World(found, arenas=actions.shape[1], policies={"policy": lambda seen, state: next(rows)}, **more)
+    world = make_world(found, arenas=actions.shape[1], policies={"policy": lambda seen, state: next(rows)}, **more)
     seen = []
     for _ in actions:
         world.tick()

@@ -11,7 +11,7 @@ from physics_helpers import actions_of, drive, driven, played, scene_of
 from ecs_rl.components import Clock, Pose
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Start, Touching, X
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 SHIPPED = ("balance", "swingup", "lander")
 
@@ -100,7 +100,7 @@ def test_putting_bodies_where_they_are_changes_nothing_that_follows(name: str) -
     actions = actions_of(scene, 60, 20)
     _, left_alone = played(scene, actions)
     rows = iter(actions)
-    world = World(scene, arenas=20, policies={"policy": lambda seen, state: next(rows)})
+    world = make_world(scene, arenas=20, policies={"policy": lambda seen, state: next(rows)})
     for tick in range(60):
         world.physics.put(np.arange(20) if tick % 3 else np.array([1, 5, 19]))
         world.tick()
@@ -112,11 +112,11 @@ def test_two_worlds_rebuilt_from_the_same_columns_go_on_alike(name: str) -> None
     scene = load_scene(name)
     actions = actions_of(scene, 80, 12)
     rows = iter(actions[:40])
-    running = World(scene, arenas=12, policies={"policy": lambda seen, state: next(rows)})
+    running = make_world(scene, arenas=12, policies={"policy": lambda seen, state: next(rows)})
     for _ in range(40):
         running.tick()
     running.physics.rebuild()
-    other = World(scene, arenas=12, seed=99, policies={"policy": lambda seen, state: np.zeros(12, int)})
+    other = make_world(scene, arenas=12, seed=99, policies={"policy": lambda seen, state: np.zeros(12, int)})
     for mine, theirs in ((other.physics.state, running.physics.state), (other.physics.force, running.physics.force)):
         mine[...] = theirs
     other.physics.ground.segments[...] = running.physics.ground.segments

@@ -18,6 +18,7 @@ from ecs_rl.scene import Arena, Body, Disc, Levers, Push, X, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.parts import Start
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 SHIPPED = ("balance", "swingup", "lander")
 
@@ -39,7 +40,7 @@ def bodies_say(world: World) -> np.ndarray:
 def test_columns_equal_the_bodies_attributes_after_every_tick(name: str, arenas: int) -> None:
     scene = load_scene(name)
     rows = iter(actions_of(scene, 30, arenas))
-    world = World(scene, arenas=arenas, policies={"policy": lambda seen, state: next(rows)})
+    world = make_world(scene, arenas=arenas, policies={"policy": lambda seen, state: next(rows)})
     assert world.physics.state == pytest.approx(bodies_say(world), abs=1e-9)  # far from zero a start is rounded
     for _ in range(30):
         world.tick()
@@ -49,7 +50,7 @@ def test_columns_equal_the_bodies_attributes_after_every_tick(name: str, arenas:
 
 def test_rows_of_several_shards_belong_to_their_own_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(physics_module, "COLLIDING_SHARD", 3)
-    world = World(load_scene("lander"), arenas=10, policies={"policy": lambda seen, state: np.zeros(10, int)})
+    world = make_world(load_scene("lander"), arenas=10, policies={"policy": lambda seen, state: np.zeros(10, int)})
     assert [shard.rows for shard in world.physics.shards] == [slice(0, 3), slice(3, 6), slice(6, 10)]
     marked = np.arange(6 * 3 * 10, dtype=float).reshape(6, 3, 10) / 100
     world.physics.state[...] = marked
@@ -144,7 +145,7 @@ def test_a_space_that_lists_its_bodies_otherwise_is_refused(monkeypatch: pytest.
 
 @pytest.mark.parametrize("name", [*SHIPPED, "walker", "sheepdog"])
 def test_a_physics_made_anew_leaves_nothing_for_a_look_for_garbage(name: str) -> None:
-    world = World(load_scene(name), arenas=3, policies={})
+    world = make_world(load_scene(name), arenas=3, policies={})
     world.physics.rebuild()
     shards = world.physics.shards
     built = [each for shard in shards for each in shard.built]

@@ -13,6 +13,7 @@ from ecs_rl.physics.touch import BodyNumbers
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Start, Touching, Y, jitter
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 LEVELS = (3.0, 0.0, 3.0, 0.4)
 
@@ -87,7 +88,7 @@ def test_touch_agrees_with_pymunks_own_arbiters_in_every_shard(monkeypatch: pyte
     monkeypatch.setattr(physics_module, "COLLIDING_SHARD", 40)
     scene = load_scene("lander")
     rows = iter(actions_of(scene, 200, 150))
-    world = World(scene, arenas=150, policies={"policy": lambda seen, state: next(rows)})
+    world = make_world(scene, arenas=150, policies={"policy": lambda seen, state: next(rows)})
     assert len(world.physics.shards) > 1
     honest, marked = world.stages["guard"].run, 0
 

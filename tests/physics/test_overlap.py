@@ -16,6 +16,7 @@ from ecs_rl.physics.overlap import Place, near_segments, outline, overlap
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Polygon, Push, Role, Start, Touching, X, jitter
 from ecs_rl.scene.parts import Shape
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 SHAPES: list[Shape] = [
     Disc(0.5),
@@ -91,7 +92,9 @@ def world_of(add: Callable[[Arena], Any], arenas: int = 6, **more: Any) -> World
         arena.agent(sees=[X(ship)], does=Levers(push=Push(ship, x=1.0)), earns={"x": 0.0})
 
     scene = scene_of(build, **{"gravity": (0.0, 0.0), "max_ticks": 500, **more})
-    return World(scene, arenas=arenas, policies={"policy": lambda seen, state: np.zeros((len(seen), 1), np.float32)})
+    return make_world(
+        scene, arenas=arenas, policies={"policy": lambda seen, state: np.zeros((len(seen), 1), np.float32)}
+    )
 
 
 def discs_touch(one: Role, other: Role, reach: float) -> Any:

@@ -16,6 +16,7 @@ from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Motion, Pose, Push, Sce
 from ecs_rl.schedule import PLAYING
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 N = 4
 
@@ -130,7 +131,7 @@ def test_it_comes_back_to_the_last_bit(threads: int, monkeypatch: pytest.MonkeyP
     def world_from(first: int) -> World:
         row = iter(actions[first:])
         policies = {"policy": lambda seen, state: next(row)}
-        return World(
+        return make_world(
             scene, arenas=N, threads=threads, policies=policies, stages=PLAYING, resources=(ActionLog(), Snapshots())
         )
 

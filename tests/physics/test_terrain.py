@@ -11,6 +11,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Start, Touching, Y
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 
 def flat(drawn: np.ndarray) -> np.ndarray:
@@ -60,7 +61,7 @@ def test_a_wall_is_the_same_everywhere_and_always() -> None:
 def test_only_the_ground_of_ended_arenas_changes() -> None:
     scene = load_scene("lander")
     rng = np.random.default_rng(0)
-    world = World(scene, arenas=20, policies={"policy": lambda seen, state: rng.integers(0, 4, 20)})
+    world = make_world(scene, arenas=20, policies={"policy": lambda seen, state: rng.integers(0, 4, 20)})
     ground, changes = world.one(Ground), 0
     for _ in range(150):
         before = ground.segments.copy()
@@ -74,7 +75,7 @@ def test_only_the_ground_of_ended_arenas_changes() -> None:
 def test_the_columns_show_what_the_space_collides_with() -> None:
     scene = load_scene("lander")
     rng = np.random.default_rng(0)
-    world = World(scene, arenas=20, policies={"policy": lambda seen, state: rng.integers(0, 4, 20)})
+    world = make_world(scene, arenas=20, policies={"policy": lambda seen, state: rng.integers(0, 4, 20)})
     for tick in range(100):
         if tick % 20 == 0:
             assert in_the_space(world) == pytest.approx(world.one(Ground).segments, abs=1e-9)

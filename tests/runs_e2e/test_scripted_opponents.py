@@ -11,7 +11,7 @@ from score_scenes import DUEL, LEVERS_DUEL, SHARED_DUEL
 
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.scripted import load_script
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 SCRIPTS = '''
 """Opponents in a duel of two carts, who are ahead if they are further right."""
@@ -96,7 +96,7 @@ def test_what_is_seen_has_names_with_and_without_the_agents_own_and_is_an_array(
 
 def test_a_script_sees_all_rows_at_once_and_sets_levers(duel: Path) -> None:
     duel.write_text(LEVERS_DUEL)
-    world = World(load_scene(str(duel)), arenas=5, policies={})
+    world = make_world(load_scene(str(duel)), arenas=5, policies={})
     decide = load_script("--against", f"{duel.parent}/foes.py:levers").policy(world.batches[1])
     seen = np.array([[9.0, 0.5, 9.0], [9.0, -3.0, 9.0]], np.float32)
     action = decide(seen, np.zeros((2, 0), np.float32))

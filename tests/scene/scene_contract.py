@@ -8,12 +8,13 @@ import numpy as np
 
 from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
 from ecs_rl.components import Explosion, Finished, NextObservation, Observation, Reward
-from ecs_rl.processors.tally import records_of
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.world import World, policy_specs
+from ecs_rl.training_stages.tally import records_of
+from ecs_rl.world import policy_specs
+from ecs_rl.worlds import make_world
 
 ARENAS, TICKS = 24, 200
 
@@ -32,7 +33,7 @@ class Played:
             return actions.random(rng, rows)
 
         policies = {name: (lambda seen, state, name=name: choose(name, len(seen))) for name in self.specs}
-        self.world = World(scene, arenas=ARENAS, seed=3, policies=policies)
+        self.world = make_world(scene, arenas=ARENAS, seed=3, policies=policies)
         self.records: list[EpisodeRecord] = []
         seen, earned, states = [], [], []
         batch = self.world.batches[0]
@@ -105,7 +106,7 @@ class SceneContract:
         assert constant == []
 
     def test_every_arena_starts_otherwise(self) -> None:
-        world = World(load_scene(self.scene), arenas=ARENAS, seed=1, policies={})
+        world = make_world(load_scene(self.scene), arenas=ARENAS, seed=1, policies={})
         starts = {tuple(row) for row in world.physics.state.reshape(-1, ARENAS).T.tolist()}
         assert len(starts) == ARENAS
 

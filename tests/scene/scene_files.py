@@ -9,6 +9,7 @@ import numpy as np
 
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 GOOD = """\
 import numpy as np
@@ -40,7 +41,7 @@ def with_line(number: int, text: str) -> str:
 
 
 def run(scene: Scene, ticks: int = 20, arenas: int = 3) -> World:
-    world = World(scene, arenas=arenas, policies={"policy": lambda seen, state: np.zeros(len(seen), int)})
+    world = make_world(scene, arenas=arenas, policies={"policy": lambda seen, state: np.zeros(len(seen), int)})
     for _ in range(ticks):
         world.tick()
     return world

@@ -12,7 +12,7 @@ from scene_files import GOOD, OTHER, SCENE, Save, run, with_line
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Choice, Disc, Follow, Look, Push, Scene, View, X, jitter
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 MARK = "other = arena.spawn('other', Body(), Box(0.1, 0.2)); "
 BAD = [
@@ -109,7 +109,7 @@ def test_marks_layers_and_cameras_change_no_number() -> None:
     for marks, camera in ((False, None), (True, Follow("disc", 3.0)), (True, View((-1, 1), (0, 1)))):
         build = lambda arena, marks=marks: built(arena, marks=marks)  # noqa: E731
         scene = Scene("a test", 10, camera=camera, name="test", build=build)
-        world = World(scene, arenas=3, policies={"policy": lambda seen, state: np.zeros(3, int)}, debug=True)
+        world = make_world(scene, arenas=3, policies={"policy": lambda seen, state: np.zeros(3, int)}, debug=True)
         for _ in range(15):
             world.tick()
         states.append(world.save_columns())
@@ -122,7 +122,7 @@ def test_marks_layers_and_cameras_change_no_number() -> None:
 
 def test_a_mark_gives_one_place_for_each_arena() -> None:
     scene = Scene("a test", 10, name="test", build=lambda arena: built(arena, marks=True))
-    world = World(scene, arenas=5, policies={"policy": lambda seen, state: np.zeros(5, int)})
+    world = make_world(scene, arenas=5, policies={"policy": lambda seen, state: np.zeros(5, int)})
     target, line = world.arena.marks
     at, angle, here = target.placed(5)
     x = world.arena.numbers[0].value

@@ -11,7 +11,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.chance import Spread, between, episode_keys, jitter, uniforms
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.evaluate import SEED
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 
 def drawn(seed: int, arenas: list[int], episode: list[int], draws: int = 4) -> np.ndarray:
@@ -65,12 +65,12 @@ def test_draws_of_one_episode_do_not_go_together() -> None:
 def test_evaluation_never_plays_an_episode_of_training() -> None:
     scene = load_scene("balance")
     nobody = {"policy": lambda seen, state: np.zeros(len(seen), int)}
-    evaluation = World(scene, arenas=100, seeds=range(SEED, SEED + 100), policies=nobody)
+    evaluation = make_world(scene, arenas=100, seeds=range(SEED, SEED + 100), policies=nobody)
     evaluated = {tuple(row) for row in evaluation.physics.state.reshape(-1, 100).T.tolist()}
     assert len(evaluated) == 100
     keys = set(episode_keys(np.arange(SEED, SEED + 100), np.zeros(100, np.int64)).tolist())
     for seed in (0, 1, SEED - 1, SEED, SEED + 1, SEED + 50):
-        training = World(scene, arenas=200, seed=seed, policies=nobody)
+        training = make_world(scene, arenas=200, seed=seed, policies=nobody)
         trained = {tuple(row) for row in training.physics.state.reshape(-1, 200).T.tolist()}
         assert not evaluated & trained
         assert not keys & set(episode_keys(np.full(200, seed), np.arange(1, 201)).tolist())

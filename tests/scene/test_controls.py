@@ -17,13 +17,14 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene import Choice, Controls, Trigger
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 STEER = "steer=Choice(left=Push(disc, -1.0), none=None)"
 PARTS = f"does=Controls({STEER}, gas=Twist(other, 1.0), fire=Trigger(Push(other))),"
 
 
 def world_of(save: Save, text: str, arenas: int = 3, **more: Any) -> World:
-    return World(load_scene(str(save(text))), arenas=arenas, **more)
+    return make_world(load_scene(str(save(text))), arenas=arenas, **more)
 
 
 def drive(world: World, *rows: tuple[float, ...]) -> None:
@@ -73,7 +74,7 @@ def test_a_trigger_moves_a_body_in_full_or_not_at_all(save: Save) -> None:
 
 def reading(*, debug: bool = False, save: Save) -> tuple[World, Any]:
     scene = load_scene(str(save(MIXED)))
-    world = World(scene, arenas=3, debug=debug)
+    world = make_world(scene, arenas=3, debug=debug)
     drive(world, (0.0, 0.5, 1.0), (1.0, -0.25, 0.0), (2.0, 0.0, 1.0))
     return world, world.arena.agents[0].does
 

@@ -15,6 +15,7 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.training import Training
 from ecs_rl.world import World, policy_specs
+from ecs_rl.worlds import make_world
 
 SMALL = PPOConfig(rollout=16, minibatch=64, epochs=2, hidden=(16,))
 
@@ -55,7 +56,7 @@ def random_world(name: str, arenas: int, *, threads: int = 1, debug: bool = Fals
         return world.ticks
 
     choosers = {policy: random_chooser(spec, 0, tick) for policy, spec in policy_specs(scene.describe()).items()}
-    world = World(scene, arenas=arenas, seed=5, threads=threads, policies=choosers, debug=debug)
+    world = make_world(scene, arenas=arenas, seed=5, threads=threads, policies=choosers, debug=debug)
     return world
 
 

@@ -17,7 +17,7 @@ from ecs_rl.scene.look import COLOURS, sprite_file
 from ecs_rl.shipped import ASSETS, SCENES, scene_names
 from ecs_rl.viewer import palette
 from ecs_rl.viewer.shapes import role_looks
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 TEXT = """\
 from ecs_rl.scene import *
@@ -146,7 +146,7 @@ def _columns(*looks: Look) -> dict[str, np.ndarray]:
         arena.agent(sees=[X(disc), X(box)], does=does, earns={"x": X(disc)})
 
     scene = Scene(about="", max_ticks=7, build=build)
-    world = World(scene, arenas=5, seed=3, policies={"policy": lambda seen, state: np.arange(5) % 2})
+    world = make_world(scene, arenas=5, seed=3, policies={"policy": lambda seen, state: np.arange(5) % 2})
     for _ in range(20):
         world.tick()
     columns = world.save_columns()
@@ -168,7 +168,7 @@ import sys
 import numpy as np
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
-world = World(load_scene({str(path)!r}), arenas=2, policies={{"policy": lambda seen, state: np.array([0, 1])}})
+world = make_world(load_scene({str(path)!r}), arenas=2, policies={{"policy": lambda seen, state: np.array([0, 1])}})
 world.tick()
 sys.exit("pygame" in sys.modules)
 """

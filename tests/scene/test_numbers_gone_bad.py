@@ -12,6 +12,7 @@ from scene_files import GOOD, SEES, Save, with_line
 from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 LATE = "np.where((disc.x > 0.1) & (np.arange(len(disc.x)) == 2), {}, 0.0)"
 """Bad in arena 2 alone, once the disc has gone a tenth of a metre: after 5 ticks at first, and after 4 thereafter."""
@@ -19,7 +20,7 @@ LATE = "np.where((disc.x > 0.1) & (np.arange(len(disc.x)) == 2), {}, 0.0)"
 
 def world_of(save: Save, text: str, action: Any = 1) -> World:
     policies = {"policy": lambda seen, state: np.full(len(seen), action)}
-    return World(load_scene(str(save(text))), arenas=4, seed=0, policies=policies)
+    return make_world(load_scene(str(save(text))), arenas=4, seed=0, policies=policies)
 
 
 def told_after(world: World, ticks: int = 20) -> tuple[int, str]:

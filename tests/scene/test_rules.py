@@ -25,7 +25,7 @@ from ecs_rl.scene import (
     below,
     beyond,
 )
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 NUMBERS = np.array([-3.0, -2.5, -1.0, 0.0, 1.0, 2.5, 3.0, np.nan, np.inf, -np.inf])
 
@@ -75,7 +75,7 @@ def test_a_sensor_inside_a_comparison_needs_no_word_of_its_own() -> None:
     scene = Scene(about="", max_ticks=50, gravity=(0.0, 0.0), build=_falling)
     known = scene.describe().used
     assert [rule.names if isinstance(rule, Sensor) else type(rule) for rule in known] == [("disc x",)] * 2 + [Lasting]
-    world = World(scene, arenas=2, policies={"policy": lambda seen, state: np.ones(len(seen), int)})
+    world = make_world(scene, arenas=2, policies={"policy": lambda seen, state: np.ones(len(seen), int)})
     disc, reached = world.arena.roles[0], 0.0
     for _ in range(8):
         world.tick()
@@ -92,7 +92,7 @@ def test_a_touch_is_known_to_its_arena_wherever_a_rule_looks_at_it() -> None:
         arena.agent(sees=[X(disc)], does=does, earns={"x": 1.0}, ends={"hit": above(Touching(disc), 0.5)})
 
     nobody = {"policy": lambda seen, state: np.ones(len(seen), int)}
-    world = World(Scene(about="", max_ticks=500, build=build), arenas=2, policies=nobody)
+    world = make_world(Scene(about="", max_ticks=500, build=build), arenas=2, policies=nobody)
     while not len(world.one(Finished).arena):
         world.tick()
     assert 10 < world.ticks < 100

@@ -15,7 +15,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 TEXT = """\
 import numpy as np
@@ -80,7 +80,7 @@ def test_two_folders_may_each_have_a_module_of_one_name(tmp_path: Path) -> None:
 def test_what_a_rule_imports_only_when_it_is_asked_is_found_too(tmp_path: Path) -> None:
     rule = "def late():\n    import helper\n    return np.full(3, helper.PAY)\n"
     path = write(tmp_path, rule, earns="late", helper="PAY = 0.25")
-    world = World(load_scene(path), arenas=3, policies={"policy": lambda seen, state: np.zeros(len(seen), int)})
+    world = make_world(load_scene(path), arenas=3, policies={"policy": lambda seen, state: np.zeros(len(seen), int)})
     load_scene(write(tmp_path / "other", "import helper", "helper.PAY", helper="PAY = 9.0"))
     world.tick()
 

@@ -8,8 +8,8 @@ from scene_files import AGENT, GOOD, SCENE, Save, run
 
 from ecs_rl.components import Finished
 from ecs_rl.errors import SceneError
-from ecs_rl.processors.tally import records_of
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import World
 
 COUNTED = "coins = arena.number('coins', start=3.0); "

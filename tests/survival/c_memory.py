@@ -16,7 +16,7 @@ from pymunk.batch import Buffer
 from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.physics import shard
 from ecs_rl.scene.loader import load_scene
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 KNOWN = hasattr(ctypes.CDLL(None), "mallinfo2")
 """Whether the C library can tell: glibc 2.33 and later."""
@@ -46,7 +46,7 @@ def allocated(*, large: bool = True) -> int:
 def lost_by_anchors(scene: str) -> int:
     """Return the bytes of C memory that many anchors, restarts, ticks and moved arenas have not given back."""
     choose = {"policy": lambda seen, state: np.zeros(len(seen), np.int64)}
-    world = World(load_scene(scene), arenas=ARENAS, policies=choose, resources=(ActionLog(), Snapshots()))
+    world = make_world(load_scene(scene), arenas=ARENAS, policies=choose, resources=(ActionLog(), Snapshots()))
 
     def go_round() -> None:
         world.start_over()  # every round is the same: no more contacts in one than in another

@@ -29,6 +29,7 @@ from ecs_rl.components import ActionLog, Explosion, Snapshots
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 Whole = tuple[Trained, Told, Transitions]
 
@@ -184,7 +185,7 @@ def test_a_world_that_explodes_at_its_anchor_forgets_that_in_the_next_tick_as_ev
 
     def anchored(seed: int) -> World:
         choose = {"policy": lambda seen, state: np.full(len(seen), 1, np.int64)}
-        world = World(scene, arenas=8, seed=seed, policies=choose, resources=(ActionLog(), Snapshots()))
+        world = make_world(scene, arenas=8, seed=seed, policies=choose, resources=(ActionLog(), Snapshots()))
         world.snapshot()
         return world
 

@@ -30,7 +30,7 @@ from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import prepare
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux for its memory")
 MEMORY, MORE_MEMORY = 1.05, 8e6
@@ -169,7 +169,7 @@ def test_anchors_and_evaluations_leave_no_spaces_and_no_worlds_behind(scene: str
     found = load_scene(scene)
     choose = {"policy": lambda seen, state: np.zeros(len(seen), np.int64)}
     spaces, bodies, worlds = count(pymunk.Space), count(pymunk.Body), len(esper.list_worlds())
-    world = World(found, arenas=200, policies=choose, resources=(ActionLog(), Snapshots()))
+    world = make_world(found, arenas=200, policies=choose, resources=(ActionLog(), Snapshots()))
     own = count(pymunk.Space) - spaces
     own_bodies = count(pymunk.Body) - bodies
     assert own == len(world.physics.shards)

@@ -23,6 +23,7 @@ from ecs_rl.viewer.stage import draw_panes, draw_stage, fitting, pane_camera, st
 from ecs_rl.viewer.view import PaneView, StageView, StatusView
 from ecs_rl.viewer.view import View as Frame
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 DT, WIDTH = 0.02, 16.0
 
@@ -41,7 +42,7 @@ def made() -> Iterator[Callable[[SceneCamera | None, int], World]]:
     def make(camera: SceneCamera | None, arenas: int) -> World:
         scene = Scene("a test", 500, dt=DT, gravity=(0.0, 0.0), extent=500.0, camera=camera, name="t", build=flying)
         still = np.zeros((arenas, 1), np.float32)
-        worlds.append(World(scene, arenas=arenas, policies={"policy": lambda seen, state: still}))
+        worlds.append(make_world(scene, arenas=arenas, policies={"policy": lambda seen, state: still}))
         return worlds[-1]
 
     yield make

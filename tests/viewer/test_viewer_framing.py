@@ -28,6 +28,7 @@ from ecs_rl.viewer.stage import pane_places
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World, policy_specs
+from ecs_rl.worlds import make_world
 
 EXTENT = 30.0
 
@@ -37,7 +38,7 @@ def world_of(scene: Scene, arenas: int = 2, seed: int = 0, **more: Any) -> World
     does = scene.describe().agents[0].does
     still = np.zeros(arenas, int) if not isinstance(does, Levers) else np.zeros((arenas, len(does.names)), np.float32)
     policies = {name: lambda seen, state: still for name in policy_specs(scene.describe())}
-    return World(scene, arenas=arenas, seed=seed, policies=policies, **more)
+    return make_world(scene, arenas=arenas, seed=seed, policies=policies, **more)
 
 
 def home_of(world: World) -> F64:

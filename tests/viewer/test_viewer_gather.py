@@ -39,13 +39,16 @@ from ecs_rl.viewer.shapes import exit_of
 from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 COAST, LEFT, MAIN, RIGHT = range(4)
 
 
 @pytest.fixture
 def lander() -> Iterator[World]:
-    world = World(load_scene("lander"), arenas=3, seed=5, policies={"policy": lambda seen, state: np.full(3, MAIN)})
+    world = make_world(
+        load_scene("lander"), arenas=3, seed=5, policies={"policy": lambda seen, state: np.full(3, MAIN)}
+    )
     yield world
     world.close()
 
@@ -145,7 +148,9 @@ def test_between_two_ticks_bodies_are_between_their_places(lander: World) -> Non
 
 
 def test_the_cart_has_a_rail_and_the_pole_draws_its_tip() -> None:
-    world = World(load_scene("swingup"), arenas=1, policies={"policy": lambda seen, state: np.ones((1, 1), np.float32)})
+    world = make_world(
+        load_scene("swingup"), arenas=1, policies={"policy": lambda seen, state: np.ones((1, 1), np.float32)}
+    )
     reader = Reader(world)
     for _ in range(5):
         world.tick()
@@ -178,7 +183,7 @@ def _busy(arena: Arena) -> None:
 
 def test_rays_twists_and_motors_are_shown() -> None:
     scene = Scene("busy", 50, gravity=(0.0, 0.0), name="busy", reference="busy", build=_busy)
-    world = World(scene, arenas=1, policies={"policy": lambda seen, state: np.full((1, 3), 0.5, np.float32)})
+    world = make_world(scene, arenas=1, policies={"policy": lambda seen, state: np.full((1, 3), 0.5, np.float32)})
     world.tick()
     stage = Reader(world).stage(0)
     world.close()
@@ -231,7 +236,7 @@ def test_a_force_that_changes_sides_in_every_tick_does_not_flicker() -> None:
         sides[0] = 1 - sides[0]
         return np.full(1, sides[0])
 
-    world = World(load_scene("balance"), arenas=1, seed=0, policies={"policy": zigzag})
+    world = make_world(load_scene("balance"), arenas=1, seed=0, policies={"policy": zigzag})
     reader, shown, exact = Reader(world), [], []
     for _ in range(20):
         world.tick()

@@ -16,13 +16,14 @@ from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend
 from ecs_rl.viewer.grid_watch import BRIGHTEST, GridWatch
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 FRAME = 1 / 60
 
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    made = World(load_scene("lander"), arenas=8, seed=4)
+    made = make_world(load_scene("lander"), arenas=8, seed=4)
     yield made
     made.close()
 

@@ -19,6 +19,7 @@ from ecs_rl.viewer.inspector import inspect, pick
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 STAGE = StageView(
     things=(
@@ -61,7 +62,7 @@ def _scene(arena: Arena) -> None:
 @pytest.fixture
 def world() -> Iterator[World]:
     scene = Scene("inspected", 50, dt=0.02, name="inspected", reference="inspected", build=_scene)
-    made = World(scene, arenas=2, policies={"policy": lambda seen, state: np.ones((2, 1), np.float32)})
+    made = make_world(scene, arenas=2, policies={"policy": lambda seen, state: np.ones((2, 1), np.float32)})
     for _ in range(5):
         made.tick()
     yield made
@@ -83,7 +84,7 @@ def test_every_component_of_a_role_is_told_with_its_unit(world: World) -> None:
 def test_a_scene_s_own_components_and_numbers_are_told_as_its_systems_leave_them(tmp_path: Path) -> None:
     path = tmp_path / "beacons.py"
     path.write_text(BEACONS)
-    world = World(load_scene(str(path)), arenas=3, policies={"policy": lambda seen, state: np.arange(3)})
+    world = make_world(load_scene(str(path)), arenas=3, policies={"policy": lambda seen, state: np.arange(3)})
     for _ in range(10):
         world.tick()
     told = [{name: value for name, value, _ in inspect(world, arena, Chosen("drone")).rows} for arena in range(3)]

@@ -48,6 +48,7 @@ from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Chosen, LookView, SpriteView, Things
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 DT = 0.02
 
@@ -102,7 +103,7 @@ def world() -> Iterator[World]:
 def field_world(arenas: int = 2, **more: object) -> World:
     scene = Scene("a field", 100, dt=DT, gravity=(0.0, 0.0), name="t", build=field, **more)  # type: ignore[arg-type]
     push = np.repeat((1.0, 0.0, -1.0), arenas)[:, None].astype(np.float32)
-    return World(scene, arenas=arenas, policies={"policy": lambda seen, state: push})
+    return make_world(scene, arenas=arenas, policies={"policy": lambda seen, state: push})
 
 
 def named(stage: StageView, name: str) -> Things:
@@ -249,7 +250,7 @@ def test_members_that_touch_throw_light_where_they_do() -> None:
         arena.agent(sees=[X(box), *sums], does=Levers(push=Push(box, 1.0)), earns={"x": 1.0})
 
     scene = Scene("a test", 100, gravity=(0.0, -9.8), name="t", build=build)
-    world = World(scene, arenas=1, policies={"policy": lambda seen, state: np.zeros((1, 1), np.float32)})
+    world = make_world(scene, arenas=1, policies={"policy": lambda seen, state: np.zeros((1, 1), np.float32)})
     world.tick()
     spots = np.array([contact.at for contact in Reader(world).stage(0).contacts])
     world.close()

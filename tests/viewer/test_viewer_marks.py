@@ -22,6 +22,7 @@ from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 SIZE = (400, 334)
 SQUARE = View((-2.0, 2.0), (-1.5, 1.5))
@@ -36,7 +37,7 @@ def made() -> Iterator[Make]:
     def make(build: Build, arenas: int = 1, camera: View | None = SQUARE) -> World:
         scene = Scene("a test", 500, gravity=(0.0, 0.0), camera=camera, name="t", build=build)
         still = np.zeros((arenas, 1), np.float32)
-        worlds.append(World(scene, arenas=arenas, policies={"policy": lambda seen, state: still}))
+        worlds.append(make_world(scene, arenas=arenas, policies={"policy": lambda seen, state: still}))
         return worlds[-1]
 
     yield make
@@ -204,7 +205,7 @@ def test_a_mark_that_fails_later_is_told_once_by_its_line_and_not_drawn(
 ) -> None:
     (tmp_path / "fails.py").write_text(FAILS)
     scene = load_scene(str(tmp_path / "fails.py"))
-    world = World(scene, arenas=2, policies={"policy": lambda seen, state: np.zeros((2, 1), np.float32)})
+    world = make_world(scene, arenas=2, policies={"policy": lambda seen, state: np.zeros((2, 1), np.float32)})
     reader, here = Reader(world), []
     for _ in range(6):
         world.tick()

@@ -28,6 +28,7 @@ from ecs_rl.viewer.mind_log import KNOWN, WINDOW, Fate, MindLog, Moment, came
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.view import MindView, Option
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 NAN = math.nan
 
@@ -62,7 +63,7 @@ def lander(**more: Any) -> World:
     random = np.random.default_rng(3)
     stages = ("decide", "actuate", "simulate", "guard", "sense", "judge", "render", "respawn")
     assert set(PLAYING) <= set(stages)
-    return World(
+    return make_world(
         load_scene("lander"), arenas=2, seed=4, stages=stages,
         policies={"policy": lambda seen, state: random.integers(0, 4, 2)}, **more,
     )  # fmt: skip
@@ -149,7 +150,7 @@ def _sliding(arena: Arena) -> None:
 
 def _sliding_world(max_ticks: int = 10) -> World:
     scene = Scene("slides", max_ticks, gravity=(0.0, 0.0), name="sliding", reference="sliding", build=_sliding)
-    return World(
+    return make_world(
         scene, arenas=3, stages=(*PLAYING, "render"),
         policies={"policy": lambda seen, state: np.full((3, 1), 2.0, np.float32)},
     )  # fmt: skip
@@ -190,7 +191,7 @@ def test_every_part_of_a_mixture_is_shown_a_trigger_by_how_probable_it_is_to_be_
     path = tmp_path / "mixed.py"
     path.write_text(MIXED)
     taken = np.array([[2.0, -7.0, 1.0], [0.0, 0.25, 0.0]], np.float32)
-    world = World(
+    world = make_world(
         load_scene(str(path)), arenas=2, stages=ON_STAGE, resources=(UserInput(),),
         policies={"policy": lambda seen, state: taken},
     )  # fmt: skip
@@ -349,7 +350,7 @@ def _two(arena: Arena) -> None:
 
 def test_of_several_agents_the_first_is_watched_with_its_own_rewards() -> None:
     scene = Scene("two", 20, gravity=(0.0, 0.0), name="two", reference="two", build=_two)
-    world = World(
+    world = make_world(
         scene, arenas=2, stages=(*PLAYING, "render"),
         policies={"policy": lambda seen, state: np.zeros((4, 1), np.float32)},
     )  # fmt: skip
@@ -423,7 +424,7 @@ def pair(arena: Arena) -> None:
 
 
 def test_of_several_agents_the_mind_is_one_at_a_time_and_says_whose() -> None:
-    world = World(
+    world = make_world(
         Scene(about="Two discs.", max_ticks=40, build=pair), arenas=2, stages=(*PLAYING, "render"),
         policies=dict.fromkeys(("one", "two"), lambda seen, state: np.zeros((len(seen), 1), np.float32)),
     )  # fmt: skip
@@ -465,7 +466,7 @@ def test_the_mind_of_what_remembers_is_that_of_its_decisions() -> None:
         return agent.act(observation, ActMode.SAMPLE, state)
 
     decide.state = 8  # type: ignore[attr-defined]
-    world = World(scene, arenas=2, stages=ON_STAGE, policies={"policy": decide}, resources=(UserInput(),))
+    world = make_world(scene, arenas=2, stages=ON_STAGE, policies={"policy": decide}, resources=(UserInput(),))
     log = MindLog(world, agents)
     watched(world, log, arena=1)
     for _ in range(40):

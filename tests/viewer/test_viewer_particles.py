@@ -30,6 +30,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.particles import MOST, draw_particles
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 Build = Callable[[Arena], None]
 Make = Callable[..., World]
@@ -42,7 +43,7 @@ def made() -> Iterator[Make]:
     def make(build: Build, act: float = 0.0, gravity: tuple[float, float] = (0.0, 0.0)) -> World:
         scene = Scene("a test", 500, gravity=gravity, name="t", build=build)
         does = np.full((1, 1), act, np.float32)
-        worlds.append(World(scene, arenas=1, policies={"policy": lambda seen, state: does}))
+        worlds.append(make_world(scene, arenas=1, policies={"policy": lambda seen, state: does}))
         return worlds[-1]
 
     yield make

@@ -26,6 +26,7 @@ from ecs_rl.viewer.scenery import scenery
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.view import RoadView
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 SIZE = (400, 334)
 Show = Callable[[World], pygame.Surface]
@@ -39,7 +40,7 @@ def made() -> Iterator[Callable[..., World]]:
         camera = View((-2.0, 2.0), (-1.5, 1.5))
         scene = Scene("a test", 500, gravity=(0, 0), camera=camera, backdrop=backdrop, name="t", build=build)
         still = np.zeros((1, 1), np.float32)
-        worlds.append(World(scene, arenas=1, policies={"policy": lambda seen, state: still}))
+        worlds.append(make_world(scene, arenas=1, policies={"policy": lambda seen, state: still}))
         return worlds[-1]
 
     yield make

@@ -20,6 +20,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.things import SpriteView, Things
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 RED, BLUE = (220, 30, 30), (30, 60, 230)
 CAMERA = Camera((0.0, 0.0), 50.0, (100.0, 100.0))
@@ -112,7 +113,7 @@ def test_a_lost_or_far_body_is_left_out(ship: Path) -> None:
 def made(folder: Path) -> World:
     (folder / "ship_scene.py").write_text(SCENE)
     scene = load_scene(str(folder / "ship_scene.py"))
-    return World(scene, arenas=1, policies={"policy": lambda seen, state: np.zeros((1, 1), np.float32)})
+    return make_world(scene, arenas=1, policies={"policy": lambda seen, state: np.zeros((1, 1), np.float32)})
 
 
 def test_a_scene_s_sprite_is_as_wide_as_its_shapes(ship: Path) -> None:

@@ -18,6 +18,7 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 KEY = "@policy/policy/Action/value"
 
@@ -31,7 +32,7 @@ def mixed(tmp_path: Path) -> Scene:
 
 def logged(scene: Scene, seed: int = 3) -> World:
     """Return a world that keeps what a resume needs, and acts as a function of seed and tick."""
-    world = World(scene, arenas=5, seed=seed, resources=(ActionLog(), Snapshots()))
+    world = make_world(scene, arenas=5, seed=seed, resources=(ActionLog(), Snapshots()))
     world.drive("policy", random_chooser(world.specs["policy"], seed, lambda: world.ticks))
     return world
 

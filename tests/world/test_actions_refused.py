@@ -80,7 +80,7 @@ def test_levers_beyond_their_ends_count_as_their_ends() -> None:
 def test_a_world_that_nobody_drives_says_so() -> None:
     from ecs_rl.errors import SceneError
     from ecs_rl.scene.loader import load_scene
-    from ecs_rl.world import World
+    from ecs_rl.worlds import make_world
 
     with pytest.raises(SceneError, match="nobody drives"):
-        World(load_scene("balance"), arenas=2).tick()
+        make_world(load_scene("balance"), arenas=2).tick()

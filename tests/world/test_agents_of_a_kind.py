@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from world_helpers import random_world, role_of, scene_of
 
+from ecs_rl.arrays import F32
 from ecs_rl.components import Acting, Action, Done, Finished, NextObservation, Observation, Reward
 from ecs_rl.errors import SceneError
-from ecs_rl.processors.tally import records_of
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -29,7 +29,9 @@ from ecs_rl.scene import (
     X,
     Y,
 )
+from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 N, M = 3, 4
 
@@ -162,7 +164,8 @@ def test_a_kind_may_decide_what_only_systems_read(does: Any) -> None:
         guns = arena.spawn("gun", Body(), Disc(0.2), Start(x=(1.0, 2.0, 3.0)), count=3)
         arena.agent(of=guns, sees=[X(guns)], does=does(), earns={"x": 1.0})
 
-    world = World(scene_of(build), arenas=N, policies={"policy": lambda seen, state: action}, debug=True)
+    action: F32
+    world = make_world(scene_of(build), arenas=N, policies={"policy": lambda seen, state: action}, debug=True)
     action = np.ones_like(parts(world, Action).value)
     world.tick()
     assert parts(world, Acting).value.all()

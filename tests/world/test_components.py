@@ -14,6 +14,7 @@ from ecs_rl.ecs.component import columns_of
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Disc, Levers, Progress, Push, Scene, Start, X, between, component, jitter
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 
 @component
@@ -38,7 +39,7 @@ def scene_with(*parts: Callable[[Arena], Any], **more: Any) -> Scene:
 
 
 def world_of(scene: Scene, arenas: int = 4, **more: Any) -> World:
-    return World(scene, arenas=arenas, policies=always(np.ones((arenas, 1), np.float32)), **more)
+    return make_world(scene, arenas=arenas, policies=always(np.ones((arenas, 1), np.float32)), **more)
 
 
 def test_columns_have_the_type_and_shape_that_their_declaration_says() -> None:

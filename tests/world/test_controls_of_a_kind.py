@@ -32,6 +32,7 @@ from ecs_rl.training.prepare import prepare
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 N, M = 3, 4
 
@@ -72,7 +73,7 @@ def crew(**more: Any) -> Scene:
 
 
 def world_of(scene: Scene, seed: int = 1, **more: Any) -> World:
-    world = World(scene, arenas=N, seed=seed, **more)
+    world = make_world(scene, arenas=N, seed=seed, **more)
     world.drive("policy", random_chooser(world.specs["policy"], seed, lambda: world.ticks))
     return world
 

@@ -5,7 +5,6 @@ import pytest
 from world_helpers import SHIPPED, always, random_world, role_of, scene_of, sights
 
 from ecs_rl.components import Clock, Done, EpisodeEnd, Finished, Motion, NextObservation, Observation, Reward
-from ecs_rl.processors.tally import records_of
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -23,7 +22,9 @@ from ecs_rl.scene import (
     jitter,
 )
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 
 def runner(arena: Arena) -> None:
@@ -36,7 +37,7 @@ def runner(arena: Arena) -> None:
 
 def running(arenas: int = 8, max_ticks: int = 30, push: float = 0.0) -> World:
     scene = scene_of(runner, gravity=(0.0, 0.0), max_ticks=max_ticks)
-    return World(scene, arenas=arenas, policies=always(np.full((arenas, 1), push, np.float32)))
+    return make_world(scene, arenas=arenas, policies=always(np.full((arenas, 1), push, np.float32)))
 
 
 def test_terminal_observation_is_taken_before_respawn() -> None:
@@ -100,7 +101,7 @@ def test_the_first_sight_of_an_episode_knows_nothing_of_the_last_one() -> None:
             ends={"right": above(X(disc), 0.01)},
         )
 
-    world = World(scene_of(build, gravity=(0.0, 0.0), max_ticks=9), arenas=2, policies=always(np.array([0, 1])))
+    world = make_world(scene_of(build, gravity=(0.0, 0.0), max_ticks=9), arenas=2, policies=always(np.array([0, 1])))
     seen, ending, first = world.of(world.batches[0].entity, Observation), world.one(EpisodeEnd), 0
     for _ in range(30):
         world.tick()
@@ -136,7 +137,7 @@ def test_an_episode_that_ends_by_a_rule_in_its_last_tick_is_terminated() -> None
 
     # At 50 ticks a second it is at 0.2 m after ten ticks.
     scene = scene_of(build, gravity=(0.0, 0.0), max_ticks=10)
-    world = World(scene, arenas=1, policies=always(np.zeros((1, 1), np.float32)))
+    world = make_world(scene, arenas=1, policies=always(np.zeros((1, 1), np.float32)))
     for _ in range(10):
         assert not world.one(EpisodeEnd).ended.any()
         world.tick()
@@ -256,7 +257,7 @@ def test_lasting_counts_ticks_in_a_row_and_starts_anew_with_the_episode() -> Non
         )
 
     push = np.zeros((2, 1), np.float32)
-    world = World(scene_of(build, gravity=(0.0, 0.0)), arenas=2, policies=always(push))
+    world = make_world(scene_of(build, gravity=(0.0, 0.0)), arenas=2, policies=always(push))
     lengths: list[list[int]] = [[], []]
     for tick in range(30):
         push[1] = 1.0 if tick == 3 else -1.0 if tick == 4 else 0.0  # a jolt in arena 1, four ticks after its start
@@ -272,5 +273,5 @@ def test_lasting_counts_ticks_in_a_row_and_starts_anew_with_the_episode() -> Non
 
 def test_evaluation_seeds_name_their_episodes_whatever_arena_they_are_in() -> None:
     scene = load_scene("lander")
-    one, other = (World(scene, arenas=3, seeds=seeds) for seeds in ((7, 8, 9), (9, 7, 8)))
+    one, other = (make_world(scene, arenas=3, seeds=seeds) for seeds in ((7, 8, 9), (9, 7, 8)))
     assert (one.physics.state[:, :, [0, 1, 2]] == other.physics.state[:, :, [1, 2, 0]]).all()

@@ -11,13 +11,14 @@ import pytest
 from ecs_rl.components import Clock
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 
 def balance(*, debug: bool = False) -> World:
     def still(seen: object, state: object) -> np.ndarray:
         return np.zeros(3, int)
 
-    return World(load_scene("balance"), arenas=3, seed=5, policies={"policy": still}, debug=debug)
+    return make_world(load_scene("balance"), arenas=3, seed=5, policies={"policy": still}, debug=debug)
 
 
 class Watcher(esper.Processor):

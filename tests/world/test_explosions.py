@@ -16,6 +16,7 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import prepare
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 VICTIM = 2
 
@@ -84,7 +85,7 @@ def test_contacts_that_went_astray_are_forgotten_too() -> None:
         )
 
     action = np.zeros((4, 2), np.float32)
-    world = World(scene_of(build, max_ticks=1000), arenas=4, policies=always(action))
+    world = make_world(scene_of(build, max_ticks=1000), arenas=4, policies=always(action))
     states(world, 10)
     action[VICTIM] = 1.0
     world.tick()
@@ -106,7 +107,7 @@ def test_numbers_that_explode_by_thrust_are_cut_too() -> None:
 
     action = np.zeros((3, 1), np.float32)
     action[1] = 1.0
-    world = World(scene_of(build), arenas=3, policies=always(action))
+    world = make_world(scene_of(build), arenas=3, policies=always(action))
     for _ in range(5):
         world.tick()
     assert world.one(Explosion).count == 5

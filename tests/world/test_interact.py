@@ -18,6 +18,7 @@ from ecs_rl.scene.parts import Shape
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE, PLAYING
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 TICK = 0.02
 EARTH, NOWHERE = (0.0, -9.8), (0.0, 0.0)
@@ -52,7 +53,7 @@ def staged(scene: Scene, arenas: int = 1) -> tuple[World, UserInput]:
     hand = UserInput()
     resources = (hand,)
     still = always(np.zeros(arenas, int))
-    return World(scene, arenas=arenas, policies=still, stages=ON_STAGE, resources=resources), hand
+    return make_world(scene, arenas=arenas, policies=still, stages=ON_STAGE, resources=resources), hand
 
 
 def grip(world: World, hand: UserInput) -> F64:
@@ -202,7 +203,7 @@ def test_a_body_that_does_not_turn_is_held_and_kicked_without_turning() -> None:
 def played(name: str, stages: tuple[str, ...], touch: Callable[[UserInput], None] | None = None) -> F64:
     scene, hand = load_scene(name), UserInput(2)
     resources = (hand,)
-    world = World(scene, arenas=4, seed=3, policies=random_policies(scene, 3), stages=stages, resources=resources)
+    world = make_world(scene, arenas=4, seed=3, policies=random_policies(scene, 3), stages=stages, resources=resources)
     if touch is not None:
         touch(hand)
     seen = states(world, 150)

@@ -34,6 +34,7 @@ from ecs_rl.scene import (
     jitter,
 )
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 N = 5
 
@@ -57,7 +58,7 @@ def field_of(add: Callable[[Arena], Any], **more: Any) -> Scene:
 
 def world_of(add: Callable[[Arena], Any], arenas: int = N, debug: bool = True, **more: Any) -> World:
     scene = field_of(add, **more)
-    return World(scene, arenas=arenas, policies=always(np.zeros((arenas, 1), np.float32)), debug=debug)
+    return make_world(scene, arenas=arenas, policies=always(np.zeros((arenas, 1), np.float32)), debug=debug)
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
@@ -291,7 +292,7 @@ def test_dice_are_thrown_anew_in_every_tick_and_are_alike_for_systems_rules_and_
         sees = [Feel("luck", luck), Feel("of the kind", lambda: each()[:, 2])]
         arena.agent(sees=sees, does=Levers(a=Push(disc)), earns={"luck": luck})
 
-    world = World(scene_of(build), arenas=N, policies=always(np.zeros((N, 1), np.float32)), debug=True)
+    world = make_world(scene_of(build), arenas=N, policies=always(np.zeros((N, 1), np.float32)), debug=True)
     from ecs_rl.components import NextObservation, Reward
 
     for _ in range(4):

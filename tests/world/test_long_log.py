@@ -9,10 +9,10 @@ import pytest
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.components import ActionLog
-from ecs_rl.processors import snapshot
 from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training_stages import snapshot
 
 
 def test_without_checkpoints_the_physics_is_made_anew_before_the_log_grows_long(

@@ -29,6 +29,7 @@ from ecs_rl.scene import (
     jitter,
 )
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 N, COINS = 4, 7
 ANYWHERE = Start(x=jitter(3.0), y=jitter(3.0), angle=jitter(3.0), vx=jitter(1.0), vy=jitter(1.0))
@@ -262,7 +263,7 @@ def test_each_member_sees_by_rays_what_a_single_role_in_its_place_would() -> Non
         sees = [Rays(me, angles, 3.0, at=(0.1, 0.2), hits=(coins, others, arena.ground)), Feel("n", lambda: me.x)]
         arena.agent(sees=sees, does=Levers(p=Push(me)), earns={"x": 1.0})
 
-    alone = World(scene_of(one, gravity=(0.0, 0.0)), arenas=N, policies=always(np.zeros((N, 1), np.float32)))
+    alone = make_world(scene_of(one, gravity=(0.0, 0.0)), arenas=N, policies=always(np.zeros((N, 1), np.float32)))
     alone.one(Ground).segments[...] = world.one(Ground).segments
     alone.physics.rebuild()
     player, coins = role_of(world, "player"), role_of(world, "coin")

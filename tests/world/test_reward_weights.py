@@ -7,13 +7,14 @@ import numpy as np
 from ecs_rl.components import Reward, RewardWeights, Terms
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 
 def lander() -> World:
     def coast(seen: object, state: object) -> np.ndarray:
         return np.zeros(4, int)
 
-    return World(load_scene("lander"), arenas=4, seed=2, policies={"policy": coast})
+    return make_world(load_scene("lander"), arenas=4, seed=2, policies={"policy": coast})
 
 
 def test_weights_change_what_is_earned_and_not_what_is_counted() -> None:

@@ -10,7 +10,7 @@ from racing_scene import RACING
 from readme_scenes import beacons_with
 from world_helpers import SHIPPED, SMALL_PPO, random_world
 
-from ecs_rl.components import ActionLog, Clock, Reward, Session, Snapshots
+from ecs_rl.components import ActionLog, Clock, Reward, Snapshots
 from ecs_rl.ecs.schedule import Entry, ScheduleError
 from ecs_rl.ecs.schedule import check as check_order
 from ecs_rl.ecs.system import SystemStage
@@ -21,6 +21,7 @@ from ecs_rl.scene.forces import Jumped
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import OUTSIDE, PLAYING, SCHEDULE, chosen
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training_stages.resources import Session
 from ecs_rl.viewer.films import clips, studio
 from ecs_rl.world import World
 

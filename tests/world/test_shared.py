@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from world_helpers import SMALL_PPO, random_world, scene_of
 
 from ecs_rl.agents.base import ActMode
-from ecs_rl.components import ActionLog, Session, Snapshots
+from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import (
     Arena,
@@ -36,7 +36,8 @@ from ecs_rl.scene import (
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.training.policies import deciding, make_agents
-from ecs_rl.world import World
+from ecs_rl.training_stages.resources import Session
+from ecs_rl.worlds import make_world
 
 PLACES = ("actuate", "simulate", "guard", "sense", "remember", "judge")
 """Stages after which a system may stand."""
@@ -203,7 +204,9 @@ def trained(share: Callable[[Arena, Any], Any]) -> str:
     agents = make_agents(scene, "ppo", SMALL_PPO, arenas=4, seed=1)
     training = TrainingSession(agents["policy"])
     stages = [name for name in TRAINING if name not in ("evaluate", "snapshot", "write")]
-    world = World(scene, arenas=4, policies=deciding(agents, ActMode.EXPLORE), session=Session(training), stages=stages)
+    world = make_world(
+        scene, arenas=4, policies=deciding(agents, ActMode.EXPLORE), resources=[Session(training)], stages=stages
+    )
     for _ in range(100):
         world.tick()
     return agents["policy"].parameters_sha256()

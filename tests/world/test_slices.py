@@ -10,7 +10,7 @@ from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.training import Training
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 PPO = replace(PPOConfig(), rollout=16, minibatch=64)
 DQN = replace(DQNConfig(), warm_up=64)
@@ -23,7 +23,9 @@ def training(agent: str, config: AgentConfig) -> Training:
 @pytest.mark.parametrize(("agent", "config"), [("ppo", PPO), ("dqn", DQN)])
 def test_slices_lead_to_the_same_agent_as_whole_ticks(agent: str, config: AgentConfig) -> None:
     whole, sliced = training(agent, config), training(agent, config)
-    other = World(load_scene("balance"), arenas=2, policies={"policy": lambda seen, state: seen[:, 0].astype(int) * 0})
+    other = make_world(
+        load_scene("balance"), arenas=2, policies={"policy": lambda seen, state: seen[:, 0].astype(int) * 0}
+    )
     while not whole.done:
         whole.tick()
     slices = 0

@@ -9,6 +9,7 @@ from world_helpers import SHIPPED, random_policies, states
 from ecs_rl.components import Clock
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 SEEDS = tuple(range(900, 920))
 MADE_ANEW = ("Explosion/0/now", "Explosion/0/any")
@@ -25,7 +26,7 @@ def driven(world: World, seed: int) -> World:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_world_that_starts_over_plays_bit_for_bit_as_a_new_one(name: str) -> None:
     scene = load_scene(name)
-    used, new = (World(scene, arenas=len(SEEDS), seeds=SEEDS) for _ in range(2))
+    used, new = (make_world(scene, arenas=len(SEEDS), seeds=SEEDS) for _ in range(2))
     beginning = new.save_columns()
     states(driven(used, 1), 300)
     assert used.one(Clock).episode.any()
@@ -47,7 +48,7 @@ def test_a_world_that_starts_over_plays_bit_for_bit_as_a_new_one(name: str) -> N
 @pytest.mark.parametrize("name", SHIPPED)
 def test_without_new_physics_the_past_would_show(name: str) -> None:
     scene = load_scene(name)
-    used, new = (World(scene, arenas=len(SEEDS), seeds=SEEDS) for _ in range(2))
+    used, new = (make_world(scene, arenas=len(SEEDS), seeds=SEEDS) for _ in range(2))
     states(driven(used, 1), 300)
     used.one(Clock).episode[:] = 0
     respawn = used.stages["respawn"]

@@ -31,6 +31,7 @@ from ecs_rl.scene import (
     jitter,
 )
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 N = 5
 
@@ -50,7 +51,7 @@ def world_of(add: Callable[[Arena], Any], **more: Any) -> World:
         arena.agent(sees=[X(ship)], does=Levers(push=Push(ship, x=1.0)), earns=earns)
 
     scene = scene_of(build, **{"gravity": (0.0, 0.0), "max_ticks": 1000, **more})
-    return World(scene, arenas=N, policies=always(np.zeros((N, 1), np.float32)), debug=True)
+    return make_world(scene, arenas=N, policies=always(np.zeros((N, 1), np.float32)), debug=True)
 
 
 def test_components_of_several_numbers_start_anew_as_they_do_with_an_episode() -> None:
@@ -143,7 +144,7 @@ def test_members_that_an_end_takes_out_stand_still() -> None:
         ends = {"out": lambda: balls.x < -0.05}
         arena.agent(of=balls, sees=[X(balls)], does=Levers(push=Push(balls)), earns={"x": 1.0}, ends=ends)
 
-    world = World(scene_of(build), arenas=N, policies=always(np.zeros((2 * N, 1), np.float32)), debug=True)
+    world = make_world(scene_of(build), arenas=N, policies=always(np.zeros((2 * N, 1), np.float32)), debug=True)
     for _ in range(10):
         world.tick()
     balls = role_of(world, "ball")
@@ -158,7 +159,7 @@ def test_what_is_remembered_of_a_member_begins_again_when_it_comes_back() -> Non
         stuck = Lasting(lambda: np.abs(balls.vx) < 0.1, ticks=4)
         arena.agent(of=balls, sees=[X(balls)], does=Levers(a=Push(balls)), earns={"x": 1.0}, ends={"stuck": stuck})
 
-    world = World(scene_of(build), arenas=N, policies=always(np.zeros((2 * N, 1), np.float32)), debug=True)
+    world = make_world(scene_of(build), arenas=N, policies=always(np.zeros((2 * N, 1), np.float32)), debug=True)
     done, ended = world.of(world.batches[0].entity, Done), []
     for tick in range(14):
         world.tick()

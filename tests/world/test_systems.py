@@ -15,6 +15,7 @@ from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene import Arena, Body, Disc, Feel, Levers, Number, Push, Role, Scene, Start, X, below, column, component
 from ecs_rl.schedule import ON_STAGE, PLAYING, SCHEDULE, chosen
 from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 
 
 @component
@@ -55,7 +56,7 @@ def with_system(add: Add, **more: Any) -> Scene:
 
 
 def world_with(add: Add, arenas: int = 3, **more: Any) -> World:
-    return World(with_system(add), arenas=arenas, policies=always(np.ones((arenas, 1), np.float32)), **more)
+    return make_world(with_system(add), arenas=arenas, policies=always(np.ones((arenas, 1), np.float32)), **more)
 
 
 def order(world: World) -> list[str]:

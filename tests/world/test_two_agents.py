@@ -12,12 +12,12 @@ from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.team import Team
 from ecs_rl.components import Done, EpisodeEnd, Finished, Observation, Policy, Reward
 from ecs_rl.errors import SceneError
-from ecs_rl.processors.tally import records_of
 from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, Vx, X, Y, above
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.training import Training
-from ecs_rl.world import World
+from ecs_rl.training_stages.tally import records_of
+from ecs_rl.worlds import make_world
 
 ARENAS = 5
 
@@ -57,8 +57,8 @@ def test_an_action_moves_only_its_own_role_in_its_own_arena(agent: int, arena: i
     calm = np.zeros(2 * ARENAS, int)
     changed = calm.copy()
     changed[agent * ARENAS + arena] = 1
-    before = World(SAME_POLICY, arenas=ARENAS, policies=always(calm))
-    after = World(SAME_POLICY, arenas=ARENAS, policies=always(changed))
+    before = make_world(SAME_POLICY, arenas=ARENAS, policies=always(calm))
+    after = make_world(SAME_POLICY, arenas=ARENAS, policies=always(changed))
     before.tick()
     after.tick()
     differs = (before.physics.state != after.physics.state).any(axis=0)
@@ -71,7 +71,7 @@ def test_an_action_moves_only_its_own_role_in_its_own_arena(agent: int, arena: i
 def test_an_action_of_a_policy_of_its_own_moves_only_its_role(agent: int) -> None:
     calm = np.zeros(2, int)
     worlds = [
-        World(OWN_POLICIES, arenas=2, policies={**always(calm, "one"), **always(calm, "two"), **changed})
+        make_world(OWN_POLICIES, arenas=2, policies={**always(calm, "one"), **always(calm, "two"), **changed})
         for changed in ({}, always(calm + 1, NAMES[agent]))
     ]
     for world in worlds:
@@ -186,7 +186,7 @@ def test_terms_and_ends_keep_their_names_where_agents_of_two_policies_take_turns
             arena.agent(name=name, policy=policy, sees=[X(disc)], does=does, earns={f"of {name}": i + 1.0}, ends=ends)
 
     still = {policy: lambda seen, state: np.zeros(len(seen), int) for policy in "pq"}
-    world = World(scene_of(build, gravity=(0.0, 0.0)), arenas=2, policies=still)
+    world = make_world(scene_of(build, gravity=(0.0, 0.0)), arenas=2, policies=still)
     world.tick()
     (record, _) = records_of(world, world.one(Finished))
     terms = {name: value for name, value in record.extras.items() if not name.startswith(("end/", "return/"))}

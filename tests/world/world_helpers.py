@@ -14,6 +14,7 @@ from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import DecideAction, World, policy_specs
+from ecs_rl.worlds import make_world
 
 SHIPPED = ("balance", "lander", "swingup")
 """Shipped scenes of solid bodies alone, whose episodes soon end at random; tests/scene looks at every scene."""
@@ -37,7 +38,7 @@ def random_policies(scene: Scene, seed: int = 0) -> dict[str, DecideAction]:
 
 def random_world(scene: Scene | str, arenas: int, seed: int = 0, **more: Any) -> World:
     found = load_scene(scene) if isinstance(scene, str) else scene
-    return World(found, arenas=arenas, seed=seed, policies=random_policies(found, seed), **more)
+    return make_world(found, arenas=arenas, seed=seed, policies=random_policies(found, seed), **more)
 
 
 def always(action: NDArray[Any], policy: str = "policy") -> Mapping[str, DecideAction]:

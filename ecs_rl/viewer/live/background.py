@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 
 from ecs_rl.errors import CommandError
-from ecs_rl.processors.learn import Learn
 from ecs_rl.training.training import Training
+from ecs_rl.training_stages.learn import Learn
 from ecs_rl.viewer.live.pace import FLAT_OUT, Pace, times_real
 from ecs_rl.viewer.view import Tone
 

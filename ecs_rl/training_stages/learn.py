@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ecs_rl.components import Session
 from ecs_rl.ecs import LongStage
+from ecs_rl.training_stages.resources import Session
 from ecs_rl.world import World
 
 

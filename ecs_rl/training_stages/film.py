@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ecs_rl.components import Films, Session
 from ecs_rl.ecs import LongStage
 from ecs_rl.errors import EcsRlError
+from ecs_rl.training_stages.resources import Films, Session
 from ecs_rl.world import World
 
 

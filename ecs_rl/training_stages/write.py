@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from time import perf_counter
 
-from ecs_rl.components import Evaluation, Explosion, MetricsSchedule, Session
+from ecs_rl.components import Explosion
 from ecs_rl.ecs import LongStage
 from ecs_rl.session.records import OF_AGENT, SCORE
+from ecs_rl.training_stages.resources import Evaluation, MetricsSchedule, Session
 from ecs_rl.world import World
 
 FLUSH_EVERY = 2.0

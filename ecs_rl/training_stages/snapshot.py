@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ecs_rl.components import ActionLog, Session
+from ecs_rl.components import ActionLog
 from ecs_rl.ecs import LongStage
+from ecs_rl.training_stages.resources import Session
 from ecs_rl.world import World
 
 LONGEST = 50_000
