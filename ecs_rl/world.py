@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Decision, PolicySpec
 from ecs_rl.arrays import F32, F64
 from ecs_rl.callbacks import NOTHING, Callbacks
 from ecs_rl.components import (
@@ -51,6 +50,7 @@ from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.rules import Remembering, Restarted
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
+from ecs_rl.spaces import Decision, PolicySpec
 
 DecideAction = Callable[[F32, F32], Decision | NDArray[Any]]
 """Takes (rows, numbers) of observations and (rows, numbers) of the policy's state; an array is a Decision alone."""

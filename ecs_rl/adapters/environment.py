@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.adapters.environment_recipes import SOLVED_AT, recipes_for
-from ecs_rl.agents.base import TRIGGER, ActionSpace, Composed, Continuous, Discrete
-from ecs_rl.agents.forms import Picture
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, install, is_interrupt, quoted, told_of, words_of
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
+from ecs_rl.spaces import TRIGGER, ActionSpace, Composed, Continuous, Discrete, Picture
 
 if TYPE_CHECKING:
     from ecs_rl.adapters.pixels import Pixels

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ecs_rl.adapters.spaces import action_space, observation_space, world_action
 from ecs_rl.adapters.stepping import Stepper
-from ecs_rl.agents.base import Floats, PolicySpec
 from ecs_rl.components import EndRules
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
+from ecs_rl.spaces import Floats, PolicySpec
 
 MODES = ("rgb_array", "human")
 Info = dict[str, Any]

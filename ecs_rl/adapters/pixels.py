@@ -13,8 +13,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.forms import Picture
 from ecs_rl.arrays import F32
+from ecs_rl.spaces import Picture
 
 MOST_SIDE = 84
 """Longer sides are brought to this many cells, each of which is the mean of what lies in it."""

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, PolicySpec
+from ecs_rl.spaces import ActionSpace, Composed, Continuous, Discrete, PolicySpec
 
 
 def observation_space(spec: PolicySpec) -> spaces.Space[Any]:

@@ -7,9 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Decision, Discrete, Experience, PolicySpec
+    from ecs_rl.agents.base import Agent
     from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
     from ecs_rl.agents.make import make_agent
+    from ecs_rl.spaces import ActMode, Composed, Continuous, Decision, Discrete, Experience, PolicySpec
 
 __all__ = [
     "ActMode",
@@ -31,8 +32,9 @@ def __getattr__(name: str) -> Any:
     """Return what is exported here under this name."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    where = "make" if name == "make_agent" else "config" if name.endswith("Config") else "base"
-    return getattr(import_module(f"{__name__}.{where}"), name)
+    where = {"make_agent": "agents.make", "Agent": "agents.base"}.get(name, "spaces")
+    where = "agents.config" if name.endswith("Config") else where
+    return getattr(import_module(f"ecs_rl.{where}"), name)
 
 
 def __dir__() -> list[str]:

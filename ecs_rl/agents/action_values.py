@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import ActionSpace, Floats, spans
+from ecs_rl.spaces import ActionSpace, Floats, spans
 
 Choices = NDArray[np.int64]
 

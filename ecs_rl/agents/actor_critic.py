@@ -14,13 +14,13 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.base import PolicySpec
 from ecs_rl.agents.build import build, shapes_of
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.explain import traced
 from ecs_rl.agents.heads import Head
 from ecs_rl.agents.networks import Network, Parameters, Recurrent, Shapes
 from ecs_rl.agents.worker import Workers
+from ecs_rl.spaces import PolicySpec
 
 POLICY_GAIN = 0.01
 """Of the last layer: so small that all actions are about equally probable at first."""

@@ -9,13 +9,13 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from ecs_rl.agents.base import PolicySpec
 from ecs_rl.agents.config import Activation, OwnNetwork
 from ecs_rl.agents.gru import GRU
 from ecs_rl.agents.layout_modules import Attention, Convolution
 from ecs_rl.agents.modules import ModuleNetwork, RecurrentModule, isolated, made, shapes_of_module, state_of
 from ecs_rl.agents.networks import MLP, Network, Parameters, Recurrent, Shapes
 from ecs_rl.errors import CommandError
+from ecs_rl.spaces import PolicySpec
 
 
 class NetworkSettings(Protocol):

@@ -17,18 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from ecs_rl.agents.action_values import ActionValues, Choices
-from ecs_rl.agents.base import (
-    ActMode,
-    Composed,
-    Continuous,
-    Decision,
-    Demonstration,
-    Experience,
-    Floats,
-    PolicyOutput,
-    PolicySpec,
-    State,
-)
+from ecs_rl.agents.base import Demonstration, PolicyOutput, State
 from ecs_rl.agents.config import DQNConfig, learning_rate
 from ecs_rl.agents.explain import traced
 from ecs_rl.agents.imitation import Examples, check_held, transitions
@@ -38,6 +27,7 @@ from ecs_rl.agents.nstep import NStep
 from ecs_rl.agents.replay import Replay
 from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
 from ecs_rl.errors import CheckpointError, DivergedError
+from ecs_rl.spaces import ActMode, Composed, Continuous, Decision, Experience, Floats, PolicySpec
 
 ADAM_EPSILON = 1e-8
 IMITATING = 2_000

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.base import ActionSpace, Continuous, Floats, spans
+from ecs_rl.spaces import ActionSpace, Continuous, Floats, spans
 
 
 @runtime_checkable

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ecs_rl.agents.base import ActMode, Decision, Experience, Floats, Introspectable, PolicyOutput, PolicySpec, State
+from ecs_rl.agents.base import Introspectable, PolicyOutput, State
 from ecs_rl.agents.make import Algorithm
 from ecs_rl.agents.state import check_fits
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError, quoted
 from ecs_rl.from_file import blaming
+from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
 
 
 class Guarded:

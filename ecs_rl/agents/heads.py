@@ -15,7 +15,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.base import ActionSpace, Composed, Discrete, Kind, spans
+from ecs_rl.agents.base import Kind
+from ecs_rl.spaces import ActionSpace, Composed, Discrete, spans
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.actor_critic import ActorCritic, Seen, Sequences
-from ecs_rl.agents.base import Demonstration, Floats
+from ecs_rl.agents.base import Demonstration
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Head
 from ecs_rl.agents.networks import Adam, Parameters
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.scaling import LIMIT
 from ecs_rl.errors import CheckpointError
+from ecs_rl.spaces import Floats
 
 STEPS = 500
 """Gradient steps."""

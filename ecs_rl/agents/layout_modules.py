@@ -12,10 +12,9 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from ecs_rl.agents.base import PolicySpec
 from ecs_rl.agents.config import Activation
-from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.errors import CommandError
+from ecs_rl.spaces import Members, Picture, PolicySpec
 
 HEADS = 4
 Form = TypeVar("Form", Picture, Members)

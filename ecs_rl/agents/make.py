@@ -8,10 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ecs_rl.agents.base import Agent, PolicySpec, State
+from ecs_rl.agents.base import Agent, State
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig, SACConfig
 from ecs_rl.errors import CommandError, nearest
 from ecs_rl.from_file import blaming
+from ecs_rl.spaces import PolicySpec
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ecs_rl.agents.base import PolicySpec
 from ecs_rl.agents.networks import Parameters, Shapes, orthogonal
 from ecs_rl.errors import CommandError, DivergedError
+from ecs_rl.spaces import PolicySpec
 
 Factory = Callable[[int, int, PolicySpec], nn.Module]
 """Takes the numbers of inputs and outputs and what the policy sees and does."""

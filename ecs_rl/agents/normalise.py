@@ -7,9 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import Bools, Floats
-from ecs_rl.agents.forms import Layout
 from ecs_rl.agents.scaling import EPSILON, LIMIT, Groups, deviation
+from ecs_rl.spaces import Bools, Floats, Layout
 
 __all__ = ["EPSILON", "Normaliser", "RewardScaler", "RunningMoments"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ecs_rl.agents.base import Experience, Floats, State
+from ecs_rl.agents.base import State
 from ecs_rl.agents.state import Attribute, Part
 from ecs_rl.errors import CheckpointError
+from ecs_rl.spaces import Experience, Floats
 
 
 class NStep:

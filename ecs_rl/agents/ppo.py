@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ecs_rl.agents.actor_critic import Exchange, Seen, Sequences, actor_critic, shapes_of_actor_critic
-from ecs_rl.agents.base import ActMode, Decision, Demonstration, Experience, Floats, PolicyOutput, PolicySpec, State
+from ecs_rl.agents.base import Demonstration, PolicyOutput, State
 from ecs_rl.agents.config import PPOConfig, learning_rate
 from ecs_rl.agents.explain import log_probabilities
 from ecs_rl.agents.heads import Head, head_of
@@ -31,6 +31,7 @@ from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
 from ecs_rl.agents.worker import Workers
 from ecs_rl.errors import CheckpointError, DivergedError
+from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
 
 ADAM_EPSILON = 1e-5
 """As in the paper's own code; torch's 1e-8 makes the first steps of nearly flat parameters too large."""

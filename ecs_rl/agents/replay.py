@@ -9,10 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import Floats, State
+from ecs_rl.agents.base import State
 from ecs_rl.agents.state import Attribute, Filled, Part
 from ecs_rl.agents.sum_tree import SumTree
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.spaces import Floats
 
 MOST_BYTES = 8 << 30
 """Of a whole replay memory."""

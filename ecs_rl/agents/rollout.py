@@ -9,9 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import Bools, Floats, State
+from ecs_rl.agents.base import State
 from ecs_rl.agents.state import Attribute, Filled, Part, check_count, prefixed
 from ecs_rl.errors import CheckpointError
+from ecs_rl.spaces import Bools, Floats
 
 
 class Rollout:

@@ -18,18 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ecs_rl.agents.base import (
-    ActionSpace,
-    ActMode,
-    Decision,
-    Demonstration,
-    Discrete,
-    Experience,
-    Floats,
-    PolicyOutput,
-    PolicySpec,
-    State,
-)
+from ecs_rl.agents.base import Demonstration, PolicyOutput, State
 from ecs_rl.agents.config import SACConfig
 from ecs_rl.agents.imitation import NEAR, Examples, check_held, transitions
 from ecs_rl.agents.networks import Adam, Parameters, Shapes
@@ -40,6 +29,7 @@ from ecs_rl.agents.squashed import Layout, Squashed, squashed_spread
 from ecs_rl.agents.stack import Pass, Stack
 from ecs_rl.agents.state import Attribute, Learner, Parts, check_count, prefixed, under
 from ecs_rl.errors import CheckpointError, DivergedError
+from ecs_rl.spaces import ActionSpace, ActMode, Decision, Discrete, Experience, Floats, PolicySpec
 
 ADAM_EPSILON = 1e-8
 CRITICS = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.forms import Layout, Picture
+from ecs_rl.spaces import Layout, Picture
 
 LIMIT = 10.0
 """Nothing normalised leaves this range, so that one wild value cannot wreck a gradient."""

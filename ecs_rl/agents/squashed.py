@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActionSpace, Composed, Discrete, Floats, Kind, spans
+from ecs_rl.agents.base import Kind
+from ecs_rl.spaces import ActionSpace, Composed, Discrete, Floats, spans
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 LOG_FOUR = math.log(4.0)

@@ -17,9 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import PolicySpec, State
+from ecs_rl.agents.base import State
 from ecs_rl.agents.networks import Parameters, Shapes
 from ecs_rl.errors import CheckpointError
+from ecs_rl.spaces import PolicySpec
 
 T = TypeVar("T")
 

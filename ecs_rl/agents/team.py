@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats, Restartable, State
+from ecs_rl.agents.base import Agent, Restartable, State
 from ecs_rl.agents.state import under
+from ecs_rl.spaces import ActMode, Decision, Experience, Floats
 
 
 class Team:

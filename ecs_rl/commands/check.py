@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import PolicySpec
 from ecs_rl.arrays import F32, F64
 from ecs_rl.commands.check_evaluations import evaluations_in_words, time_evaluations
 from ecs_rl.commands.pipes import deliver, tell
@@ -27,6 +26,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
 from ecs_rl.session.diagnosis import cancel, of_random_play
+from ecs_rl.spaces import PolicySpec
 from ecs_rl.training.snapshots import Sections, restore_world, save_world, why_lost
 from ecs_rl.world import World, policy_specs
 from ecs_rl.worlds import make_world

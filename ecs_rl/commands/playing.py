@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.agents.base import ActMode
 from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.commands.target import (
@@ -24,6 +23,7 @@ from ecs_rl.commands.target import (
 )
 from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
+from ecs_rl.spaces import ActMode
 
 if TYPE_CHECKING:
     from ecs_rl.scene.scene import Scene

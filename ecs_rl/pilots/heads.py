@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecs_rl.agents.base import Composed, Discrete, spans
 from ecs_rl.pilots.ops import Array, NumpyOps, Ops, V
 from ecs_rl.pilots.source import SavedPolicy
+from ecs_rl.spaces import Composed, Discrete, spans
 
 SMALLEST, LARGEST = -10.0, 2.0
 """Of the logarithm of a spread that SAC's network gives."""

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.agents.scaling import LIMIT, Groups, deviation
 from ecs_rl.pilots.ops import Array, Ops, V
 from ecs_rl.pilots.source import SavedPolicy, Tensors
+from ecs_rl.spaces import Members, Picture
 
 HEADS = 4
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ecs_rl.agents.base import Discrete, PolicySpec
 from ecs_rl.errors import CommandError, ObservationError, nearest, quoted
 from ecs_rl.pilots.ops import Array
 from ecs_rl.pilots.source import SavedPolicy, checkpoint_at, named, saved_policies
+from ecs_rl.spaces import Discrete, PolicySpec
 
 BACKENDS = ("torch", "numpy")
 MOST_NAMES = 6

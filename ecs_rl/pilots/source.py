@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, PolicySpec
-from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.errors import CheckpointError, CommandError, nearest, quoted
 from ecs_rl.shipped import pilot_file
+from ecs_rl.spaces import ActionSpace, Composed, Continuous, Discrete, Members, Picture, PolicySpec
 
 SCHEMA = 1
 NETWORKS = ("mlp", "gru", "conv", "attention")

@@ -7,12 +7,13 @@ from dataclasses import replace
 import msgspec
 import torch
 
-from ecs_rl.agents.base import ActMode, Agent, State
+from ecs_rl.agents.base import Agent, State
 from ecs_rl.agents.dqn import linear_epsilon
 from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.pilots.ops import Array
 from ecs_rl.pilots.source import SavedPolicy
+from ecs_rl.spaces import ActMode
 
 
 class TorchPolicy:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Decision
 from ecs_rl.components import Action, ActionLog, Extras, Observation, PolicyState, UserInput
 from ecs_rl.ecs import Stage
+from ecs_rl.spaces import Decision
 from ecs_rl.world import World
 
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ecs_rl.agents.base import ActionSpace, Composed, Continuous, Discrete, PolicySpec
-from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.errors import CheckpointError
+from ecs_rl.spaces import ActionSpace, Composed, Continuous, Discrete, Members, Picture, PolicySpec
 
 SCHEMA = 1
 UNSEALED = "0" * 64

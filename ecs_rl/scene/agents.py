@@ -9,7 +9,6 @@ from functools import partial
 from itertools import accumulate, zip_longest
 from typing import Any
 
-from ecs_rl.agents.forms import Layout
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import by_value, finite, named, ruling, shown
@@ -18,6 +17,7 @@ from ecs_rl.scene.effects import Effect
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Rule, Sensor, sound
+from ecs_rl.spaces import Layout
 
 AN_END = "`beyond(X(cart), 2.0)`"
 RESERVED = ("end", "score")

@@ -13,13 +13,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import TRIGGER, Composed, Continuous, Discrete
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Action
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.checks import named, shown
 from ecs_rl.scene.effects import Effect, sound
 from ecs_rl.scene.roles import not_yet
+from ecs_rl.spaces import TRIGGER, Composed, Continuous, Discrete
 
 NAMED_KEYS = ("left", "right", "up", "down", "space", "shift", "enter")
 """Keys that have a name; others are letters and digits."""

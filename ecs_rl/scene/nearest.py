@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ecs_rl.agents.forms import Members
 from ecs_rl.arrays import F64, I64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import finite, whole
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Several, here_of, known, members_of, own_axes
+from ecs_rl.spaces import Members
 
 
 class Nearest(Several):

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene.checks import aligned, caller, finite, form, named, ruling, shown
 from ecs_rl.scene.roles import Role, is_role
+from ecs_rl.spaces import Members, Picture
 
 Roles = Role | Sequence[Role]
 """One or several, of which any may be a kind, and one the ground."""

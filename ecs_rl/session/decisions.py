@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Decision, Experience, Floats
+from ecs_rl.spaces import Decision, Experience, Floats
 
 NEWEST = 2
 """Decisions that are kept. A loop may act on what came of a transition before it observes that transition."""

@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, PolicySpec, State
+from ecs_rl.agents.base import Agent, State
 from ecs_rl.agents.make import Algorithm, algorithm_of, make_agent
 from ecs_rl.agents.own import algorithm_from
 from ecs_rl.errors import CheckpointError, DivergedError
 from ecs_rl.from_file import FromFile
 from ecs_rl.sources import read_sources
+from ecs_rl.spaces import ActMode, Decision, PolicySpec
 from ecs_rl.testing.transitions import (
     CHOICES,
     LEVERS,

@@ -9,18 +9,8 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load, save
 
-from ecs_rl.agents.base import (
-    TRIGGER,
-    ActMode,
-    Agent,
-    Composed,
-    Continuous,
-    Decision,
-    Discrete,
-    Experience,
-    PolicySpec,
-    State,
-)
+from ecs_rl.agents.base import Agent, State
+from ecs_rl.spaces import TRIGGER, ActMode, Composed, Continuous, Decision, Discrete, Experience, PolicySpec
 
 SEES = ("x", "y", "z")
 CHOICES = PolicySpec(SEES, Discrete(("left", "stay", "right")))

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Agent, Composed, Continuous, Decision, Discrete
+from ecs_rl.agents.base import Agent
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Chance, Clock, Rated
 from ecs_rl.errors import CheckpointError, CommandError, nearest
@@ -23,6 +23,7 @@ from ecs_rl.scene.chance import uniforms
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.records import OF_AGENT, TIE
+from ecs_rl.spaces import ActMode, Composed, Continuous, Decision, Discrete
 from ecs_rl.training.playback import Player
 from ecs_rl.training.policies import deciding
 from ecs_rl.training.scripted import Script, load_script

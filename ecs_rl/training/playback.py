@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ecs_rl.agents.base import ActMode, Agent, Composed, PolicySpec
+from ecs_rl.agents.base import Agent
 from ecs_rl.agents.dqn import linear_epsilon
 from ecs_rl.agents.make import Algorithm, check_parameters, make_agent
 from ecs_rl.agents.team import join
@@ -16,6 +16,7 @@ from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
+from ecs_rl.spaces import ActMode, Composed, PolicySpec
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.own_network import with_network, with_trusted_network
 from ecs_rl.training.policies import deciding

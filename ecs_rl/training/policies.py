@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Floats
+from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm, make_agent
 from ecs_rl.scene.scene import Scene
+from ecs_rl.spaces import ActMode, Decision, Floats
 from ecs_rl.world import DecideAction, policy_specs
 
 BETWEEN_POLICIES = 1_000_003

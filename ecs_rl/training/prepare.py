@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ecs_rl.agents.base import ActMode, Agent, Restartable
+from ecs_rl.agents.base import Agent, Restartable
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm
 from ecs_rl.agents.team import join
@@ -18,6 +18,7 @@ from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.session.diagnosis import Diagnosis
 from ecs_rl.session.milestones import usual_eval_every
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.policies import deciding, make_agents

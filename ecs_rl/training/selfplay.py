@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.agents.base import ActMode, Decision
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm, make_agent
 from ecs_rl.agents.selfplay import DRAWS, PoolSettings, SelfPlay
@@ -26,6 +25,7 @@ from ecs_rl.scene.chance import uniforms
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.records import ELO, OPPONENT
+from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import RANDOM, lead, random_policy
 from ecs_rl.training.scripted import Script, load_script
 from ecs_rl.training.self_play_together import SelfPlayTogether

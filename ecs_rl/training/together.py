@@ -22,12 +22,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Experience, Floats
+from ecs_rl.agents.base import Agent
 from ecs_rl.agents.team import Team
 from ecs_rl.components import Finished, Observation
 from ecs_rl.ecs.component import Column, joined_rows, rows_of_arenas
 from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord
+from ecs_rl.spaces import ActMode, Decision, Experience, Floats
 from ecs_rl.training.evaluate import AT_ONCE, Evaluator
 from ecs_rl.training.mesh import Mesh, check_shares
 from ecs_rl.training.resume import surroundings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ecs_rl.agents.base import Experience
 from ecs_rl.components import Action, Done, Explosion, Extras, NextObservation, Observation, Reward
 from ecs_rl.ecs import Stage
+from ecs_rl.spaces import Experience
 from ecs_rl.training_stages.resources import Session
 from ecs_rl.world import World
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Continuous, Decision, Discrete, spans
 from ecs_rl.arrays import F32, F64
 from ecs_rl.callbacks import Callbacks
 from ecs_rl.components import EpisodeEnd
 from ecs_rl.schedule import PLAYING
+from ecs_rl.spaces import ActMode, Continuous, Decision, Discrete, spans
 from ecs_rl.training.policies import deciding
 from ecs_rl.viewer.endings import reasons_of, tone_of
 from ecs_rl.viewer.gather import Reader
@@ -27,7 +27,7 @@ from ecs_rl.world import DecideAction, PolicyBatch, World, state_of
 from ecs_rl.worlds import make_world
 
 if TYPE_CHECKING:
-    from ecs_rl.agents.base import ActionSpace
+    from ecs_rl.spaces import ActionSpace
     from ecs_rl.viewer.live_episode import LiveEpisode
 
 SECONDS = 1.0

@@ -9,13 +9,14 @@ from time import perf_counter
 
 import numpy as np
 
-from ecs_rl.agents.base import ActMode, Agent
+from ecs_rl.agents.base import Agent
 from ecs_rl.callbacks import Callbacks
 from ecs_rl.components import Chance, Clock, EpisodeEnd, Terms, UserInput
 from ecs_rl.scene.lessons import teach
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.opponent import Driver
 from ecs_rl.training.policies import deciding
 from ecs_rl.viewer.endings import Ended, reasons_of, record_of, tone_of

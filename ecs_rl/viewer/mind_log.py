@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import TRIGGER, Continuous, Kind, Part, output_of, spans
+from ecs_rl.agents.base import Kind, output_of
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import (
     Action,
@@ -26,13 +26,15 @@ from ecs_rl.components import (
     Reward,
     Terms,
 )
+from ecs_rl.spaces import TRIGGER, Continuous, Part, spans
 from ecs_rl.viewer.seen_pictures import pictures_of
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
 from ecs_rl.viewer.view_floating import RibbonView
 
 if TYPE_CHECKING:
-    from ecs_rl.agents.base import ActionSpace, Agent
+    from ecs_rl.agents.base import Agent
+    from ecs_rl.spaces import ActionSpace
     from ecs_rl.world import AgentSlot, PolicyBatch, World
 
 MOST_TOLD = 200

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Agent, Decision
+from ecs_rl.agents.base import Agent
 from ecs_rl.arrays import F32
 from ecs_rl.components import Chance, Clock, Rated, UserInput
 from ecs_rl.errors import CheckpointError
@@ -16,6 +16,7 @@ from ecs_rl.runs.episode_file import Episode
 from ecs_rl.runs.manifest import PolicyEntry
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.scene import Scene
+from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import Driver
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.episode_log import digest_of

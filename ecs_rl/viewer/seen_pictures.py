@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecs_rl.agents.forms import Picture
 from ecs_rl.arrays import F32
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.rays import Rays
+from ecs_rl.spaces import Picture
 from ecs_rl.viewer.view_floating import SeenPicture
 
 LEAST = 6

@@ -21,7 +21,7 @@ from ecs_rl.viewer.view_why import MapView
 from ecs_rl.viewer.why import Why, best_of, fitting
 
 if TYPE_CHECKING:
-    from ecs_rl.agents.base import ActionSpace
+    from ecs_rl.spaces import ActionSpace
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.world import AgentSlot
 

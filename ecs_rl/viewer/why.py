@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ecs_rl.agents.base import TRIGGER, Continuous, Discrete, output_of, spans
+from ecs_rl.agents.base import output_of
 from ecs_rl.agents.explain import pulls
 from ecs_rl.arrays import F32
+from ecs_rl.spaces import TRIGGER, Continuous, Discrete, spans
 from ecs_rl.viewer.mind_log import options_of
 from ecs_rl.viewer.view import MindView
 from ecs_rl.viewer.view_why import WhyView
 
 if TYPE_CHECKING:
-    from ecs_rl.agents.base import ActionSpace
+    from ecs_rl.spaces import ActionSpace
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.mind_log import Moment
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ecs_rl.adapters.environment import fps_of, load_environment
 from ecs_rl.adapters.gym_world import GymWorld, Taken, seeds_of
-from ecs_rl.agents.base import Composed, Continuous, Discrete
 from ecs_rl.components import (
     ActionLog,
     Chance,
@@ -28,6 +27,7 @@ from ecs_rl.components import (
 )
 from ecs_rl.errors import CheckpointError, CommandError, SceneError
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.spaces import Composed, Continuous, Discrete
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.world import World, policy_specs
 from ecs_rl.worlds import make_world

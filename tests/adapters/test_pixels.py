@@ -13,10 +13,10 @@ import pytest
 from ecs_rl.adapters.gym_world import GymWorld
 from ecs_rl.adapters.pixels import Pixels, SeesPixels, means
 from ecs_rl.agents import DQNConfig, make_agent
-from ecs_rl.agents.forms import Picture
 from ecs_rl.components import ActionLog, NextObservation, Observation, Snapshots
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.spaces import Picture
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.world import World, policy_specs
 from ecs_rl.worlds import make_world

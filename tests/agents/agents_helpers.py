@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ecs_rl.agents import Agent, Composed, Discrete, DQNConfig, PolicySpec, PPOConfig, SACConfig, make_agent
-from ecs_rl.agents.base import TRIGGER
+from ecs_rl.spaces import TRIGGER
 from ecs_rl.testing.transitions import CHOICES, MIXED, ROWS, play, same, some_experience, some_observation
 from ecs_rl.testing.transitions import LEVERS as MOTORS
 

@@ -10,8 +10,8 @@ import pytest
 from agents_helpers import CHOICES, MIXED, MOTORS
 
 from ecs_rl.agents import Composed, Continuous, Discrete, PolicySpec
-from ecs_rl.agents.base import spans
 from ecs_rl.runs import PolicyEntry
+from ecs_rl.spaces import spans
 
 SPACE = MIXED.actions
 GOOD = np.array([[0.0, 0.5, 1.0], [2.0, -7.0, 0.0]], np.float32)

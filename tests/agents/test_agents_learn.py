@@ -21,8 +21,8 @@ from ecs_rl.agents import (
     SACConfig,
     make_agent,
 )
-from ecs_rl.agents.base import Bools, Floats
 from ecs_rl.agents.config import AgentConfig
+from ecs_rl.spaces import Bools, Floats
 
 SEEDS = (0, 1, 2)
 ROWS = 16

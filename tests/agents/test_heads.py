@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from ecs_rl.agents.base import TRIGGER, Composed, Continuous, Discrete, Part, spans
 from ecs_rl.agents.heads import Categorical, Gaussian, head_of
 from ecs_rl.agents.ppo import clipped_objective
+from ecs_rl.spaces import TRIGGER, Composed, Continuous, Discrete, Part, spans
 
 
 def random(seed: int = 0) -> torch.Generator:

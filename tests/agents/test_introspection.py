@@ -12,11 +12,12 @@ import torch
 from agents_helpers import KINDS, ROWS, SMALL_DQN, SMALL_PPO, play, small_agent, some_experience, some_observation
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Agent, Introspectable, PolicyOutput, State, output_of
+from ecs_rl.agents.base import Agent, Introspectable, PolicyOutput, State, output_of
 from ecs_rl.agents.config import Activation
 from ecs_rl.agents.ppo import UNIT
 from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError
+from ecs_rl.spaces import ActMode
 
 PPOS = KINDS[:3]
 

@@ -8,9 +8,9 @@ import torch
 from agents_helpers import CHOICES, MOTORS, ROWS, SMALL_PPO, play, some_experience, some_observation
 
 from ecs_rl.agents import actor_critic
-from ecs_rl.agents.base import ActMode, Decision
 from ecs_rl.agents.config import PPOConfig, Schedule
 from ecs_rl.agents.ppo import PPO
+from ecs_rl.spaces import ActMode, Decision
 
 
 def full_agent(config: PPOConfig = SMALL_PPO, *, continuous: bool = False, invalid: float = 0.0) -> PPO:

@@ -11,10 +11,10 @@ from agents_helpers import CHOICES, KINDS, SMALL_PPO, play, small_agent, some_ob
 from numpy.typing import NDArray
 from torch import nn
 
-from ecs_rl.agents.base import PolicySpec
 from ecs_rl.agents.config import OwnNetwork, PPOConfig
 from ecs_rl.agents.explain import Traceable, pulls
 from ecs_rl.agents.ppo import PPO
+from ecs_rl.spaces import PolicySpec
 
 F64 = NDArray[np.float64]
 

@@ -22,11 +22,11 @@ from ecs_rl.agents import (
     SACConfig,
     make_agent,
 )
-from ecs_rl.agents.base import TRIGGER, spans
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.sac import CRITICS, SAC, TEMPERATURE
 from ecs_rl.agents.squashed import LARGEST, SMALLEST, Layout, Squashed
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.spaces import TRIGGER, spans
 
 SEVERAL = PolicySpec(("x", "y", "z"), Composed((Discrete(("a", "b", "c"), "turn"), Discrete(TRIGGER, "fire"))))
 SPECS = {"levers": MOTORS, "choice": CHOICES, "mixed": MIXED, "several choices": SEVERAL}

@@ -23,7 +23,6 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.ecs.schedule import Stage
 from ecs_rl.scene import (
@@ -50,6 +49,7 @@ from ecs_rl.scene import (
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training_stages.resources import Session
 from ecs_rl.world import World

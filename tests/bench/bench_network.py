@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from ecs_rl.agents import Discrete, PolicySpec
-from ecs_rl.agents.forms import Picture
 from ecs_rl.agents.gru import GRU
 from ecs_rl.agents.layout_modules import Convolution
 from ecs_rl.agents.modules import ModuleNetwork, RecurrentModule, shapes_of_module
 from ecs_rl.agents.networks import MLP, Parameters
+from ecs_rl.spaces import Picture
 
 INPUTS, OUTPUTS = 8, 4
 PICTURE = Picture(4, 2, 11, 11)

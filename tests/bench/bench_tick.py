@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Discrete, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.base import Agent, State
 from ecs_rl.physics.shard import Shard
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import PLAYING
 from ecs_rl.session import TrainingSession
+from ecs_rl.spaces import ActMode, Decision, Discrete, Experience, Floats, PolicySpec
 from ecs_rl.training_stages.resources import Session
 from ecs_rl.world import policy_specs
 from ecs_rl.worlds import make_world

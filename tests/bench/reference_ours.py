@@ -10,8 +10,8 @@ from reference_cases import Case, Stopwatch
 from reference_envs import Evaluation, environments, in_bounds
 
 from ecs_rl.agents import ActMode, Agent, Experience, make_agent
-from ecs_rl.agents.base import Bools, Floats
 from ecs_rl.agents.make import AGENTS
+from ecs_rl.spaces import Bools, Floats
 
 
 def train(case: Case, seed: int) -> dict[str, Any]:

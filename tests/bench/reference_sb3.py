@@ -13,7 +13,7 @@ from reference_settings import MODELS
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from ecs_rl.agents.base import Bools, Discrete, Floats
+from ecs_rl.spaces import Bools, Discrete, Floats
 
 
 class Together(VecEnv):

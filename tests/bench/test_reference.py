@@ -19,8 +19,8 @@ from reference_envs import Evaluation, environments, in_bounds
 from reference_settings import MODELS, per_tick
 
 from ecs_rl.agents import ActMode, make_agent
-from ecs_rl.agents.base import Bools, Floats
 from ecs_rl.agents.make import AGENTS
+from ecs_rl.spaces import Bools, Floats
 
 
 def model_of(name: str, **settings: Any) -> Any:

@@ -16,10 +16,11 @@ import pytest
 
 import ecs_rl.training.mesh as mesh_module
 from ecs_rl.agents import PPOConfig, make_agent
-from ecs_rl.agents.base import Decision, Experience, State
+from ecs_rl.agents.base import State
 from ecs_rl.agents.ppo import PPO
 from ecs_rl.components import Finished
 from ecs_rl.errors import CommandError, WorkerLostError
+from ecs_rl.spaces import Decision, Experience
 from ecs_rl.testing.transitions import MIXED, play, same
 from ecs_rl.training.mesh import ALIVE, HEAD, Link, Meeting, Mesh, address_of, listening
 from ecs_rl.training.together import Group

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from ecs_rl.agents import make_agent
-from ecs_rl.agents.base import ActMode, Agent
+from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.session import EpisodeRecord
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import Evaluator, play_episodes
 from ecs_rl.training.mesh import Mesh
 from ecs_rl.training.policies import deciding

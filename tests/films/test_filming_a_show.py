@@ -10,10 +10,11 @@ import pygame
 import pytest
 from film_helpers import left_behind, shown
 
-from ecs_rl.agents.base import ActMode, Agent
+from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.errors import CommandError
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import SEED, play_episodes
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer.films import studio

@@ -12,10 +12,11 @@ from games import game
 from live_windows import TINY, Live, down, moved, same, up, watching
 from mixed_controls import MIXED
 
-from ecs_rl.agents.base import ActMode, Agent, output_of
+from ecs_rl.agents.base import Agent, output_of
 from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
 from ecs_rl.agents.explain import pulls
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer.ghosts import Ghosts, ways_of
 from ecs_rl.viewer.live_episode import LiveEpisode

@@ -10,11 +10,12 @@ import pytest
 from live_windows import Clock, same
 from readme_scenes import BEACONS
 
-from ecs_rl.agents.base import ActMode, Agent
+from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import SEED, play_episodes
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer import live_episode as show_module

@@ -10,11 +10,10 @@ import numpy as np
 import torch
 
 from ecs_rl.agents import Agent, Composed, Continuous, Discrete, DQNConfig, PolicySpec, PPOConfig, make_agent
-from ecs_rl.agents.base import TRIGGER
-from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.agents.make import AGENTS
 from ecs_rl.agents.team import join
 from ecs_rl.runs import Manifest, PolicyEntry, join_sections, sealed_pieces
+from ecs_rl.spaces import TRIGGER, Members, Picture
 
 CHOICE = PolicySpec(("x", "y", "z"), Discrete(("left", "stay", "right")))
 LEVERS = PolicySpec(("x", "y", "z"), Continuous(("gas", "steer")))

@@ -18,7 +18,6 @@ from statistics import fmean, pstdev
 
 import msgspec
 
-from ecs_rl.agents.base import ActMode
 from ecs_rl.commands.train import recipes_of
 from ecs_rl.errors import CheckpointError
 from ecs_rl.pilots.gallery import BEGINNING, PilotEntry
@@ -36,6 +35,7 @@ from ecs_rl.runs.layout import CHECKPOINTS, milestones, runs_in, sound_manifest
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import PILOTS, SCENES
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import SEED
 from ecs_rl.training.opponent import RANDOM, Opponent, opponent_of
 from ecs_rl.training.playback import Player

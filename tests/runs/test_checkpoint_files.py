@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load, save_file
 
-from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
-from ecs_rl.agents.forms import Members, Picture
 from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs import (
     EvalSettings,
@@ -32,6 +30,7 @@ from ecs_rl.runs import (
 )
 from ecs_rl.runs.files import Folder
 from ecs_rl.runs.layout import step_checkpoints
+from ecs_rl.spaces import Continuous, Discrete, Members, Picture, PolicySpec
 
 TENSORS = {
     "weight": torch.arange(12, dtype=torch.float32).reshape(3, 4).t(),

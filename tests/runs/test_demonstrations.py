@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 import torch
 
-from ecs_rl.agents.base import Demonstration, PolicySpec
+from ecs_rl.agents.base import Demonstration
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs import Manifest, sealed_pieces
 from ecs_rl.runs.checkpoint import read_sealed
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations, save_demonstrations
+from ecs_rl.spaces import PolicySpec
 from ecs_rl.testing.transitions import CHOICES, LEVERS, MIXED
 
 PARTS = ("observation", "action", "reward", "shown")

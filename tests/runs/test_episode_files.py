@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from ecs_rl.agents.base import Composed, Continuous, Discrete, PolicySpec
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs import Manifest, PolicyEntry, read_checkpoint, sealed_pieces
 from ecs_rl.runs.checkpoint import read_sealed
 from ecs_rl.runs.episode_file import HAND, Episode, EpisodeManifest, read_episode, write_episode
+from ecs_rl.spaces import Composed, Continuous, Discrete, PolicySpec
 
 CHOICE = PolicySpec(("x", "v"), Discrete(("left", "right")), "policy")
 MIXED = PolicySpec(("x",), Composed((Discrete(("a", "b"), "gear"), Continuous(("gas",)))), "other")

@@ -6,12 +6,12 @@ from functools import cache, partial
 
 import numpy as np
 
-from ecs_rl.agents.base import Continuous, Discrete, PolicySpec
 from ecs_rl.components import Explosion, Finished, NextObservation, Observation, Reward
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
+from ecs_rl.spaces import Continuous, Discrete, PolicySpec
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import policy_specs
 from ecs_rl.worlds import make_world

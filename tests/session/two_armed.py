@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import torch
 
-from ecs_rl.agents.base import ActMode, Decision, Discrete, Experience, Floats, PolicySpec, State
+from ecs_rl.agents.base import State
+from ecs_rl.spaces import ActMode, Decision, Discrete, Experience, Floats, PolicySpec
 
 
 class ArmValues:

@@ -26,11 +26,11 @@ import numpy as np
 import pytest
 import torch
 
-from ecs_rl.agents.base import Experience
 from ecs_rl.commands import train as train_command
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import milestones
 from ecs_rl.session import TrainingSession
+from ecs_rl.spaces import Experience
 from ecs_rl.training.training import Training
 
 ROOT = Path(__file__).parents[2]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from world_helpers import SHIPPED, SMALL_PPO, always, random_world, scene_of, sights, states
 
-from ecs_rl.agents.base import Experience
 from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Spin, Twist, X
 from ecs_rl.scene.loader import load_scene
+from ecs_rl.spaces import Experience
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import prepare
 from ecs_rl.world import World

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from world_helpers import SMALL_PPO, random_world, scene_of
 
-from ecs_rl.agents.base import ActMode
 from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.errors import SceneError
 from ecs_rl.scene import (
@@ -35,6 +34,7 @@ from ecs_rl.scene import (
 )
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training_stages.resources import Session
 from ecs_rl.worlds import make_world

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Composed, Discrete, PolicySpec
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.components import NextObservation, Observation
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
+from ecs_rl.spaces import Composed, Discrete, PolicySpec
 from ecs_rl.world import DecideAction, World, policy_specs
 from ecs_rl.worlds import make_world
 

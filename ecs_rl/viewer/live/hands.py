@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pygame
 
-from ecs_rl.agents.base import Composed, Continuous
 from ecs_rl.components import Action
+from ecs_rl.spaces import Composed, Continuous
 from ecs_rl.viewer.live.keys_of_controls import KeysOfControls
 from ecs_rl.viewer.live_episode import LiveEpisode
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ecs_rl.agents.base import ActMode, Agent, Decision, Floats, PolicySpec
+from ecs_rl.agents.base import Agent
 from ecs_rl.scene.scene import Scene
+from ecs_rl.spaces import ActMode, Decision, Floats, PolicySpec
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.before_after import BeforeAfter

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import TRIGGER, Discrete, spans
 from ecs_rl.scene.controls import Controls, Does
+from ecs_rl.spaces import TRIGGER, Discrete, spans
 
 Pair = tuple[str, str]
 """The key for more and the one for less."""
