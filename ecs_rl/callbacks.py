@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
-from ecs_rl.session.records import EpisodeRecord
+from ecs_rl.records import EpisodeRecord
 
 Records = list[EpisodeRecord]
 

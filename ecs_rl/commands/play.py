@@ -21,7 +21,7 @@ from ecs_rl.commands.process import Answer, carry_out
 from ecs_rl.commands.progress import number
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.errors import CheckpointError, StorageError, visible
-from ecs_rl.session.records import SCORE
+from ecs_rl.records import SCORE
 
 if TYPE_CHECKING:
     from ecs_rl.runs import RunEntry

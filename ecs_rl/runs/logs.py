@@ -7,14 +7,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from ecs_rl.errors import CheckpointError, StorageError
+from ecs_rl.records import Status
 from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, plain, plain_size, storage_error, write_all, writing
-
-Status = Literal["Terminated", "Truncated"]
 
 BUFFER_BYTES = 1 << 16
 MAX_ROW_BYTES = 64_000_000

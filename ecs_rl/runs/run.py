@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, StorageError
+from ecs_rl.records import Status
 from ecs_rl.runs.board import Board
 from ecs_rl.runs.checkpoint import sealed_pieces
 from ecs_rl.runs.files import Folder, json_bytes, plain, read_json, writing
 from ecs_rl.runs.layout import CHECKPOINTS, find_run, new_run_directory, sound_manifest, step_checkpoints
 from ecs_rl.runs.lock import RunLock
-from ecs_rl.runs.logs import METRIC_GROUPS, EvalEpisode, JsonLines, Status, TrainEpisode
+from ecs_rl.runs.logs import METRIC_GROUPS, EvalEpisode, JsonLines, TrainEpisode
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, iso, now, read_metadata, versions_here
 from ecs_rl.runs.recorders import LONG, SOON, Recorder, Recording, RunFacts, last_evaluation, stored_rows

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.records import ELO, END, LESSON_STEP, OF_AGENT, SCORE, TERM, TIE, TIME_UP
 from ecs_rl.runs.rows import CHANGE
-from ecs_rl.session.records import ELO, END, LESSON_STEP, OF_AGENT, SCORE, TERM, TIE, TIME_UP
 
 WORDS = "ecs_rl/agents/README.md"
 """Where the sections are that findings name."""

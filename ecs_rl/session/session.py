@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.errors import DivergedError
+from ecs_rl.records import SCORE, EpisodeRecord, EpisodeStatus, EvalReport, check_status
 from ecs_rl.runs import TrainEpisode
 from ecs_rl.session.checkpointer import Checkpointer, check_positive
 from ecs_rl.session.decisions import Decisions
-from ecs_rl.session.records import SCORE, EpisodeRecord, EpisodeStatus, EvalReport, check_status
 from ecs_rl.session.stats import StatsTracker
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats
 

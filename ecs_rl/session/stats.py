@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import Self, cast
 
 from ecs_rl.errors import CheckpointError
+from ecs_rl.records import END, EpisodeRecord
 from ecs_rl.session.aggregators import Aggregator, Count, Resumable, RollingMax, RollingMean, RollingStd
-from ecs_rl.session.records import END, EpisodeRecord
 
 Source = Callable[[EpisodeRecord], float]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from ecs_rl.components import Clock
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.records import ELO, LESSON, LESSON_STEP
 from ecs_rl.runs.manifest import LessonFacts
 from ecs_rl.scene.lessons import NEVER, Lesson, Taught, teach
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.session.records import ELO, LESSON, LESSON_STEP
 from ecs_rl.world import World
 
 

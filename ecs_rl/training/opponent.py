@@ -18,11 +18,11 @@ from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Chance, Clock, Rated
 from ecs_rl.errors import CheckpointError, CommandError, nearest
 from ecs_rl.from_file import is_reference
+from ecs_rl.records import OF_AGENT, TIE
 from ecs_rl.runs import read_manifest
 from ecs_rl.scene.chance import uniforms
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.session.records import OF_AGENT, TIE
 from ecs_rl.spaces import ActMode, Composed, Continuous, Decision, Discrete
 from ecs_rl.training.playback import Player
 from ecs_rl.training.policies import deciding

@@ -19,12 +19,12 @@ from ecs_rl.arrays import F32, F64, I64
 from ecs_rl.components import Chance, Clock, Finished, Observation, PolicyState
 from ecs_rl.errors import CommandError
 from ecs_rl.from_file import is_reference
+from ecs_rl.records import ELO, OPPONENT
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import uniforms
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.session.records import ELO, OPPONENT
 from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import RANDOM, lead, random_policy
 from ecs_rl.training.scripted import Script, load_script

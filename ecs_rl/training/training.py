@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.errors import CommandError, EcsRlError
+from ecs_rl.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.runs.rows import CHANGE, Change
 from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
 from ecs_rl.session.diagnosis import Finding
-from ecs_rl.session.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.training.evaluate import Evaluator
 from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.live_settings import LiveSettings

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from ecs_rl.agents.base import Restartable
 from ecs_rl.ecs import LongStage
-from ecs_rl.session.records import opposed
+from ecs_rl.records import opposed
 from ecs_rl.training_stages.resources import Evaluation, MetricsSchedule, Session
 from ecs_rl.world import World
 

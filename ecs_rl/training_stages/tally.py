@@ -6,8 +6,8 @@ import numpy as np
 
 from ecs_rl.components import Clock, Finished
 from ecs_rl.ecs import Stage
+from ecs_rl.records import LESSON_STEP, OF_AGENT, SCORE
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.session.records import LESSON_STEP, OF_AGENT, SCORE
 from ecs_rl.training_stages.resources import Session
 from ecs_rl.world import World
 

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from ecs_rl.components import Explosion
 from ecs_rl.ecs import LongStage
-from ecs_rl.session.records import OF_AGENT, SCORE
+from ecs_rl.records import OF_AGENT, SCORE
 from ecs_rl.training_stages.resources import Evaluation, MetricsSchedule, Session
 from ecs_rl.world import World
 

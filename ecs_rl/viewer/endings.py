@@ -9,8 +9,8 @@ from itertools import compress
 import numpy as np
 
 from ecs_rl.components import Clock, Explosion, Finished, Terms
+from ecs_rl.records import OF_AGENT, SCORE
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.session.records import OF_AGENT, SCORE
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.viewer.view import Tone
 from ecs_rl.world import World

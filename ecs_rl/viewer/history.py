@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.records import ELO, END, LESSON, LESSON_STEP, OF_AGENT, SCORE, TERM
 from ecs_rl.runs.rows import CHANGE
-from ecs_rl.session.records import ELO, END, LESSON, LESSON_STEP, OF_AGENT, SCORE, TERM
 from ecs_rl.training.live_settings import WEIGHT
 from ecs_rl.viewer.view import LearningView, Series, Stack
 

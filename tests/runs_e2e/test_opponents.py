@@ -9,8 +9,8 @@ import torch
 from command_runs import TINY, play, rows, train
 from score_scenes import DUEL
 
+from ecs_rl.records import EpisodeRecord, EvalReport, opposed
 from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
-from ecs_rl.session.records import EpisodeRecord, EvalReport, opposed
 from ecs_rl.viewer.history import History
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.session.records import TIME_UP
+from ecs_rl.records import TIME_UP
 from ecs_rl.viewer.palette import DIM, PANEL, ROLES, TEXT, Colour, mix
 from ecs_rl.viewer.plots import Axes, decimate
 from ecs_rl.viewer.view import Series, Stack

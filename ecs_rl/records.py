@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 import numpy as np
 
-from ecs_rl.runs.logs import Status
+Status = Literal["Terminated", "Truncated"]
 
 
 class EpisodeStatus(StrEnum):
