@@ -16,7 +16,7 @@ from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from ecs_rl.commands.pipes import tell
+from ecs_rl.console import tell
 from ecs_rl.errors import quoted, visible
 
 GROUP = "ecs_rl.scenes"

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
 from ecs_rl.commands.check_evaluations import evaluations_in_words, time_evaluations
-from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
+from ecs_rl.console import deliver, tell
 from ecs_rl.ecs import Entry, Stage
 from ecs_rl.ecs.system import SystemStage
 from ecs_rl.scene.lessons import teach, unread

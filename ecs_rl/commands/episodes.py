@@ -9,8 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError
 
 if TYPE_CHECKING:

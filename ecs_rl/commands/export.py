@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from ecs_rl.commands.pipes import deliver
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.commands.target import checkpoint_meant
+from ecs_rl.console import deliver
 from ecs_rl.errors import CommandError
 from ecs_rl.pilots.source import saved_policies
 

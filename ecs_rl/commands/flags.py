@@ -14,7 +14,7 @@ import tyro
 from tyro.conf import Positional
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from ecs_rl.commands.pipes import delivering
+from ecs_rl.console import delivering
 from ecs_rl.errors import CommandError
 from ecs_rl.values import hints_of, kind_of, setting_of_another_name
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.called import typed
-from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.console import deliver, tell
 from ecs_rl.pilots.gallery import PilotEntry, gallery
 from ecs_rl.runs import NoRunError
 from ecs_rl.runs.layout import run_directories

@@ -10,10 +10,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.parse import name_of_run
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.playing import Candidate, candidate
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.commands.target import folder_for, is_scene_file, run_of
+from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.shipped import scene_names
 

@@ -6,7 +6,7 @@ import sys
 
 from ecs_rl.commands import play, train
 from ecs_rl.commands.called import asks_for_version, versions_in_words
-from ecs_rl.commands.pipes import deliver, tell
+from ecs_rl.console import deliver, tell
 
 USAGE = """\
 usage: ecs-rl train SCENE    train an agent in a scene

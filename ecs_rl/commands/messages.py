@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.progress import number
+from ecs_rl.console import tell
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun

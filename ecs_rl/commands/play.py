@@ -16,10 +16,10 @@ import msgspec
 from ecs_rl.commands.called import asks_for_version, versions_in_words
 from ecs_rl.commands.episodes import is_episode, play_episode
 from ecs_rl.commands.parse import parse_play
-from ecs_rl.commands.pipes import deliver
 from ecs_rl.commands.process import Answer, carry_out
 from ecs_rl.commands.progress import number
 from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.console import deliver
 from ecs_rl.errors import CheckpointError, StorageError, visible
 from ecs_rl.records import SCORE
 

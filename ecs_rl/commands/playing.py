@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.commands.target import (
     PILOT,
@@ -21,6 +20,7 @@ from ecs_rl.commands.target import (
     is_scene_file,
     run_of,
 )
+from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord, EvalReport
 from ecs_rl.spaces import ActMode

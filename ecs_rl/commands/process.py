@@ -17,7 +17,7 @@ from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
 
 from ecs_rl.commands.called import program
-from ecs_rl.commands.pipes import mend_streams, settle_streams, tell
+from ecs_rl.console import mend_streams, settle_streams, tell
 from ecs_rl.errors import EcsRlError
 
 ECHO = 1.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from ecs_rl.commands.pipes import end_line, redirect_to_nowhere, write_over
+from ecs_rl.console import end_line, redirect_to_nowhere, write_over
 
 if TYPE_CHECKING:
     from ecs_rl.commands.live_block import LiveBlock

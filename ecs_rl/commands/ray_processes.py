@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ecs_rl.commands.called import program
-from ecs_rl.commands.pipes import tell
+from ecs_rl.console import tell
 
 VITAL = ("raylet", "gcs_server")
 """The processes without which no other one of Ray's goes on."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from ecs_rl.commands.called import typed
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
+from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError, quoted
 from ecs_rl.from_file import is_reference
 

@@ -22,11 +22,11 @@ import msgspec
 
 from ecs_rl.commands.called import program
 from ecs_rl.commands.init_from import start_from
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.process import Answer, say_now
 from ecs_rl.commands.seeds_report import Outcome, Shown, heading, report, shown_on
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.train import SAVING, ready
+from ecs_rl.console import tell
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that this package is in: a process that was not started from there finds it all the same."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import program, typed
-from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.progress import has_cursor, number
 from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.console import deliver, tell
 from ecs_rl.errors import EcsRlError
 
 if TYPE_CHECKING:

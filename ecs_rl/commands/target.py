@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ecs_rl.commands.called import program, typed
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.progress import number
 from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.shipped import PILOTS, pilot_file, reference_of, scene_files, scene_names
 from ecs_rl.sources import read_sources

@@ -15,12 +15,12 @@ from ecs_rl.commands.called import asks_for_version, versions_in_words
 from ecs_rl.commands.init_from import PILOT, start_from
 from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.commands.parse import Recipes, parse_train, refuse_what_is_no_text
-from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.process import NOTHING_SAVED, Answer, carry_out, say_now
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
 from ecs_rl.commands.resume import earlier_settings, resume, with_its_network
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.commands.train_report import say_how_it_went, what_is_used_up
+from ecs_rl.console import deliver, tell
 from ecs_rl.errors import (
     ActionError,
     CheckpointError,

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ecs_rl.commands.called import typed
-from ecs_rl.commands.pipes import deliver, tell
 from ecs_rl.commands.progress import number
 from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.console import deliver, tell
 
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun

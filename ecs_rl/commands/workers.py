@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.parse import cores
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.process import leaving
 from ecs_rl.commands.ray_processes import bound_to_this_process, gone_processes
 from ecs_rl.commands.same_everywhere import (
@@ -34,6 +33,7 @@ from ecs_rl.commands.same_everywhere import (
     versions,
 )
 from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError, install
 
 if TYPE_CHECKING:

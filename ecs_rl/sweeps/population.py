@@ -18,10 +18,10 @@ from typing import Any
 
 import msgspec
 
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.resume import FIXED_OF_THE_AGENT
 from ecs_rl.commands.seeds_report import Shown
 from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.console import tell
 from ecs_rl.errors import CommandError
 from ecs_rl.sweeps.driver import Driver
 from ecs_rl.sweeps.ranges import Axis, Choice, in_words

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.commands.called import program, typed
 from ecs_rl.commands.parse import cores, parse_train
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.process import say_now
 from ecs_rl.commands.seeds_report import Shown, shown_on, with_threads
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
+from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, DivergedError, StorageError, install
 from ecs_rl.sweeps.checks import check_sweep
 from ecs_rl.sweeps.driver import Driver

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_rl.arrays import F64, I64, Bool
-from ecs_rl.commands.pipes import tell
+from ecs_rl.console import tell
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import Point
 from ecs_rl.scene.joints import Pivot

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.commands.pipes import tell
+from ecs_rl.console import tell
 
 ROOT = Path(__file__).parents[2]
 

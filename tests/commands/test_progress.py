@@ -15,9 +15,9 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.progress import Progress, ProgressSnapshot, plain_line, time_left
 from ecs_rl.commands.seeds_report import ShownTable, shown_on
+from ecs_rl.console import tell
 
 SNAPSHOT = ProgressSnapshot(
     steps=120_000,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from ecs_rl.commands.pipes import tell
+from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.runs.layout import films_folder
 from ecs_rl.viewer.films.encoder import Film, film_size

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pygame
 
-from ecs_rl.commands.pipes import tell
+from ecs_rl.console import tell
 from ecs_rl.errors import CommandError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.frame import Layout, Painter

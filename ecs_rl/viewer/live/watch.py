@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from ecs_rl.commands.pipes import tell
+from ecs_rl.console import tell
 from ecs_rl.errors import ActionError, DivergedError, EcsRlError
 from ecs_rl.garbage import small_collections
 from ecs_rl.scene.scene import Scene

@@ -12,7 +12,7 @@ from typing import Any
 
 import pygame
 
-from ecs_rl.commands.pipes import tell
+from ecs_rl.console import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.films.recorder import Recorder
