@@ -1,0 +1,1 @@
+"""Geometry by numpy alone: rays against segments."""
