@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Demonstration
 from ecs_rl.arrays import F32, I64
 from ecs_rl.components import Done, Observation, Reward
+from ecs_rl.loading import load_scene
 from ecs_rl.runs.demonstrations import Demonstrations
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.worlds import make_world
 
 SHOWN = (100, 101, 102)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ecs_rl.callbacks import NOTHING, Callbacks
 from ecs_rl.components import Chance, Clock, Done, EpisodeEnd, NextObservation, Observation, Reward
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.chance import episode_keys
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import PLAYING
 from ecs_rl.spaces import Bools, Floats

@@ -52,7 +52,7 @@ def play_episode(settings: PlaySettings) -> int:
 
 
 def _scene(path: Path, episode: Episode, settings: PlaySettings) -> Scene:
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
     from ecs_rl.training.trust import trusted_scene
 
     facts = episode.facts

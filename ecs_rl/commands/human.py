@@ -41,7 +41,7 @@ def play_human(settings: PlaySettings) -> int:
 
 def scene_and_rival(settings: PlaySettings) -> tuple[Scene, Candidate | None]:
     """Return what is played, and the policy to play against: that of the run, or of the newest run of the scene."""
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
 
     target = settings.target
     named = settings.scene or (target if target is not None and is_scene(target) else "")

@@ -117,7 +117,7 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
     else:
         path = checkpoint_meant(replace(settings, checkpoint=name) if name else settings)
     from ecs_rl.agents.own import load_algorithm
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
     from ecs_rl.training.playback import Player
 
     scene = load_scene(settings.scene) if settings.scene else None

@@ -65,9 +65,9 @@ def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
 
 def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
     """Return the settings that the run to resume was started with; as its agent an `Algorithm` of a user's own."""
+    from ecs_rl.loading import load_scene
     from ecs_rl.runs import settings_of
     from ecs_rl.runs.layout import CHECKPOINTS, sound_manifest
-    from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.trust import trusted_algorithm
 
     if settings.sweep:

@@ -26,7 +26,7 @@ def versions() -> dict[str, str]:
 
 def own_files(settings: TrainSettings) -> list[str]:
     """Return the files that this training runs besides the package: the same ones on all machines."""
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
 
     network = str(getattr(getattr(settings, settings.agent), "network", ""))
     references = network, settings.algorithm.reference, settings.against, settings.pool_also

@@ -213,7 +213,7 @@ def summed_up(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float] |
 
 def drawn(settings: TrainSettings, runs: Sequence[Mapping[str, Any]]) -> Path:
     """Draw the learning curves of all runs into a picture beside them, and return its path."""
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
     from ecs_rl.viewer.seed_curves import draw_seeds
 
     scene, first = load_scene(settings.scene), Path(runs[0]["run"])

@@ -90,7 +90,7 @@ def refuse_unreadable_files(settings: TrainSettings) -> None:
 
 def recipes_of(scene: str) -> Recipes:
     """Return what a scene suggests for its training, for each agent."""
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
     from ecs_rl.training.own_network import recipes_by_name
 
     return recipes_by_name(load_scene(scene))
@@ -99,8 +99,8 @@ def recipes_of(scene: str) -> Recipes:
 def run(settings: TrainSettings, answer: Answer) -> int:
     """Carry out the command; from the moment at which there is a run, signals stop the training and not the process."""
     from ecs_rl.commands.reload import with_scene_of_now
+    from ecs_rl.loading import load_scene
     from ecs_rl.runs.recorders import recorders_of
-    from ecs_rl.scene.loader import load_scene
 
     if settings.check:
         from ecs_rl.commands.check import check_scene
@@ -211,7 +211,7 @@ def put_together(settings: TrainSettings, group: Group | None = None) -> tuple[T
     A run tells those, and not what was the newest run or the current folder then.
     """
     from ecs_rl.commands.playing import opponent_meant
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
 
     scene = load_scene(settings.scene)
     opponent = opponent_meant(scene, settings.against, settings.runs)
@@ -235,8 +235,8 @@ def prepared(
     group: Group | None = None,
 ) -> Training:
     """Return the training that the settings describe, which writes nothing yet."""
+    from ecs_rl.loading import load_scene
     from ecs_rl.runs.rows import changes_of
-    from ecs_rl.scene.loader import load_scene
     from ecs_rl.training.prepare import prepare
     from ecs_rl.viewer.films.clips import Clips
 

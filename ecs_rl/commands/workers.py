@@ -89,7 +89,7 @@ class Lost(WorkerLostError):
 
 def refuse_what_is_not_shared(settings: TrainSettings) -> None:
     """Refuse what cannot be shared out, each in one sentence."""
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
     from ecs_rl.training.mesh import check_shares
 
     engine = load_scene(settings.scene).engine
@@ -334,7 +334,7 @@ def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:
     """Return the checkpoint to go on from, and that whose policy is to begin with; each may be empty."""
     from ecs_rl.commands.init_from import meant
     from ecs_rl.commands.resume import newest_checkpoint_file, run_meant
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
 
     scene = load_scene(settings.scene)
     if settings.resume is not None:

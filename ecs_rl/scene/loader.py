@@ -61,12 +61,8 @@ def _stopped(error: BaseException) -> BaseException:
     return cause if isinstance(error, RuntimeError) and isinstance(cause, StopIteration) else error
 
 
-def load_scene(scene: str) -> Scene:
-    """Return the scene that the user named; its file counts as run by the user from now on."""
-    if scene.startswith("gym:"):
-        from ecs_rl.adapters.environment import load_environment
-
-        return load_environment(scene)
+def load_file(scene: str) -> Scene:
+    """Return the scene of a name or a file; the file counts as run by the user from now on."""
     path = scene_path(scene)
     if path.suffix != ".py":
         raise CommandError(f"{path} cannot be read as a Python file")

@@ -114,7 +114,7 @@ def toml(value: Any) -> str:
 
 def drawn(settings: TrainSettings, file: SweepFile, axes: Sequence[Axis]) -> Path:
     """Draw all trials into a picture in the sweep's folder, and return its path."""
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
     from ecs_rl.viewer.sweep_picture import SettingAxis, SweepView, TrialCurve, draw_sweep
 
     sweep, scene, path = file.sweep, load_scene(settings.scene), file.path / PICTURE

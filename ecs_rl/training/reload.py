@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World, policy_specs
 from ecs_rl.worlds import make_world

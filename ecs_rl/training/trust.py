@@ -15,8 +15,9 @@ from ecs_rl.agents.own import algorithm_from
 from ecs_rl.errors import CheckpointError, CommandError, quoted
 from ecs_rl.from_file import is_reference, object_in
 from ecs_rl.known_files import is_known, place_of
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import Manifest
-from ecs_rl.scene.loader import load_scene, scene_of
+from ecs_rl.scene.loader import scene_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.sources import Sources, read_sources

@@ -10,7 +10,7 @@ from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.view import DrawnView, StageView
 
 if TYPE_CHECKING:
-    from ecs_rl.adapters.gym_world import GymWorld
+    from ecs_rl.environments.gym_world import GymWorld
     from ecs_rl.viewer.things import Chosen
     from ecs_rl.world import World
 

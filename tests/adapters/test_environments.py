@@ -11,8 +11,6 @@ import odd_environments
 import pytest
 from numpy.typing import NDArray
 
-from ecs_rl.adapters.environment import fps_of, load_environment
-from ecs_rl.adapters.gym_world import GymWorld, Taken, seeds_of
 from ecs_rl.components import (
     ActionLog,
     Chance,
@@ -25,8 +23,10 @@ from ecs_rl.components import (
     Snapshots,
     Terms,
 )
+from ecs_rl.environments.environment import fps_of, load_environment
+from ecs_rl.environments.gym_world import GymWorld, Taken, seeds_of
 from ecs_rl.errors import CheckpointError, CommandError, SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.spaces import Composed, Continuous, Discrete
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.world import World, policy_specs
@@ -156,7 +156,7 @@ def test_episodes_end_by_time_and_by_the_environment_and_the_two_are_told_apart(
 
 def test_an_environment_without_a_limit_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_scene(ODD + "Endless-v0").max_ticks == 10_000
-    from ecs_rl.adapters import environment
+    from ecs_rl.environments import environment
 
     environment._environment.cache_clear()
     monkeypatch.setattr(environment, "NO_LIMIT", 25)

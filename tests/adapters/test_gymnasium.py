@@ -17,7 +17,7 @@ from gymnasium.utils.env_checker import check_env
 from ecs_rl.adapters.gym import SceneEnv, SceneVectorEnv, environment_id
 from ecs_rl.adapters.spaces import action_space, world_action
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.spaces import Composed, Continuous, Discrete
 from ecs_rl.training.evaluate import play_episodes

@@ -14,8 +14,8 @@ import pytest
 from gymnasium import spaces
 from odd_environments import Line
 
-from ecs_rl.adapters.environment import MOST_TICKS, NO_LIMIT, load_environment
 from ecs_rl.commands.train import main
+from ecs_rl.environments.environment import MOST_TICKS, NO_LIMIT, load_environment
 
 NUMBERS = count()
 

@@ -9,7 +9,7 @@ import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from ecs_rl.adapters.pettingzoo import parallel_env
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.shipped import scene_names
 
 GAMES = Path(__file__).parents[1] / "scenes"

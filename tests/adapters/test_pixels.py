@@ -10,12 +10,12 @@ import numpy as np
 import odd_environments
 import pytest
 
-from ecs_rl.adapters.gym_world import GymWorld
-from ecs_rl.adapters.pixels import Pixels, SeesPixels, means
 from ecs_rl.agents import DQNConfig, make_agent
 from ecs_rl.components import ActionLog, NextObservation, Observation, Snapshots
+from ecs_rl.environments.gym_world import GymWorld
+from ecs_rl.environments.pixels import Pixels, SeesPixels, means
 from ecs_rl.errors import CommandError, SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.spaces import Picture
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.world import World, policy_specs

@@ -13,8 +13,8 @@ from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent
 from ecs_rl.agents.layout_modules import Attention, Convolution
 from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Choice, Disc, Grid, Nearest, Push, Scene, Sensor, Start, Vx, X, jitter
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.spaces import Layout, Members, Picture
 from ecs_rl.world import policy_specs
 from ecs_rl.worlds import make_world

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ecs_rl.arrays import F64
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
 from ecs_rl.viewer.palette import FAINT, MAIN_LINE, PANEL, SECOND_LINE
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, reach

@@ -18,8 +18,8 @@ from reference_envs import GymEnvs
 
 from ecs_rl.agents import ActMode, Experience, make_agent
 from ecs_rl.agents.config import PPOConfig
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.values import parse_count
 from ecs_rl.world import policy_specs

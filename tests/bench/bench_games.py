@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.ecs.schedule import Stage
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -46,7 +47,6 @@ from ecs_rl.scene import (
     Twist,
     jitter,
 )
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.spaces import ActMode

@@ -17,7 +17,7 @@ from typing import Any
 
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import put_together, recipes_of, recorded
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.shipped import SCENES
 
 Trial = dict[str, Any]

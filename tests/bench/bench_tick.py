@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Agent, State
+from ecs_rl.loading import load_scene
 from ecs_rl.physics.shard import Shard
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import PLAYING
 from ecs_rl.session import TrainingSession
 from ecs_rl.spaces import ActMode, Decision, Discrete, Experience, Floats, PolicySpec

@@ -19,8 +19,8 @@ from torch import nn
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.garbage import passing_over
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.training import Training
 from ecs_rl.values import parse_count

@@ -30,7 +30,7 @@ from torch._C._distributed_c10d import TCPStore
 from ecs_rl.agents.actor_critic import MOST_PARTS, parts_of
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.ppo import PPO
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.training.mesh import HEAD, Link, Meeting, Mesh, address_of, listening
 from ecs_rl.world import policy_specs
 

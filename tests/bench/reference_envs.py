@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.components import Clock, Done, NextObservation, Observation, Reward
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.spaces import ActionSpace, Bools, Continuous, Discrete, Floats, PolicySpec
 from ecs_rl.world import policy_specs
 from ecs_rl.worlds import make_world

@@ -10,7 +10,7 @@ import pytest
 from readme_scenes import BEACONS
 
 from ecs_rl.commands.train import main
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.schedule import SCHEDULE, TRAINING
 from ecs_rl.shipped import scene_names
 

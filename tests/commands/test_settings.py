@@ -17,7 +17,7 @@ from ecs_rl.commands.parse import Recipes, parse_play, parse_train
 from ecs_rl.commands.seeds import at_once
 from ecs_rl.commands.settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.values import fitted, hints_of, kind_of
 

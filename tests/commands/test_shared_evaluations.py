@@ -8,7 +8,7 @@ import pytest
 from ecs_rl.agents import make_agent
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import Evaluator, play_episodes

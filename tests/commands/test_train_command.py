@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ecs_rl.commands.train import main
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.values import parse_count
 
 BALANCE = Path(__file__).parents[2] / "scenes" / "balance.py"

@@ -11,7 +11,7 @@ from mixed_controls import MIXED
 from ecs_rl.commands.check import random_chooser
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.train import prepared, recipes_of
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.world import policy_specs
 

@@ -15,7 +15,7 @@ from mixed_controls import MIXED
 from ecs_rl.agents.base import Agent, output_of
 from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
 from ecs_rl.agents.explain import pulls
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer.ghosts import Ghosts, ways_of

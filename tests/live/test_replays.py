@@ -16,8 +16,8 @@ from mixed_controls import MIXED
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import PPOConfig
+from ecs_rl.loading import load_scene
 from ecs_rl.runs.episode_file import Episode, read_episode, write_episode
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.opponent import opponent_of
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.live_episode import LiveEpisode

@@ -13,7 +13,7 @@ from readme_scenes import BEACONS
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import SEED, play_episodes

@@ -10,7 +10,7 @@ from live_commands import train
 from live_windows import TINY, Live, down, moved, seeing, up, watching
 
 from ecs_rl.components import UserInput
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.viewer.live.weather import MOST_WIND
 from ecs_rl.viewer.panels.sliders import slider_bars
 from ecs_rl.viewer.replay import Replay

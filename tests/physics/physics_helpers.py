@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World, policy_specs

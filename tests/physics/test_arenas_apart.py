@@ -9,8 +9,8 @@ import pytest
 from physics_helpers import actions_of, drive, driven, played, scene_of
 
 from ecs_rl.components import Clock, Pose
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Start, Touching, X
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.worlds import make_world
 
 SHIPPED = ("balance", "swingup", "lander")

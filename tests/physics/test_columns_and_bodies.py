@@ -11,11 +11,11 @@ import pymunk
 import pytest
 from physics_helpers import actions_of, driven, played, role_of, scene_of
 
+from ecs_rl.loading import load_scene
 from ecs_rl.physics import physics as physics_module
 from ecs_rl.physics.build import Built
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, X, jitter
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.parts import Start
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world

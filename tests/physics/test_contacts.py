@@ -7,11 +7,11 @@ import pytest
 from physics_helpers import actions_of, driven, played, role_of, scene_of
 
 from ecs_rl.components import Finished, Observation, Pose
+from ecs_rl.loading import load_scene
 from ecs_rl.physics import physics as physics_module
 from ecs_rl.physics import touch
 from ecs_rl.physics.touch import BodyNumbers
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Start, Touching, Y, jitter
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 

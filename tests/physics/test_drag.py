@@ -9,8 +9,8 @@ import pytest
 from physics_helpers import driven, role_of, scene_of
 
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Role, Start, X
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
 
 STILL = (0.0, 0.0)

@@ -8,8 +8,8 @@ from physics_helpers import driven, role_of, scene_of
 
 from ecs_rl.components import Clock, EpisodeEnd, Ground
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Start, Touching, Y
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 

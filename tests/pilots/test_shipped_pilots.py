@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from ecs_rl.errors import CheckpointError
+from ecs_rl.loading import load_scene
 from ecs_rl.pilots.gallery import BEGINNING, PilotEntry, gallery
 from ecs_rl.runs import read_checkpoint
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.shipped import PILOTS, SCENES, pilot_file
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.playback import Player

@@ -26,7 +26,7 @@ import pygame
 from pages import tutorial
 
 from ecs_rl.commands.train import main as train
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.films.encoder import Film

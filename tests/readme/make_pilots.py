@@ -20,6 +20,7 @@ import msgspec
 
 from ecs_rl.commands.train import recipes_of
 from ecs_rl.errors import CheckpointError
+from ecs_rl.loading import load_scene
 from ecs_rl.pilots.gallery import BEGINNING, PilotEntry
 from ecs_rl.runs import (
     EvalSettings,
@@ -32,7 +33,6 @@ from ecs_rl.runs import (
     section,
 )
 from ecs_rl.runs.layout import CHECKPOINTS, milestones, runs_in, sound_manifest
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import PILOTS, SCENES
 from ecs_rl.spaces import ActMode

@@ -18,7 +18,7 @@ from ecs_rl.commands.play import main as play
 from ecs_rl.commands.settings import PlaySettings, TrainSettings
 from ecs_rl.commands.train import main, recipes_of
 from ecs_rl.ecs.schedule import Entry
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.schedule import SCHEDULE
 from ecs_rl.viewer.live.commands import help_groups
 

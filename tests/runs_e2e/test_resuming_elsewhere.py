@@ -10,8 +10,8 @@ import pytest
 from command_runs import BALANCE, TINY, Told, changed_balance, finish, metadata, play, start, train
 from readme_scenes import BEACONS
 
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
-from ecs_rl.scene.loader import load_scene
 
 STEPS = ("--steps", 2000, "--json")
 

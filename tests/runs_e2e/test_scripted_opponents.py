@@ -9,7 +9,7 @@ import pytest
 from command_runs import TINY, Told, play, rows, train
 from score_scenes import DUEL, LEVERS_DUEL, SHARED_DUEL
 
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.training.scripted import load_script
 from ecs_rl.worlds import make_world
 

@@ -7,8 +7,8 @@ from functools import cache, partial
 import numpy as np
 
 from ecs_rl.components import Explosion, Finished, NextObservation, Observation, Reward
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.agents import AgentSpec
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import Continuous, Discrete, PolicySpec

@@ -10,8 +10,8 @@ import pytest
 from scene_files import GOOD, OTHER, SCENE, Save, run, with_line
 
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Choice, Disc, Follow, Look, Push, Scene, View, X, jitter
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.worlds import make_world
 
 MARK = "other = arena.spawn('other', Body(), Box(0.1, 0.2)); "

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.chance import Spread, between, episode_keys, jitter, uniforms
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.evaluate import SEED
 from ecs_rl.worlds import make_world
 

@@ -13,8 +13,8 @@ from scene_files import DOES, GOOD, Save, run, with_line
 
 from ecs_rl.components import Amount
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Choice, Controls, Trigger
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.spaces import Composed, Continuous, Discrete
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ecs_rl.loading import load_scene
 from ecs_rl.opened import ABSENT, WRITTEN, OpenedFiles, differing
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 
 TEXT = """\

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from scene_contract import SceneContract
 
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.shipped import SCENES, scene_names
 
 

@@ -11,7 +11,7 @@ from scene_contract import SceneContract
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.commands import check, train
 from ecs_rl.commands.check import random_chooser
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.training import Training
 from ecs_rl.world import World, policy_specs

@@ -10,7 +10,7 @@ from scene_files import DISC, DOES, EARNS, ENDS, OTHER, SEES, run, with_line
 
 from ecs_rl.commands.train import main
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.session.aggregators import RollingMean, RollingStd
 
 SYSTEM = 'other = arena.spawn("other", Body(), Box(0.1, 0.2), Start(x=5.0)); arena.system({}, name="s", writes=({}))'

@@ -10,8 +10,8 @@ from scene_files import AGENT, GOOD, SCENE, Save, run
 from ecs_rl.arrays import F64
 from ecs_rl.components import Clock
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.lessons import Lesson, return_above, teach, unread
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World
 

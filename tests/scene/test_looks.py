@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Box, Choice, Disc, Look, Push, Scene, Start, X, jitter
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.look import COLOURS, sprite_file
 from ecs_rl.shipped import ASSETS, SCENES, scene_names
 from ecs_rl.viewer import palette
@@ -166,7 +166,7 @@ def test_a_scene_with_a_sprite_trains_without_reading_it(tmp_path: Path) -> None
     code = f"""
 import sys
 import numpy as np
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.world import World
 world = make_world(load_scene({str(path)!r}), arenas=2, policies={{"policy": lambda seen, state: np.array([0, 1])}})
 world.tick()

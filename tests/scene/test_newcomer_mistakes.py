@@ -9,10 +9,10 @@ import pytest
 from scene_files import DISC, DOES, EARNS, ENDS, GOOD, OTHER, SCENE, SEES, Save, run, with_line
 
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Body, Disc, Spread, X
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.checks import LONGEST, shown
-from ecs_rl.scene.loader import load_scene
 
 TRUTH = "use np.where(condition, a, b) for `if`; `&`, `|`, `~` and brackets"
 CALL = "a function is not a number: call it"

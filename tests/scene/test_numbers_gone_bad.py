@@ -10,7 +10,7 @@ import pytest
 from scene_files import GOOD, SEES, Save, with_line
 
 from ecs_rl.errors import ActionError, SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 

@@ -10,8 +10,8 @@ from scene_files import GOOD, Save, run
 
 from ecs_rl.components import NextObservation
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.controls import Choice
-from ecs_rl.scene.loader import load_scene
 
 
 def with_effect(body: str, made: str = "Wind(disc)") -> str:

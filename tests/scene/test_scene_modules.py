@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.worlds import make_world

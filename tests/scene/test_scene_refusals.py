@@ -12,7 +12,7 @@ import pytest
 from scene_files import AGENT, DISC, DOES, EARNS, ENDS, GOOD, OTHER, SCENE, SEES, Save, run, with_line
 
 from ecs_rl.errors import CommandError, SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.training.evaluate import play_episodes
 
@@ -345,7 +345,7 @@ def test_a_scene_may_have_any_file_name(save: Save) -> None:
 
 
 def test_python_without_its_checks_is_refused() -> None:
-    code = "from ecs_rl.scene.loader import load_scene\nfrom ecs_rl.world import World\nprint('started')"
+    code = "from ecs_rl.loading import load_scene\nfrom ecs_rl.world import World\nprint('started')"
     done = subprocess.run(
         [sys.executable, "-O", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )

@@ -8,7 +8,7 @@ from scene_files import AGENT, GOOD, SCENE, Save, run
 
 from ecs_rl.components import Finished
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import World
 

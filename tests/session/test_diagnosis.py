@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.session.diagnosis import LOOKS, OPPOSED, WORDS, Diagnosis, Finding, dwarfed, of_random_play
 from ecs_rl.shipped import scene_names
 from ecs_rl.world import policy_specs

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ecs_rl.agents import PPOConfig
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.session import EndedBy, EpisodeRecord
 from ecs_rl.training.prepare import prepare
 

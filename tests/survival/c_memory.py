@@ -14,8 +14,8 @@ import numpy as np
 from pymunk.batch import Buffer
 
 from ecs_rl.components import ActionLog, Snapshots
+from ecs_rl.loading import load_scene
 from ecs_rl.physics import shard
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.worlds import make_world
 
 KNOWN = hasattr(ctypes.CDLL(None), "mallinfo2")

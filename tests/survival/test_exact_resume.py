@@ -26,8 +26,8 @@ from survival_runs import (
 )
 
 from ecs_rl.components import ActionLog, Explosion, Snapshots
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import read_checkpoint
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 

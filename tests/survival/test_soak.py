@@ -26,8 +26,8 @@ from survival_runs import FORKS
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.components import ActionLog, Snapshots
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import prepare
 from ecs_rl.worlds import make_world

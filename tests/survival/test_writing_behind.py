@@ -18,9 +18,9 @@ from survival_runs import assert_same_end, assert_same_logs
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.errors import StorageError
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun, read_checkpoint, section
 from ecs_rl.runs.write_queue import MOST_TOGETHER, WriteQueue
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.background import BackgroundTraining

@@ -8,7 +8,7 @@ import numpy as np
 import pygame
 import pytest
 
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.panels.mind_panel import draw_mind, spot_at
 from ecs_rl.viewer.panels.seen_pictures import draw_seen_picture, rows_of

@@ -14,8 +14,8 @@ from pages import example
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.arrays import F64
 from ecs_rl.components import Clock
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Disc, Groove, Levers, Pivot, Push, Rod, Scene, Start, X, above, beyond, jitter
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.bodies import turned
 from ecs_rl.viewer.context import DrawContext

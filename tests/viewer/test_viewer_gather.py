@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -31,7 +32,6 @@ from ecs_rl.scene import (
     below,
     beyond,
 )
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.sensors import Rule
 from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
 from ecs_rl.viewer.grid_watch import GridWatch

@@ -11,7 +11,7 @@ import pytest
 from viewer_views import a_grid
 
 from ecs_rl.components import Clock
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend
 from ecs_rl.viewer.grid_watch import BRIGHTEST, GridWatch

@@ -12,8 +12,8 @@ from readme_scenes import BEACONS
 from viewer_views import HULL, LEG, body
 
 from ecs_rl.components import Pose
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Touching, X, between
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.inspector import inspect, pick
 from ecs_rl.viewer.things import Chosen

@@ -18,9 +18,9 @@ from ecs_rl.agents.base import Agent, PolicyOutput
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.arrays import F64
 from ecs_rl.components import UserInput
+from ecs_rl.loading import load_scene
 from ecs_rl.processors.render import Render
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import ON_STAGE, PLAYING
 from ecs_rl.spaces import ActMode, Decision, Floats
 from ecs_rl.training.policies import make_agents

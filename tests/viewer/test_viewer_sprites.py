@@ -13,7 +13,7 @@ import pytest
 from viewer_views import HULL, body
 
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.viewer import sprites
 from ecs_rl.viewer.bodies import draw_things
 from ecs_rl.viewer.camera import Camera

@@ -9,7 +9,7 @@ from two_agents_scene import OWN_POLICIES
 from world_helpers import SHIPPED, SMALL_DQN, SMALL_PPO, random_world, states
 
 from ecs_rl.agents.config import AgentConfig
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.prepare import prepare
 

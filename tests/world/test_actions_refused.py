@@ -79,7 +79,7 @@ def test_levers_beyond_their_ends_count_as_their_ends() -> None:
 
 def test_a_world_that_nobody_drives_says_so() -> None:
     from ecs_rl.errors import SceneError
-    from ecs_rl.scene.loader import load_scene
+    from ecs_rl.loading import load_scene
     from ecs_rl.worlds import make_world
 
     with pytest.raises(SceneError, match="nobody drives"):

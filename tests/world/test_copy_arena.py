@@ -14,8 +14,8 @@ from world_helpers import SHIPPED, random_choice, random_world, role_of, scene_o
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import Chance, Clock, Ground, Observation, Reward, Terms, Touch
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, X, Y, jitter
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.rules import Grown
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import DecideAction, World

@@ -5,6 +5,7 @@ import pytest
 from world_helpers import SHIPPED, always, random_world, role_of, scene_of, sights
 
 from ecs_rl.components import Clock, Done, EpisodeEnd, Finished, Motion, NextObservation, Observation, Reward
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -21,7 +22,6 @@ from ecs_rl.scene import (
     beyond,
     jitter,
 )
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world

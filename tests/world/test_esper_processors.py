@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ecs_rl.components import Clock
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 

@@ -10,8 +10,8 @@ from world_helpers import SHIPPED, SMALL_PPO, always, random_world, scene_of, si
 
 from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Spin, Twist, X
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.spaces import Experience
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import prepare

@@ -11,9 +11,9 @@ from world_helpers import SHIPPED, always, random_policies, scene_of, states
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import UserInput
+from ecs_rl.loading import load_scene
 from ecs_rl.processors.interact import MOST_WEIGHTS
 from ecs_rl.scene import Arena, Body, Box, Choice, Disc, Groove, Pivot, Push, Rod, X
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.parts import Shape
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE, PLAYING

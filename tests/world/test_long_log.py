@@ -9,8 +9,8 @@ import pytest
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.components import ActionLog
+from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training_stages import snapshot
 

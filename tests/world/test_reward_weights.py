@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_rl.components import Reward, RewardWeights, Terms
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 

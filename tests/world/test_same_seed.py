@@ -13,7 +13,7 @@ from same_seed_runs import all_runs, learned, moved
 from world_helpers import SHIPPED, SMALL_DQN, SMALL_PPO, random_world, states
 
 from ecs_rl.agents.config import AgentConfig
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import SEED, play_episodes
 from ecs_rl.training.policies import deciding, make_agents

@@ -15,10 +15,10 @@ from ecs_rl.ecs.schedule import Entry, ScheduleError
 from ecs_rl.ecs.schedule import check as check_order
 from ecs_rl.ecs.system import SystemStage
 from ecs_rl.errors import SceneError
+from ecs_rl.loading import load_scene
 from ecs_rl.processors.sense import Sense
 from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.forces import Jumped
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.schedule import OUTSIDE, PLAYING, SCHEDULE, chosen
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training_stages.resources import Session

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
-from ecs_rl.scene.loader import load_scene
+from ecs_rl.loading import load_scene
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.training import Training
 from ecs_rl.worlds import make_world

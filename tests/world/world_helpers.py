@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.components import NextObservation, Observation
+from ecs_rl.loading import load_scene
 from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.loader import load_scene
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import Composed, Discrete, PolicySpec

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.adapters.environment import Environment, calling, refuse_number
 from ecs_rl.arrays import F32, F64, I64, finite
 from ecs_rl.callbacks import NOTHING, Callbacks
 from ecs_rl.components import (
@@ -45,6 +44,7 @@ from ecs_rl.components import (
 from ecs_rl.ecs import Context, Entry, Runner, Stage
 from ecs_rl.ecs.component import column, component, live, zeros
 from ecs_rl.ecs.context import Columns
+from ecs_rl.environments.environment import Environment, calling, refuse_number
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.judge import LARGEST
 from ecs_rl.results import Results

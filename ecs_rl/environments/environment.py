@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.adapters.environment_recipes import SOLVED_AT, recipes_for
+from ecs_rl.environments.environment_recipes import SOLVED_AT, recipes_for
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, install, is_interrupt, quoted, told_of, words_of
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
@@ -27,7 +27,7 @@ from ecs_rl.scene.sensors import Sensor
 from ecs_rl.spaces import TRIGGER, ActionSpace, Composed, Continuous, Discrete, Picture
 
 if TYPE_CHECKING:
-    from ecs_rl.adapters.pixels import Pixels
+    from ecs_rl.environments.pixels import Pixels
 
 PREFIX = "gym:"
 NO_LIMIT, MOST_TICKS = 10_000, 1_000_000
@@ -83,7 +83,7 @@ class Environment:
         if self.flat:
             return env
         if self.pixels is not None:
-            from ecs_rl.adapters.pixels import SeesPixels
+            from ecs_rl.environments.pixels import SeesPixels
 
             return SeesPixels(env, self.pixels)
         from gymnasium.wrappers import FlattenObservation
@@ -104,7 +104,7 @@ class Environment:
 
 def load_environment(reference: str) -> Scene:
     """Return the scene that `gym:ID` names; CommandError where there is none, or none that can be trained."""
-    from ecs_rl.adapters.gym_world import GymWorld
+    from ecs_rl.environments.gym_world import GymWorld
 
     environment = _environment(reference.removeprefix(PREFIX))
     levers = environment.actions.levers > 0
@@ -236,7 +236,7 @@ def _pixels_of(name: str, seen: Any) -> Pixels | None:
     """
     from gymnasium import spaces
 
-    from ecs_rl.adapters.pixels import MOST_NUMBERS, Pixels
+    from ecs_rl.environments.pixels import MOST_NUMBERS, Pixels
 
     if not isinstance(seen, spaces.Box) or seen.dtype != np.uint8 or len(seen.shape) < 2:
         return None

@@ -1,0 +1,1 @@
+"""Gymnasium environments as scenes: they play in the same world, session and run as games with bodies."""
