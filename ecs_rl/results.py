@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import Rated, Terms
 from ecs_rl.scene.loader import blaming
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
+from ecs_rl.world import World
 
 
 class Results:

@@ -42,7 +42,6 @@ from ecs_rl.ecs.component import allocate, draws_of, live, new_handle, starts_of
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.physics.physics import Physics
-from ecs_rl.results import Results
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.chance import episode_keys
@@ -151,7 +150,6 @@ class World(Context):
             self._create_arenas(seed, seeds)
             self._create_parts()
             self.batches = [self._create_batch(spec) for spec in self.specs.values()]
-            self.results = Results(self)
             self._draw_slots()
             for resource in resources:
                 if resource is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,5 +13,5 @@ from ecs_rl.world import World
 
 def make_world(scene: Scene, *, stages: Sequence[str] = PLAYING, **settings: Any) -> World:
     """Return a new world of a scene with these stages of the schedule; `settings` are those of `World`."""
-    engine = scene.engine or World
+    engine: Callable[..., World] = scene.engine or World
     return engine(scene, tick=partial(tick_of, names=stages), **settings)

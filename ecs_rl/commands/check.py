@@ -20,6 +20,7 @@ from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, R
 from ecs_rl.console import deliver, tell
 from ecs_rl.ecs import Entry, Stage
 from ecs_rl.ecs.system import SystemStage
+from ecs_rl.results import Results
 from ecs_rl.scene.lessons import teach, unread
 from ecs_rl.scene.rules import Remembering, Shared
 from ecs_rl.scene.scene import Scene
@@ -146,8 +147,8 @@ class Play:
             world.tick()
             busy += perf_counter() - began_tick
             for column, name in enumerate(world.arena.scores):
-                scores.array[:, column] = world.results.score(name)
-            terms.array[...] = world.results.by_name(world.one(Terms).now).T
+                scores.array[:, column] = Results(world).score(name)
+            terms.array[...] = Results(world).by_name(world.one(Terms).now).T
             for each in (*ranges, terms, scores):
                 each.look()
             told = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)

@@ -47,7 +47,6 @@ from ecs_rl.ecs.context import Columns
 from ecs_rl.environments.environment import Environment, calling, refuse_number
 from ecs_rl.errors import SceneError
 from ecs_rl.processors.judge import LARGEST
-from ecs_rl.results import Results
 from ecs_rl.scene.chance import U64, episode_keys, tick_words
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import DecideAction, MakeTick, World, nobody, policy_specs
@@ -109,7 +108,6 @@ class GymWorld(World):
         try:
             self._create_arenas(seed, seeds)
             self.batches = [self._create_batch(spec) for spec in self.specs.values()]
-            self.results = Results(self)
             for resource in resources:
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)

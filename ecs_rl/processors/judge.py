@@ -23,6 +23,7 @@ from ecs_rl.components import (
 )
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
+from ecs_rl.results import Results
 from ecs_rl.scene.checks import aligned, form
 from ecs_rl.scene.sensors import Rule
 from ecs_rl.world import AgentSlot, PolicyBatch, World
@@ -43,6 +44,7 @@ class Judge(Stage):
         self.world, self.max_ticks = world, world.scene.max_ticks
         self.tick, self.end, self.terms = world.one(Clock).tick, world.one(EpisodeEnd), world.one(Terms)
         self.explosion, self.finished = world.one(Explosion), world.one(Finished)
+        self.results = Results(world)
         self.fired = world.one(EndRules).fired
         self.flat, self.exploded = self.terms.now.reshape(-1), False
         slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
@@ -122,7 +124,7 @@ class Judge(Stage):
                 vars(done).update(vars(Finished()))
             return
         totals, ended = self.terms.total[:, well], self.end.terminated[well]
-        results = self.world.results
+        results = self.results
         terms, total, returns = results.by_name(totals), results.mean_return(totals), results.returns(totals)
         reasons, scores = self.fired[:, well] & ended, self._scored(well)
         told = Finished(rows, well, total, self.tick[well], ended, terms, returns, reasons, scores)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ecs_rl.errors import RuleError, SceneError, nearest, visible
 from ecs_rl.opened import differing
@@ -14,9 +14,6 @@ from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
 from ecs_rl.scene.look import BACKDROPS
 from ecs_rl.scene.outline import Outline, refuse_another
-
-if TYPE_CHECKING:
-    from ecs_rl.world import World
 
 Recipe = dict[str, object]
 """Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""
@@ -65,7 +62,7 @@ class Scene:
     """What `build` described at first, and must describe each time. Set by the loader."""
     build: Callable[[Arena], None] = lambda arena: None
     """The function of that name in its file. Set by the loader."""
-    engine: Callable[..., World] | None = None
+    engine: Callable[..., Any] | None = None
     """What makes its worlds, called like `World`, where that is not the project's own physics. Set by a loader."""
 
     def __post_init__(self) -> None:

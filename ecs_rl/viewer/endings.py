@@ -10,6 +10,7 @@ import numpy as np
 
 from ecs_rl.components import Clock, Explosion, Finished, Terms
 from ecs_rl.records import OF_AGENT, SCORE
+from ecs_rl.results import Results
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.viewer.view import Tone
@@ -57,7 +58,7 @@ def record_of(world: World, arena: int, reasons: Sequence[str]) -> EpisodeRecord
     if EXPLODED not in reasons:
         finished = world.one(Finished)
         return records_of(world, finished)[_row(finished, arena)]
-    terms, results = world.one(Terms).total[:, arena], world.results
+    terms, results = world.one(Terms).total[:, arena], Results(world)
     extras = dict(zip(world.terms, results.by_name(terms).tolist(), strict=True))
     extras |= {f"{OF_AGENT}{name}": float(value) for name, value in results.returns(terms).items()}
     extras |= {f"{SCORE}{name}": float(results.score(name)[arena]) for name in world.arena.scores}
@@ -70,7 +71,7 @@ def tone_of(world: World, arena: int, total: float, reasons: Sequence[str]) -> T
     """Return whether the ending was a good one: paid or fined under its own name, else solved or cut short."""
     if EXPLODED in reasons:
         return "warn"
-    earned = world.results.by_name(world.one(Terms).now[:, arena]).tolist()
+    earned = Results(world).by_name(world.one(Terms).now[:, arena]).tolist()
     paid = dict(zip(world.terms, earned, strict=True))
     named = sum(paid.get(reason, 0.0) for reason in reasons)
     if named:

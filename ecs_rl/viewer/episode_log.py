@@ -26,6 +26,7 @@ from ecs_rl.components import (
     Rated,
     Reward,
 )
+from ecs_rl.results import Results
 from ecs_rl.runs.episode_file import HAND, Episode, EpisodeManifest
 from ecs_rl.runs.manifest import PolicyEntry
 from ecs_rl.viewer.endings import reasons_of
@@ -198,7 +199,7 @@ class EpisodeLog:
             digest=digest_of(world, arena),
             rated=world.one(Rated).agents,
             who="a person" if running.driven else ", ".join(filter(None, (show.who, self.when()))),
-            total=float(world.results.now()[arena]),
+            total=float(Results(world).now()[arena]),
             reasons=reasons_of(world, arena),
             expected=running.expected if math.isfinite(running.expected) else None,
             came=came if math.isfinite(came) else None,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F32, F64
 from ecs_rl.callbacks import Callbacks
 from ecs_rl.components import EpisodeEnd
+from ecs_rl.results import Results
 from ecs_rl.schedule import PLAYING
 from ecs_rl.spaces import ActMode, Continuous, Decision, Discrete, spans
 from ecs_rl.training.policies import deciding
@@ -145,7 +146,7 @@ class Ghosts:
             return
         self._note(world)
         if world.one(EpisodeEnd).ended[0]:
-            total = float(world.results.now()[0])
+            total = float(Results(world).now()[0])
             self._ended = tone_of(world, 0, total, reasons_of(world, 0))
 
     def _note(self, world: World) -> None:

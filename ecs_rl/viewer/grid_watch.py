@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.results import Results
 from ecs_rl.viewer.following import Following
 from ecs_rl.viewer.framing import Framing
 from ecs_rl.viewer.gather import Reader
@@ -46,7 +47,7 @@ class GridWatch:
         reader = self.reader
         moment = reader.places.at(slice(None))
         focus = self._frame(moment, seconds)
-        results = self.world.results.now()
+        results = Results(self.world).now()
         flashes = self._flashes(seconds)
         return GridView(
             tuple(reader.places.things(moment).values()),

@@ -12,6 +12,7 @@ import numpy as np
 from ecs_rl.agents.base import Agent
 from ecs_rl.callbacks import Callbacks
 from ecs_rl.components import Chance, Clock, EpisodeEnd, Terms, UserInput
+from ecs_rl.results import Results
 from ecs_rl.scene.lessons import teach
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
@@ -328,7 +329,7 @@ class LiveEpisode:
     @property
     def total(self) -> float:
         """What stands for the episode that is to be seen, so far: its score, or what it has earned."""
-        return self.outcome.total if self.outcome is not None else float(self.world.results.now()[self.arena])
+        return self.outcome.total if self.outcome is not None else float(Results(self.world).now()[self.arena])
 
     @property
     def who(self) -> str:

@@ -12,6 +12,7 @@ from game_scene import GAME
 from live_windows import TINY, Live, down, moved, same, up, watching
 
 from ecs_rl.arrays import F64
+from ecs_rl.results import Results
 from ecs_rl.viewer.things import Chosen
 
 SCENE = """
@@ -156,7 +157,7 @@ def test_episodes_of_a_kind_of_agents_end_on_the_stage_and_their_return_is_the_m
         assert world.ticks > 0
         assert live.window.grid is not None
         assert live.window.grid._bars is not None
-        wanted = world.results.now()
+        wanted = Results(world).now()
         for _ in range(200):
             live.window.grid.view(1.0)
         assert live.window.grid._bars == pytest.approx(wanted)

@@ -11,6 +11,7 @@ from live_windows import TINY, down, up, watching
 from score_scenes import DUEL, HOVER
 
 from ecs_rl.components import Clock
+from ecs_rl.results import Results
 from ecs_rl.viewer.number_formats import signed
 
 
@@ -23,9 +24,9 @@ def test_the_window_goes_by_the_score(tmp_path: Path) -> None:
         world = live.show.world
         assert (
             live.show.total
-            == world.results.score("on target")[0]
+            == Results(world).score("on target")[0]
             >= 0
-            > world.results.mean_return(live.show.terms.total)[0]
+            > Results(world).mean_return(live.show.terms.total)[0]
         )
         assert f"score {signed(live.show.total)}" in live.show.caption
         live.window.stale = True
@@ -43,7 +44,7 @@ def test_the_window_goes_by_the_score(tmp_path: Path) -> None:
         grid = live.window.seen.grid
         assert grid is not None
         assert (grid.counted, grid.scale) == ("score", (0.0, 45.0))
-        assert np.array_equal(grid.bars, live.trains.world.results.now())
+        assert np.array_equal(grid.bars, Results(live.trains.world).now())
 
 
 def test_an_episode_that_was_watched_is_noted_with_its_scores(tmp_path: Path) -> None:

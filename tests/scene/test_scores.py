@@ -9,6 +9,7 @@ from scene_files import AGENT, GOOD, SCENE, Save, run
 from ecs_rl.components import Finished
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
+from ecs_rl.results import Results
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import World
 
@@ -116,11 +117,11 @@ def test_what_declares_a_score_may_be_read_as_a_rule(save: Save) -> None:
     assert [extras["score/twice"] for extras in found] == [2.0 * extras["score/far"] for extras in found]
     world.tick()
     role = world.arena.roles[0]
-    assert np.array_equal(world.results.score("far"), role.x)
+    assert np.array_equal(Results(world).score("far"), role.x)
 
 
 def test_what_stands_for_a_running_episode_is_the_score_that_the_scene_names(save: Save) -> None:
     lines = "arena.score('place', lambda: 5.0 + disc.x)"
     plain, scored = (run(load_scene(str(save(with_scores(lines, scene=s)))), 5) for s in ("", ", score='place'"))
-    assert np.array_equal(scored.results.now(), 5.0 + scored.arena.roles[0].x)
-    assert (np.abs(plain.results.now()) < 5.0).all()
+    assert np.array_equal(Results(scored).now(), 5.0 + scored.arena.roles[0].x)
+    assert (np.abs(Results(plain).now()) < 5.0).all()
