@@ -10,33 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_rl import components as c
 from ecs_rl.arrays import F32, F64
 from ecs_rl.callbacks import NOTHING, Callbacks
-from ecs_rl.components import (
-    Acting,
-    Action,
-    ActionLog,
-    Amount,
-    Chance,
-    Clock,
-    Done,
-    EndRules,
-    EpisodeEnd,
-    Explosion,
-    Extras,
-    Finished,
-    Ground,
-    NextObservation,
-    Observation,
-    Policy,
-    PolicyState,
-    Rated,
-    Reward,
-    RewardWeights,
-    Snapshots,
-    Terms,
-    Touch,
-)
 from ecs_rl.ecs import Context, Entry, Runner
 from ecs_rl.ecs.component import allocate, draws_of, live, new_handle, starts_of, zeros
 from ecs_rl.ecs.context import Columns
@@ -185,15 +161,15 @@ class World(Context):
         self.reasons = (*reasons, *(["all out"] if self.all_out else []))
         self.create(
             "@arena",
-            zeros(Clock, n),
-            live(Chance, key=episode_keys(named, numbers), uniform=np.zeros((n, self._draws()))),
-            zeros(Explosion, n),
-            zeros(EpisodeEnd, n),
-            zeros(EndRules, n, len(self.reasons)),
-            zeros(Terms, n, sum(spec.members for spec, _ in listed)),
-            live(RewardWeights, value=np.ones(len(self.terms))),
-            Rated(tuple(spec.name for spec in agents)),
-            Finished(),
+            zeros(c.Clock, n),
+            live(c.Chance, key=episode_keys(named, numbers), uniform=np.zeros((n, self._draws()))),
+            zeros(c.Explosion, n),
+            zeros(c.EpisodeEnd, n),
+            zeros(c.EndRules, n, len(self.reasons)),
+            zeros(c.Terms, n, sum(spec.members for spec, _ in listed)),
+            live(c.RewardWeights, value=np.ones(len(self.terms))),
+            c.Rated(tuple(spec.name for spec in agents)),
+            c.Finished(),
             self.physics.contacts.touch,
             self.physics.ground,
             self.physics.motors,
@@ -218,7 +194,7 @@ class World(Context):
 
     def _create_parts(self) -> None:
         """Create the roles, the arena's numbers and what its rules remember, and give the scene its handles."""
-        touch, ground = new_handle(Touch), new_handle(Ground)
+        touch, ground = new_handle(c.Touch), new_handle(c.Ground)
         for handle in (*self.arena.handles.values(), touch, ground):
             self.expose("@arena", handle, tracked=self.debug)
         self.arena.create_lines(self, ground, tracked=self.debug)
@@ -255,24 +231,24 @@ class World(Context):
         agents = [agent for agent in self.arena.agents if agent.policy == spec.name]
         n, members = self.arenas, sum(agent.members for agent in agents)
         rows = n * members
-        action = live(Action, value=spec.actions.none(rows))
-        amounts = zeros(Amount, n, sum(len(agent.does.effects) * agent.members for agent in agents))
-        done = zeros(Done, rows)
+        action = live(c.Action, value=spec.actions.none(rows))
+        amounts = zeros(c.Amount, n, sum(len(agent.does.effects) * agent.members for agent in agents))
+        done = zeros(c.Done, rows)
         if agents[0].count is None and len(agents) == 1:  # one agent's rows are the arenas
-            ends = self.one(EpisodeEnd)
-            done = live(Done, terminated=ends.terminated, truncated=ends.truncated, valid=done.valid)
-        acting = zeros(Acting, rows)
+            ends = self.one(c.EpisodeEnd)
+            done = live(c.Done, terminated=ends.terminated, truncated=ends.truncated, valid=done.valid)
+        acting = zeros(c.Acting, rows)
         done.valid[...] = acting.value[...] = True
         entity = self.create(
             f"@policy/{spec.name}",
-            Policy(spec.name),
+            c.Policy(spec.name),
             action,
-            Extras(),
+            c.Extras(),
             amounts,
-            zeros(Observation, rows, len(spec.observations)),
-            zeros(NextObservation, rows, len(spec.observations)),
-            zeros(PolicyState, rows, state_of(self.policies[spec.name])),
-            zeros(Reward, rows),
+            zeros(c.Observation, rows, len(spec.observations)),
+            zeros(c.NextObservation, rows, len(spec.observations)),
+            zeros(c.PolicyState, rows, state_of(self.policies[spec.name])),
+            zeros(c.Reward, rows),
             acting,
             done,
         )
@@ -330,7 +306,7 @@ class World(Context):
     def taking_snapshot(self) -> Iterator[None]:
         """Do the same in slices, between which nothing may happen in this world."""
         yield from self.physics.rebuilding()
-        log, snapshots = self.one(ActionLog), self.one(Snapshots)
+        log, snapshots = self.one(c.ActionLog), self.one(c.Snapshots)
         snapshots.earlier, snapshots.earlier_actions = snapshots.columns, log.actions
         snapshots.columns, log.actions, log.kept = self.save_columns(), [], True
 
@@ -340,7 +316,7 @@ class World(Context):
         """Go to a snapshot and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
         self.load_columns(columns)
         self.snapshot()
-        log, taken_by = self.one(ActionLog), [(batch, self.of(batch.entity, Action)) for batch in self.batches]
+        log, taken_by = self.one(c.ActionLog), [(batch, self.of(batch.entity, c.Action)) for batch in self.batches]
         with blaming(self.scene.file):
             for taken in zip(*actions, strict=True):
                 watch()
@@ -374,13 +350,13 @@ class World(Context):
         """Let a function decide for a policy from now on; it remembers nothing of what another one did."""
         self.policies[policy] = decide
         batch = next(batch for batch in self.batches if batch.name == policy)
-        state, numbers = self.of(batch.entity, PolicyState), state_of(decide)
+        state, numbers = self.of(batch.entity, c.PolicyState), state_of(decide)
         if state.value.shape[1] != numbers:
-            self.resize(f"@policy/{policy}", state, zeros(PolicyState, batch.rows, numbers))
+            self.resize(f"@policy/{policy}", state, zeros(c.PolicyState, batch.rows, numbers))
 
     def when(self, arena: int, *, judged: bool = False) -> str:
         """Return in which arena, and at which tick of its episode, something went wrong; `judge` counts the tick."""
-        return f"in arena {arena} at tick {int(self.one(Clock).tick[arena]) + (not judged)} of its episode"
+        return f"in arena {arena} at tick {int(self.one(c.Clock).tick[arena]) + (not judged)} of its episode"
 
     @property
     def seconds_in(self) -> Mapping[str, float]:

@@ -4,9 +4,8 @@ A network with a memory learns from whole sequences: they set out from what was 
 is one update old at most, or with `burn_in` some ticks before that, which are played again and do not count. They are
 played again in every epoch, and begin anew where an episode did.
 
-Read from top to bottom: `act` decides, `observe` takes complete transitions into the rollout,
-`learn` improves both networks once the rollout is full. Where an update stands is kept in the agent and not in the
-generator that `learn` returns: one that is dropped halfway goes on at the next call, also after a save and a load.
+Read from top to bottom: `act` decides, `observe` takes complete transitions into the rollout, `learn` improves both
+networks once the rollout is full. The agent keeps the state of an update: `learn` goes on after a save and a load.
 """
 
 from __future__ import annotations

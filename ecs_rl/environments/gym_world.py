@@ -14,33 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_rl import components as c
 from ecs_rl.arrays import F32, F64, I64, finite
 from ecs_rl.callbacks import NOTHING, Callbacks
-from ecs_rl.components import (
-    Action,
-    ActionLog,
-    Amount,
-    Chance,
-    Clock,
-    Done,
-    EndRules,
-    EpisodeEnd,
-    Explosion,
-    Finished,
-    Here,
-    Motion,
-    NextObservation,
-    Observation,
-    PolicyState,
-    Pose,
-    Rated,
-    Reward,
-    RewardWeights,
-    Snapshots,
-    Terms,
-    Touch,
-    UserInput,
-)
 from ecs_rl.ecs import Context, Entry, Runner, Stage
 from ecs_rl.ecs.component import column, component, live, zeros
 from ecs_rl.ecs.context import Columns
@@ -57,7 +33,7 @@ SEEDS = np.uint64(0x7FFFFFFF)
 
 WITH_BODIES = ("actuate", "interact", "guard", "sense", "judge")
 """Stages that an environment has in itself, or not at all."""
-OF_BODIES = (Pose, Motion, Here, Touch, Amount)
+OF_BODIES = (c.Pose, c.Motion, c.Here, c.Touch, c.Amount)
 
 
 @component
@@ -111,7 +87,7 @@ class GymWorld(World):
             for resource in resources:
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
-            self.hand = next((hand for (hand,) in self.each(UserInput)), None)
+            self.hand = next((hand for (hand,) in self.each(c.UserInput)), None)
             self.runner = Runner(self, entries, debug=debug)
             self.stages = self.runner.stages
             self.start_over()
@@ -128,15 +104,15 @@ class GymWorld(World):
         self.terms, self.reasons, self.all_out, self._first_term = ("reward",), ("terminated",), False, 0
         self.create(
             "@arena",
-            zeros(Clock, n),
-            live(Chance, key=key, uniform=np.zeros((n, 0))),
-            zeros(Explosion, n),
-            zeros(EpisodeEnd, n),
-            zeros(EndRules, n, 1),
-            zeros(Terms, n, 1),
-            live(RewardWeights, value=np.ones(1)),
-            Rated(tuple(agent.name for agent in self.arena.agents)),
-            Finished(),
+            zeros(c.Clock, n),
+            live(c.Chance, key=key, uniform=np.zeros((n, 0))),
+            zeros(c.Explosion, n),
+            zeros(c.EpisodeEnd, n),
+            zeros(c.EndRules, n, 1),
+            zeros(c.Terms, n, 1),
+            live(c.RewardWeights, value=np.ones(1)),
+            c.Rated(tuple(agent.name for agent in self.arena.agents)),
+            c.Finished(),
             live(Taken, value=np.zeros((n, self.scene.max_ticks, columns), np.float32)),
         )
 
@@ -155,7 +131,7 @@ class GymWorld(World):
         """Begin the present episode of an arena, and return what is seen."""
         if self.envs[arena] is None:
             self.envs[arena] = self.environment.make(pictures=self.pictures)
-        clock, chance = self.one(Clock), self.one(Chance)
+        clock, chance = self.one(c.Clock), self.one(c.Chance)
         seed = int(seeds_of(chance.key[arena : arena + 1], clock.episode[arena : arena + 1])[0])
         with self.calling("reset()", lambda: arena):
             seen, _ = self.envs[arena].reset(seed=seed)
@@ -208,7 +184,7 @@ class GymWorld(World):
 
     def taking_snapshot(self) -> Iterator[None]:
         """Keep the columns: nothing has to be made anew."""
-        self.one(Snapshots).columns = self.save_columns()
+        self.one(c.Snapshots).columns = self.save_columns()
         yield from ()
 
     def restore(
@@ -216,8 +192,8 @@ class GymWorld(World):
     ) -> None:
         """Go to a snapshot: play every episode again from its seed. Where that leads elsewhere, the columns tell."""
         self.load_columns(columns)
-        seen, total = (self.one(Observation).value, self.one(Terms).total)
-        clock, taken = self.one(Clock), self.one(Taken).value
+        seen, total = (self.one(c.Observation).value, self.one(c.Terms).total)
+        clock, taken = self.one(c.Clock), self.one(Taken).value
         for arena in range(self.arenas):
             row, earned, over = self.begin_episode(arena), 0.0, False
             for action in self.environment.given(self.as_decided(taken[arena, : clock.tick[arena]])):
@@ -261,12 +237,15 @@ class Simulate(Stage):
     def __init__(self, world: GymWorld) -> None:
         (batch,) = world.batches
         self.world, self.given, self.envs = world, world.environment.given, world.envs
-        self.action, self.after = world.of(batch.entity, Action).value, world.of(batch.entity, NextObservation).value
-        self.reward, self.terms = world.of(batch.entity, Reward).value, world.one(Terms)
-        self.weights = world.one(RewardWeights).value
-        self.clock, self.end, self.fired = world.one(Clock), world.one(EpisodeEnd), world.one(EndRules).fired
-        self.finished, self.max_ticks = world.one(Finished), world.scene.max_ticks
-        self.taken = world.one(Taken).value if world.each(ActionLog) else None
+        self.action, self.after = (
+            world.of(batch.entity, c.Action).value,
+            world.of(batch.entity, c.NextObservation).value,
+        )
+        self.reward, self.terms = world.of(batch.entity, c.Reward).value, world.one(c.Terms)
+        self.weights = world.one(c.RewardWeights).value
+        self.clock, self.end, self.fired = world.one(c.Clock), world.one(c.EpisodeEnd), world.one(c.EndRules).fired
+        self.finished, self.max_ticks = world.one(c.Finished), world.scene.max_ticks
+        self.taken = world.one(Taken).value if world.each(c.ActionLog) else None
         self.sound = finite(self.after)
         self.resting = world.resting
         self.arenas = np.arange(world.arenas)
@@ -312,11 +291,11 @@ class Simulate(Stage):
         if len(rows):
             truncated &= ~terminated
             totals: F64 = self.terms.total[:, rows]
-            told = Finished(rows, rows, totals[0], tick[rows], terminated[rows], totals, {}, self.fired[:, rows])
+            told = c.Finished(rows, rows, totals[0], tick[rows], terminated[rows], totals, {}, self.fired[:, rows])
             told.scores = np.zeros((0, len(rows)))
             vars(done).update(vars(told))
         elif len(done.rows):
-            vars(done).update(vars(Finished()))
+            vars(done).update(vars(c.Finished()))
 
 
 class Respawn(Stage):
@@ -325,9 +304,9 @@ class Respawn(Stage):
     def __init__(self, world: GymWorld) -> None:
         (batch,) = world.batches
         self.world, self.resting = world, world.resting
-        self.before, self.after = (each.value for each in world.each(Observation, NextObservation)[0])
-        self.state = world.of(batch.entity, PolicyState)
-        self.clock, self.terms, self.finished = world.one(Clock), world.one(Terms), world.one(Finished)
+        self.before, self.after = (each.value for each in world.each(c.Observation, c.NextObservation)[0])
+        self.state = world.of(batch.entity, c.PolicyState)
+        self.clock, self.terms, self.finished = world.one(c.Clock), world.one(c.Terms), world.one(c.Finished)
         self.taken = world.one(Taken).value
 
     def run(self) -> None:
@@ -362,9 +341,9 @@ class Respawn(Stage):
 # fmt: off
 OWN: tuple[Entry, ...] = (
     Entry("simulate", Simulate, "every environment takes its step and is judged", plays=True,
-          reads=(Action,),
-          writes=(NextObservation, Reward, EpisodeEnd, EndRules, Done, Terms, Finished, Clock, Taken)),
+          reads=(c.Action,),
+          writes=(c.NextObservation, c.Reward, c.EpisodeEnd, c.EndRules, c.Done, c.Terms, c.Finished, c.Clock, Taken)),
     Entry("respawn", Respawn, "ended episodes begin anew, seeded per arena and episode", plays=True,
-          reads=(Finished, NextObservation), writes=(Clock, Terms, Taken, PolicyState, Observation)),
+          reads=(c.Finished, c.NextObservation), writes=(c.Clock, c.Terms, Taken, c.PolicyState, c.Observation)),
 )
 # fmt: on

@@ -130,7 +130,7 @@ def test_importing_the_commands_imports_neither_torch_nor_pygame() -> None:
 
 def test_a_world_runs_without_torch_and_without_pygame() -> None:
     code = (
-        "import sys, numpy as np\nfrom ecs_rl.loading import load_scene\nfrom ecs_rl.world import World\n"
+        "import sys, numpy as np\nfrom ecs_rl.loading import load_scene\nfrom ecs_rl.worlds import make_world\n"
         "w = make_world(load_scene('balance'), arenas=2, policies={'policy': lambda seen, state: np.zeros(2, int)})\n"
         "w.tick()\n"
         "print(sorted({'pygame', 'pickle5', 'gymnasium'} & set(sys.modules)))"

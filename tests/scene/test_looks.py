@@ -167,7 +167,7 @@ def test_a_scene_with_a_sprite_trains_without_reading_it(tmp_path: Path) -> None
 import sys
 import numpy as np
 from ecs_rl.loading import load_scene
-from ecs_rl.world import World
+from ecs_rl.worlds import make_world
 world = make_world(load_scene({str(path)!r}), arenas=2, policies={{"policy": lambda seen, state: np.array([0, 1])}})
 world.tick()
 sys.exit("pygame" in sys.modules)
