@@ -135,8 +135,10 @@ class Driver:
         self.write(now=done or before != row.state)
 
     def lost(self, trial_id: str) -> None:
-        """Note that the process of a trial is gone, and again when it was begun anew."""
+        """Note that the process of a trial is gone, and again when it was begun anew; one that was over stays so."""
         row = self.row(trial_id)
+        if row.over:
+            return
         row.state, row.message = "failed", "its process died"
         self._running.discard(row.trial)
         self.write()

@@ -285,6 +285,8 @@ class PopulationDriver(Driver):
     def gone(self, trial_id: str) -> None:
         """End the population: the others would wait for this member for ever."""
         row = self.row(trial_id)
+        if row.over:
+            return
         self.lost(trial_id)
         self._to_begin.discard(row.trial)
         tell(f"{self.file.sweep.each} {row.trial} cannot go on: the others save and end", self.shown.stream)

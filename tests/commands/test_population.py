@@ -258,3 +258,19 @@ def test_an_exchange_that_a_lost_process_makes_impossible_ends_the_population_be
     reports.driver = population
     with pytest.raises(WorkerLostError, match="the same command with --resume goes on to the same result"):
         reports.on_step_end(0, [])
+
+
+@pytest.mark.parametrize(("state", "stops"), [("finished", False), ("running", True)])
+def test_a_member_whose_process_dies_after_its_end_has_finished(tmp_path: Path, state: str, stops: bool) -> None:
+    rows = [Row(trial=0, setting={}, state="running")]
+    sweep = SimpleNamespace(seed=0, rounds=3, rows=rows, search="population", trials=1, each="member")
+    file = SimpleNamespace(sweep=sweep, write=lambda now: None, path=tmp_path)
+    told: list[str] = []
+    shown = SimpleNamespace(
+        state=lambda number, text: told.append(text), message=lambda number, text: None, stream=None
+    )
+    population = PopulationDriver(file, [], shown)  # type: ignore[arg-type]
+    rows[0].state = state
+    population.gone("abc_00000")
+    assert (rows[0].state, population.stopping) == ("failed" if stops else "finished", stops)
+    assert bool(told) == stops
