@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import imageio_ffmpeg
+import numpy as np
 import pygame
 import pytest
 from film_helpers import difference, left_behind, picture, pixels, shown
@@ -37,6 +38,39 @@ def test_a_film_shows_the_pictures_it_was_given_in_their_order(tmp_path: Path, k
         assert difference(frame, pixels(picture(number))) < 4.0
         assert difference(frame, pixels(picture(number + 1))) > 8.0
     assert left_behind(tmp_path) == [f"film{kind}"]
+
+
+SMALL = [(40, 220, 80), (160, 60, 200), (250, 220, 40), (230, 40, 40), (60, 200, 230)]
+"""The colours of small things that never move: an exit, gems, a key."""
+
+
+def shaded(number: int, size: tuple[int, int]) -> pygame.Surface:
+    """Return a picture with a shaded sky, moving bodies of many browns, and a row of small things."""
+    w, h = size
+    down, across = np.mgrid[0:h, 0:w]
+    sky = np.stack([60 + 120 * across / w, 90 + 110 * down / h, 160 + 60 * (across + down) / (w + h)], -1)
+    surface = pygame.surfarray.make_surface(sky.astype(np.uint8).swapaxes(0, 1))
+    for i in range(80):
+        brown = 90 + i % 40 * 3, 60 + i % 30 * 3, 30 + i % 20 * 3
+        pygame.draw.circle(
+            surface, brown, ((i * 97 + number * 7) % w, 40 + (i * 53 + number * 3) % (h - 40)), 5 + i % 9
+        )
+    for i, colour in enumerate(SMALL):
+        pygame.draw.rect(surface, colour, (10 + 20 * i, 8, 6, 6))
+    return surface
+
+
+def test_small_things_keep_their_colours_in_a_gif(tmp_path: Path) -> None:
+    size = 320, 200
+    with Film(tmp_path / "film.gif", size, 10) as made:
+        for number in range(12):
+            made.add(shaded(number, size))
+    frames, _ = shown(tmp_path / "film.gif")
+    for number, frame in enumerate(frames):
+        for i, colour in enumerate(SMALL):
+            off = np.abs(frame[9:13, 11 + 20 * i : 15 + 20 * i].astype(int) - colour).max()
+            assert off <= 25, f"{colour} in picture {number} is off by {off}"
+        assert difference(frame, pixels(shaded(number, size))) < 6.0
 
 
 def test_an_mp4_plays_everywhere_and_says_which_colours_it_means(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import pygame
 
 from ecs_rl.errors import CommandError, StorageError, install
 from ecs_rl.runs.files import LONGEST_NAME, temporary_name
+from ecs_rl.viewer.films.palette import WIDTH, Palette
 
 KINDS = (".mp4", ".gif")
 SMALLEST = 16
@@ -87,6 +88,7 @@ class Film:
         self.frames = 0
         self._colours = colours
         self._is_gif, self._open = path.suffix.lower() == ".gif", True
+        self._seen = Palette() if self._is_gif else None
         self._made, self._palette = _hidden(path), _hidden(path, ".palette")
         self._pictures = _hidden(path, ".pictures") if self._is_gif else self._made
         raw = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{self.size[0]}x{self.size[1]}", "-r", f"{fps:g}")
@@ -111,8 +113,11 @@ class Film:
             whole = pygame.Surface(self.size)
             whole.blit(surface, (0, 0))
             surface = whole
+        data = pygame.image.tobytes(surface, "RGB")
+        if self._seen is not None:
+            self._seen.add(data)
         try:
-            self._encoder.write(pygame.image.tobytes(surface, "RGB"))
+            self._encoder.write(data)
         except StorageError:
             self.abandon()
             raise
@@ -132,8 +137,8 @@ class Film:
             if not self.frames:
                 return
             yield from self._encoder.ending()
-            if self._is_gif:
-                yield from self._encode_gif()
+            if self._seen is not None:
+                yield from self._encode_gif(*self._seen.picture())
             _put_in_place(self._made, self.path)
         finally:
             self.abandon()
@@ -144,13 +149,14 @@ class Film:
         self._encoder.kill()
         _remove(self._made, self._pictures, self._palette)
 
-    def _encode_gif(self) -> Iterator[None]:
-        # Two passes over a file, so that not even a long film is ever in memory.
-        source = ("-i", _url(self._pictures))
-        palette = f"palettegen=max_colors={self._colours}:stats_mode=diff:reserve_transparent=1"
-        yield from _running(self.path, *source, "-vf", palette, "-frames:v", "1", *PNG, _url(self._palette))
+    def _encode_gif(self, colours: bytes, height: int) -> Iterator[None]:
+        # In two passes over files, so that not even a long film is ever in memory.
+        source = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{height}", "-i", "pipe:0")
+        palette = f"palettegen=max_colors={self._colours}:reserve_transparent=1"
+        how = ("-vf", palette, "-frames:v", "1", *PNG, _url(self._palette))
+        yield from _running(self.path, *source, *how, told=colours)
         use = "paletteuse=dither=none:diff_mode=rectangle"
-        both = (*source, "-f", "png_pipe", "-i", _url(self._palette))
+        both = ("-i", _url(self._pictures), "-f", "png_pipe", "-i", _url(self._palette))
         yield from _running(self.path, *both, "-lavfi", use, "-loop", "0", "-f", "gif", _url(self._made))
 
     def __enter__(self) -> Self:
