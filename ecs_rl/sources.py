@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import errno
 import hashlib
 import importlib.util
 import os
@@ -22,6 +23,8 @@ from typing import Any
 
 Blame = Callable[[str], AbstractContextManager[None]]
 """Given a file, returns the context in which its lines run."""
+LARGEST = 16_000_000
+"""Bytes of a file and its helpers together: files are read because a checkpoint of somebody else's names them."""
 _MAIN = "__scene__"
 """The name of the file's own module in the package that stands for its folder."""
 
@@ -137,7 +140,8 @@ sys.meta_path.append(_FINDER)
 
 def read_sources(path: Path) -> Sources:
     """Return a file and what it imports from its folder; OSError or SyntaxError if that cannot be read."""
-    main = Module(path, path.read_bytes(), is_package=True)
+    main = Module(path, _read(path, LARGEST), is_package=True)
+    left = LARGEST - len(main.text)
     helpers: dict[str, Module] = {}
     waiting = [("", main)]
     while waiting:
@@ -146,9 +150,10 @@ def read_sources(path: Path) -> Sources:
             parts = name.split(".")
             for part in (".".join(parts[: i + 1]) for i in range(len(parts))):
                 if part not in helpers:
-                    helper = _found(path.parent, part)
+                    helper = _found(path.parent, part, left)
                     if helper is None:
                         break
+                    left -= len(helper.text)
                     helpers[part] = helper
                     waiting.append((part, helper))
                 if not helpers[part].is_package:
@@ -171,7 +176,16 @@ def _imported(importer: str, module: Module) -> Iterator[str]:
             yield from (".".join([*base, alias.name]) for alias in node.names)
 
 
-def _found(folder: Path, name: str) -> Module | None:
+def _read(file: Path, most: int) -> bytes:
+    """Return the bytes of a file; OSError if they are more than `most`."""
+    with file.open("rb") as opened:
+        text = opened.read(most + 1)
+    if len(text) > most:
+        raise OSError(errno.EFBIG, f"a file and its helpers may have {LARGEST:,} bytes of code", str(file))
+    return text
+
+
+def _found(folder: Path, name: str, most: int) -> Module | None:
     """Return the module of this name in the folder; Python's own and this project come first."""
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or top == "ecs_rl":
@@ -179,9 +193,9 @@ def _found(folder: Path, name: str) -> Module | None:
     place = folder.joinpath(*name.split("."))
     init, file = place / "__init__.py", place.parent / f"{place.name}.py"
     if init.is_file():
-        return Module(init, init.read_bytes(), is_package=True)
+        return Module(init, _read(init, most), is_package=True)
     if file.is_file():
-        return Module(file, file.read_bytes())
+        return Module(file, _read(file, most))
     return Module(place, b"", is_package=True) if place.is_dir() and not _is_installed(top) else None
 
 

@@ -25,8 +25,6 @@ from ecs_rl.sources import Sources, read_sources
 if TYPE_CHECKING:
     from ecs_rl.runs.episode_file import EpisodeManifest
 
-LARGEST = 16_000_000
-"""Bytes of the largest file that is read because a checkpoint names it."""
 DEEPEST = 8
 """Last parts of a path that are looked for elsewhere."""
 
@@ -137,6 +135,6 @@ def _readable(place: Path) -> Sources | None:
     """Return a file and its helpers as they are now, None if there is none; nothing is run."""
     try:
         file = place.resolve(strict=True)
-        return read_sources(file) if file.is_file() and file.stat().st_size <= LARGEST else None
+        return read_sources(file) if file.is_file() else None
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError, RuntimeError):
         return None  # whatever a hostile name leads to is no file of ours

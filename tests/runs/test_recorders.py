@@ -192,7 +192,7 @@ def test_why_one_failed_is_told_in_one_line_whatever_its_error_is(run: TrainingR
     assert [each.problem for each in run.recordings] == [told]
 
 
-@pytest.mark.parametrize(("name", "install"), [("mlflow", "mlflow-skinny"), ("wandb", "wandb")])
+@pytest.mark.parametrize(("name", "install"), [("mlflow", r"'ecs-rl\[mlflow\]'"), ("wandb", r"'ecs-rl\[wandb\]'")])
 def test_without_the_library_it_is_said_how_to_install_it(
     name: str, install: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

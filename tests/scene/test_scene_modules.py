@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ecs_rl.errors import SceneError
+from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
@@ -156,3 +156,12 @@ def test_the_hash_covers_what_is_imported_by_name_and_content_and_nothing_else(t
     renamed = sha("r", helper="import deeper2", deeper2="A = 1")
     swapped = sha("s", deeper="thing = 1", other="A = 1")
     assert len({first, *changed, renamed, swapped}) == 6
+
+
+def test_more_code_than_anybody_writes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    scene = write(tmp_path, "import law", law="MASS = 1.0")
+    with (tmp_path / "law.py").open("ab") as file:
+        file.truncate(10**11)  # takes no room on the disk
+    told = r"law\.py cannot be read: a file and its helpers may have 16,000,000 bytes of code"
+    with pytest.raises(CommandError, match=told):
+        load_scene(scene)
