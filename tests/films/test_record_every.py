@@ -53,7 +53,8 @@ def train(*args: object, code: int = 0) -> dict[str, Any]:
 def new(
     runs: Path, name: str, *args: object, code: int = 0, steps: int = 2400, scene: str = "balance"
 ) -> dict[str, Any]:
-    return train(scene, *SMALL, *PPO, "--steps", steps, "--runs", runs, "--name", name, *args, code=code)
+    settings = () if "--agent" in args else PPO
+    return train(scene, *SMALL, *settings, "--steps", steps, "--runs", runs, "--name", name, *args, code=code)
 
 
 def films(told: dict[str, Any]) -> list[str]:
