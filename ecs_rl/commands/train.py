@@ -26,6 +26,7 @@ from ecs_rl.errors import (
     CheckpointError,
     DivergedError,
     EcsRlError,
+    SceneError,
     StorageError,
     WorkerLostError,
 )
@@ -34,6 +35,7 @@ from ecs_rl.garbage import passing_over
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.runs.recorders import Recorder
+    from ecs_rl.scene.scene import Scene
     from ecs_rl.training.opponent import Opponent
     from ecs_rl.training.selfplay import SelfPlaySettings
     from ecs_rl.training.together import Group
@@ -98,7 +100,7 @@ def recipes_of(scene: str) -> Recipes:
 
 def run(settings: TrainSettings, answer: Answer) -> int:
     """Carry out the command; from the moment at which there is a run, signals stop the training and not the process."""
-    from ecs_rl.commands.reload import with_scene_of_now
+    from ecs_rl.commands.reload import with_scene_of_before, with_scene_of_now
     from ecs_rl.loading import load_scene
     from ecs_rl.runs.recorders import recorders_of
 
@@ -111,25 +113,37 @@ def run(settings: TrainSettings, answer: Answer) -> int:
     if settings.pace and not settings.watch:
         tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
     window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
+    before: Scene | None = None
     while True:
         answer.first = partial(stop, training)
-        code = 1
+        code, problem = 1, None
         try:
             record = recorded(training, settings, recorders)
             code = train(training, record, settings, window)
+        except SceneError as error:
+            if before is None:
+                raise
+            problem = error
         finally:
-            if window is not None and (not training.reloads or code):
+            if window is not None and problem is None and (not training.reloads or code):
                 window.close()
-        if not training.reloads or window is None or code:
+        if window is not None and before is not None and problem is not None:
+            settings, training, window = with_scene_of_before(settings, record, window, before, problem)
+            before = None
+        elif window is not None and training.reloads and not code:
+            going, before = with_scene_of_now(settings, record, window, training.world.scene)
+            settings, training, window = going
+        else:
             return code
-        settings, training, window = with_scene_of_now(settings, record, window)
         recorders = recorders_of(settings.recorder)
 
 
-def ready(settings: TrainSettings, group: Group | None = None) -> tuple[TrainSettings, Training]:
+def ready(
+    settings: TrainSettings, group: Group | None = None, scene: Scene | None = None
+) -> tuple[TrainSettings, Training]:
     """Return the settings with all that they name looked up, and their training, which writes nothing yet.
 
-    In a `group` of processes it is this one's share of it.
+    In a `group` of processes it is this one's share of it. Without a `scene` it is the one that the settings name.
     """
     from ecs_rl.runs.board import require_tensorboard
 
@@ -139,7 +153,7 @@ def ready(settings: TrainSettings, group: Group | None = None) -> tuple[TrainSet
         from ecs_rl.viewer.films.encoder import require_encoder
 
         require_encoder("--record-every")
-    return put_together(settings, group)
+    return put_together(settings, group, scene)
 
 
 SAVING = "saving after this tick; again to end at once"
@@ -160,9 +174,14 @@ def opened(training: Training, pace: str) -> WatchWindow:
 
     show = ScreenProcess.start if os.name == "posix" else Display  # which elsewhere cannot be handed a connection
     try:
-        return WatchWindow.open(training, show(f"{training.world.scene.name} - ecs_rl"), pace=pace)
+        display = show(f"{training.world.scene.name} - ecs_rl")
     except NoDisplay as none:
         raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
+    try:
+        return WatchWindow.open(training, display, pace=pace)
+    except BaseException:
+        display.close()
+        raise
 
 
 def recorded(
@@ -205,7 +224,9 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
     return record
 
 
-def put_together(settings: TrainSettings, group: Group | None = None) -> tuple[TrainSettings, Training]:
+def put_together(
+    settings: TrainSettings, group: Group | None = None, scene: Scene | None = None
+) -> tuple[TrainSettings, Training]:
     """Return the training that the settings describe, and those with its opponents by their files.
 
     A run tells those, and not what was the newest run or the current folder then.
@@ -213,19 +234,19 @@ def put_together(settings: TrainSettings, group: Group | None = None) -> tuple[T
     from ecs_rl.commands.playing import opponent_meant
     from ecs_rl.loading import load_scene
 
-    scene = load_scene(settings.scene)
+    scene = scene or load_scene(settings.scene)
     opponent = opponent_meant(scene, settings.against, settings.runs)
     if opponent is not None:
         settings = replace(settings, against=opponent.reference)
     settings = with_its_network(settings, scene)
     if not settings.self_play:
-        return settings, prepared(settings, opponent, group=group)
+        return settings, prepared(settings, opponent, group=group, scene=scene)
     from ecs_rl.agents.selfplay import PoolSettings
     from ecs_rl.training.selfplay import settings_of
 
     pool = PoolSettings(settings.pool_size, settings.pool_every, settings.pool_latest)
     self_play = settings_of(settings.pool_also, pool)
-    return replace(settings, pool_also=self_play.also_reference), prepared(settings, opponent, self_play, group)
+    return replace(settings, pool_also=self_play.also_reference), prepared(settings, opponent, self_play, group, scene)
 
 
 def prepared(
@@ -233,6 +254,7 @@ def prepared(
     opponent: Opponent | None = None,
     self_play: SelfPlaySettings | None = None,
     group: Group | None = None,
+    scene: Scene | None = None,
 ) -> Training:
     """Return the training that the settings describe, which writes nothing yet."""
     from ecs_rl.loading import load_scene
@@ -241,7 +263,7 @@ def prepared(
     from ecs_rl.viewer.films.clips import Clips
 
     training = prepare(
-        load_scene(settings.scene),
+        scene or load_scene(settings.scene),
         settings.algorithm,
         getattr(settings, settings.agent),
         opponent=opponent,

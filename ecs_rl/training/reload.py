@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.world import World, policy_specs
@@ -13,10 +14,18 @@ if TYPE_CHECKING:
     from ecs_rl.training.training import Training
 
 
+def scene_in_file(reference: str) -> Scene:
+    """Return the scene as its file is now; SceneError where it is none."""
+    try:
+        return load_scene(reference)
+    except KeyboardInterrupt as error:  # Ctrl-C raises nothing while something trains: the file's own code does
+        raise SceneError(f"{reference}: raises KeyboardInterrupt when it is read") from error
+
+
 def scene_of_now(training: Training) -> Scene | None:
     """Return the scene as its file is now, None where that is what is trained; SceneError where it is none."""
     before = training.world.scene
-    scene = load_scene(before.reference)
+    scene = scene_in_file(before.reference)
     return scene if scene.changed_file(before.sha256, before.data) else None
 
 

@@ -168,3 +168,50 @@ def test_the_same_run_goes_on_in_the_same_window_with_the_rewards_of_now(
     after = [row["total_reward"] / row["length"] for row in rows[-20:]]
     assert set(before) == {1.0}
     assert set(after) == {2.0}
+
+
+SHAPE = "    arena.agent(\n"
+FAILS = {
+    "other shapes for many arenas": ('"upright": 1.0', '"upright": lambda: np.ones(1 if len(cart.x) == 1 else 3)'),
+    "not a number": ('"upright": 1.0', '"upright": lambda: np.full(len(cart.x), np.nan)'),
+    "raises later": ('"upright": 1.0', '"upright": lambda: np.ones(len(cart.x)) / (np.abs(pole.angle).max() < 0.1)'),
+    "explodes": ("gravity=(0.0, -9.8)", "gravity=(0.0, -1e308)"),
+    "raises as it is read": ("SCENE = ", "raise KeyboardInterrupt\nSCENE = "),
+    "raises in build": ("    arena.agent(\n", "    assert arena is None\n    arena.agent(\n"),
+}
+
+
+@pytest.mark.parametrize("how", FAILS)
+def test_a_reloaded_scene_that_fails_gives_way_to_the_scene_of_before(
+    how: str, scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    windows: list[Window] = []
+    messages: list[str] = []
+    answer = Window.answer
+    good = "import numpy as np\n" + BALANCE
+    broken = good.replace(*FAILS[how])
+    assert broken != good
+    scene.write_text(good)
+
+    def scripted(window: Window) -> None:
+        answer(window)
+        assert window.background is not None
+        training = window.background.training
+        if window not in windows:
+            windows.append(window)
+            messages.extend(message.text for message in window.messages)
+        elif len(windows) == 1 and training.session.total_steps > 500 and not training.stop:
+            save(scene, broken)
+            training.reloads, training.stop = True, "its scene has changed"  # whatever a first look at it says
+
+    monkeypatch.setattr(Window, "answer", scripted)
+    args = (str(scene), *TINY, "--steps", "6k", "--runs", str(tmp_path / "runs"), "--watch", "--json")
+    assert train_command.main(args) == 0
+    told = capsys.readouterr()
+    assert "it goes on in the scene of before" in told.err, told.err
+    assert "it goes on in the scene of before" in messages[-1]
+    found = json.loads(told.out.splitlines()[-1])
+    assert (found["status"], found["steps"]) == ("finished", 6000)
+    rows = [json.loads(row) for row in (Path(found["run"]) / "train_episodes.jsonl").read_text().splitlines()]
+    assert {row["total_reward"] / row["length"] for row in rows[-20:]} == {1.0}
+    assert len({window.display for window in windows}) == 1

@@ -72,6 +72,8 @@ class WatchWindow:
     display: AnyDisplay
     show: LiveEpisode
     pace: str = FLAT_OUT
+    says: str = ""
+    """What the window says as it opens."""
 
     @classmethod
     def open(
@@ -85,14 +87,10 @@ class WatchWindow:
 
         Without one, '', it begins in real time and opens up, if anybody can see it.
         """
-        scene = training.world.scene
-        try:
-            seeds = training.evaluation.seeds[:EPISODES]
-            pace = pace or (OPENS if display.seen else FLAT_OUT)
-            return cls(display, LiveEpisode(scene, training.agents, seeds=seeds, label=NEWEST), pace)
-        except BaseException:
-            display.close()
-            raise
+        seeds = training.evaluation.seeds[:EPISODES]
+        pace = pace or (OPENS if display.seen else FLAT_OUT)
+        show = LiveEpisode(training.world.scene, training.agents, seeds=seeds, label=NEWEST)
+        return cls(display, show, pace)
 
     def window(self, training: Training, run: Path, after_tick: Callable[[], None]) -> Window:
         """Return the window in which the training runs."""
@@ -127,7 +125,8 @@ def watch_training(
 ) -> None:
     """Show a training while it runs, until it is over or the window is closed; a window that dies leaves it running.
 
-    Whoever called goes on with it then, from the end of the present tick.
+    Whoever called goes on with it then, from the end of the present tick. The display stays open where another
+    training may go on in it: after a reload, and where this one raises.
     """
     window = Mistakes().attempt("the window", lambda: opened.window(training, run, after_tick), None)
     if window is None:
@@ -147,6 +146,10 @@ def watch_training(
             return leaving.is_due("training diverged")
         return work.is_saved and leaving.is_due("solved" if training.solved else "training is done")
 
+    failed = False
+    if opened.says:
+        window.say(opened.says, "warn")
+        window.messages[-1].until += PATIENCE
     try:
         loop.run(over)
         if loop.broken is not None:
@@ -157,10 +160,15 @@ def watch_training(
     except DisplayLost as lost:
         told = "" if work.is_saved else WITHOUT
         tell(f"train.py: the window is gone ({lost}){told}", sys.stderr)
+    except BaseException:
+        failed = True
+        raise
     finally:
         _put_away(window)
         training.metrics_schedule.fresh = None
-        opened.show.close() if training.reloads else opened.close()
+        opened.show.close()
+        if not (training.reloads or failed):
+            opened.display.close()
     work.finish_tick()
 
 
