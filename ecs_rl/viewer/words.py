@@ -58,11 +58,26 @@ WORDS: dict[str, str] = {
     "gravity": "How fast things fall on the stage; the mark is the scene's own, and training keeps that.",
     "wind": "An acceleration to the side of whatever moves freely, on the stage alone.",
 }
+STATES: dict[str, str] = {
+    "TRAINING": "The policy learns in arenas of its own, behind the stage.",
+    "TRAINING AT": "Training keeps to this pace so that there is something to see; O changes it.",
+    "TRAINING PAUSED": "Nothing is learned until T lets the training go on; the stage plays.",
+    "SOLVED": "An evaluation has reached the number at which the scene counts as solved.",
+    "SOLVED, TRAINING": "An evaluation has reached the number at which the scene counts as solved; training goes on.",
+    "COLLAPSED, TRAINING": "The newest evaluations are far below the best one, whose policy is kept as `best`.",
+    "FINISHED": "All steps are done; the stage plays the policy as it is now.",
+    "INTERRUPTED": "Training was stopped before all steps were done; --resume goes on.",
+    "PLAYING": "A policy plays that was trained before; nothing learns.",
+}
+"""Signs in capitals that say what the program does: at the top, and over the stage. A sign may go on, as `AT 1x`."""
 ALIKE = {"really": "really came", "losses": "loss", "greedy or sampled": "greedy", "policies": "policy"}
 
 
 def explained(text: str) -> str:
     """Return the sentence for words on the screen, '' for words that need none: by all of them, or by their end."""
+    state = max((sign for sign in STATES if text.startswith(sign)), key=len, default="")
+    if state:
+        return STATES[state]
     plain = re.sub(r"[^a-z/;, ]", " ", text.lower()).strip()
     plain = re.sub(r" +", " ", plain)
     for name in (plain, ALIKE.get(plain, "")):

@@ -9,7 +9,7 @@ from live_commands import train
 from live_windows import TINY, Clock, Live, down, moved, seeing
 
 from ecs_rl.viewer.live import hover as hover_module
-from ecs_rl.viewer.words import WORDS, about_seen, explained
+from ecs_rl.viewer.words import STATES, WORDS, about_seen, explained
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +125,15 @@ def test_words_are_found_however_they_are_written(text: str, found: str) -> None
     assert explained(text) == WORDS[found]
 
 
+@pytest.mark.parametrize("sign", ["TRAINING", "TRAINING PAUSED", "SOLVED, TRAINING", "COLLAPSED, TRAINING", "PLAYING"])
+def test_the_pill_at_the_top_is_explained_as_what_the_program_does(sign: str) -> None:
+    assert explained(sign) == STATES[sign] != explained("training")
+
+
+def test_the_chip_of_the_pace_is_explained_by_the_pace() -> None:
+    assert explained("TRAINING AT 1x, OPENS UP") == explained("TRAINING AT 0.25x") == STATES["TRAINING AT"]
+
+
 def test_every_explanation_is_one_sentence_and_names_need_none() -> None:
-    assert all(sentence.endswith(".") and len(sentence) < 130 for sentence in WORDS.values())
+    assert all(sentence.endswith(".") and len(sentence) < 130 for sentence in (WORDS | STATES).values())
     assert explained("lander") == explained("0.53") == ""
