@@ -69,6 +69,30 @@ def test_h_takes_the_controls_from_the_policy_and_hands_them_back(tmp_path: Path
         assert live.window.seen.modes.hands == ""
 
 
+def test_who_takes_the_controls_of_a_stage_that_rests_drives_at_once(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        step(live, 20)
+        live.hit("Space", "Left")
+        assert live.show.rewind.at is not None
+        live.hit("H")
+        assert (live.show.paused, live.show.rewind.at) == (False, None)
+        live.answer(held("left"))
+        step(live)
+        assert action(live) == 0.0
+
+
+def test_who_drives_a_stage_that_rests_is_told_that_space_goes_on(tmp_path: Path) -> None:
+    with watching(tmp_path, "flappy", *TINY) as live:  # whose bird flaps by Space
+        live.hit("H")
+        live.window.pause_stage(True)
+        live.draw()
+        assert live.window.seen.hints[0] == ("Space", "go on")
+        live.answer(held("space"))
+        assert not live.show.paused
+        live.draw()
+        assert live.window.seen.hints[0] != ("Space", "go on")
+
+
 def test_a_window_key_that_is_a_control_is_one_only_while_the_person_drives(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
         sampled = live.show.sampled

@@ -108,8 +108,12 @@ def toggle_hands(window: Window) -> None:
     if window.grid is not None:
         window.say("choose an arena first: Enter brings it to the stage", "warn")
         return
+    if not window.show.go_on_from_here():
+        window.say("an episode ended here: go further back", "warn")
+        return
     hands = Hands(window.show)
     window.let_drive(hands)
+    window.pause_stage(False)  # who drives wants to see where
     keys = ", ".join(f"{key} {what}" for key, what in hands.controls.told)
     window.say(f"you drive: {keys}; H hands it back", "good")
 

@@ -235,7 +235,8 @@ def human_hints(window: Window) -> tuple[tuple[str, str], ...]:
         last = (("Y", "back"),)
     elif isinstance(playlist, HumanPlaylist):
         last = (("R", "again"), ("Backspace", "next"))
-    return (*hands.controls.told, *last, ("F1", "all keys"))
+    first = (("Space", "go on"),) if window.show.paused else ()
+    return (*first, *hands.controls.told, *last, ("F1", "all keys"))
 
 
 def status(window: Window) -> StatusView:

@@ -127,7 +127,8 @@ class Window:
         if event.type in (pygame.KEYDOWN, pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEWHEEL):
             self.touched_at = perf_counter()
         if self.hands is not None and self.hands.take(event):
-            return []
+            goes_on = self.show.paused and event.type == pygame.KEYDOWN and event.key == pygame.K_SPACE
+            return [("pause",)] if goes_on else []  # Space may be one of the agent's keys
         if event.type == pygame.KEYUP:
             self.down.discard(event.key)
         elif event.type == pygame.WINDOWFOCUSLOST:
