@@ -291,36 +291,43 @@ def test_a_window_that_nobody_attends_is_left_at_once(clock: Clock) -> None:
     assert Leaving(cast(Window, spoken), attended=False).is_due("training is done")
 
 
-def test_an_attended_window_is_left_when_nobody_touches_it(clock: Clock) -> None:
+def test_an_attended_window_that_nobody_touches_counts_down_and_is_left(clock: Clock) -> None:
     spoken = Spoken(clock)
     leaving = Leaving(cast(Window, spoken), attended=True)
     assert not leaving.is_due("training is done")
     clock.now += PATIENCE - 1
     assert not leaving.is_due("training is done")
-    assert spoken.said == ["training is done: the window closes in 30 s, any key keeps it open"]
+    assert spoken.said == [
+        "training is done: closing in 30 s, any key keeps it open",
+        "training is done: closing in 1 s, any key keeps it open",
+    ]
     clock.now += 2
     assert leaving.is_due("training is done")
 
 
-def test_an_attended_window_that_is_touched_stays_for_good(clock: Clock) -> None:
+@pytest.mark.parametrize("before", [True, False])
+def test_an_attended_window_that_was_touched_stays_for_good(before: bool, clock: Clock) -> None:
     spoken = Spoken(clock)
     leaving = Leaving(cast(Window, spoken), attended=True)
-    assert not leaving.is_due("solved")
+    if not before:
+        assert not leaving.is_due("solved")
     clock.now += 5
     spoken.touched_at = clock.now
     for _ in range(100):
         clock.now += PATIENCE
         assert not leaving.is_due("solved")
-    assert spoken.said[1:] == ["the window stays open: Ctrl+Q closes it"]
+    assert spoken.said[-1] == "solved: Ctrl+Q closes the window"
+    assert len(spoken.said) == (1 if before else 2)
 
 
-def test_touched_before_the_end_is_not_touched_after_it(clock: Clock) -> None:
+def test_an_attended_window_of_a_command_at_a_terminal_stays(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
     spoken = Spoken(clock)
     leaving = Leaving(cast(Window, spoken), attended=True)
-    clock.now += 1
-    assert not leaving.is_due("solved")
-    clock.now += PATIENCE + 1
-    assert leaving.is_due("solved")
+    for _ in range(10):
+        clock.now += PATIENCE
+        assert not leaving.is_due("every episode had its turn")
+    assert spoken.said == ["every episode had its turn: Ctrl+Q closes the window"]
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,11 @@ def test_what_was_reached_of_another_speed_is_forgotten() -> None:
     assert found.note(1.0, 1 / 60, 1 / 60) == 1.0
 
 
-def test_before_the_first_row_of_metrics_the_chart_says_when_it_comes(tmp_path: Path) -> None:
+def test_before_the_first_episodes_have_ended_the_chart_says_when_its_numbers_come(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
         learning = live.window.seen.learning
         assert learning is not None
-        assert learning.waiting == f"the first numbers come at step {live.trains.metrics_schedule.every:,}"
+        assert learning.waiting == "the first numbers come when the first episodes have ended"
 
 
 # --- what stands in the picture ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -44,25 +45,30 @@ LONGEST = 0.25
 
 
 class Leaving:
-    """Closes a window that has nothing more to do: at once where nobody can see it, else when nobody touches it."""
+    """Closes a window that has nothing more to do: at once where nobody can see it, never in front of a viewer.
+
+    There is a viewer if the command was typed at a terminal, or somebody has touched the window at any time. Otherwise
+    it counts down for all to see.
+    """
 
     def __init__(self, window: Window, *, attended: bool) -> None:
         self.window, self.attended = window, attended
-        self._since: float | None = None
-        self._stays = False
+        self._opened, self._since = window.touched_at, math.inf
+        self._told = ""
 
     def is_due(self, why: str) -> bool:
-        """Return whether to close now; the first time it says why, and how to stay."""
+        """Return whether to close now; until then say why, and how to close it or how to stay."""
         window, now = self.window, perf_counter()
         if not self.attended:
             return True
-        if self._since is None:
-            self._since = now
-            window.say(f"{why}: the window closes in {PATIENCE:.0f} s, any key keeps it open", "good")
-        if not self._stays and window.touched_at > self._since:
-            self._stays = True
-            window.say("the window stays open: Ctrl+Q closes it")
-        return not self._stays and now - self._since > PATIENCE
+        self._since = min(self._since, now)
+        left = math.ceil(self._since + PATIENCE - now)
+        stays = window.touched_at > self._opened or (sys.stdout is not None and sys.stdout.isatty())
+        message = f"{why}: Ctrl+Q closes the window" if stays else f"{why}: closing in {left} s, any key keeps it open"
+        if message != self._told and (stays or left > 0):
+            self._told = message
+            window.say(message, "good")
+        return not stays and left <= 0
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class WatchWindow:
         history = history_of(run, training.world.scene, training.steps_total)
         training.metrics_schedule.fresh = history.new
         training.evaluator.make_ready(training.evaluation.seeds[:AT_ONCE])
-        history.waiting = f"the first numbers come at step {training.metrics_schedule.every:,}"
+        history.waiting = "the first numbers come when the first episodes have ended"
         return Window(
             self.display,
             [self.show],
