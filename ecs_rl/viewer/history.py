@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
@@ -197,15 +197,32 @@ class History:
         evaluations = self._evaluations.series("evaluation", self._evaluation())
         if not len(evaluations.x):
             evaluations = self._series(f"eval/{self._results}", "evaluation")
-        best = None
-        if np.isfinite(evaluations.y).any() and RATING not in self._curves:
-            at = int(np.nanargmax(evaluations.y))
-            best = (float(evaluations.x[at]), float(evaluations.y[at]))
         results = self._series(f"rollout/{self._results}", "score" if self.score else "return")
-        parts = results, evaluations, best, self.solved_at, self.steps_total, self._others(), self._stacks()
-        solved, changes = self._solved_step(evaluations), tuple(self._changes)
-        bests = tuple(self._bests.items())
-        return LearningView(*parts, solved, waiting=self.waiting, changes=changes, bests=bests)
+        view = LearningView(
+            results,
+            evaluations,
+            _best(evaluations),
+            self.solved_at,
+            self.steps_total,
+            self._others(),
+            self._stacks(),
+            self._solved_step(evaluations),
+            waiting=self.waiting,
+            changes=tuple(self._changes),
+            bests=tuple(self._bests.items()),
+        )
+        return view if RATING not in self._curves else self._rated(view)
+
+    def _rated(self, view: LearningView) -> LearningView:
+        """Return the view of self-play: Elo is the large plot, for results against oneself say little."""
+        rating, evaluated = self._series(RATING, "Elo"), view.evaluations.x
+        known = np.isfinite(rating.x) & np.isfinite(rating.y)
+        elo = np.interp(evaluated, rating.x[known], rating.y[known]) if known.any() else evaluated * math.nan
+        at_evaluations = Series("Elo", evaluated, elo)
+        others = ((view.returns, view.evaluations), *view.others)
+        none = Series(view.evaluations.name)
+        best = _best(at_evaluations)
+        return replace(view, returns=rating, evaluations=none, best=best, solved_at=None, others=others)
 
     def _solved_step(self, evaluations: Series) -> float | None:
         """Return the step of the first evaluation that reached `solved_at`."""
@@ -226,21 +243,18 @@ class History:
         )
 
     def _others(self) -> tuple[tuple[Series, ...], ...]:
-        """Return the small plots: episode length, losses, entropy or epsilon, steps per second, Elo, and returns.
+        """Return the small plots, the most telling first: narrow windows have room for some of them.
 
-        Elo is there in self-play. Returns are each agent's own where there are several, or the return where the large
-        plot shows the score.
+        Returns are each agent's own where there are several, or the return where the large plot shows the score.
         """
-        rating = ((self._series(RATING, "Elo"),),) if RATING in self._curves else ()
         returns = tuple(self._series(key, name) for key, name in self._returns_of.items())
         after = "loss" if len(self._losses) > 1 else ""
         return (
+            *((returns,) if returns else ()),
             (self._series("rollout/mean_length", "episode length"),),
             tuple(self._series(key, _name(key, after)) for key in self._losses) or (Series("loss"),),
             tuple(self._series(key, _name(key)) for key in self._exploring) or (Series("entropy"),),
             (self._series("time/steps_per_second", "mean steps per second"),),
-            *rating,
-            *((returns,) if returns else ()),
         )
 
     def _series(self, key: str, name: str) -> Series:
@@ -249,6 +263,14 @@ class History:
 
 
 NO_POINTS: F64 = np.zeros((0, 3))
+
+
+def _best(line: Series) -> tuple[float, float] | None:
+    """Return the step and the number of the best point of a line, None where it has none."""
+    if not np.isfinite(line.y).any():
+        return None
+    at = int(np.nanargmax(line.y))
+    return float(line.x[at]), float(line.y[at])
 
 
 @dataclass

@@ -91,3 +91,8 @@ def test_the_grid_shows_the_mean_of_the_agents_and_not_the_sum(tmp_path: Path) -
         assert grid is not None
         assert ticks.max() > 0
         assert np.array_equal(grid.bars, ticks)
+
+
+def test_in_self_play_the_header_says_that_the_best_is_an_elo(tmp_path: Path) -> None:
+    with watching(tmp_path, "sumo", "--self-play", *TINY) as live:
+        assert live.window.seen.status.counted == "Elo"

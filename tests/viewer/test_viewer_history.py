@@ -211,26 +211,26 @@ def test_where_a_scene_names_a_score_the_large_plot_shows_it_and_the_return_has_
     assert (view.returns.name, view.returns.y.tolist()) == ("score", [3.0, 4.0])
     assert (view.evaluations.x.tolist(), view.evaluations.y.tolist()) == ([200], [6.0])
     assert view.best == (200, 6.0)
-    (returns,) = view.others[-1]
+    (returns,) = view.others[0]
     assert (returns.name, returns.y.tolist()) == ("return", [-1.0, -1.0])
 
 
 def test_several_agents_have_a_line_each(tmp_path: Path) -> None:
     write(tmp_path / "metrics.jsonl", {**metrics(100, 0.0), "rollout/return/one": 3.0, "rollout/return/two": -3.0})
     view = History(tmp_path, agents=("one", "two")).refresh()
-    assert [(line.name, line.y.tolist()) for line in view.others[-1]] == [("one return", [3.0]), ("two return", [-3.0])]
+    assert [(line.name, line.y.tolist()) for line in view.others[0]] == [("one return", [3.0]), ("two return", [-3.0])]
     assert (view.returns.name, view.returns.y.tolist()) == ("return", [0.0])
     assert len(History(tmp_path, agents=("one",)).refresh().others) == 4
 
 
-def test_self_play_has_a_plot_of_its_rating_and_no_evaluation_is_called_the_best(tmp_path: Path) -> None:
+def test_in_self_play_the_best_is_the_highest_rating_at_an_evaluation(tmp_path: Path) -> None:
     write(tmp_path / "metrics.jsonl", metrics(100, 1.0) | {"rollout/elo": None}, metrics(200, 2.0))
     assert "Elo" not in [line.name for lines in History(tmp_path / "none").refresh().others for line in lines]
     write(tmp_path / "metrics.jsonl", metrics(300, 2.0) | {"rollout/elo": 1234.5})
     write(tmp_path / "eval_episodes.jsonl", evaluation(100, 5.0))
     view = History(tmp_path).refresh()
-    (rating,) = (line for lines in view.others for line in lines if line.name == "Elo")
-    assert rating.x.tolist() == [100, 300]
-    assert np.array_equal(rating.y, [np.nan, 1234.5], equal_nan=True)
-    assert view.best is None
-    assert view.evaluations.y.tolist() == [5.0]
+    assert view.returns.name == "Elo"
+    assert view.returns.x.tolist() == [100, 300]
+    assert np.array_equal(view.returns.y, [np.nan, 1234.5], equal_nan=True)
+    assert view.best == (100.0, 1234.5)
+    assert [line.y.tolist() for line in view.others[0]] == [[1.0, 2.0, 2.0], [5.0]]

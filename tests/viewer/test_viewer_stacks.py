@@ -17,9 +17,10 @@ from ecs_rl.viewer.celebration import draw_joy, draw_ribbon
 from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import PANEL, ROLES
-from ecs_rl.viewer.panels.stacks import colour_of, draw_stack, layers, reach_of
+from ecs_rl.viewer.panels.learning import draw_learning
+from ecs_rl.viewer.panels.stacks import by_area, colour_of, draw_stack, layers, reach_of
 from ecs_rl.viewer.plots import Axes
-from ecs_rl.viewer.view import Series, Stack
+from ecs_rl.viewer.view import LearningView, Series, Stack
 from ecs_rl.viewer.view_floating import RibbonView
 
 
@@ -124,3 +125,84 @@ def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:
         picture[area.left : area.right, area.top : area.bottom] = False
         assert not picture.any()
     assert seen[1] > seen[0] > 0 == seen[3]
+
+
+def names_in(learning: LearningView, size: tuple[int, int]) -> list[str]:
+    """Return what is written in the drawer, from left to right."""
+    kit, surface = DrawContext(), pygame.Surface(size)
+    kit.begin()
+    draw_learning(surface, surface.get_rect(), learning, kit)
+    return [text for _, text in kit._words["learning"]]
+
+
+def parts(shares: dict[str, float], *, whole: bool) -> Stack:
+    x = np.linspace(0.0, 1000.0, 20)
+    return Stack("endings", tuple(Series(name, x, np.full(20, share)) for name, share in shares.items()), whole)
+
+
+@pytest.mark.parametrize("size", [(944, 194), (700, 160), (400, 160)])
+@pytest.mark.parametrize("largest", ["landed", "crashed", "flew off", "time up", "ran out of fuel"])
+def test_the_largest_area_is_always_named_first(largest: str, size: tuple[int, int]) -> None:
+    shares = dict.fromkeys(("landed", "crashed", "flew off", "time up", "ran out of fuel"), 0.1) | {largest: 0.6}
+    written = names_in(LearningView(stacks=(parts(shares, whole=True),)), size)
+    assert written[written.index("endings") + 1] == largest
+
+
+def test_areas_whose_names_have_no_room_above_are_named_within() -> None:
+    shares = {"landed": 0.3, "crashed": 0.3, "flew off": 0.4, "never seen": 0.0}
+    written = names_in(LearningView(stacks=(parts(shares, whole=True),)), (944, 194))
+    assert {"landed", "crashed", "flew off"} <= set(written)
+    assert "never seen" not in written
+    assert by_area(parts({"small": -0.1, "large": -5.0, "none": 0.0}, whole=False)) == [1, 0]
+
+
+# --- which plots there are --------------------------------------------------------------------------------------------
+
+
+def rated_history(folder: Path) -> History:
+    rows = [
+        {
+            "total_steps": 100 * n,
+            "rollout/elo": 1200.0 + 10 * n - 200 * (n == 9),
+            "rollout/mean_length": 5.0,
+            "rollout/score/won": 0.0,
+            "rollout/return/orange": n,
+            "rollout/return/blue": -n,
+            "rollout/end/out": 1.0,
+            "rollout/term/push": 1.0,
+            "train/loss/policy": 0.1,
+            "train/entropy": 1.0,
+            "time/steps_per_second": 1e4,
+        }
+        for n in range(1, 10)
+    ]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    evaluations = [
+        {"total_reward": 0.0, "total_steps_at_eval": step, "extras": {"score/won": won}}
+        for step, won in ((300, 1.0), (600, 0.5), (900, 0.9))
+    ]
+    (folder / "eval_episodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in evaluations))
+    return History(folder, solved_at=0.8, score="won", agents=("orange", "blue"))
+
+
+def test_in_self_play_elo_is_the_large_plot_with_a_star_at_its_best_evaluation(tmp_path: Path) -> None:
+    view = rated_history(tmp_path).refresh()
+    assert (view.returns.name, len(view.evaluations.x), view.solved_at) == ("Elo", 0, None)
+    assert view.best == (600.0, 1260.0)
+    assert view.solved_step == 300.0
+    score, returns, length, *_, speed = ([line.name for line in lines] for lines in view.others)
+    assert score == ["score", "evaluation"]
+    assert returns == ["orange return", "blue return"]
+    assert length == ["episode length"]
+    assert speed == ["mean steps per second"]
+    assert "Elo" in names_in(view, (944, 194))
+
+
+def test_returns_of_several_agents_have_a_plot_at_the_designed_size_and_all_have_one_in_a_wide_window(
+    tmp_path: Path,
+) -> None:
+    view = rated_history(tmp_path).refresh()
+    written = names_in(view, (944, 194))
+    assert {"Elo", "score", "orange return", "endings", "rewards"} <= set(written)
+    wide = names_in(view, (1450, 240))
+    assert set(wide) >= {"score", "orange return", "episode length", "policy", "entropy", "mean steps per second"}

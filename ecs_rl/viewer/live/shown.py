@@ -260,7 +260,7 @@ def status(window: Window) -> StatusView:
         speed_reached=reached,
         best=session.best_eval,
         best_at=session.best_step,
-        counted="score" if show.scene.score else "",
+        counted="Elo" if hasattr(session.agent, "elo") else "score" if show.scene.score else "",
         lessons=str(work.training.lessons),
     )
 

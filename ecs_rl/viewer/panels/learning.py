@@ -13,11 +13,11 @@ from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.number_formats import count, short
 from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.panels.keys import draw_head_key
-from ecs_rl.viewer.panels.stacks import colour_of, draw_stack, reach_of
+from ecs_rl.viewer.panels.stacks import by_area, colour_of, draw_names, draw_stack, reach_of
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach, steady_reach
 from ecs_rl.viewer.view import LearningView, Series, Stack
 
-BEST = "best"
+BEST, RATED = "best", "Elo"
 LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
 EDGE, HEAD = 14, 24
 KEY, KEY_ROOM, KEYED = "M", 22, 420
@@ -35,7 +35,7 @@ def places(
 ) -> tuple[pygame.Rect, list[pygame.Rect]]:
     """Return the rectangle of the large plot, and as many small ones as there is room for, in two rows.
 
-    With stacks the small ones are narrower, so that there are two more.
+    With stacks the small ones are narrower, so that there are two more; and with many, where the window is wide.
     """
     w, h = size
     edge, gap = kit.px(EDGE), kit.px(18)
@@ -43,8 +43,9 @@ def places(
     inner = pygame.Rect(edge, kit.px(4), w - 2 * edge - key, h - kit.px(8))
     rows = 2 if h >= kit.px(150) else 1
     others += stacks
-    wide = max(kit.px(132), round(inner.w * (0.18 if stacks else 0.235)))
-    columns = min(-(-others // rows), int(inner.w * 0.62) // (wide + gap))
+    needed, room = max(1, -(-others // rows)), int(inner.w * 0.62)
+    wide = max(kit.px(132), min(round(inner.w * (0.18 if stacks else 0.235)), room // needed - gap))
+    columns = min(needed if others else 0, room // (wide + gap))
     if not columns:
         return inner, []
     large = pygame.Rect(inner.x, inner.y, inner.w - columns * (wide + gap), inner.h)
@@ -89,7 +90,9 @@ def paint_returns(
     """Paint the large plot: returns in training, evaluations, the goal and the best."""
     area = plot_area(rect, kit, below=True)
     returns, evaluations = learning.returns, learning.evaluations
-    heads = [(returns.name.capitalize(), TEXT), ("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
+    heads = [(returns.name[:1].upper() + returns.name[1:], TEXT)]
+    if returns.name != RATED:
+        heads += [("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
     _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _named(evaluations, returns), kit)
     seen = [returns.y, evaluations.y]
     goal = learning.solved_at if learning.solved_at is not None and math.isfinite(learning.solved_at) else None
@@ -207,11 +210,13 @@ def _paint_stack(
     surface: pygame.Surface, rect: pygame.Rect, stack: Stack, x: tuple[float, float], kit: DrawContext
 ) -> None:
     area = plot_area(rect, kit, below=False)
-    heads = [(part.name, colour_of(stack, number)) for number, part in enumerate(stack.parts)]
-    _head(surface, rect, [(stack.name, TEXT), *heads], "", kit)
+    largest = by_area(stack)
+    heads = [(stack.parts[number].name, colour_of(stack, number)) for number in largest]
+    named = _head(surface, rect, [(stack.name, TEXT), *heads], "", kit, least=2) - 1
     axes = Axes(area, x, reach_of(stack))
     draw_axes(surface, kit, axes, x_most=0, y_most=max(3, area.h // kit.px(22)))
     draw_stack(surface, axes, stack)
+    draw_names(surface, axes, stack, largest[max(0, named) :], kit)
 
 
 def readings(area: pygame.Rect, learning: LearningView, kit: DrawContext, pixel: tuple[float, float]) -> list[str]:
@@ -251,25 +256,37 @@ def _nothing(surface: pygame.Surface, area: pygame.Rect, text: str, kit: DrawCon
 
 
 def _head(
-    surface: pygame.Surface, rect: pygame.Rect, heads: list[tuple[str, Colour]], newest: str, kit: DrawContext
-) -> None:
-    """Draw names, which are the legend too, and the newest number; names that do not fit are left out."""
+    surface: pygame.Surface,
+    rect: pygame.Rect,
+    heads: list[tuple[str, Colour]],
+    newest: str,
+    kit: DrawContext,
+    *,
+    least: int = 1,
+) -> int:
+    """Draw names, which are the legend too, and the newest number; return how many names there is room for.
+
+    The first ones, `least`, are cut where they do not fit.
+    """
     y = rect.y + kit.px(HEAD) // 2
     shown = kit.write(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
     x, end = rect.x, shown.left - kit.px(8)
     for i, (name, colour) in enumerate(heads):
-        if x >= end or (i and kit.width(name, SMALL) + kit.px(13 if name == BEST else 0) > end - x):
-            break
+        if x >= end or (i >= least and kit.width(name, SMALL) + kit.px(13 if name == BEST else 0) > end - x):
+            return i
         if name == BEST:
             _star(surface, (x + 5 * kit.scale, y), 5.0 * kit.scale)
             x += kit.px(13)
         x += kit.write(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + kit.px(10)
+    return len(heads)
 
 
 def _named(evaluations: Series, returns: Series) -> str:
     """Return the newest number of the large plot, and what it is."""
     shown = evaluations if np.isfinite(evaluations.y).any() else returns
     newest = _newest(shown)
+    if returns.name == RATED:
+        return newest
     return f"{'evaluation' if shown is evaluations else 'training'} {newest}" if newest else ""
 
 

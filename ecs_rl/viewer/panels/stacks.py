@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pygame
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ecs_rl.arrays import F64
 from ecs_rl.records import TIME_UP
-from ecs_rl.viewer.palette import DIM, PANEL, ROLES, TEXT, Colour, mix
+from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, ROLES, TEXT, Colour, mix
 from ecs_rl.viewer.plots import Axes, decimate
 from ecs_rl.viewer.view import Series, Stack
+
+NAME = SMALL - 1
+"""Size of the names that stand in areas."""
 
 
 def colour_of(stack: Stack, number: int) -> Colour:
@@ -48,6 +53,43 @@ def reach_of(stack: Stack) -> tuple[float, float]:
     edges = [edge for pair in layers(stack)[1] for edge in pair]
     low, high = (pick([0.0, *(float(pick(e)) for e in edges if len(e))]) for pick in (min, max))
     return (low, high) if high > low else (0.0, 1.0)
+
+
+def by_area(stack: Stack) -> list[int]:
+    """Return the numbers of the parts that cover anything, the one that covers most first."""
+    x, values = _together(stack.parts)
+    if len(x) < 2:
+        return list(range(len(stack.parts)))
+    covered = np.abs(values[:, 1:] + values[:, :-1]) @ np.diff(x)
+    return [number for number in np.argsort(-covered, kind="stable").tolist() if covered[number] > 0]
+
+
+def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, numbers: list[int], kit: DrawContext) -> None:
+    """Write the names of parts into their areas: where one fits whole, else where its area is tallest.
+
+    A name that would lie on another one, or in an area lower than its letters, is left out.
+    """
+    x, found = layers(stack)
+    area = axes.area
+    if len(x) < 2 or area.w < 2:
+        return
+    steps, placed = np.linspace(axes.x[0], axes.x[1], area.w), list[pygame.Rect]()
+    for number in numbers:
+        name = stack.parts[number].name
+        wide = kit.width(name, NAME) + kit.px(6)
+        for low, high in found[2 * number : 2 * number + 2] if wide <= area.w else ():
+            edges = (np.interp(steps, x, edge, left=0.0, right=0.0) for edge in (high, low))
+            tops, bases = (sliding_window_view(axes.at(steps, edge)[:, 1], wide) for edge in edges)
+            top, base = tops.max(axis=1), bases.min(axis=1)  # of the room that the name has from each column on
+            if (base - top).max() < kit.px(NAME - 3):  # the letters without what hangs below them
+                top, base = tops[:, wide // 2], bases[:, wide // 2]
+            at = int(np.argmax(base - top))
+            room = pygame.Rect(0, 0, wide, kit.px(NAME))
+            room.center = round(area.left + at + wide / 2), round((top[at] + base[at]) / 2)
+            if base[at] - top[at] >= kit.px(NAME - 3) and room.collidelist(placed) < 0:
+                placed.append(room)
+                kit.write(surface, name, room.center, size=NAME, colour=NIGHT, anchor="middle")
+                break
 
 
 def draw_stack(surface: pygame.Surface, axes: Axes, stack: Stack) -> None:
