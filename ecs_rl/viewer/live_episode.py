@@ -175,6 +175,7 @@ class LiveEpisode:
         self.names[self.arena] = name
         self.world.physics.rebuild()
         self.log.adopt()
+        self.mind.leave()
         self._begin()
 
     def _begin(self) -> None:

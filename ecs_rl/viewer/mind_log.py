@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import dropwhile, islice
+from itertools import chain, dropwhile, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,6 +147,8 @@ class MindLog:
         """What is seen where nothing was done yet."""
         self._back: Moment | None = None
         """The moment of the past that is to be seen; None: the newest."""
+        self._left: Moment | None = None
+        """The newest moment when another arena or policy came onto the stage."""
         self._next = (-1, -1, -1)
         names = self._names = self.plan.observation_names
         self._low, self._high = -np.ones(len(names)), np.ones(len(names))
@@ -155,9 +157,12 @@ class MindLog:
 
     def use(self, agents: Mapping[str, Agent]) -> None:
         """Ask other agents from now on, about the newest moment too; what was noted and expected before stays."""
+        if agents is not self._agents:
+            self.leave()
         self._agents, self._agent = agents, agents.get(self.plan.policy)
-        for moment in self._here(self.newest):
-            moment.asked = False
+        here = self.newest if self._arrival is None or self._back is not None else self._arrival
+        if here is not None:
+            here.asked = False
         self._view = None
 
     def forget(self) -> None:
@@ -165,6 +170,10 @@ class MindLog:
         if self._moments and self._moments[-1].fate is Fate.RUNNING:
             self._moments[-1].fate = Fate.CUT
             self._view = None
+
+    def leave(self) -> None:
+        """Another arena or policy comes onto the stage: what was before it is not told together with it."""
+        self._left = self.newest
 
     def arrived(self, arena: int) -> None:
         """The arena stands where nothing was noted yet: tell of what is seen there, until a tick is noted."""
@@ -249,7 +258,7 @@ class MindLog:
         """Return the mind as it is now; the same object while nothing has happened."""
         if self._view is None:
             shown = self._shown()
-            self._ask([*shown, *self._here(None)])
+            self._ask(shown)
             self._view = self._told(shown)
         return self._view
 
@@ -259,17 +268,21 @@ class MindLog:
         return RibbonView(tuple(moment.terms for moment in shown), _begins(shown))
 
     def _shown(self) -> list[Moment]:
-        """Return the moments that the plot goes back, up to the one that is to be seen."""
-        newest = list(islice(reversed(self._moments), WINDOW))
-        if self._back is not None:
-            older = dropwhile(lambda moment: moment is not self._back, reversed(self._moments))
-            newest = list(islice(older, WINDOW))
-        return newest[::-1]
+        """Return the moments that the plot goes back, up to the one that is to be seen.
 
-    def _here(self, newest: Moment | None) -> list[Moment]:
-        """Return the moment of what is to be seen now: where nothing was done yet that, else the newest noted one."""
-        here = newest if self._arrival is None or self._back is not None else self._arrival
-        return [] if here is None else [here]
+        It goes over the ends of episodes, and no further back than where somebody put something else on the stage.
+        """
+        newest = reversed(self._moments)
+        if self._back is not None:
+            newest = dropwhile(lambda moment: moment is not self._back, newest)
+        elif self._arrival is not None:
+            newest = chain((self._arrival,), newest)
+        found: list[Moment] = []
+        for moment in islice(newest, WINDOW):
+            if found and (moment.fate is Fate.CUT or moment is self._left):
+                break
+            found.append(moment)
+        return found[::-1]
 
     def _ask(self, shown: Sequence[Moment]) -> None:
         """Let the agent think about all moments that are new to it, and about the ends that time cut, in one call."""
@@ -301,7 +314,7 @@ class MindLog:
         terms, told = list(self.plan.earns), slice(0, MOST_TOLD)
         names = self._names[told]
         unknown = [math.nan] * len(terms)
-        last = next(iter(self._here(shown[-1] if shown else None)), None)
+        last = shown[-1] if shown else None
         seen = [math.nan] * len(names) if last is None else last.seen[told].tolist()
         now, total = (unknown, unknown) if last is None else (last.terms, last.totals)
         return MindView(

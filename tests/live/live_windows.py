@@ -18,7 +18,7 @@ from ecs_rl.commands import playing
 from ecs_rl.commands.parse import parse_play, parse_train
 from ecs_rl.commands.resume import earlier_settings
 from ecs_rl.commands.target import run_of
-from ecs_rl.commands.train import prepared, recipes_of, recorded
+from ecs_rl.commands.train import put_together, recipes_of, recorded
 from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
 from ecs_rl.training.training import Training
@@ -227,7 +227,7 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
     settings = parse_train(
         [*(args or ("balance", *TINY)), "--watch", "--runs", str(runs)], recipes_of, earlier_settings
     )
-    training = prepared(settings)
+    settings, training = put_together(settings)
     run = recorded(training, settings).path
     opened = WatchWindow.open(training, Display("test", DESIGNED))
     pygame.event.clear()

@@ -11,6 +11,7 @@ import pytest
 from live_commands import train
 from live_windows import TINY, Live, moved, seeing, watching
 
+from ecs_rl.agents.base import output_of
 from ecs_rl.components import Observation
 from ecs_rl.errors import DivergedError
 from ecs_rl.viewer.camera import Camera
@@ -78,17 +79,25 @@ def test_an_arena_that_comes_from_the_grid_while_all_is_paused_is_the_one_that_t
         live.hit("Enter")
         live.draw()
         world = live.show.world
-        seen = world.of(world.batches[0].entity, Observation).value[live.show.arena]
+        seen = world.of(world.batches[0].entity, Observation).value[live.show.arena].copy()
         assert seen_by(live) == pytest.approx(seen.tolist())
         mind = live.window.seen.mind
         assert mind is not None
         assert mind.does
         assert not any(option.chosen for option in mind.does), "nothing was done yet"
+        agent, ribbon = live.show.mind.agent, live.window.seen.ribbon
+        assert agent is not None
+        assert ribbon is not None
+        told = output_of(agent, seen[None], np.zeros((1, 0), np.float32))
+        assert told is not None
+        assert mind.expected.tolist() == pytest.approx(told.value.tolist()), "what it expects here, and nothing else"
+        assert len(ribbon.earned) == 1
         live.hit("Right")
         live.draw()
         mind = live.window.seen.mind
         assert mind is not None
         assert sum(option.chosen for option in mind.does) == 1
+        assert len(mind.expected) == 1
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
