@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from live_commands import Said, finish, play, start, train, until
+from live_commands import ROOT, Said, finish, play, start, train, until
 from live_windows import PPO
 
 pytestmark = pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed: apt install xvfb")
@@ -110,3 +111,50 @@ def test_play_in_a_real_window_tells_the_same_episodes(screen: Screen, alone: Sa
     headless = play(alone.run, "--headless", "--episodes", 2, "--json")
     told = finish(start("play.py", alone.run, "--episodes", 2, "--speed", 64, "--json", screen=screen.env))
     assert told == Said(0, headless.out, "")
+
+
+FULL_SCREEN = """
+import sys
+import time
+
+import pygame
+
+from ecs_rl.viewer.live.display import Display
+
+display = Display("test", (900, 500))
+
+
+def until(holds):
+    end = time.monotonic() + 20
+    while not holds() and time.monotonic() < end:
+        display.events()
+        display.flip()
+        time.sleep(0.01)
+
+
+until(lambda: pygame.display.get_window_position() != (0, 0))
+for _ in range(2):
+    place = pygame.display.get_window_position()
+    display.toggle_full_screen()
+    until(lambda: display.size == (1280, 800))
+    full = display.size
+    display.toggle_full_screen()
+    until(lambda: display._settled_at == 0.0)  # the window manager has answered
+    until(lambda: (display.size, pygame.display.get_window_position()) == ((900, 500), place))
+    print(full, display.size, pygame.display.get_window_position() == place)
+"""
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ("openbox", "xdotool"))), reason="needs openbox and xdotool")
+def test_leaving_the_full_screen_brings_size_and_place_back(screen: Screen) -> None:
+    env = {**os.environ, **screen.env, "PYTHONPATH": str(ROOT)}
+    manager = subprocess.Popen(["openbox"], env=env, stderr=subprocess.DEVNULL, text=True)
+    try:
+        until(lambda: screen._do("get_num_desktops"), manager)  # it manages
+        program = [sys.executable, "-c", FULL_SCREEN]
+        done = subprocess.run(program, env=env, capture_output=True, text=True, timeout=120, check=False)
+    finally:
+        manager.kill()
+        manager.wait()
+    assert done.stdout.splitlines()[-2:] == ["(1280, 800) (900, 500) True"] * 2, done.stderr
+    assert "forcibly resized" not in done.stderr

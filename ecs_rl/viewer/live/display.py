@@ -7,8 +7,10 @@ import ctypes
 import ctypes.util
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from time import perf_counter
 from typing import Any
 
 import pygame
@@ -25,6 +27,8 @@ UNSEEN = ("dummy", "offscreen")
 """Drivers without a screen: nobody sees the window, nobody can close it."""
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 """What names a screen on Linux."""
+SETTLES = 1.0
+"""Seconds in which a window manager has changed a window that was full."""
 ORDINARY_HEIGHT = 1080
 """Screens with more lines than this get a larger window with larger letters."""
 
@@ -63,8 +67,10 @@ class Display:
         self.dpi_scale = max(1.0, round(desktop[1] / ORDINARY_HEIGHT * 4) / 4) if self.seen else 1.0
         self._windowed = size or (_fitting(desktop, self.dpi_scale) if self.seen else DESIGNED)
         """Its size while it does not fill the screen."""
-        self.is_full = False
-        self.is_minimised = False
+        self._place = (0, 0)
+        self.is_full = self.is_minimised = False
+        self._settled_at = 0.0
+        """Until then, by `perf_counter`, a window manager may still change what was asked for."""
         try:
             pygame.display.set_icon(_icon())
             self.surface = pygame.display.set_mode(self._windowed, pygame.RESIZABLE)
@@ -102,6 +108,9 @@ class Display:
                 self.is_minimised = True
             elif event.type in (pygame.WINDOWRESTORED, pygame.WINDOWSHOWN, pygame.WINDOWEXPOSED):
                 self.is_minimised = False
+            elif event.type == pygame.WINDOWSIZECHANGED and not self.is_full and perf_counter() < self._settled_at:
+                self._settled_at = 0.0
+                self._come_back()
         self.surface = pygame.display.get_surface() or self.surface
         return list(found)
 
@@ -133,10 +142,24 @@ class Display:
     def toggle_full_screen(self) -> None:
         """Fill the screen, or go back to the size from before."""
         if not self.is_full:
-            self._windowed = self.size
+            self._windowed, self._place = self.size, pygame.display.get_window_position()
         self.is_full = not self.is_full
+        self._set_mode()
+        self._settled_at = perf_counter() + SETTLES
+
+    def _come_back(self) -> None:
+        """Take size and place from before once more: some window managers keep the screen's size at first."""
+        if pygame.display.get_window_size() != self._windowed:
+            self._set_mode()
+        with suppress(pygame.error):  # not every window system tells a window its place
+            pygame.display.set_window_position(self._place)
+
+    def _set_mode(self) -> None:
+        """Ask for the size that the window should have."""
         size, flags = ((0, 0), pygame.FULLSCREEN) if self.is_full else (self._windowed, pygame.RESIZABLE)
-        self.surface = self._try(lambda: pygame.display.set_mode(size, flags))
+        with warnings.catch_warnings():  # pygame warns where a window manager does not obey: see `events`
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self.surface = self._try(lambda: pygame.display.set_mode(size, flags))
 
     def _try(self, what: Callable[[], Any]) -> Any:
         try:
