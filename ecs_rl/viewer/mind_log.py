@@ -26,7 +26,8 @@ from ecs_rl.components import (
     Reward,
     Terms,
 )
-from ecs_rl.spaces import TRIGGER, Continuous, Part, spans
+from ecs_rl.spaces import Continuous, spans
+from ecs_rl.viewer.options import options_of
 from ecs_rl.viewer.seen_pictures import pictures_of
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
@@ -78,6 +79,8 @@ class Moment:
     """What the tick earned by each term, in the order of the plan."""
     totals: tuple[float, ...] = ()
     """The same since the episode began."""
+    whose: int = -1
+    """The number of the agent that is watched."""
     asked: bool = False
     """Whether the agent was asked what it thought of this."""
     thought: tuple[Kind, F32, F32 | None] | None = None
@@ -101,6 +104,8 @@ class MindLog:
         ]
         self._clock, self._ending, self._explosion = world.one(Clock), world.one(EpisodeEnd), world.one(Explosion)
         self._terms = world.one(Terms)
+        self._past: int | None = None
+        """The arena whose past is to be seen, None: the present is."""
         self._open()
 
     def turn(self) -> None:
@@ -154,6 +159,7 @@ class MindLog:
         self._low, self._high = -np.ones(len(names)), np.ones(len(names))
         self._view: MindView | None = None
         self.use(self._agents)
+        self.look_back(None, self._past)
 
     def use(self, agents: Mapping[str, Agent]) -> None:
         """Ask other agents from now on, about the newest moment too; what was noted and expected before stays."""
@@ -178,19 +184,28 @@ class MindLog:
     def arrived(self, arena: int) -> None:
         """The arena stands where nothing was noted yet: tell of what is seen there, until a tick is noted."""
         self.forget()
+        self._arrival, self._view = self._standing(arena), None
+
+    def _standing(self, arena: int) -> Moment:
+        """Return a moment of what the agent sees in an arena as it is, before it does anything."""
         row, did = self._row(arena), np.full(self._space.columns, math.nan)
         for part, columns, _ in spans(self._space):
             if not isinstance(part, Continuous):
                 did[columns] = -1  # none of them is chosen yet
         total = self._slot.by_term(self._terms.total)[:, self.member, arena]
-        self._arrival = Moment(self._seen.value[row].copy(), did, 0.0, Fate.RUNNING)
-        self._arrival.state = self._remembers.value[row].copy()
-        self._arrival.terms, self._arrival.totals = (0.0,) * len(total), tuple(total.tolist())
-        self._view = None
+        moment = Moment(self._seen.value[row].copy(), did, 0.0, Fate.RUNNING)
+        moment.state = self._remembers.value[row].copy()
+        moment.terms, moment.totals = (0.0,) * len(total), tuple(total.tolist())
+        return moment
 
-    def look_back(self, moment: Moment | None) -> None:
-        """Tell of a moment of the past from now on; None: of the newest one."""
-        self._back, self._view = moment, None
+    def look_back(self, moment: Moment | None, arena: int | None = None) -> None:
+        """Tell of a moment of an arena's past, or of how it stands if that is none of this agent's.
+
+        Without an arena: of the newest moment.
+        """
+        self._past, self._view = arena, None
+        mine = moment is not None and moment.whose == self._number
+        self._back = None if arena is None else moment if mine else self._standing(arena)
 
     def drop(self, moments: Sequence[Moment | None], arena: int) -> None:
         """Forget the newest moments, all of these: the arena goes on from the one before in another way."""
@@ -240,6 +255,7 @@ class MindLog:
         )
         did, reward = np.array(self._did.value[row]), float(self._reward.value[row])
         noted = Moment(self._seen.value[row].copy(), did, reward, fate, after)
+        noted.whose = self._number
         noted.state, noted.state_after = self._remembers.before[row].copy(), self._remembers.value[row].copy()
         noted.terms, noted.totals = tuple(now.tolist()), tuple(total.tolist())
         self._moments.append(noted)
@@ -274,7 +290,8 @@ class MindLog:
         """
         newest = reversed(self._moments)
         if self._back is not None:
-            newest = dropwhile(lambda moment: moment is not self._back, newest)
+            older = dropwhile(lambda moment: moment is not self._back, newest)
+            newest = chain((self._back,), islice(older, 1, None))
         elif self._arrival is not None:
             newest = chain((self._arrival,), newest)
         found: list[Moment] = []
@@ -337,16 +354,6 @@ class MindLog:
         return options_of(self._space, np.atleast_1d(last.did), does, spread)
 
 
-def options_of(space: ActionSpace, did: NDArray[Any], does: F32, spread: F32 | None) -> tuple[Option, ...]:
-    """Return (columns,) of what was done and (actions,) of an agent's output as they are shown, part by part."""
-    wide = np.full(len(does), math.nan) if spread is None else spread
-    return tuple(
-        option
-        for part, columns, outputs in spans(space)
-        for option in _options_of(part, did[columns], does[outputs].tolist(), wide[outputs].tolist())
-    )
-
-
 def _body_of(slot: AgentSlot, member: int) -> Chosen | None:
     spec = slot.spec
     role = spec.of or next((effect.role for effect in spec.does.effects), None)
@@ -355,19 +362,6 @@ def _body_of(slot: AgentSlot, member: int) -> Chosen | None:
 
 def _begins(shown: Sequence[Moment]) -> tuple[int, ...]:
     return tuple(i + 1 for i, m in enumerate(shown) if m.fate is not Fate.RUNNING)
-
-
-def _options_of(part: Part, did: NDArray[Any], values: list[float], spread: list[float]) -> list[Option]:
-    """Return a lever, or each option of a choice, as shown; of a trigger among other controls only that it is on."""
-    if isinstance(part, Continuous):
-        taken = np.clip(did, -1.0, 1.0).tolist()  # as the world clips it
-        levers = zip(part.names, values, taken, spread, strict=True)
-        return [Option(name, mean, taken=set_to, spread=wide) for name, mean, set_to, wide in levers]
-    chosen = int(did[0])
-    if part.name and part.names == TRIGGER:
-        return [Option(part.name, values[1], chosen=chosen == 1)]
-    named = enumerate(zip(part.names, values, strict=True))
-    return [Option(f"{part.name} {name}".strip(), value, chosen=i == chosen) for i, (name, value) in named]
 
 
 def came(moments: Sequence[Moment], discount: float) -> F64:

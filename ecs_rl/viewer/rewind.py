@@ -142,7 +142,7 @@ class Rewind:
         self.at, note, self.owed = at, self.notes[at], self.owed if before is not None else 0.0
         self._retrace(at, jumps=before is None or at != before + 1 or note.begins)
         show.names[show.arena], show.held, show.outcome = note.name, note.picture, note.outcome
-        show.mind.look_back(note.thought)
+        show.mind.look_back(note.thought, show.arena)
 
     def _retrace(self, at: int, *, jumps: bool) -> None:
         """Put a moment's columns back, and let the pictures be as they were on the way there."""

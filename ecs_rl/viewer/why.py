@@ -13,7 +13,7 @@ from ecs_rl.agents.base import output_of
 from ecs_rl.agents.explain import pulls
 from ecs_rl.arrays import F32
 from ecs_rl.spaces import TRIGGER, Continuous, Discrete, spans
-from ecs_rl.viewer.mind_log import options_of
+from ecs_rl.viewer.options import options_of
 from ecs_rl.viewer.view import MindView
 from ecs_rl.viewer.view_why import WhyView
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lesson_scenes
 import pytest
+from live_windows import SMALL as SHORT
 from live_windows import TINY, seeing
 from monkey import Monkey, let_loose
 
@@ -34,7 +35,8 @@ Kind = Callable[[Path], list[str]]
 
 
 def training(scene: str, *more: str) -> Kind:
-    return lambda runs: ["train", scene, *TINY, "--steps", "10M", "--watch", *more]
+    settings = TINY if "--agent" not in more else SHORT
+    return lambda runs: ["train", scene, *settings, "--steps", "10M", "--watch", *more]
 
 
 def own(text: str, *more: str) -> Kind:

@@ -94,3 +94,21 @@ def test_of_one_agent_nothing_is_marked(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
         name, marked, _ = shown(live)
         assert (name, marked) == ("", None)
+
+
+def test_the_mind_of_another_agent_tells_of_the_past_that_is_seen(live: Live) -> None:
+    live.window.advance(0.5, 1.0)
+    live.hit("Space", *["Left"] * 5)
+    live.hit("J", "J", "I")
+    live.draw()
+    who, _, sees = shown(live)
+    assert who == "shark"
+    batch, slot = live.show.mind.watched
+    seen = live.show.world.of(batch.entity, Observation).value[slot.rows.start + live.show.arena]
+    assert sees == pytest.approx(seen.tolist())
+    mind = live.window.seen.mind
+    assert mind is not None
+    assert (len(mind.expected), mind.why is not None) == (1, True)
+    live.hit("Left", "Left")
+    live.draw()
+    assert shown(live)[2] == pytest.approx(seen.tolist())
