@@ -6,8 +6,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ecs_rl.commands.pipes import tell
 from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.console import tell
 from ecs_rl.errors import EcsRlError
 
 if TYPE_CHECKING:

@@ -228,7 +228,7 @@ class MindLog:
     @property
     def shown(self) -> Moment | None:
         """The moment that is told of."""
-        return self.newest if self._back is None else self._back
+        return self._back or self._arrival or self.newest
 
     @property
     def newest(self) -> Moment | None:

@@ -115,7 +115,7 @@ def chosen_row(space: ActionSpace, moment: Moment) -> int:
     """Return the row of what was done: the option that was chosen first, or the lever that was set the furthest."""
     did, rows = np.atleast_1d(moment.did), rows_of(space)
     for part, columns, outputs in spans(space):
-        if isinstance(part, Discrete) and not _is_trigger(part):
+        if isinstance(part, Discrete) and not _is_trigger(part) and did[columns.start] >= 0:  # else nothing is done yet
             return rows.index(outputs.start + int(did[columns.start]))
     outputs_of = {
         o: float(did[c.start + o - out.start])

@@ -112,3 +112,14 @@ def test_the_mind_of_another_agent_tells_of_the_past_that_is_seen(live: Live) ->
     live.hit("Left", "Left")
     live.draw()
     assert shown(live)[2] == pytest.approx(seen.tolist())
+
+
+def test_before_anything_is_done_the_first_option_is_explained(tmp_path: Path) -> None:
+    with watching(tmp_path) as started:
+        started.window.advance(0.5, 1.0)
+        started.hit("Space", *["PgUp"] * 3, "I")
+        started.frames(2)
+        mind = started.window.seen.mind
+        assert mind is not None
+        assert mind.why is not None
+        assert (mind.why.row, any(option.chosen for option in mind.does)) == (0, False)
