@@ -122,8 +122,8 @@ class Member(SweepTrial):
         return super().reset_config(new_config)
 
     def _is_new(self) -> None:
-        self._begins = True
-        """Whether nothing was handed to it since the command began."""
+        self._reached: int | None = self.order.rounds
+        """Exchanges that are over where it begins or is begun again; None once it trains."""
         self._taken: dict[str, Any] = {}
         self._broken: dict[str, Any] = {}
 
@@ -166,11 +166,15 @@ class Member(SweepTrial):
         return {**told, **taken, "setting": self.setting(), "round": rounds}
 
     def advance(self) -> None:
-        """Train until the next evaluation, unless the next exchange is due already, in a sweep that goes on."""
+        """Train until the next evaluation, unless an exchange is due already.
+
+        It is where a sweep goes on, and where the process died after its run had saved and before Tune had: training
+        on would leave that exchange out, for which the others wait.
+        """
         assert self.runs is not None
-        begins, self._begins = self._begins, False
+        reached, self._reached = self._reached, None
         done = self.runs[0].training.session.total_steps // self.order.round_steps
-        if not begins or done <= self.order.rounds:
+        if reached is None or done <= reached:
             super().advance()
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
@@ -197,7 +201,7 @@ class Member(SweepTrial):
         """Go on from there: with the same run, or with a new one where it is another member's."""
         from ecs_rl.runs.fork import fork_run
 
-        folder, self._begins = Path(checkpoint_dir), False
+        folder, self._reached = Path(checkpoint_dir), None
         told = msgspec.json.decode((folder / POINTER).read_bytes())
         take_over = self._take_over
         if take_over is not None and told["member"] == self.number and told[TAKE_OVER] != take_over:
@@ -208,7 +212,7 @@ class Member(SweepTrial):
         if self._broken or not told["runs"]:
             return
         if told["member"] == self.number:
-            self._earlier = told["runs"]
+            self._earlier, self._reached = told["runs"], told["steps"] // self.order.round_steps
             return
         best = folder / BEST if (folder / BEST).exists() else None
         over = self.order.over

@@ -274,3 +274,22 @@ def test_a_member_whose_process_dies_after_its_end_has_finished(tmp_path: Path, 
     population.gone("abc_00000")
     assert (rows[0].state, population.stopping) == ("failed" if stops else "finished", stops)
     assert bool(told) == stops
+
+
+def test_a_process_that_dies_after_its_run_has_saved_leaves_no_exchange_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = member(1, tmp_path, **{"ppo.lr": 2e-3})
+    one.step()
+    before = saved(one, tmp_path / "before")
+    second = one.step()
+    saved(one, tmp_path / "late")  # Tune never hears of it, but the run has its checkpoint
+    one.cleanup()
+    again = member(1, tmp_path, **{"ppo.lr": 2e-3})
+    again.load_checkpoint(before)
+    told = again.step()
+    assert [told[name] for name in ("round", "steps", LAST_EVAL)] == [2, second["steps"], second[LAST_EVAL]]
+    assert told["told"][0]["params_sha256"] == second["told"][0]["params_sha256"]
+    assert again.step()["round"] == 3
+    again.cleanup()

@@ -53,7 +53,7 @@ def words(program: str, line: str, folder: Path) -> list[str]:
     lander = str(ROOT / "scenes" / "lander.py")
     real = {"SCENE": "lander", "RUN": "runs/lander", "CHECKPOINT": best, "some.safetensors": best, "FILE": lander}
     real |= {"path/to/mine.py": "drone.py", "[RUN]": "", "new/place/drone.py": lander, "FILE.py:CLASS": "cem.py:CEM"}
-    real |= {"FILE.py:NAME": "mine.py:Residual"}
+    real |= {"FILE.py:NAME": "mine.py:Residual", "FILE.py": "drone.py", "[SCENE]": "lander"}
     if program == "play" and "FILE.py:CLASS" in line:
         real["RUN"] = next(str(of.parent) for of in folder.rglob("metadata.json") if '"cem"' in of.read_text())
     if "--imitate" in line:
@@ -65,7 +65,8 @@ def words(program: str, line: str, folder: Path) -> list[str]:
         few = "--population" if "--population" in given else "--trials"
         given = [*(word for word in given if not word.isdigit() and word not in FULL), few, "2"]
     small = GO_ON if "--resume" in given else SMALL[program]
-    more = {} if {"--help", "--list", "--check"} & set(given) else small
+    asks_only = {"--help", "--list", "--check"} & set(given) or given == ["--version"]
+    more = {} if asks_only else small
     extra = [word for flag, value in more.items() if flag not in given for word in (flag, value)]
     return [word for word in (*given, *extra) if word]
 
