@@ -14,6 +14,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from ecs_rl.agents.config import NetworkName, OwnNetwork
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
+from ecs_rl.runs.recorders import SHIPPED
 from ecs_rl.session.milestones import USUAL_EVAL_EVERY
 from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
 
@@ -176,9 +177,9 @@ class TrainSettings:
     early_stopping: bool = True
     """With --sweep: stop trials that are worse than most after as many steps (ASHA)."""
     tb: bool = False
-    """Mirror the metrics for TensorBoard, in the run's folder `tb` (needs tensorboard)."""
-    recorder: Annotated[str, arg(metavar="mlflow|wandb|FILE.py:NAME", help_behavior_hint="")] = ""
-    """Who else hears how it goes: MLflow or W&B, on this machine, or one of your own; several with commas."""
+    """Short for --recorder tensorboard: the metrics in the run's folder `tb` (needs tensorboard)."""
+    recorder: Annotated[str, arg(metavar="|".join((*SHIPPED, "FILE.py:NAME")), help_behavior_hint="")] = ""
+    """Record the training by TensorBoard, MLflow or W&B too, or by a class of your own; several with commas."""
     algorithms: ClassVar[dict[str, Algorithm]] = AGENTS
     """Those that these settings know, each of which has a table by its name."""
 
@@ -191,6 +192,11 @@ class TrainSettings:
     def plateau(self) -> int:
         """The N of `--until 'plateau N'`, 0 without it."""
         return int(self.until.removeprefix("plateau ")) if self.until.startswith("plateau ") else 0
+
+    @property
+    def recorders(self) -> str:
+        """The names of all recorders, with commas between them."""
+        return ",".join(dict.fromkeys(filter(None, (*self.recorder.split(","), "tensorboard" if self.tb else ""))))
 
     @property
     def algorithm(self) -> Algorithm:

@@ -108,7 +108,7 @@ def run(settings: TrainSettings, answer: Answer) -> int:
         from ecs_rl.commands.check import check_scene
 
         return check_scene(load_scene(settings.scene), settings, lambda: put_together(settings)[1])
-    recorders = recorders_of(settings.recorder)
+    recorders = recorders_of(settings.recorders)
     settings, training = ready(settings)
     if settings.pace and not settings.watch:
         tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
@@ -135,7 +135,7 @@ def run(settings: TrainSettings, answer: Answer) -> int:
             settings, training, window = going
         else:
             return code
-        recorders = recorders_of(settings.recorder)
+        recorders = recorders_of(settings.recorders)
 
 
 def ready(
@@ -145,10 +145,6 @@ def ready(
 
     In a `group` of processes it is this one's share of it. Without a `scene` it is the one that the settings name.
     """
-    from ecs_rl.runs.board import require_tensorboard
-
-    if settings.tb:
-        require_tensorboard()
     if settings.record_every:
         from ecs_rl.viewer.films.encoder import require_encoder
 
@@ -189,8 +185,6 @@ def recorded(
 ) -> TrainingRun:
     """Return the run that the training writes from now on, a new one or the one to go on with, and let others hear."""
     record = resume(training, settings) if settings.resume is not None else begun(training, settings)
-    if settings.tb:
-        record.open_board()
     for name, recorder in (recorders or {}).items():
         record.open_recorder(name, recorder)
     if settings.resume is None:

@@ -1,4 +1,4 @@
-"""Recorders: whoever else shall hear how a training goes, beside its run directory: MLflow, W&B, or one of your own.
+"""Recorders follow a training beside its run directory: TensorBoard, MLflow, W&B, or one of your own.
 
 Each works on a thread of its own, so that no training waits for it, and what fails there ends that recorder alone.
 """
@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Protocol, cast
@@ -20,7 +21,8 @@ import msgspec
 from ecs_rl.errors import CheckpointError, CommandError, quoted, told_of, visible
 from ecs_rl.from_file import blaming, is_reference, load_object
 
-SHIPPED = ("mlflow", "wandb")
+SHIPPED = {"tensorboard": "TensorboardRecorder", "mlflow": "MlflowRecorder", "wandb": "WandbRecorder"}
+"""The class of each recorder that comes with the project; NAME has its own module, NAME_recorder.py."""
 FLAG = "--recorder"
 METHODS = ("begin", "record", "finish")
 LONGEST_PROBLEM = 500
@@ -133,20 +135,14 @@ def _is_number(value: Any) -> bool:
 def recorders_of(text: str) -> dict[str, Recorder]:
     """Return new recorders by the names that `--recorder` gives, with commas between them; CommandError if one is none.
 
-    A name is mlflow, wandb, or FILE.py:NAME of a class of one's own, which is made without arguments.
+    A name is one of SHIPPED, or FILE.py:NAME of a class of one's own, which is made without arguments.
     """
     return {name: _recorder(name) for name in filter(None, text.split(","))}
 
 
 def _recorder(name: str) -> Recorder:
-    if name == "mlflow":
-        from ecs_rl.runs.mlflow_recorder import MlflowRecorder
-
-        return MlflowRecorder()
-    if name == "wandb":
-        from ecs_rl.runs.wandb_recorder import WandbRecorder
-
-        return WandbRecorder()
+    if name in SHIPPED:
+        return cast(Recorder, getattr(import_module(f"ecs_rl.runs.{name}_recorder"), SHIPPED[name])())
     if not is_reference(name):
         raise CommandError(f"{FLAG} {name}: there is {', '.join(SHIPPED)}, or FILE.py:NAME of your own")
     own = load_object(FLAG, name)

@@ -15,7 +15,6 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, StorageError
 from ecs_rl.records import Status
-from ecs_rl.runs.board import Board
 from ecs_rl.runs.checkpoint import sealed_pieces
 from ecs_rl.runs.files import Folder, json_bytes, plain, read_json, writing
 from ecs_rl.runs.layout import CHECKPOINTS, find_run, new_run_directory, sound_manifest, step_checkpoints
@@ -54,7 +53,6 @@ class TrainingRun:
         self._checkpoints = Folder(path / CHECKPOINTS, lock.folder)
         self._problem: EcsRlError | None = None
         self._saved_step: int | None = None
-        self._board: Board | None = None
         self.recordings: list[Recording] = []
         """The recorders that hear of this run; the `problem` of one is told by it alone."""
         self._train, self._eval, self._metrics = self._rows = (
@@ -126,7 +124,7 @@ class TrainingRun:
     @property
     def problem(self) -> EcsRlError | None:
         """What the disk refused first, or who took the run away; None as long as all is well."""
-        return self._problem or next((log.problem for log in self._logs if log.problem), None)
+        return self._problem or next((log.problem for log in self._rows if log.problem), None)
 
     def write_config(self, config: Any) -> None:
         """Replace config.json by every resolved setting: a mapping, or a (nested) dataclass."""
@@ -266,16 +264,8 @@ class TrainingRun:
                 raise ValueError(f"metric '{key}' belongs to no group: its name must start with {groups}")
         row = {"total_steps": total_steps, "seconds": seconds, **metrics}
         self._metrics.extend([row])
-        if self._board is not None:
-            self._board.write(row)
         for recording in self.recordings:
             recording.row(row)
-
-    def open_board(self) -> None:
-        """Mirror metrics.jsonl for TensorBoard from now on, all that it holds already included."""
-        self.flush()
-        with self._writing():
-            self._board = Board(self.path)
 
     def open_recorder(self, name: str, recorder: Recorder) -> None:
         """Let a recorder hear of this run until it is closed, on a thread of its own; earlier rows come first."""
@@ -297,9 +287,6 @@ class TrainingRun:
                 log.require_row_end(lengths.get(log.path.name, 0))
             for log in self._rows:
                 log.cut(lengths.get(log.path.name, 0))
-            if self._board is not None:
-                self._board.close()
-                self._board = Board(self.path)
 
     def abandon(self, status: str) -> None:
         """Close after a `problem`: say so in metadata.json if the disk still takes that much, and raise nothing."""
@@ -314,7 +301,7 @@ class TrainingRun:
     def close(self) -> None:
         """Flush and close the logs and let others write the run; a second call does nothing."""
         told, problem = self.problem, None
-        for log in self._logs:
+        for log in self._rows:
             try:
                 log.close(drop=told is not None)
             except StorageError as error:
@@ -335,10 +322,6 @@ class TrainingRun:
         episodes = last_evaluation(stored_rows(self.path / "eval_episodes.jsonl"))
         for recording in going:
             recording.finish(status, table, episodes, SOON if status == "interrupted" else LONG)
-
-    @property
-    def _logs(self) -> tuple[JsonLines | Board, ...]:
-        return self._rows if self._board is None else (*self._rows, self._board)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -78,7 +78,7 @@ class SeedRun:
         from ecs_rl.commands.train import ready, recorded
         from ecs_rl.runs.recorders import recorders_of
 
-        recorders = recorders_of(settings.recorder)
+        recorders = recorders_of(settings.recorders)
         self.problem = ""
         """Why it diverged, '' if it did not."""
         self.settings: TrainSettings

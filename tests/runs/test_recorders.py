@@ -150,7 +150,7 @@ def test_one_that_hangs_keeps_no_row_waiting_and_the_end_for_a_while_only(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("mlfow", "--recorder mlfow: there is mlflow, wandb, or FILE.py:NAME of your own"),
+        ("mlfow", "--recorder mlfow: there is tensorboard, mlflow, wandb, or FILE.py:NAME of your own"),
         ("own.py:Nobody", "there is no 'Nobody' in that file"),
         ("own.py:Lacks", "it has no record, finish: see Recorder in"),
         ("own.py:Breaks", r"own\.py, line 6.*no room"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs import TrainingRun
-from ecs_rl.runs.board import Board, require_tensorboard
+from ecs_rl.runs.logs import Appended
+from ecs_rl.runs.recorders import Recording, recorders_of
 
 
 @pytest.fixture
@@ -21,12 +22,24 @@ def run(tmp_path: Path) -> TrainingRun:
     return TrainingRun.create("cart", runs_dir=tmp_path)
 
 
-def test_without_the_package_the_extra_is_named(run: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def opened(run: TrainingRun) -> Recording:
+    """Return TensorBoard's recording of a run, begun."""
+    ((name, recorder),) = recorders_of("tensorboard").items()
+    run.open_recorder(name, recorder)
+    return run.recordings[-1]
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    for ask in (require_tensorboard, run.open_board, lambda: Board(run.path)):
-        with pytest.raises(CommandError, match=r"python -m pip install 'ecs-rl\[tb\]'"):
-            ask()
-    assert not (run.path / "tb").exists()
+    with pytest.raises(CommandError, match=r"python -m pip install 'ecs-rl\[tb\]'"):
+        recorders_of("tensorboard")
+
+
+@pytest.mark.parametrize("recorder", ["", "tensorboard", "mlflow"])
+def test_tb_is_short_for_the_recorder(recorder: str) -> None:
+    wanted = ",".join(filter(None, dict.fromkeys((recorder, "tensorboard"))))
+    assert TrainSettings(scene="lander", tb=True, recorder=recorder).recorders == wanted
+    assert TrainSettings(scene="lander", recorder=recorder).recorders == recorder
 
 
 class TestWithTensorboard:
@@ -36,15 +49,15 @@ class TestWithTensorboard:
 
     def test_every_row_is_shown_once(self, run: TrainingRun) -> None:
         run.log_metrics(1, 0.1, {"train/loss": 1.0})
-        run.open_board()
+        opened(run)
         for step in range(2, 6):
             run.log_metrics(step, step / 10, {"train/loss": 1 / step, "eval/mean_return": float("nan")})
+        run.close()
         assert shown(run.path) == stored(run)
         assert {name for name, *_ in shown(run.path)} == {"train/loss"}
-        run.close()
 
     def test_after_a_resume_there_is_no_gap_and_no_double(self, run: TrainingRun) -> None:
-        run.open_board()
+        opened(run)
         for step in range(1, 4):
             run.log_metrics(step, step / 10, {"train/loss": 1 / step})
         lengths = run.flush(sync=True)
@@ -55,65 +68,60 @@ class TestWithTensorboard:
         torn.write_bytes(torn.read_bytes()[:-7])
         again = TrainingRun.resume(run.path)
         again.cut_logs(lengths)
-        again.open_board()
+        opened(again)
         for step in range(4, 10):
             again.log_metrics(step, step / 10, {"train/loss": 1 / step})
+        again.close()
         assert shown(run.path) == stored(again)
         assert [step for _, step, *_ in shown(run.path)] == list(range(1, 10))
         assert sum(path.stat().st_size > 0 for path in (run.path / "tb").iterdir()) == 1
-        again.close()
-
-    def test_logs_cut_after_it_was_opened_are_cut_there_too(self, run: TrainingRun) -> None:
-        run.open_board()
-        run.log_metrics(1, 0.1, {"train/loss": 1.0})
-        lengths = run.flush()
-        run.log_metrics(2, 0.2, {"train/loss": 2.0})
-        run.cut_logs(lengths)
-        run.log_metrics(2, 0.3, {"train/loss": 3.0})
-        assert shown(run.path) == stored(run)
-        run.close()
 
     def test_a_tensorboard_that_looks_all_the_time_ends_with_the_same(self, run: TrainingRun) -> None:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-        run.open_board()
-        looking = EventAccumulator(str(run.path / "tb"))
+        opened(run)
         for step in range(1, 4):
             run.log_metrics(step, step / 10, {"train/loss": 1 / step})
-            looking.Reload()
         run.close()
+        looking = EventAccumulator(str(run.path / "tb"))
+        looking.Reload()
+        assert [event.step for event in looking.Scalars("train/loss")] == [1, 2, 3]
         again = TrainingRun.resume(run.path)
-        again.open_board()
+        opened(again)
         for step in range(4, 6):
             again.log_metrics(step, step / 10, {"train/loss": 1 / step})
-            looking.Reload()
-        assert [event.step for event in looking.Scalars("train/loss")] == [1, 2, 3, 4, 5]
         again.close()
+        looking.Reload()
+        assert [event.step for event in looking.Scalars("train/loss")] == [1, 2, 3, 4, 5]
 
     def test_files_of_earlier_times_do_not_pile_up(self, run: TrainingRun) -> None:
         run.log_metrics(1, 0.1, {"train/loss": 1.0})
-        for _ in range(5):
-            run.open_board()
-        assert len(list((run.path / "tb").iterdir())) == 2
-        assert shown(run.path) == stored(run)
         run.close()
+        for _ in range(5):
+            again = TrainingRun.resume(run.path)
+            opened(again)
+            again.close()
+        assert len(list((run.path / "tb").iterdir())) == 2
+        assert shown(run.path) == stored(again)
 
-    def test_a_full_disk_is_an_error_that_names_the_file(
+    def test_a_full_disk_ends_the_recording_alone_and_names_the_file(
         self, run: TrainingRun, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        run.open_board()
+        recording = opened(run)
         run.log_metrics(1, 0.1, {"train/loss": 1.0})
-        with monkeypatch.context() as patch:
 
-            def full(*_: object) -> int:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        def full(*_: object) -> None:
+            raise StorageError(f"{run.path}/tb/events: No space left on device")
 
-            patch.setattr(os, "write", full)
-            with pytest.raises(StorageError, match=r"tb/events\.out\.tfevents\..*No space left"):
-                run.log_metrics(2, 0.2, {"train/loss": 1.0})
+        monkeypatch.setattr(Appended, "flush", full)
+        recording.row({"total_steps": 2, "seconds": 0.2, "train/loss": 1.0})
+        recording.finish("finished", {}, [], 60.0)
+        monkeypatch.undo()
+        assert re.search(r"tb/events.*No space left", recording.problem)
+        run.log_metrics(3, 0.3, {"train/loss": 1.0})
         run.close()
-        assert run.problem is not None
-        assert [step for _, step, *_ in shown(run.path)] == [1]
+        assert run.problem is None
+        assert [step for _, step, *_ in stored(run)] == [1, 3]
 
     @pytest.mark.parametrize("number", ["1" + "0" * 400, "true", '"x"', "[1]", "null"])
     def test_what_is_no_number_to_plot_is_left_out(self, run: TrainingRun, number: str) -> None:
@@ -121,7 +129,7 @@ class TestWithTensorboard:
         row = f'{{"total_steps":1,"seconds":0.5,"train/a":{number},"train/loss":2.0}}\n'
         (run.path / "metrics.jsonl").write_text(row)
         again = TrainingRun.resume(run.path)
-        again.open_board()
+        opened(again)
         again.close()
         assert ("train/loss", 1, 2.0) in shown(run.path)
 
@@ -130,29 +138,38 @@ class TestWithTensorboard:
         run.close()
         (run.path / "metrics.jsonl").write_text(f"{row}\n")
         again = TrainingRun.resume(run.path)
-        with pytest.raises(CheckpointError, match=r"cannot read .*metrics\.jsonl.* without --tb"):
-            again.open_board()
+        try:
+            recording = opened(again)
+        except CheckpointError as error:
+            problem = str(error)
+        else:
+            again.close()
+            problem = recording.problem
+        assert problem
         again.close()
 
     def test_a_start_that_is_no_time_is_refused_with_what_to_do(self, run: TrainingRun) -> None:
         run.update_metadata(started_at="\x1b[2Jnever")
-        with pytest.raises(CheckpointError, match=r"which is no time: .* without --tb"):
-            run.open_board()
+        recording = opened(run)
         run.close()
+        assert re.search(r"which is no time: .* without --tb", recording.problem)
+        assert "\x1b" not in recording.problem
 
     def test_links_are_not_followed(self, run: TrainingRun, tmp_path: Path) -> None:
         outside = tmp_path / "outside"
         outside.mkdir()
         (outside / "file").write_text("kept")
         (run.path / "tb").symlink_to(outside)
-        with pytest.raises(CheckpointError, match="is a link that leaves the run"):
-            run.open_board()
+        recording = opened(run)
+        run.close()
+        assert "is a link that leaves the run" in recording.problem
         (run.path / "tb").unlink()
         (run.path / "tb").mkdir()
         (run.path / "tb" / "events.out.tfevents.1").symlink_to(outside / "file")
-        with pytest.raises(StorageError, match=r"tb/events\.out\.tfevents\.1"):
-            run.open_board()
-        run.close()
+        again = TrainingRun.resume(run.path)
+        recording = opened(again)
+        again.close()
+        assert "tb/events.out.tfevents.1" in recording.problem
         assert {path.name: path.read_text() for path in outside.iterdir()} == {"file": "kept"}
 
 
@@ -166,7 +183,6 @@ def shown(run: Path) -> list[tuple[str, int, float]]:
 
 
 def stored(run: TrainingRun) -> list[tuple[str, int, float]]:
-    run.flush()
     rows: list[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode_lines(
         (run.path / "metrics.jsonl").read_bytes()
     )
