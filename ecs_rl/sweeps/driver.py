@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -24,6 +25,8 @@ FINISHED = "FINISHED"
 """Tune's word for a search that has nothing more to suggest."""
 
 
+ROOM = "room"
+"""A file that is written to see whether there is room."""
 GO_ON = "the same command with --resume goes on to the same result"
 AT_REST = 10 * 60.0
 """Seconds after which a sweep on this machine ends in which no trial runs: a process comes up within one minute."""
@@ -67,6 +70,15 @@ class Driver:
             self.file.write(now=now)
         except StorageError as error:
             self.give_up(str(error))
+
+    def require_room(self) -> None:
+        """Raise StorageError if the disk has no room for one more checkpoint: Tune does not say why a save failed."""
+        runs = [Path(run) for row in self.file.sweep.rows for run in row.runs]
+        sizes = [0]
+        for path in (path for run in runs for path in run.glob("checkpoints/*.safetensors")):
+            with suppress(FileNotFoundError):  # older ones are deleted meanwhile
+                sizes.append(path.stat().st_size)
+        self.file.put(ROOM, bytes(2 * max(sizes))).unlink()  # in the run, and a copy for who takes over
 
     def next_row(self) -> Row | None:
         """Return the trial to begin, or to go on with; None where it is too early to say."""
@@ -227,6 +239,7 @@ class Reports:
         self.driver.trials = trials
         self.driver.shown.draw()
         if self.driver.lost_exchange:
+            self.driver.require_room()
             raise WorkerLostError(f"{self.driver.lost_exchange}: {GO_ON}")
         left = [trial for trial in trials if not trial.is_finished()]
         if not left or any(trial.status == "RUNNING" for trial in left):

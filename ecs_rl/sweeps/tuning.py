@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.errors import StorageError
 from ecs_rl.runs.files import is_refused, storage_error
 from ecs_rl.sweeps.driver import Driver, NextSetting, Reports, Stop
 from ecs_rl.sweeps.population import Member, PopulationDriver, PopulationOrder, exchanges
@@ -79,10 +80,10 @@ def _run(kind: type[SweepTrial], driver: Driver, order: Order, settings: TrainSe
     trainable: Any = type("Trial", (kind, tune.Trainable), {})
     try:
         _tuned(tune, trainable, driver, order, settings, **more)
-    except OSError as error:  # what Tune itself writes into the sweep's folder
+    except (OSError, StorageError) as error:  # what Tune itself writes into the sweep's folder, too
         if not is_refused(error):
             raise
-        driver.give_up(str(storage_error(driver.file.path, error)))
+        driver.give_up(str(storage_error(driver.file.path, error) if isinstance(error, OSError) else error))
 
 
 def _tuned(tune: Any, trainable: Any, driver: Driver, order: Order, settings: TrainSettings, **more: Any) -> None:

@@ -16,9 +16,9 @@ from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.process import Answer
 from ecs_rl.commands.seeds_report import Shown
 from ecs_rl.commands.train import recipes_of
-from ecs_rl.errors import StorageError
+from ecs_rl.errors import StorageError, WorkerLostError
 from ecs_rl.sweeps import run as sweep_run
-from ecs_rl.sweeps.driver import Driver
+from ecs_rl.sweeps.driver import Driver, Reports
 from ecs_rl.sweeps.ranges import parse_ranges
 from ecs_rl.sweeps.record import Row, SweepFile, read_sweep
 from ecs_rl.sweeps.run import begun, carried_out
@@ -127,6 +127,21 @@ def test_what_the_disk_refuses_of_the_sweeps_own_file_ends_no_trial(
     assert "sweep.json: No space left on device" in driver.problem
     assert [row.state for row in driver.file.sweep.rows] == ["running", "interrupted"]
     assert read_sweep(driver.file.path).rows == []  # as it was written last
+
+
+def test_an_exchange_that_a_full_disk_prevents_is_the_disks(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = driver.file.path / "20260101_000000"
+    (run / "checkpoints").mkdir(parents=True)
+    (run / "checkpoints" / "step_1.safetensors").write_bytes(bytes(1000))
+    driver.file.sweep.rows[0].runs = [str(run)]
+    driver.lost_exchange = "member 0 cannot take over"
+    reports = Reports()
+    reports.driver = driver
+    with full_after(0, monkeypatch), pytest.raises(StorageError, match="room: No space left on device"):
+        reports.on_step_end(1, [])
+    with pytest.raises(WorkerLostError, match="member 0 cannot take over"):
+        reports.on_step_end(2, [])
+    assert not (driver.file.path / "room").exists()
 
 
 def test_the_command_says_how_to_go_on_and_leaves_with_4(
