@@ -71,6 +71,10 @@ def checkpoint_at(source: str | Path, checkpoint: str, runs: str | Path) -> Path
     found = find_run(str(source), runs)
     for skipped in found.skipped:
         warnings.warn(skipped, stacklevel=4)
+    latest = found.path / inside.with_stem("latest")
+    if checkpoint == "best" and not (found.path / inside).is_file() and latest.is_file():
+        warnings.warn(f"{found.path} has no best policy, as nothing was evaluated: this is its latest", stacklevel=4)
+        return latest
     if not (found.path / inside).is_file():
         there = sorted(each.stem.removeprefix("step_") for each in (found.path / "checkpoints").glob("*.safetensors"))
         raise CheckpointError(f"{found.path} has no checkpoint '{checkpoint}': name one of {', '.join(there)}")

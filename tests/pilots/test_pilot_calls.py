@@ -13,14 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pilot_files import CHOICE, KINDS, checkpoint, observations, wild_agent, write
+from pilot_files import CHOICE, KINDS, PPO, checkpoint, observations, wild_agent, write
 
 import ecs_rl
 from ecs_rl import shipped
-from ecs_rl.agents import ActMode
+from ecs_rl.agents import ActMode, Decision, make_agent
 from ecs_rl.commands.train import main as train
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, ObservationError
 from ecs_rl.pilots.pilot import Pilot
+from ecs_rl.runs import TrainingRun
+from ecs_rl.session import TrainingSession
+from ecs_rl.testing.transitions import some_experience
 
 BACKENDS = ("torch", "numpy")
 
@@ -127,6 +130,25 @@ def test_of_several_policies_one_is_chosen_by_name(tmp_path: Path, backend: str)
         ecs_rl.load(path, backend=backend)
     with pytest.raises(CommandError, match="has no policy 'bleu': did you mean 'blue'"):
         ecs_rl.load(path, backend=backend, policy="bleu")
+
+
+def test_of_a_run_without_an_evaluation_the_latest_policy_is_taken_with_a_word(tmp_path: Path, backend: str) -> None:
+    run = TrainingRun.create("loop", runs_dir=tmp_path)
+    agent = make_agent("ppo", CHOICE, PPO, seed=0, rows=1)
+    session = TrainingSession(agent).with_run(run)
+    seen = observations(CHOICE, 1)
+    session.observe(some_experience(np.random.default_rng(0), seen, Decision(session.act(seen)), invalid=0.0))
+    session.close()
+    wanted = agent.act(seen, ActMode.GREEDY).action
+    for source in (run.path, tmp_path / "loop"):
+        with pytest.warns(
+            UserWarning, match=r"has no best policy, as nothing was evaluated: this is its latest"
+        ) as told:
+            pilot = ecs_rl.load(source, backend=backend)
+        assert [Path(each.filename).name for each in told] == ["test_pilot_calls.py"]
+        assert (pilot.path.name, pilot.act(seen).tolist()) == ("latest.safetensors", wanted.tolist())
+    with pytest.raises(CheckpointError, match="has no checkpoint 'best_red': name one of 1, latest"):
+        ecs_rl.load(run.path, backend=backend, checkpoint="best_red")
 
 
 def test_a_run_is_named_as_everywhere_else_and_its_scene_may_be_gone(tmp_path: Path, backend: str) -> None:
