@@ -90,7 +90,7 @@ def test_an_interrupted_sweep_goes_on_and_comes_to_the_same(tmp_path: Path) -> N
         if " steps, best evaluation" in line:
             os.killpg(going.pid, signal.SIGINT)  # as a terminal does: all processes of the command hear it
             break
-    stdout, rest = going.communicate(timeout=120)
+    stdout, rest = going.communicate(timeout=300)
     assert going.returncode == 0, "".join(said) + rest
     first = json.loads(stdout)
     assert first["status"] == "interrupted"

@@ -72,7 +72,7 @@ def start(program: str, *args: object, screen: Mapping[str, str]) -> subprocess.
     )
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 60.0) -> Said:
+def finish(process: subprocess.Popen[str], seconds: float = 300.0) -> Said:
     """Wait for the process, and never leave it behind."""
     try:
         out, err = process.communicate(timeout=seconds)
@@ -83,7 +83,7 @@ def finish(process: subprocess.Popen[str], seconds: float = 60.0) -> Said:
     return Said(process.returncode, out, err)
 
 
-def until(happened: Callable[[], object], process: subprocess.Popen[str], seconds: float = 40.0) -> None:
+def until(happened: Callable[[], object], process: subprocess.Popen[str], seconds: float = 300.0) -> None:
     """Wait until something has happened to a process that is still running."""
     end = time.monotonic() + seconds
     while not happened():

@@ -50,7 +50,7 @@ def both_ends() -> tuple[Screen, ScreenProcess]:
     return screen, ScreenProcess(here)
 
 
-def wait_for(happened: Callable[[], object], seconds: float = 20.0) -> None:
+def wait_for(happened: Callable[[], object], seconds: float = 300.0) -> None:
     end = monotonic() + seconds
     while not happened():
         assert monotonic() < end, "it never happened"

@@ -9,6 +9,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,8 @@ SAC: tuple[str, ...] = ("--agent", "sac", "--sac.warm-up", "64", "--sac.updates-
 SAC += ("--sac.batch", "32", "--sac.hidden", "16")
 SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3")
 TINY = (*SMALL, *PPO)
+HANGS = 300.0
+"""Seconds after which a process hangs: on a busy machine all takes ten times as long as on one with nothing to do."""
 JSON_KEYS = [
     *("run", "scene", "agent", "seed", "arenas", "status", "steps", "episodes", "seconds", "steps_per_second"),
     *("seconds_in", "best_eval", "best_step", "solved_step", "solved_second", "finding", "params_sha256"),
@@ -85,10 +89,35 @@ def start(program: str, *args: object, hash_seed: str = "0") -> subprocess.Popen
     )
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 60.0) -> Told:
+def wait_for(there: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Wait until something is there; AssertionError if the process ends before."""
+    end = time.monotonic() + HANGS
+    while not there():
+        if process.poll() is not None or time.monotonic() > end:
+            process.kill()
+            raise AssertionError(f"not there yet, exit code {process.returncode}: {process.communicate()[1]}")
+        time.sleep(0.02)
+
+
+def wait_for_words(words: str, process: subprocess.Popen[str]) -> None:
+    """Read the process's stderr until it says this; AssertionError if that does not come."""
+    assert process.stderr is not None
+    watch = threading.Timer(HANGS, process.kill)
+    watch.start()
+    try:
+        read = ""
+        while words not in read:
+            line = process.stderr.readline()
+            assert line, f"'{words}' never came: {read}"
+            read += line
+    finally:
+        watch.cancel()
+
+
+def finish(process: subprocess.Popen[str]) -> Told:
     """Wait for the process, and never leave it behind."""
     try:
-        out, err = process.communicate(timeout=seconds)
+        out, err = process.communicate(timeout=HANGS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import odd_environments
 import pytest
-from command_runs import PPO, ROOT, Told, finish, metadata, play, rows, start, train
+from command_runs import PPO, ROOT, Told, finish, metadata, play, rows, start, train, wait_for
 
 import ecs_rl
 
@@ -125,10 +124,7 @@ def test_what_cannot_be_trained_is_told_in_one_line_and_leaves_no_run(name: str,
 def test_a_signal_stops_it_with_a_run_that_goes_on_from_there(tmp_path: Path) -> None:
     process = start("train.py", "gym:CartPole-v1", *SMALL, "--steps", "10M", "--runs", tmp_path)
     log = tmp_path / "CartPole-v1" / "v1"
-    until = time.monotonic() + 60
-    while not [*log.glob("*/metrics.jsonl")] and time.monotonic() < until:
-        time.sleep(0.1)
-    time.sleep(1.0)
+    wait_for(lambda: any(path.stat().st_size for path in log.glob("*/metrics.jsonl")), process)
     process.send_signal(signal.SIGINT)
     told = finish(process)
     assert told.code == 0, told.err

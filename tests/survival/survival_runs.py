@@ -199,7 +199,7 @@ def live(args: tuple[str, ...], said: str, stop_at: tuple[int, signal.Signals] |
     sys.exit(train_command.main([*args, "--json"]))
 
 
-def wait_until(there: Any, life: Life, seconds: float = 60.0) -> bool:
+def wait_until(there: Any, life: Life, seconds: float = 300.0) -> bool:
     """Wait for something to be there; tell whether it was before the process ended."""
     end = time.monotonic() + seconds
     while not there():

@@ -52,7 +52,7 @@ def every_call_refused(base: Path, code: int, *, from_then_on: bool) -> int:
                 assert os.strerror(code) in str(error)
             assert run.problem is error
             run.close()
-            assert perf_counter() - began < 1.0
+            assert perf_counter() - began < 60.0, "it waits for a disk that has refused"
         assert not list(path.rglob(".*.tmp")), calls[at - 1]
         assert_goes_on(path, {1, 2})
         if len(calls) < at:
