@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
 from ecs_rl.commands.check_evaluations import evaluations_in_words, time_evaluations
+from ecs_rl.commands.check_notes import Equals, Waiting, always_equal, seen_through
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
 from ecs_rl.console import deliver, tell
@@ -49,13 +51,15 @@ def check_scene(scene: Scene, settings: TrainSettings, begin: Callable[[], Train
 
     `begin` returns the training of these settings, by which the time of evaluations is measured.
     """
+    waiting = Waiting(scene.name)
+    tick = watch(scene, settings)  # first: it is short, and says best what is wrong
     first, again = Play(scene, settings), Play(scene, settings)
-    found = first.run()
-    again.run()
+    found = first.run(partial(waiting.at, "play 1 of 3"))
+    again.run(partial(waiting.at, "play 2 of 3"))
     same, resumable = first.whole == again.whole, True
     if same:
         resumed = Play(scene, settings, first.saved)
-        resumed.run()
+        resumed.run(partial(waiting.at, "play 3 of 3"))
         resumable = resumed.after == first.after
     problems = []
     if not same:
@@ -85,12 +89,10 @@ def check_scene(scene: Scene, settings: TrainSettings, begin: Callable[[], Train
         "resumable": resumable,
         **found,
         "finding": str(finding or ""),
-        "tick": watch(scene, settings),
+        "tick": tick,
         "lessons": first.lessons,
         "evaluations": evaluations,
-        "notes": [
-            f"nothing reads lesson '{name}': take {name}.value in a start, a terrain or a rule" for name in first.unread
-        ],
+        "notes": first.notes,
     }
     deliver(json.dumps(facts) if settings.json else "\n".join(report(facts)))
     for problem in problems:
@@ -121,19 +123,19 @@ class Play:
         self.whole = self.after = ""
         self.alike: list[str] = []
         self.lessons = [taught.lesson.facts() for taught in self.world.arena.lessons]
-        self.unread: list[str] = []
-        """The lessons that nothing has read."""
+        self.notes: list[str] = []
         self.cancels = False
         """What the agents earn cancels out in every tick: what one wins another loses."""
         if saved is not None:
             restore_world(self.world, saved | {"earlier": {}}, exactly=False)
             self.world.ticks = self.ticks // 2
 
-    def run(self) -> dict[str, Any]:
+    def run(self, told_at: Callable[[int, int], None]) -> dict[str, Any]:
         """Play to the end and return what it showed, as in `--json`; anything that is not finite raises on its way."""
         world, half = self.world, self.ticks // 2
         batches, finished = world.each(NextObservation, Reward), world.one(Finished)
         whole, after, busy = hashlib.sha256(), hashlib.sha256(), 0.0
+        equals = [Equals(seen.value) for seen, _ in batches]
         ranges, terms = [Range(seen.value) for seen, _ in batches], Range(np.zeros((world.arenas, len(world.terms))))
         scores, came = Range(np.zeros((world.arenas, len(world.arena.scores)))), list[list[float]]()
         came_to = list[dict[str, F64]]()
@@ -145,12 +147,15 @@ class Play:
                 self.saved = save_world(world)
             began_tick = perf_counter()
             world.tick()
+            told_at(world.ticks, self.ticks)
             busy += perf_counter() - began_tick
             for column, name in enumerate(world.arena.scores):
                 scores.array[:, column] = Results(world).score(name)
             terms.array[...] = Results(world).by_name(world.one(Terms).now).T
             for each in (*ranges, terms, scores):
                 each.look()
+            for equal in equals:
+                equal.look()
             told = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)
             whole.update(told + finished.scores.tobytes())
             came_to.append(finished.returns)
@@ -167,8 +172,9 @@ class Play:
         watched = (*names, *world.terms, *world.arena.scores)
         found = zip(watched, _rules(world), alike, strict=True)
         self.alike = [name for name, rule, same in found if same and not world.by_episodes and _is_one(rule)]
+        self.notes = _notes(world, ranges, equals)
         self.whole, self.after = whole.hexdigest(), after.hexdigest()
-        explosions, self.unread = int(world.one(Explosion).count), unread(world.arena.lessons)
+        explosions = int(world.one(Explosion).count)
         world.close()
         return {
             "ticks": ticks,
@@ -265,6 +271,19 @@ def _rules(world: World) -> list[Rule]:
     first = {spec.policy: spec for spec in reversed(agents)}
     seen = [sensor for policy in world.specs for sensor in first[policy].sees for _ in sensor.names]
     return [*seen, *(rule for spec in agents for rule in spec.earns.values()), *world.arena.scores.values()]
+
+
+def _notes(world: World, ranges: Sequence[Range], equals: Sequence[Equals]) -> list[str]:
+    """Return what is worth a look in what a play has shown of each policy."""
+    never = unread(world.arena.lessons)
+    notes = [f"nothing reads lesson '{name}': take {name}.value in a start, a terrain or a rule" for name in never]
+    notes += seen_through(world.arena)
+    for (policy, spec), span, equal in zip(world.specs.items(), ranges, equals, strict=True):
+        sees = next(agent.sees for agent in world.arena.agents if agent.policy == policy)
+        sensors = [sensor for sensor in sees for _ in sensor.names]
+        changing = [group for group in equal.groups if span.low[group[0]] < span.high[group[0]]]
+        notes += always_equal(changing, sensors, spec.observations)
+    return notes
 
 
 def _is_one(rule: Rule) -> bool:

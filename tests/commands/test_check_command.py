@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from readme_scenes import BEACONS
 
+from ecs_rl.commands import check_notes
 from ecs_rl.commands.train import main
 from ecs_rl.loading import load_scene
 from ecs_rl.schedule import SCHEDULE, TRAINING
@@ -248,3 +249,79 @@ def test_what_goes_by_the_clock_is_the_same_in_all_arenas_and_no_mistake(
     assert main([str(path), *FEW, "--json"]) == 0
     low, high = facts(capsys)["observations"]["gate y"]
     assert low < high
+
+
+# --- notes, and what is said while it works ---------------------------------------------------------------------------
+
+LOOP = """\
+import numpy as np
+from ecs_rl.scene import *
+
+SCENE = Scene(about="A test.", max_ticks=20, gravity=(0.0, 0.0))
+
+
+def build(arena):
+    ball = arena.spawn("ball", Body(), Disc(0.1), Start(x=jitter(1.0)))
+    foe = arena.spawn("foe", Body(), Disc(0.1), Start(x=5.0))
+    {walls}
+    sees = []
+    for far in (1, 2, 3):
+        sees.append(Feel(f"off {{far}}", lambda{default}: ball.x - far))
+    sees += [X(ball), Feel("zero", lambda: 0.0 * ball.x), Feel("nought", lambda: 0.0 * ball.y), {rays}]
+    arena.agent(sees=sees, does=Levers(push=Push(ball, x=1.0)), earns={{"x": X(ball)}})
+"""
+
+
+def notes(folder: Path, capsys: pytest.CaptureFixture[str], **parts: str) -> list[str]:
+    scene = folder / "loop.py"
+    scene.write_text(LOOP.format(**{"walls": "", "default": " far=far", "rays": ""} | parts))
+    assert main([str(scene), *FEW, "--json"]) == 0
+    found: list[str] = facts(capsys)["notes"]
+    return found
+
+
+def test_sensors_that_a_loop_made_equal_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (note,) = notes(tmp_path, capsys, default="")
+    assert note.startswith("'off 1', 'off 2' and 'off 3' are the same number in every tick: a lambda in a loop")
+    assert notes(tmp_path, capsys) == []
+
+
+@pytest.mark.parametrize(
+    ("walls", "hits", "told"),
+    [
+        ("arena.wall((-1, 1), (1, 1))", "hits=[foe]", "the rays of 'ball' see 'foe' through 'ground', which does"),
+        ("arena.wall((-1, 1), (1, 1))", "hits={'foe': foe, 'wall': arena.ground}", "see 'foe' through 'ground'"),
+        ("tile = arena.spawn('tile', Body(moves='never'), Disc(1.0), Start(y=4.0))", "hits=[foe]", "through 'tile'"),
+        ("arena.wall((-1, 1), (1, 1))", "hits=[foe, arena.ground]", ""),
+        ("arena.wall((-1, 1), (1, 1))", "hits=[arena.ground]", ""),
+        ("arena.wall((-1, 1), (1, 1))", "hits=None", ""),
+        ("pass", "hits=[foe]", ""),
+    ],
+)
+def test_rays_that_see_through_walls_are_noted(
+    walls: str, hits: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = notes(tmp_path, capsys, walls=walls, rays=f"Rays(ball, (0.0, 1.0), 4.0, {hits})")
+    assert len(found) == bool(told)
+    assert told in "".join(found)
+
+
+def test_who_waits_hears_how_far_it_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_notes, "PATIENCE", 0.0)
+    assert main(["balance", *FEW, "--json"]) == 0
+    said = capsys.readouterr()
+    lines = [line for line in said.err.splitlines() if "tick" in line]
+    assert lines[0] == "train.py: balance: play 1 of 3, tick 1 of 1,500"
+    assert lines[-1] == "train.py: balance: play 3 of 3, tick 1,500 of 1,500"
+    assert len(json.loads(said.out)["tick"]) > 3
+
+
+def test_what_a_system_reads_in_secret_is_told_before_the_plays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = tmp_path / "beacons.py"
+    scene.write_text(BEACONS.replace("@arena.system(writes=", "@arena.system(reads=(), writes="))
+    monkeypatch.setattr(check_notes, "PATIENCE", 0.0)
+    assert main([str(scene), *FEW]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "reads Amount, Pose without saying so" in line
