@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
 from ecs_rl.commands.check_evaluations import evaluations_in_words, time_evaluations
-from ecs_rl.commands.check_notes import Equals, Waiting, always_equal, seen_through
+from ecs_rl.commands.check_notes import Equals, Waiting, always_equal, memory_of, seen_through
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
 from ecs_rl.console import deliver, tell
@@ -92,7 +92,7 @@ def check_scene(scene: Scene, settings: TrainSettings, begin: Callable[[], Train
         "tick": tick,
         "lessons": first.lessons,
         "evaluations": evaluations,
-        "notes": first.notes,
+        "notes": [*first.notes, *memory_of(first.seen, getattr(settings, settings.agent))],
     }
     deliver(json.dumps(facts) if settings.json else "\n".join(report(facts)))
     for problem in problems:
@@ -124,6 +124,8 @@ class Play:
         self.alike: list[str] = []
         self.lessons = [taught.lesson.facts() for taught in self.world.arena.lessons]
         self.notes: list[str] = []
+        self.seen = 0
+        """Numbers that all agents of all arenas see in a tick."""
         self.cancels = False
         """What the agents earn cancels out in every tick: what one wins another loses."""
         if saved is not None:
@@ -172,7 +174,7 @@ class Play:
         watched = (*names, *world.terms, *world.arena.scores)
         found = zip(watched, _rules(world), alike, strict=True)
         self.alike = [name for name, rule, same in found if same and not world.by_episodes and _is_one(rule)]
-        self.notes = _notes(world, ranges, equals)
+        self.notes, self.seen = _notes(world, ranges, equals), sum(seen.value.size for seen, _ in batches)
         self.whole, self.after = whole.hexdigest(), after.hexdigest()
         explosions = int(world.one(Explosion).count)
         world.close()

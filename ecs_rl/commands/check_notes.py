@@ -17,6 +17,8 @@ from ecs_rl.scene.sensors import Sensor
 
 MOST_COMPARED = 400
 """Numbers of a policy that are compared with each other; pictures have more."""
+MUCH_MEMORY = 1.0
+"""GB of a rollout."""
 PATIENCE = 5.0
 """Seconds after which somebody who waits hears how far it is, and again."""
 
@@ -74,14 +76,32 @@ def seen_through(arena: Arena) -> list[str]:
     return list(notes.values())
 
 
+def memory_of(seen: int, config: object) -> list[str]:
+    """Return a note if an algorithm keeps gigabytes of what is seen; `seen` are the numbers of a tick."""
+    ticks = getattr(config, "rollout", 0)
+    gigabytes = 4e-9 * seen * ticks
+    if gigabytes < MUCH_MEMORY:
+        return []
+    return [
+        f"a rollout of {ticks:,} ticks with {seen:,} numbers each takes {gigabytes:,.1f} GB: fewer arenas take less"
+    ]
+
+
 class Waiting:
     """Tells somebody who waits how far a long work is."""
 
     def __init__(self, name: str) -> None:
         self.name, self.due = name, perf_counter() + PATIENCE
+        self.what, self.began, self.first = "", 0.0, 0
 
     def at(self, what: str, done: int, of: int) -> None:
         """Say it if it is time."""
-        if perf_counter() >= self.due:
-            self.due = perf_counter() + PATIENCE
-            tell(f"train.py: {self.name}: {what}, tick {done:,} of {of:,}", sys.stderr)
+        now = perf_counter()
+        if what != self.what:
+            self.what, self.began, self.first = what, now, done
+        if now < self.due:
+            return
+        self.due = now + PATIENCE
+        minutes = (now - self.began) / max(1, done - self.first) * (of - done) / 60
+        left = f", {minutes:,.0f} minutes to go" if minutes >= 1.0 else ""
+        tell(f"train.py: {self.name}: {what}, tick {done:,} of {of:,}{left}", sys.stderr)

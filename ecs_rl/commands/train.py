@@ -24,6 +24,7 @@ from ecs_rl.console import deliver, tell
 from ecs_rl.errors import (
     ActionError,
     CheckpointError,
+    CommandError,
     DivergedError,
     EcsRlError,
     SceneError,
@@ -149,9 +150,15 @@ def ready(
         from ecs_rl.viewer.films.encoder import require_encoder
 
         require_encoder("--record-every")
+        clips = settings.steps // max(settings.record_every, settings.arenas)
+        if clips > MOST_CLIPS:
+            told = f"--record-every {settings.record_every} asks for {clips:,} clips in {settings.steps:,} steps"
+            raise CommandError(f"{told}: at most {MOST_CLIPS:,}, so take {-(-settings.steps // MOST_CLIPS)} or more")
     return put_together(settings, group, scene)
 
 
+MOST_CLIPS = 1_000
+"""Clips of a training; each takes about a second or two."""
 SAVING = "saving after this tick; again to end at once"
 """What is said at the first signal."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import by_value, finite, named, ruling, shown
+from ecs_rl.scene.checks import by_value, finite, named, ruling, seen_at_once, shown
 from ecs_rl.scene.controls import Choice, Controls, Does, Levers, Trigger
 from ecs_rl.scene.effects import Effect
 from ecs_rl.scene.rays import Rays
@@ -84,7 +84,8 @@ def plan_of(
     if of is not None and is_role("an agent is one of", of).count is None:
         raise SceneError(f"'{of.name}' is one thing, not many of a kind: leave out of=, or spawn it with count=")
     plan = AgentSpec(name, policy, seen, does, earned, ended, of)
-    twice = [number for number in plan.observation_names if plan.observation_names.count(number) > 1]
+    seen_at_once(f"all that '{name}' sees", len(plan.observation_names))
+    twice = [number for number, times in Counter(plan.observation_names).items() if times > 1]
     if twice:
         raise SceneError(f"'{name}' sees '{twice[0]}' twice: each number that is seen needs a name of its own")
     return plan

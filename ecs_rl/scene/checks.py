@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from ecs_rl.errors import RuleError, SceneError
 
 Point = tuple[float, float]
+MOST_SEEN = 10_000
+"""Numbers of one agent: in 64 arenas and 128 ticks of a rollout they are 330 MB."""
 LONGEST = 60
 """Characters of a value that a message quotes."""
 BRACKETS: dict[type, tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}")}
@@ -52,6 +54,13 @@ def whole(what: str, value: int, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise SceneError(f"{what} must be a whole number of at least {least}, not {shown(value)}")
     return int(value)
+
+
+def seen_at_once(what: str, numbers: int) -> int:
+    """Return how many numbers an agent sees, or refuse more than a policy can learn from in any sensible time."""
+    if numbers > MOST_SEEN:
+        raise SceneError(f"{what} gives {numbers:,} numbers, and an agent sees at most {MOST_SEEN:,}")
+    return numbers
 
 
 def point(what: str, value: Point) -> Point:

@@ -10,7 +10,7 @@ from ecs_rl.arrays import F32, I64
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError
 from ecs_rl.geometry.rays import Fan, NearGround
-from ecs_rl.scene.checks import positive, whole
+from ecs_rl.scene.checks import positive, seen_at_once, whole
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Roles, Several, here_of, known, members_of, told_apart
 from ecs_rl.spaces import Picture
@@ -43,6 +43,7 @@ class Grid(Several):
         self.across, self.up = (whole("the cells of a Grid", count, 1) for count in cells)
         self.role, self.turns, self.size = role, turns, positive("a cell's size", cell)
         self.layers = told_apart(role, layers, "a layer of a Grid")
+        seen_at_once(f"a Grid of {self.across} x {self.up} cells", self.across * self.up * len(self.layers))
         places = [f"{x},{y}" for y in range(self.up) for x in range(self.across)]
         super().__init__(tuple(f"{role.name} {layer} {at}" for layer in self.layers for at in places), self._seen)
         self.layout = Picture(0, len(self.layers), self.up, self.across)

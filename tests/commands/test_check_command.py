@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from readme_scenes import BEACONS
 
+from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.commands import check_notes
 from ecs_rl.commands.train import main
 from ecs_rl.loading import load_scene
@@ -325,3 +326,21 @@ def test_what_a_system_reads_in_secret_is_told_before_the_plays(
     assert main([str(scene), *FEW]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "reads Amount, Pose without saying so" in line
+
+
+def test_a_rollout_of_gigabytes_is_noted() -> None:
+    assert check_notes.memory_of(64 * 10_000, PPOConfig(rollout=1_000)) == [
+        "a rollout of 1,000 ticks with 640,000 numbers each takes 2.6 GB: fewer arenas take less"
+    ]
+    assert check_notes.memory_of(64 * 100, PPOConfig(rollout=1_000)) == []
+    assert check_notes.memory_of(64 * 10_000, DQNConfig()) == []
+
+
+def test_who_waits_long_hears_for_how_long(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(check_notes, "perf_counter", lambda: clock[0])
+    waiting = check_notes.Waiting("slow")
+    for done, clock[0] in ((100, 1.0), (200, 11.0)):
+        waiting.at("play 1 of 3", done, 1_400)
+    told = capsys.readouterr().err.splitlines()
+    assert told[-1] == "train.py: slow: play 1 of 3, tick 200 of 1,400, 2 minutes to go"

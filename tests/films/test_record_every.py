@@ -222,6 +222,13 @@ def test_without_the_extra_it_is_refused_before_there_is_a_run(tmp_path: Path, m
     assert not (tmp_path / "runs").exists()
 
 
+def test_more_clips_than_anybody_waits_for_are_refused(tmp_path: Path) -> None:
+    told = new(tmp_path / "runs", "x", "--record-every", 1, "--arenas", 8, "--steps", "1M", code=2)
+    asked = "--record-every 1 asks for 125,000 clips in 1,000,000 steps: at most 1,000, so take 1000 or more"
+    assert asked in told["error"]
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_negative_number_of_steps_is_refused(tmp_path: Path) -> None:
     assert (
         "--record-every must be a whole number of at least 0"

@@ -148,3 +148,18 @@ def test_a_real_interrupt_stays_one(tmp_path: Path) -> None:
         load_scene(str(path))  # Python's own handler is in place: it may have been a person's
     with pytest.raises(SceneError, match="line 8: BaseException: b"):
         load_scene(str(saved(tmp_path, with_line(DISC, "raise BaseException('b')"))))
+
+
+@pytest.mark.parametrize(
+    ("sees", "told"),
+    [
+        ("Rays(disc, np.linspace(0, 6, 1_001), 5.0)", "a fan has at most 1,000 rays, not 1,001"),
+        ("Rays(disc, range(6_000_000), 5.0)", "a fan has at most 1,000 rays, not 6,000,000"),
+        ("Grid(disc, (5_000, 5_000), layers={'o': other})", "a Grid of 5000 x 5000 cells gives 25,000,000 numbers"),
+        ("Grid(disc, (99, 99), layers={'o': other}), *(Feel(f'{i}', lambda: 0.0) for i in range(300))", "all that"),
+    ],
+)
+def test_more_than_can_be_learned_from_is_refused(
+    sees: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told in refused(tmp_path, with_line(SEES, f"sees=[{sees}],"), capsys)
