@@ -27,6 +27,8 @@ MOST = 320
 """Particles at once; the oldest make room."""
 HARD = 0.6
 """Metres per second by which a touch must change a body's speed to throw anything."""
+AT_REST = 1.5
+"""A touch that holds a body at rest takes once what gravity adds to its speed in a tick; a hit takes more than this."""
 SLIDES = 1.2
 """Metres per second across its tyres from which a body smokes."""
 ELSE = 0.5
@@ -49,6 +51,7 @@ class Particles:
         self.rows: F64 = np.zeros((0, 12))
         self._random = np.random.default_rng(7)
         self._falls = np.array(reader.world.scene.gravity) * self.dt
+        self._hard = max(HARD, AT_REST * float(np.hypot(*self._falls)))
         roles = reader.arena.roles
         self._scale = max(0.2, float(np.median([size_of(role) for role in roles])))
         """Metres: the middling size of what is there."""
@@ -155,7 +158,7 @@ class Particles:
         for number in np.flatnonzero(pairs[:ground].any(axis=1)).tolist():
             role = self.reader.arena.roles[number]
             hard = float(push[self.reader.places.slices[number]].max(initial=0.0))
-            if not HARD < hard < 1e3 or not role.solid or not role.yields:
+            if not self._hard < hard < 1e3 or not role.solid or not role.yields:
                 continue
             dust = bool(pairs[number, ground])
             for at in self.reader.touched(arena, role, now)[:3]:

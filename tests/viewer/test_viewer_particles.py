@@ -186,3 +186,21 @@ def test_where_nothing_falls_the_strongest_engine_has_a_flame_as_long_as_its_bod
     (thrust,) = reader.effects
     assert isinstance(thrust, Thrust)
     assert reader.flame(thrust) == pytest.approx(1.2 * np.hypot(0.5, 0.25))
+
+
+@pytest.mark.parametrize("dt", [1 / 50, 1 / 10])
+def test_blocks_at_rest_throw_nothing_and_falling_ones_do(dt: float) -> None:
+    def tower(arena: Arena) -> None:
+        blocks = [arena.spawn(f"block {i}", Body(), Box(1.0, 1.0), Start(y=0.52 + 1.0 * i)) for i in range(3)]
+        stone = arena.spawn("stone", Body(), Disc(0.3), Start(x=3.0, y=4.0))
+        arena.wall((-5.0, 0.0), (5.0, 0.0))
+        for one in (*blocks, stone):
+            arena.use(Touching(one))
+        arena.agent(sees=[Vx(stone)], does=Levers(gas=Push(stone, x=1.0)), earns={"a": 0.0})
+
+    scene = Scene("a test", 500, dt=dt, substeps=round(dt * 100), gravity=(0.0, -9.81), name="t", build=tower)
+    world = make_world(scene, arenas=1, policies={"policy": lambda seen, state: np.zeros((1, 1), np.float32)})
+    thrown = played(world, round(6 / dt))
+    world.close()
+    assert max(thrown) > 0  # as the stone falls down
+    assert max(thrown[len(thrown) // 2 :]) == 0
