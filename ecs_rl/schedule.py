@@ -34,6 +34,7 @@ from ecs_rl.components import (
     Policy,
     PolicyState,
     Pose,
+    Rated,
     Reward,
     RewardWeights,
     Snapshots,
@@ -80,10 +81,10 @@ SCHEDULE: tuple[Entry, ...] = (
     Entry("sense", Sense, "before respawn, so that the last sight of an episode survives", plays=True,
           reads=(Pose, Motion, Here, Touch, Explosion), keeps=(Ground, Chance), writes=(NextObservation,), asks=True),
     Entry("judge", Judge, "named terms; terminated and truncated are never mixed up", plays=True,
-          reads=(Pose, Motion, Here, Touch, Explosion, Acting), keeps=(Ground, Chance, RewardWeights),
+          reads=(Pose, Motion, Here, Touch, Explosion, Acting), keeps=(Ground, Chance, RewardWeights, Rated),
           writes=(Reward, EndRules, EpisodeEnd, Done, Terms, Finished, Clock), asks=True),
     Entry("record", Record, "the only way to a learner: complete transitions; learners copy",
-          reads=(Action, Extras, NextObservation, Reward, Done), keeps=(Observation,), writes=(Session,)),
+          reads=(Action, Extras, NextObservation, Reward, Done, Explosion), keeps=(Observation,), writes=(Session,)),
     Entry("render", Render, "the window or the film sees the tick; on a stage only, a pure observer",
           reads=(Pose, Motion, Here, Touch, Action, Amount, Reward, EpisodeEnd, Terms, Finished), keeps=(Observation,)),
     Entry("respawn", Respawn, "who is out leaves; ended arenas start again, seeded per arena and episode", plays=True,
@@ -110,7 +111,7 @@ ON_STAGE = (*PLAYING, "interact", "render")
 """A world that somebody watches, and may touch."""
 TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("interact", "render", "film"))
 
-OUTSIDE = {Policy, RewardWeights, UserInput}
+OUTSIDE = {Policy, Rated, RewardWeights, UserInput}
 """Set from outside, before or between the ticks."""
 OF_SYSTEMS = {Pose, Motion, Here, Force}
 """The components of ours that a scene's systems may write."""

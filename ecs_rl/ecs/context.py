@@ -52,6 +52,8 @@ class Context:
         """Entity, component and the read-only views of its columns that the scene holds."""
         self.noted: set[type] = set()
         """Components at which somebody has looked; noted in debug runs only."""
+        self.queried: set[type] = set()
+        """Components for which `each`, `one` or `of` were asked; the runner compares them with what a stage declares."""
         self.enter()
 
     def enter(self) -> None:
@@ -93,6 +95,7 @@ class Context:
     def each(self, *types: type) -> list[tuple[Any, ...]]:
         """Return the components of every entity that has all of these, in the order of creation."""
         self.enter()
+        self.queried.update(types)
         # esper lists entities in the order of a set; data must never depend on that.
         found: list[tuple[int, Any]] = esper.get_components(*types)
         return [tuple(parts) for _, parts in sorted(found, key=lambda each: each[0])]
@@ -107,6 +110,7 @@ class Context:
     def of(self, entity: int | str, kind: type[C]) -> C:
         """Return the component of an entity, by its number or its name."""
         self.enter()
+        self.queried.add(kind)
         return esper.component_for_entity(self.entities[entity] if isinstance(entity, str) else entity, kind)
 
     def when(self, arena: int) -> str:

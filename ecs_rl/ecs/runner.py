@@ -26,8 +26,10 @@ class Runner:
         self.context, self.debug = context, debug
         self.stages: dict[str, Stage] = {}
         for entry in entries:
+            context.queried.clear()
             self.stages[entry.name] = stage = entry.processor(context)
             stage.context, stage.entry = context, entry
+            self._check_queries(entry)
         context.enter()
         for stage in self.stages.values():
             esper.add_processor(stage)
@@ -67,11 +69,19 @@ class Runner:
                 finally:
                     self.context.asking = False
 
+    def _check_queries(self, entry: Entry) -> None:
+        """Refuse a query for a component that the stage does not declare."""
+        secret = self.context.queried - {*entry.reads, *entry.keeps, *entry.writes}
+        if secret:
+            names = ", ".join(sorted(kind.__name__ for kind in secret))
+            raise ScheduleError(f"'{entry.name}' queries {names} without saying so in the schedule")
+
     def _watched(self) -> None:
-        """Compare what each stage really changes with what its entry declares, and what a system really reads."""
+        """Compare what each stage really changes and reads with what its entry declares."""
         before = self.context.digests()
         for processor in processors(self.context):
             self.context.noted.clear()
+            self.context.queried.clear()
             processor.process()
             self.context.enter()  # the processor may have run another context
             after = self.context.digests()
@@ -81,6 +91,7 @@ class Runner:
                 if secret:
                     changes = f"'{processor.entry.name}' changes {', '.join(secret)}"
                     raise ScheduleError(f"{changes} without saying so in the schedule")
+                self._check_queries(processor.entry)
             if isinstance(processor, SystemStage):
                 processor.check_reads()
             before = after

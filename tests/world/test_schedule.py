@@ -10,7 +10,7 @@ from racing_scene import RACING
 from readme_scenes import beacons_with
 from world_helpers import SHIPPED, SMALL_PPO, random_world
 
-from ecs_rl.components import ActionLog, Clock, Reward, Snapshots
+from ecs_rl.components import ActionLog, Clock, Reward, Snapshots, Terms
 from ecs_rl.ecs.schedule import Entry, ScheduleError
 from ecs_rl.ecs.schedule import check as check_order
 from ecs_rl.ecs.system import SystemStage
@@ -173,6 +173,30 @@ def test_a_stage_that_writes_in_secret_is_caught(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Sense, "run", run)
     with pytest.raises(ScheduleError, match="'sense' changes Clock"):
         random_world("balance", 2, debug=True).tick()
+
+
+def test_a_stage_that_reads_what_it_does_not_declare_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Sense.run
+
+    def run(self: Sense) -> None:
+        honest(self)
+        assert self.sights[0].world.one(Terms).total.shape[-1] == 2
+
+    monkeypatch.setattr(Sense, "run", run)
+    with pytest.raises(ScheduleError, match="'sense' queries Terms without saying so"):
+        random_world("balance", 2, debug=True).tick()
+
+
+def test_a_stage_that_gathers_what_it_does_not_declare_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Sense.__init__
+
+    def init(self: Sense, world: World) -> None:
+        honest(self, world)
+        world.one(Terms)
+
+    monkeypatch.setattr(Sense, "__init__", init)
+    with pytest.raises(ScheduleError, match="'sense' queries Terms without saying so"):
+        random_world("balance", 2)
 
 
 def test_a_stage_that_writes_to_a_role_in_secret_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
