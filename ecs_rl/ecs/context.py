@@ -53,7 +53,7 @@ class Context:
         self.noted: set[type] = set()
         """Components at which somebody has looked; noted in debug runs only."""
         self.queried: set[type] = set()
-        """Components for which `each`, `one` or `of` were asked; the runner compares them with what a stage declares."""
+        """Components for which `each`, `one` or `of` were asked; a runner compares them with those a stage declares."""
         self.enter()
 
     def enter(self) -> None:
