@@ -22,7 +22,8 @@ class Grid(Several):
     The cells are squares of `cell` metres, (across, up) of them with the role in the middle, along the arena's axes or,
     where it `turns`, along the role's own. The numbers go from the left to the right, from the lowest row up, one layer
     after the other. What counts is where a thing's centre is. A member does not see itself. A layer is a role, a kind,
-    `arena.ground`, or several of them; the network `conv` sees all of it as a picture.
+    `arena.ground`, or several of them; the network `conv` sees all of it as a picture. An agent sees at most 10,000
+    numbers.
     """
 
     def __init__(

@@ -26,7 +26,8 @@ class Rays(Several):
     `angles` are radians from the role's own first axis, `reach` is metres, and the rays begin `at` a point of the
     role's own axes. They hit everything but the role itself, or only what `hits`
     names: roles, kinds, `arena.ground`. A dict of these gives the nearness of each apart, all rays of one after the
-    other. What is not here is not hit, and a member of a kind never hits itself.
+    other. What is not here is not hit, and a member of a kind never hits itself. What `hits` does not name hides
+    nothing, nor does one of a dict's groups hide another. A fan has at most 1,000 rays.
     """
 
     def __init__(
