@@ -25,6 +25,7 @@ from ecs_rl.training import resume as resume_module
 from ecs_rl.training_stages import write as write_module
 from ecs_rl.viewer import history as history_module
 from ecs_rl.viewer.films import recorder
+from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import background, shown
 from ecs_rl.viewer.live import watch as loop_module
@@ -299,6 +300,24 @@ def test_a_film_of_the_window_can_be_read_back(live: Live, clock: Clock) -> None
     assert facts["size"] == (1280, 720)
     assert facts["fps"] == 30.0
     assert len(list(reader)) in (29, 30, 31, 32)
+
+
+def test_an_encoder_that_is_slower_than_the_clock_does_not_hold_the_window(
+    live: Live, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add, added = Film.add, list[float]()
+
+    def slow(film: Film, surface: pygame.Surface) -> None:
+        clock.now += 0.1
+        added.append(clock.now)
+        assert len(added) < 100
+        add(film, surface)
+
+    monkeypatch.setattr(Film, "add", slow)
+    live.hit("V")
+    live.frames(3)
+    live.hit("V")
+    assert 0 < len(added) < 30
 
 
 def test_without_the_encoder_v_says_what_to_install(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,8 @@ class Recorder:
         try:
             behind = perf_counter() - self._began - film.seconds
             self._began += max(0.0, behind - LONGEST)  # nobody wants to see for how long the window was out of sight
-            while film.seconds <= perf_counter() - self._began:
+            due = perf_counter() - self._began  # looked at once: a slow encoder never catches up with the clock
+            while film.seconds <= due:
                 film.add(picture)
         except StorageError as error:
             self.film = None
