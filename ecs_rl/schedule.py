@@ -93,7 +93,7 @@ SCHEDULE: tuple[Entry, ...] = (
     Entry("learn", Learn, "an update in slices, once enough is recorded",
           reads=(Session,), writes=(Session, Policy)),
     Entry("tally", Tally, "ended episodes into statistics and log",
-          reads=(Finished, Session), writes=(Session,)),
+          reads=(Finished, Clock, Session), writes=(Session,)),
     Entry("evaluate", Evaluate, "greedy, in a world of its own, on seeds that never change",
           reads=(Session, Policy), keeps=(MetricsSchedule,), writes=(Session, Policy, Evaluation)),
     Entry("film", Film, "a clip of the policy, if asked for; a pure observer in a world of its own",

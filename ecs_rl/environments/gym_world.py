@@ -341,9 +341,10 @@ class Respawn(Stage):
 # fmt: off
 OWN: tuple[Entry, ...] = (
     Entry("simulate", Simulate, "every environment takes its step and is judged", plays=True,
-          reads=(c.Action,),
+          reads=(c.Action,), keeps=(c.ActionLog, c.RewardWeights),
           writes=(c.NextObservation, c.Reward, c.EpisodeEnd, c.EndRules, c.Done, c.Terms, c.Finished, c.Clock, Taken)),
     Entry("respawn", Respawn, "ended episodes begin anew, seeded per arena and episode", plays=True,
-          reads=(c.Finished, c.NextObservation), writes=(c.Clock, c.Terms, Taken, c.PolicyState, c.Observation)),
+          reads=(c.Finished, c.NextObservation), keeps=(c.Chance,),
+          writes=(c.Clock, c.Terms, Taken, c.PolicyState, c.Observation)),
 )
 # fmt: on

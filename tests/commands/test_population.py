@@ -245,7 +245,8 @@ def test_an_exchange_that_a_lost_process_makes_impossible_ends_the_population_be
     axes = parse_ranges(["ppo.lr=1e-4..1e-2:log"], settings)
     written: list[int] = []
     sweep = SimpleNamespace(seed=0, rounds=3, rows=[Row(trial=1, setting={})], search="population", trials=1)
-    file = SimpleNamespace(sweep=sweep, write=lambda now: written.append(sweep.rounds))
+    room = SimpleNamespace(unlink=lambda: None)
+    file = SimpleNamespace(sweep=sweep, write=lambda now: written.append(sweep.rounds), put=lambda name, data: room)
     population = PopulationDriver(file, axes, SimpleNamespace(draw=lambda: None))  # type: ignore[arg-type]
     scheduler = exchanges(population, order(tmp_path), axes)
     best, worst = Trial(), Trial()

@@ -8,18 +8,20 @@ import pytest
 from score_scenes import DUEL, SHARED_DUEL
 from test_workers import trained
 
-SMALL = (
-    *("--arenas", "8", "--eval-every", "1000", "--eval-episodes", "3", "--checkpoint-every", "1000", "--threads", "1"),
-    *("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16"),
-)
+RUN = ("--arenas", "8", "--eval-every", "1000", "--eval-episodes", "3", "--checkpoint-every", "1000", "--threads", "1")
+PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
+DQN = ("--agent", "dqn", "--dqn.warm-up", "64", "--dqn.hidden", "16")
+SMALL = (*RUN, *PPO)
 POOL = ("--self-play", "--pool-every", "500", "--pool-size", "3", "--pool-also", "random")
 
 
-@pytest.mark.parametrize("agent", ["ppo", "dqn"])
-def test_two_policies_of_their_own_learn_in_two_processes_what_they_learn_in_one(tmp_path: Path, agent: str) -> None:
+@pytest.mark.parametrize("agent", [PPO, DQN], ids=["ppo", "dqn"])
+def test_two_policies_of_their_own_learn_in_two_processes_what_they_learn_in_one(
+    tmp_path: Path, agent: tuple[str, ...]
+) -> None:
     scene = tmp_path / "duel.py"
     scene.write_text(DUEL + "    arena.through(*carts)\n")
-    flags = (str(scene), "--agent", agent, *SMALL, "--dqn.warm-up", "64", "--dqn.hidden", "16", "--steps", "2k")
+    flags = (str(scene), *RUN, *agent, "--steps", "2k")
     alone, together = (trained(tmp_path / name, *flags, "--workers", name) for name in ("1", "2"))
     assert together["params_sha256"] == alone["params_sha256"]
     for name in ("train_episodes.jsonl", "eval_episodes.jsonl"):

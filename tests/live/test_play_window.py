@@ -193,7 +193,7 @@ def test_a_window_that_somebody_attends_stays_open_for_a_while(balance: Path, mo
 
     Scripted(monkeypatch, script)
     assert play(balance, *FAST).code == 0
-    assert any("the window closes in" in text for text in said)
+    assert any("closing in 1 s, any key keeps it open" in text for text in said)
 
 
 # --- films ------------------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def test_a_comparison_that_cannot_be_is_refused_in_one_line(balance: Path, lande
     refused(play(balance, "--compare", *["latest"] * 7), 2, "--compare shows at most 6 checkpoints, not 7")
     other = lander / "checkpoints" / "latest.safetensors"
     refused(play(balance, "--compare", "latest", other), 2, "one scene", "balance", "lander")
-    refused(play(balance, "--compare", "latest", "newest"), 2, "there is no checkpoint 'newest'")
+    refused(play(balance, "--compare", "latest", "newest"), 2, "there is no run 'newest'", "a checkpoint is best")
     refused(play(balance, "--compare", "latest", "none.safetensors"), 2, "there is no checkpoint file")
     refused(play(other, "--compare", "latest", "best"), 2, "is one checkpoint; name the run")
 

@@ -178,17 +178,17 @@ def test_returns_that_nobody_reads_are_no_error(told: Told, more: tuple[str, ...
     assert (played.code, played.err) == (0, "")
 
 
-def test_the_list_shows_runs_newest_first_and_names_the_broken_one(tmp_path: Path) -> None:
+def test_the_list_shows_the_newest_run_last_and_names_the_broken_one(tmp_path: Path) -> None:
     old, new = (train("balance", *TINY, "--steps", 1000, "--json", "--runs", tmp_path).run for _ in range(2))
     broken = tmp_path / "balance" / "v1" / "20200101_000000"
     broken.mkdir()
     listed = play("--list", "--runs", tmp_path)
     assert listed.code == 0
-    _, *lines, problem = listed.out.partition("pilots that come with the project:")[0].splitlines()
-    assert [line.split()[-1] for line in lines] == [str(new), str(old), str(broken)]
-    assert "finished" in lines[0]
-    assert "1,000" in lines[0]
-    assert "broken" in lines[2]
+    problem, _, *lines = listed.out.splitlines()[-5:]
+    assert [line.split()[-1] for line in lines] == [str(broken), str(old), str(new)]
+    assert "finished" in lines[2]
+    assert "1,000" in lines[2]
+    assert "broken" in lines[0]
     assert problem.startswith(f"{broken} is not a run that can be used: metadata.json: ")
     found = json.loads(play("--list", "--json", "--runs", tmp_path).out)
     assert [each["run"] for each in found] == [str(new), str(old), str(broken)]
