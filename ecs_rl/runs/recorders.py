@@ -93,10 +93,14 @@ class Recording:
         self._last = int(self._recorder.begin(facts))
 
     def _record(self, row: Row) -> None:
-        step = int(row["total_steps"])
+        try:
+            step, seconds = int(row["total_steps"]), float(row["seconds"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            problem = f"metrics.jsonl has a row without a step and a time: {type(error).__name__}: {error}"
+            raise CheckpointError(f"{problem}; restore it, or train without {FLAG}") from error
         if step > self._last:
             metrics = {name: float(value) for name, value in row.items() if "/" in name and _is_number(value)}
-            self._recorder.record(step, float(row["seconds"]), metrics)
+            self._recorder.record(step, seconds, metrics)
 
     def _work(self) -> None:
         while (job := self._waiting.get()) is not None:

@@ -145,7 +145,7 @@ class TestWithTensorboard:
         else:
             again.close()
             problem = recording.problem
-        assert problem
+        assert re.search(r"metrics\.jsonl.*restore it, or train without --recorder", problem)
         again.close()
 
     def test_a_start_that_is_no_time_is_refused_with_what_to_do(self, run: TrainingRun) -> None:
