@@ -47,9 +47,13 @@ class Screen:
 
 @pytest.fixture
 def screen() -> Iterator[Screen]:
-    """Start an X server on the first number that is free."""
+    """Start an X server on the first number that is free.
+
+    Without `-noreset` the server resets whenever its last client leaves, which every call of xdotool may be,
+    and a window that connects at that moment is turned away.
+    """
     read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-noreset"]
     process = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
     os.close(write)
     with os.fdopen(read) as pipe:
