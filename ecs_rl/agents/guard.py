@@ -13,8 +13,8 @@ from ecs_rl.agents.base import Introspectable, PolicyOutput, State
 from ecs_rl.agents.make import Algorithm
 from ecs_rl.agents.state import check_fits
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError, quoted
-from ecs_rl.from_file import blaming
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
+from ecs_rl.user_files.explain import blaming
 
 
 class Guarded:

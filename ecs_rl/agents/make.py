@@ -11,8 +11,8 @@ from typing import Any
 from ecs_rl.agents.base import Agent, State
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig, SACConfig
 from ecs_rl.errors import CommandError, nearest
-from ecs_rl.from_file import blaming
 from ecs_rl.spaces import PolicySpec
+from ecs_rl.user_files.explain import blaming
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from ecs_rl.errors import CommandError, quoted
-from ecs_rl.from_file import is_reference
-from ecs_rl.known_files import is_known
 from ecs_rl.runs.files import MAX_JSON_BYTES, UNREADABLE, opened
 from ecs_rl.shipped import scene_names
-from ecs_rl.sources import read_sources
+from ecs_rl.user_files.known import is_known
+from ecs_rl.user_files.named import is_reference
+from ecs_rl.user_files.sources import read_sources
 
 PROGRAMS = ("agent", "against", "pool_also", "recorder")
 """Settings that may be `FILE.py:NAME`, besides networks."""

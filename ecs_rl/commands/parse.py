@@ -36,9 +36,9 @@ from ecs_rl.commands.settings import (
 )
 from ecs_rl.commands.target import PILOT, is_checkpoint_name
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
-from ecs_rl.from_file import is_reference
 from ecs_rl.session.milestones import usual_eval_every
 from ecs_rl.shipped import scene_names
+from ecs_rl.user_files.named import is_reference
 from ecs_rl.values import LARGEST, fitted, hints_of, nearest_setting, parse_count
 
 T = TypeVar("T")

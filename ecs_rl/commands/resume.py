@@ -16,7 +16,7 @@ from ecs_rl.commands.called import typed
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError, quoted
-from ecs_rl.from_file import is_reference
+from ecs_rl.user_files.named import is_reference
 
 FIXED = ("seed", "arenas", "eval_episodes", "against", "self_play", "pool_size", "pool_also")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""

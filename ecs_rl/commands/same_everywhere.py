@@ -42,7 +42,7 @@ def contents(files: Sequence[str]) -> dict[str, str]:
 
 
 def _digest(file: Path) -> str:
-    from ecs_rl.sources import read_sources
+    from ecs_rl.user_files.sources import read_sources
 
     try:
         if file.suffix == ".py":

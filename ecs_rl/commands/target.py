@@ -18,7 +18,7 @@ from ecs_rl.commands.settings import PlaySettings
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.shipped import PILOTS, pilot_file, reference_of, scene_files, scene_names
-from ecs_rl.sources import read_sources
+from ecs_rl.user_files.sources import read_sources
 
 if TYPE_CHECKING:
     from ecs_rl.runs import FoundRun, Manifest

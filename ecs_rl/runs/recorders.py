@@ -19,7 +19,8 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, quoted, told_of, visible
-from ecs_rl.from_file import blaming, is_reference, load_object
+from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.named import is_reference, load_object
 
 SHIPPED = {"tensorboard": "TensorboardRecorder", "mlflow": "MlflowRecorder", "wandb": "WandbRecorder"}
 """The class of each recorder that comes with the project; NAME has its own module, NAME_recorder.py."""

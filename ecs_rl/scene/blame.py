@@ -12,13 +12,12 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 
 import ecs_rl.scene as offered
-from ecs_rl.errors import EcsRlError, RuleError, words_of
+from ecs_rl.errors import EcsRlError, RuleError
 from ecs_rl.scene.members import offered_by
 from ecs_rl.scene.rules import Compared, Remembering, Shared
 from ecs_rl.scene.sensors import Sensor
+from ecs_rl.user_files import explain
 
-LONGEST = 300
-"""Characters of an error of Python's own that are repeated."""
 MOST_OPTIONAL = 3
 """Arguments with a default that are listed of something called in a wrong way."""
 ALL_AT_ONCE = "a rule works on all arenas at once"
@@ -73,13 +72,8 @@ def told(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return "this ends the whole program: a scene must not call exit"
-    if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
-        return f"{type(error).__name__} is Python's own: raise another error, such as ValueError"
-    message = words_of(error).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
-    message = re.sub(r"\. Did you mean:? '\w+'\?$", "", message)  # Python 3.13 has a guess of its own
-    cut = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
-    hint = _meant(error, message)
-    return ": ".join(filter(None, (type(error).__name__, cut, hint)))
+    message = explain.message_of(error).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
+    return explain.python_problem(error) or explain.with_kind(error, message, _meant(error, message))
 
 
 def _meant(error: BaseException, message: str) -> str:
@@ -202,8 +196,7 @@ def lines_in(file: str, error: BaseException) -> list[int]:
     if isinstance(error, RuleError):
         line = _line_of(file, error.rule)
         return [] if line is None else [line]
-    frames = traceback.extract_tb(error.__traceback__)
-    return [frame.lineno for frame in frames if frame.filename == file and frame.lineno is not None]
+    return explain.lines_in(file, error)
 
 
 def _line_of(file: str, rule: object, depth: int = 8) -> int | None:

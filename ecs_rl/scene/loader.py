@@ -9,15 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, is_interrupt, nearest
-from ecs_rl.known_files import remember
-from ecs_rl.opened import OpenedFiles
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.blame import lines_in, told
 from ecs_rl.scene.checks import fits
 from ecs_rl.scene.outline import outline_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import reference_of, scene_files, scene_names
-from ecs_rl.sources import Sources, read_sources
+from ecs_rl.user_files.explain import problem_at, syntax_problem
+from ecs_rl.user_files.known import remember
+from ecs_rl.user_files.opened import OpenedFiles
+from ecs_rl.user_files.sources import Sources, read_sources
 
 
 def scene_path(scene: str) -> Path:
@@ -40,8 +41,7 @@ def blaming(file: str) -> Iterator[None]:
     try:
         yield
     except SyntaxError as error:
-        line = f", line {error.lineno}" if error.lineno else ""  # a file that is no text has none
-        raise SceneError(f"{error.filename or file}{line}: {error.msg}") from error
+        raise SceneError(syntax_problem(error, file)) from error
     except BaseException as raised:
         if is_interrupt(raised) or (isinstance(raised, EcsRlError) and file and str(raised).startswith(file)):
             raise  # nobody's mistake, or said already, further in
@@ -51,8 +51,7 @@ def blaming(file: str) -> Iterator[None]:
             raise SceneError(f"{file}: {mistake}") from mistake
         if not lines or (isinstance(mistake, EcsRlError) and not isinstance(mistake, SceneError)):
             raise
-        caller = f" (called in line {lines[-2]})" if len(set(lines)) > 1 else ""
-        raise SceneError(f"{file}, line {lines[-1]}: {told(mistake)}{caller}") from mistake
+        raise SceneError(problem_at(file, lines, told(mistake))) from mistake
 
 
 def _stopped(error: BaseException) -> BaseException:

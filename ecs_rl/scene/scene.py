@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ecs_rl.errors import RuleError, SceneError, nearest, visible
-from ecs_rl.opened import differing
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
 from ecs_rl.scene.look import BACKDROPS
 from ecs_rl.scene.outline import Outline, refuse_another
+from ecs_rl.user_files.opened import differing
 
 Recipe = dict[str, object]
 """Good training settings for one agent: run settings and the algorithm's own, by the names of the command line."""

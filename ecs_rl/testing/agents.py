@@ -17,8 +17,6 @@ from ecs_rl.agents.base import Agent, State
 from ecs_rl.agents.make import Algorithm, algorithm_of, make_agent
 from ecs_rl.agents.own import algorithm_from
 from ecs_rl.errors import CheckpointError, DivergedError
-from ecs_rl.from_file import FromFile
-from ecs_rl.sources import read_sources
 from ecs_rl.spaces import ActMode, Decision, PolicySpec
 from ecs_rl.testing.transitions import (
     CHOICES,
@@ -31,6 +29,8 @@ from ecs_rl.testing.transitions import (
     some_experience,
     some_observation,
 )
+from ecs_rl.user_files.named import FromFile
+from ecs_rl.user_files.sources import read_sources
 
 MODES = (ActMode.EXPLORE, ActMode.SAMPLE, ActMode.GREEDY)
 

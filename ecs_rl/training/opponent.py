@@ -17,7 +17,6 @@ from ecs_rl.agents.base import Agent
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Chance, Clock, Rated
 from ecs_rl.errors import CheckpointError, CommandError, nearest
-from ecs_rl.from_file import is_reference
 from ecs_rl.records import OF_AGENT, TIE
 from ecs_rl.runs import read_manifest
 from ecs_rl.scene.chance import uniforms
@@ -28,6 +27,7 @@ from ecs_rl.training.playback import Player
 from ecs_rl.training.policies import deciding
 from ecs_rl.training.scripted import Script, load_script
 from ecs_rl.training.trust import difference
+from ecs_rl.user_files.named import is_reference
 from ecs_rl.world import DecideAction, PolicyBatch, World, policy_specs
 
 RANDOM = "random"

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from ecs_rl.agents.config import NETWORKS, OwnNetwork
 from ecs_rl.errors import CheckpointError, CommandError, quoted
-from ecs_rl.from_file import FromFile, is_reference, load_object, object_in, parted
 from ecs_rl.runs import Manifest
 from ecs_rl.scene.scene import Scene
-from ecs_rl.training.trust import trusted_sources
+from ecs_rl.user_files.named import FromFile, is_reference, load_object
+from ecs_rl.user_files.trusted import trusted_object
 
 FLAG = "--network"
 OF_SCENE = "scene:"
@@ -54,9 +54,7 @@ def with_trusted_network(config: Config, scene: Scene, checkpoint: Path, manifes
         told = f"{checkpoint} was made with the network {quoted(text)}"
         if not is_reference(text) or not isinstance(sha256, str) or not sha256:
             raise CheckpointError(f"{told}: if you trust that file, name it with {FLAG} FILE.py:NAME")
-        file, name = parted(FLAG, text)
-        sources = trusted_sources(checkpoint, told, str(file), sha256, f"{FLAG} {{}}:{name}")
-        return object_in(FLAG, sources, name)
+        return trusted_object(checkpoint, told, FLAG, text, sha256)
 
     return _with(config, scene, trusted)
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32
 from ecs_rl.errors import CommandError, nearest, quoted
-from ecs_rl.from_file import blaming, load_object
+from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.named import load_object
 from ecs_rl.world import DecideAction, PolicyBatch
 
 

@@ -18,7 +18,6 @@ from ecs_rl.agents.selfplay import DRAWS, PoolSettings, SelfPlay
 from ecs_rl.arrays import F32, F64, I64
 from ecs_rl.components import Chance, Clock, Finished, Observation, PolicyState
 from ecs_rl.errors import CommandError
-from ecs_rl.from_file import is_reference
 from ecs_rl.records import ELO, OPPONENT
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
@@ -29,6 +28,7 @@ from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import RANDOM, lead, random_policy
 from ecs_rl.training.scripted import Script, load_script
 from ecs_rl.training.self_play_together import SelfPlayTogether
+from ecs_rl.user_files.named import is_reference
 from ecs_rl.world import World, policy_specs
 
 if TYPE_CHECKING:

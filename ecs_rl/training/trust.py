@@ -6,27 +6,22 @@ also writes the path and the digest in it, so these prove nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.agents.own import algorithm_from
 from ecs_rl.errors import CheckpointError, CommandError, quoted
-from ecs_rl.from_file import is_reference, object_in
-from ecs_rl.known_files import is_known, place_of
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import Manifest
 from ecs_rl.scene.loader import scene_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
-from ecs_rl.sources import Sources, read_sources
+from ecs_rl.user_files.named import is_reference
+from ecs_rl.user_files.trusted import trusted_object, trusted_sources
 
 if TYPE_CHECKING:
     from ecs_rl.runs.episode_file import EpisodeManifest
-
-DEEPEST = 8
-"""Last parts of a path that are looked for elsewhere."""
 
 
 def difference(manifest: Manifest, scene: Scene) -> str | None:
@@ -72,37 +67,12 @@ def trusted_algorithm(checkpoint: Path, manifest: Manifest) -> Algorithm:
     if manifest.agent in AGENTS:
         return AGENTS[manifest.agent]
     reference, sha256 = (str(manifest.config.get(name, "")) for name in ("agent_file", "agent_sha256"))
-    file, _, name = reference.rpartition(":")
+    name = reference.rpartition(":")[2]
     if not is_reference(reference) or not name.isidentifier() or not sha256:
         told = "which this version does not know: if it is one of your own, name it with --agent FILE.py:CLASS"
         raise CheckpointError(f"{checkpoint} was made by an agent {quoted(manifest.agent)}, {told}")
-    told = f"{checkpoint} was made by the algorithm {quoted(reference)}"
-    sources = trusted_sources(checkpoint, told, file, sha256, f"--agent {{}}:{name}")
-    return algorithm_from(object_in("--agent", sources, name))
-
-
-def trusted_sources(checkpoint: Path, told: str, file: str, sha256: str, flag: str) -> Sources:
-    """Return the file that a checkpoint names, with the content that it names, if this user has run that before.
-
-    CheckpointError begins with `told`, and ends with the `flag` that names the file, `{}` in its place.
-    """
-    found, changed = None, None
-    for place in _places(checkpoint, file, sha256):
-        if (sources := _readable(place)) is None:
-            continue
-        if sources.sha256 == sha256:
-            found = sources
-            break
-        changed = changed or place
-    if found is not None and is_known(sha256):
-        return found
-    if found is not None:
-        reason, named = f"you have never run {found.main.file}", str(found.main.file)
-    elif changed is not None:
-        reason, named = f"{changed} has changed since", str(changed)
-    else:
-        raise CheckpointError(f"{told}, and there is no such file: name it with {flag.format('FILE.py')}")
-    raise CheckpointError(f"{told}, and {reason}: if you trust it, add {flag.format(named)}")
+    maker = f"{checkpoint} was made by the algorithm {quoted(reference)}"
+    return algorithm_from(trusted_object(checkpoint, maker, "--agent", reference, sha256))
 
 
 def _is_path(scene: str) -> bool:
@@ -112,29 +82,3 @@ def _is_path(scene: str) -> bool:
 def _stem(scene: str) -> str:
     """Return a scene's name by its reference, which may be a path of another system."""
     return PureWindowsPath(scene).stem
-
-
-def _places(checkpoint: Path, file: str, sha256: str) -> Iterator[Path]:
-    """Yield where a file may be: its path, where that content was run last, and what a moved project may look like.
-
-    A project moves as a whole: its files are below one of the folders that the checkpoint is in, or the current one.
-    """
-    path = PureWindowsPath(file)
-    if Path(file).is_absolute():
-        yield Path(file)
-    if (place := place_of(sha256)) is not None:
-        yield place
-    parts = path.parts[1:] if path.anchor else path.parts
-    for folder in (Path.cwd(), *checkpoint.absolute().parents):
-        for i in range(max(0, len(parts) - DEEPEST), len(parts)):
-            if ".." not in parts[i:]:
-                yield folder.joinpath(*parts[i:])
-
-
-def _readable(place: Path) -> Sources | None:
-    """Return a file and its helpers as they are now, None if there is none; nothing is run."""
-    try:
-        file = place.resolve(strict=True)
-        return read_sources(file) if file.is_file() else None
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError, RuntimeError):
-        return None  # whatever a hostile name leads to is no file of ours

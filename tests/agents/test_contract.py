@@ -9,8 +9,8 @@ import pytest
 from pages import example
 
 from ecs_rl.errors import EcsRlError
-from ecs_rl.from_file import load_object
 from ecs_rl.testing import AgentContract
+from ecs_rl.user_files.named import load_object
 
 CEM = example("algorithm")
 

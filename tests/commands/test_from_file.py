@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ecs_rl.errors import CommandError, DivergedError
-from ecs_rl.from_file import blaming, is_reference, load_object, parted
+from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.named import is_reference, load_object, parted
 
 CEM = "class CEM:\n    lr = 0.5\n\n\ndef net():\n    return CEM\n\n\nNUMBER = 7\n"
 FLAG = "--agent"
@@ -159,7 +160,7 @@ def test_what_fails_later_in_the_file_is_told_by_line_and_what_fails_elsewhere_s
 def test_loading_needs_neither_torch_nor_the_world(tmp_path: Path) -> None:
     file = write(tmp_path)
     code = (
-        f"import sys\nfrom ecs_rl.from_file import load_object\nload_object('--agent', {f'{file}:CEM'!r})\n"
+        f"import sys\nfrom ecs_rl.user_files.named import load_object\nload_object('--agent', {f'{file}:CEM'!r})\n"
         "print(sorted({'torch', 'esper', 'numpy', 'pymunk', 'ecs_rl.scene'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)

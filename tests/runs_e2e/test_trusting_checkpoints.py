@@ -14,12 +14,12 @@ import pytest
 from command_runs import BALANCE, TINY, Told, changed_balance, finish, play, start, train
 from pages import example
 
-from ecs_rl.known_files import FOLDER
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import PolicyEntry, read_checkpoint, read_manifest, sealed_pieces
 from ecs_rl.runs.episode_file import HAND, Episode, EpisodeManifest, write_episode
 from ecs_rl.spaces import Discrete, PolicySpec
 from ecs_rl.training.playback import Player
+from ecs_rl.user_files.known import FOLDER
 from ecs_rl.viewer.live.playlist import CheckpointList, Choice
 
 ONE = ("--headless", "--json", "--episodes", 1)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ecs_rl.loading import load_scene
-from ecs_rl.opened import ABSENT, WRITTEN, OpenedFiles, differing
 from ecs_rl.scene.scene import Scene
+from ecs_rl.user_files.opened import ABSENT, WRITTEN, OpenedFiles, differing
 
 TEXT = """\
 import json

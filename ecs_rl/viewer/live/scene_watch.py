@@ -8,8 +8,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ecs_rl.errors import EcsRlError
-from ecs_rl.sources import read_sources
 from ecs_rl.training.reload import scene_of_now, why_not
+from ecs_rl.user_files.sources import read_sources
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.known_files import state_folder
+from ecs_rl.user_files.known import state_folder
 from ecs_rl.viewer.view_floating import TourView
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ecs_rl.console import tell
 from ecs_rl.errors import visible
-from ecs_rl.sources import Sources
+from ecs_rl.user_files.sources import Sources
 
 FOLDER = "run_files"
 """The folder below the state folder."""

@@ -6,24 +6,17 @@ is told by file and line.
 
 from __future__ import annotations
 
-import builtins
-import difflib
 import re
-import sys
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ecs_rl.errors import CommandError, EcsRlError, is_interrupt, nearest, words_of
-from ecs_rl.known_files import remember
-from ecs_rl.sources import Sources, read_sources
+from ecs_rl.errors import CommandError, nearest
+from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.known import remember
+from ecs_rl.user_files.sources import Sources, read_sources
 
-LONGEST = 300
-"""Characters of an error of Python's own that are repeated."""
 _FORM = re.compile(r"(?P<file>.*\.py):(?P<name>[^:/\\]*)", re.DOTALL)
 """The last colon divides: what stands behind the one of `C:\\cem.py` is no name."""
 
@@ -94,62 +87,3 @@ def _own_names(module: ModuleType) -> list[str]:
     """Return the classes and functions that a module makes itself."""
     made = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     return [name for name, value in made.items() if getattr(value, "__module__", None) == module.__name__]
-
-
-# --- what goes wrong in it --------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def blaming(flag: str, file: Path) -> Iterator[None]:
-    """Turn whatever goes wrong in a file's own lines into a CommandError that names the line.
-
-    What this project refuses keeps its kind, and an error that never was in the file stays what it is.
-    """
-    try:
-        yield
-    except SyntaxError as error:
-        line = f", line {error.lineno}" if error.lineno else ""  # a file that is no text has none
-        raise CommandError(f"{flag}: {error.filename or file}{line}: {error.msg}") from error
-    except EcsRlError:
-        raise
-    except BaseException as error:
-        if is_interrupt(error):
-            raise
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == str(file)]
-        if not lines:
-            raise
-        caller = f" (called in line {lines[-2]})" if len(set(lines)) > 1 else ""
-        raise CommandError(f"{flag}: {file}, line {lines[-1]}: {_told(error)}{caller}") from error
-
-
-def _told(error: BaseException) -> str:
-    """Return one line that says what is wrong, and which name was meant where one is near."""
-    if isinstance(error, SystemExit):
-        return "this ends the whole program: take it out"
-    if isinstance(error, KeyboardInterrupt | GeneratorExit):
-        return f"{type(error).__name__} is Python's own: raise another error, such as ValueError"
-    message = re.sub(r"\. Did you mean:? '\w+'\?$", "", words_of(error))  # Python 3.13 has its own guess
-    return ": ".join(filter(None, (type(error).__name__, _cut(message), _name_meant(error))))
-
-
-def _cut(message: str) -> str:
-    """Return a message, cut where it is long."""
-    return message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
-
-
-def _name_meant(error: BaseException) -> str:
-    """Return `did you mean 'x'?`, '' where no name is near."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    word, names = "", list[str]()
-    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
-        if error.name == "np":
-            return "add `import numpy as np`"
-        names = [*frames[-1].f_locals, *frames[-1].f_globals, *vars(builtins)]
-        word = error.name or ""
-    elif isinstance(error, AttributeError):
-        word, names = error.name or "", dir(error.obj)
-    elif isinstance(error, ImportError) and (found := re.match("cannot import name '(\\w+)'", words_of(error))):
-        word, names = found[1], dir(sys.modules.get(error.name or ""))
-    close = difflib.get_close_matches(word, [n for n in names if not n.startswith("_")], n=1)
-    return f"did you mean '{close[0]}'?" if close else ""

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl import known_files
-from ecs_rl.known_files import FOLDER, is_known, place_of, remember, state_folder
-from ecs_rl.sources import read_sources
+from ecs_rl.user_files import known
+from ecs_rl.user_files.known import FOLDER, is_known, place_of, remember, state_folder
+from ecs_rl.user_files.sources import read_sources
 
 WRITER = """
 import sys
 from pathlib import Path
-from ecs_rl.known_files import remember
-from ecs_rl.sources import read_sources
+from ecs_rl.user_files.known import remember
+from ecs_rl.user_files.sources import read_sources
 
 for i in range(60):
     path = Path(sys.argv[1], f"{sys.argv[2]}_{i}.py")
@@ -87,7 +87,7 @@ def test_processes_that_write_at_once_lose_nothing_and_leave_nothing_half(folder
 def test_the_record_is_bounded_and_forgets_what_was_run_longest_ago(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_files, "MOST_FILES", 5)
+    monkeypatch.setattr(known, "MOST_FILES", 5)
     names = [ran(tmp_path / "first.py", f"NUMBER = {i}") for i in range(5)]
     for age, name in enumerate(names):
         os.utime(folder / name, (1000 + age, 1000 + age))
