@@ -167,6 +167,14 @@ def test_one_that_draws_nothing_is_played_headless_and_filming_it_is_refused(tmp
     assert "cannot be drawn: it has no render_mode 'rgb_array'" in told.err
 
 
+@pytest.mark.parametrize("how", [(), ("--record", "film.gif")])
+def test_an_environment_whose_picture_is_empty_is_refused_by_its_shape(tmp_path: Path, how: tuple[str, ...]) -> None:
+    run = trained(tmp_path, "odd_environments:EmptyPicture-v0").run
+    told = play(run, "--scene", ODD + "EmptyPicture-v0", *(tmp_path / word if "." in word else word for word in how))
+    assert told.code == 2
+    assert "draws (0, 60, 3) of uint8, not (height, width, 3) of uint8: play it --headless" in told.err
+
+
 def test_no_checkpoint_has_a_module_imported_on_its_word_alone(tmp_path: Path) -> None:
     run = trained(tmp_path, "odd_environments:Line-v0").run
     refused = play(run, "--headless", "--json")
