@@ -57,8 +57,8 @@ def runs(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:
         begin = (array.ctypes.data - flat.ctypes.data) // flat.itemsize
         steps = [step // flat.itemsize for step in array.strides]
         np.lib.stride_tricks.as_strided(taken[begin:], array.shape, steps)[...] = True
-    found = []
+    spans = []
     for flat, taken in blocks.values():
         edges = np.flatnonzero(np.diff(taken, prepend=False, append=False))
-        found += [flat[first:last] for first, last in edges.reshape(-1, 2).tolist()]
-    return found
+        spans += [flat[first:last] for first, last in edges.reshape(-1, 2).tolist()]
+    return spans

@@ -46,16 +46,16 @@ def scene_files() -> dict[str, Path]:
 
 def _scenes_of_packages() -> Iterator[tuple[str, Path]]:
     """Yield the scenes of other packages by name; one line says of a package which scene of it cannot be."""
-    for each in entry_points(group=GROUP):
-        path, problem = _file_of(each.value), ""
-        if not NAME.fullmatch(each.name):
-            problem = f"{quoted(each.name)} is no name for a scene"
+    for entry_point in entry_points(group=GROUP):
+        path, problem = _file_of(entry_point.value), ""
+        if not NAME.fullmatch(entry_point.name):
+            problem = f"{quoted(entry_point.name)} is no name for a scene"
         elif path is None:
-            problem = f"its scene '{each.name}' is left out: there is no module {quoted(each.value)}"
+            problem = f"its scene '{entry_point.name}' is left out: there is no module {quoted(entry_point.value)}"
         else:
-            yield each.name, path
+            yield entry_point.name, path
         if problem:
-            package = each.dist.name if each.dist is not None else "unknown"
+            package = entry_point.dist.name if entry_point.dist is not None else "unknown"
             tell(visible(f"ecs_rl: the package {package}: {problem}: install it again, or remove it"), sys.stderr)
 
 

@@ -42,11 +42,11 @@ class Picture:
     @property
     def strides(self) -> tuple[int, ...]:
         """How far each convolution over it steps: of a large picture each of them halves it until it is small."""
-        longer, found = max(self.up, self.across), list[int]()
+        longer, strides = max(self.up, self.across), list[int]()
         while self._is_large and longer > SMALL:
             longer = -(-longer // 2)
-            found.append(2)
-        return tuple(found) or (1, 2)
+            strides.append(2)
+        return tuple(strides) or (1, 2)
 
     @property
     def channels(self) -> tuple[int, ...]:
@@ -238,8 +238,8 @@ class Composed:
 
     def random(self, random: np.random.Generator, rows: int) -> Floats:
         """Return (rows, columns) numbers, each part's at random."""
-        each = [part.random(random, rows).reshape(rows, -1) for part in self.parts]
-        return np.concatenate(each, axis=1).astype(np.float32)
+        actions = [part.random(random, rows).reshape(rows, -1) for part in self.parts]
+        return np.concatenate(actions, axis=1).astype(np.float32)
 
     def clipped(self, action: NDArray[Any]) -> NDArray[Any]:
         """Return a copy with every lever between -1 and 1; choices stay as they are."""
@@ -253,8 +253,8 @@ class Composed:
         if action.shape != (rows, self.columns) or action.dtype.kind != "f":
             form, names = f"not {action.shape} of {action.dtype}", ", ".join(self.about)
             return Wrong(f"must set ({rows}, {self.columns}) numbers ({names}), {form}")
-        found = _not_finite(action, [f"'{name}'" for name in self.about])
-        for part, columns, _ in () if found else spans(self):
+        mistake = _not_finite(action, [f"'{name}'" for name in self.about])
+        for part, columns, _ in () if mistake else spans(self):
             if isinstance(part, Discrete):
                 chosen = action[:, columns.start]
                 bad = (chosen < 0) | (chosen >= len(part.names)) | (chosen != np.floor(chosen))
@@ -262,7 +262,7 @@ class Composed:
                     row = int(bad.argmax())
                     there = f"one of 0 to {len(part.names) - 1} ({', '.join(part.names)})"
                     return Wrong(f"set '{part.name}'", f"to {chosen[row]:g}, not {there},", row)
-        return found
+        return mistake
 
 
 def _not_finite(action: NDArray[Any], names: Sequence[str]) -> Wrong | None:

@@ -115,11 +115,11 @@ class SceneVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
     def step(self, actions: Any) -> tuple[Floats, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
         """Take one decision in every arena; `final_obs` in the infos is the last sight of the episodes that ended."""
         rows = self._stepper.step({self._policy.name: world_action(self._policy.actions, actions, self.num_envs)})
-        told = rows[self._policy.name]
-        ended, infos = told.terminated | told.truncated, dict[str, Any]()
+        results = rows[self._policy.name]
+        ended, infos = results.terminated | results.truncated, dict[str, Any]()
         if ended.any():
-            infos = {"final_obs": told.following, "_final_obs": ended}
-        return told.seen, told.reward.astype(np.float64), told.terminated, told.truncated, infos
+            infos = {"final_obs": results.following, "_final_obs": ended}
+        return results.seen, results.reward.astype(np.float64), results.terminated, results.truncated, infos
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """Return a picture of each arena."""

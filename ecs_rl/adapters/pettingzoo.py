@@ -57,11 +57,11 @@ class SceneParallelEnv(ParallelEnv[str, Floats, Any]):
         return self._spaces(agent)[1]
 
     def _spaces(self, agent: str) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
-        kept: dict[str, tuple[spaces.Space[Any], spaces.Space[Any]]] = self.__dict__.setdefault("_kept", {})
-        if agent not in kept:  # the same object each time: whoever seeds it samples from it
+        by_agent: dict[str, tuple[spaces.Space[Any], spaces.Space[Any]]] = self.__dict__.setdefault("_kept", {})
+        if agent not in by_agent:  # the same object each time: whoever seeds it samples from it
             spec = self._places[agent][0]
-            kept[agent] = observation_space(spec), action_space(spec.actions)
-        return kept[agent]
+            by_agent[agent] = observation_space(spec), action_space(spec.actions)
+        return by_agent[agent]
 
     def reset(
         self, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -70,16 +70,16 @@ class SceneParallelEnv(ParallelEnv[str, Floats, Any]):
         seen = self._stepper.reset([seed], again=not self._has_begun)
         self._has_begun, self.agents = False, list(self.possible_agents)
         self._show()
-        found = {name: seen[spec.name][row] for name, (spec, row) in self._places.items()}
-        return found, {name: {} for name in found}
+        observations = {name: seen[spec.name][row] for name, (spec, row) in self._places.items()}
+        return observations, {name: {} for name in observations}
 
     def step(
         self, actions: Mapping[str, Any]
     ) -> tuple[dict[str, Floats], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]:
         """Take one decision for everybody who is still there; return what came of it for each of them."""
         acting, stepper = self.agents, self._stepper
-        told = stepper.step({batch.name: self._batch(batch.spec, actions) for batch in stepper.world.batches})
-        rows = {name: (told[self._places[name][0].name], self._places[name][1]) for name in acting}
+        results = stepper.step({batch.name: self._batch(batch.spec, actions) for batch in stepper.world.batches})
+        rows = {name: (results[self._places[name][0].name], self._places[name][1]) for name in acting}
         terminated = {name: bool(of.terminated[row]) for name, (of, row) in rows.items()}
         truncated = {name: bool(of.truncated[row]) for name, (of, row) in rows.items()}
         over = stepper.ended

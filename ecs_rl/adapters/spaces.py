@@ -51,13 +51,13 @@ def _levers(count: int) -> spaces.Box:
 
 def _columns(actions: Composed) -> list[tuple[str, int | None]]:
     """Return the name of each column of an action, with its number of choices, or None for a lever."""
-    found: list[tuple[str, int | None]] = []
+    columns: list[tuple[str, int | None]] = []
     for part in actions.parts:
         if isinstance(part, Discrete):
-            found.append((part.name, len(part.names)))
+            columns.append((part.name, len(part.names)))
         else:
-            found += [(name, None) for name in part.names]
-    return found
+            columns += [(name, None) for name in part.names]
+    return columns
 
 
 def _shaped(given: Any, shape: tuple[int, ...], kind: type) -> NDArray[Any]:

@@ -62,8 +62,10 @@ class Stepper:
         of = [self.world.of(batch.entity, Observation) for batch in self.world.batches]
         self._seen = {batch.name: seen for batch, seen in zip(self.world.batches, of, strict=True)}
         self._told = {
-            batch.name: told
-            for batch, told in zip(self.world.batches, self.world.each(NextObservation, Reward, Done), strict=True)
+            batch.name: components
+            for batch, components in zip(
+                self.world.batches, self.world.each(NextObservation, Reward, Done), strict=True
+            )
         }
         self._ended = self.world.one(EpisodeEnd).ended
         self.picture: Picture | None = None

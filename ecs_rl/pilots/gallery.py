@@ -52,7 +52,7 @@ def gallery() -> dict[str, PilotEntry]:
     if not FILE.is_file():
         return {}
     try:
-        found = msgspec.json.decode(FILE.read_bytes(), type=dict[str, PilotEntry])
+        entries = msgspec.json.decode(FILE.read_bytes(), type=dict[str, PilotEntry])
     except (OSError, ValueError, RecursionError) as error:  # of text that is not UTF-8 too
         raise CheckpointError(f"cannot read the table of pilots {FILE}: {error}; restore it from a copy") from error
-    return {scene: found[scene] for scene in sorted(found) if pilot_file(scene) is not None}
+    return {scene: entries[scene] for scene in sorted(entries) if pilot_file(scene) is not None}

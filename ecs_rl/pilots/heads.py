@@ -63,34 +63,34 @@ class Head:
 
     def best(self, ops: Ops[V], output: V) -> V:
         """Return (rows,) options of a lone choice, (rows, columns) otherwise."""
-        told = []
+        actions = []
         for part in self.parts:
-            mine = output if self._is_all else ops.take(output, part.outputs)
+            outputs = output if self._is_all else ops.take(output, part.outputs)
             if isinstance(part, Choice):
-                choice = ops.argmax(mine)
-                told.append(ops.reshape(ops.as_float(choice), (1,)) if self.several else choice)
+                choice = ops.argmax(outputs)
+                actions.append(ops.reshape(ops.as_float(choice), (1,)) if self.several else choice)
             else:
-                told.append(ops.tanh(mine) if part.squashed else ops.clip(mine, 1.0))
-        return told[0] if len(told) == 1 else ops.concat(told, 1)
+                actions.append(ops.tanh(outputs) if part.squashed else ops.clip(outputs, 1.0))
+        return actions[0] if len(actions) == 1 else ops.concat(actions, 1)
 
     def sample(self, output: Array, random: np.random.Generator) -> Array:
         """Return the same, drawn."""
         best = self.best(NumpyOps(), output)
         if not self.draws:
             return self._now_and_then(best, random)
-        told = []
+        actions = []
         for part in self.parts:
-            mine = output[:, part.outputs]
+            outputs = output[:, part.outputs]
             if isinstance(part, Choice):
-                choice = (mine + random.gumbel(size=mine.shape)).argmax(1)
-                told.append(choice[:, None].astype(np.float32) if self.several else choice)
+                choice = (outputs + random.gumbel(size=outputs.shape)).argmax(1)
+                actions.append(choice[:, None].astype(np.float32) if self.several else choice)
                 continue
             log_std = output[:, part.spread] if isinstance(part.spread, slice) else part.spread
             if part.squashed:
                 log_std = np.clip(log_std, SMALLEST, LARGEST)
-            drawn = mine + np.exp(log_std) * random.standard_normal(mine.shape)
-            told.append((np.tanh(drawn) if part.squashed else np.clip(drawn, -1.0, 1.0)).astype(np.float32))
-        return told[0] if len(told) == 1 else np.concatenate(told, axis=1)
+            drawn = outputs + np.exp(log_std) * random.standard_normal(outputs.shape)
+            actions.append((np.tanh(drawn) if part.squashed else np.clip(drawn, -1.0, 1.0)).astype(np.float32))
+        return actions[0] if len(actions) == 1 else np.concatenate(actions, axis=1)
 
     def _now_and_then(self, best: Array, random: np.random.Generator) -> Array:
         """Return the best options, some of them replaced by any."""

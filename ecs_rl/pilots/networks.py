@@ -153,24 +153,24 @@ class Attention:
         answers = [ops.add(ops.mul(alone, zero), self._nobody)]
         closed = [ops.mul(ops.take(own, slice(0, 1)), zero)]  # minus infinity for who is not there
         for form, look in zip(self._sets, self._members, strict=True):
-            told = ops.take(x, slice(form.first, form.first + form.size))
-            answers.append(look.of(ops, ops.reshape(told, (form.most, form.numbers))))
-            here = ops.take(told, slice(0, form.size, form.numbers))
+            numbers = ops.take(x, slice(form.first, form.first + form.size))
+            answers.append(look.of(ops, ops.reshape(numbers, (form.most, form.numbers))))
+            here = ops.take(numbers, slice(0, form.size, form.numbers))
             closed.append(ops.below(here, 0.5, -math.inf, 0.0))
-        each, many = ops.concat(answers, 1), 1 + sum(form.most for form in self._sets)
+        members, many = ops.concat(answers, 1), 1 + sum(form.most for form in self._sets)
         asks, keys, tells = (
-            self._by_head(ops, told, rows)
-            for told, rows in (
+            self._by_head(ops, values, rows)
+            for values, rows in (
                 (self._asks.of(ops, alone), 1),
-                (self._keys.of(ops, each), many),
-                (self._tells.of(ops, each), many),
+                (self._keys.of(ops, members), many),
+                (self._tells.of(ops, members), many),
             )
         )
         root = np.asarray((self._width // self._heads) ** -0.5, np.float32)
         score = ops.mul(ops.matmul(asks, ops.transpose(keys, (0, 1, 3, 2))), root)
         share = ops.softmax(ops.add(score, ops.reshape(ops.concat(closed, 1), (1, 1, many))))
-        told = ops.reshape(ops.matmul(share, tells), (self._width,))
-        return self._head.of(ops, self._body.of(ops, ops.concat([own, told], 1))), state
+        summary = ops.reshape(ops.matmul(share, tells), (self._width,))
+        return self._head.of(ops, self._body.of(ops, ops.concat([own, summary], 1))), state
 
     def _by_head(self, ops: Ops[V], x: V, rows: int) -> V:
         split = ops.reshape(x, (rows, self._heads, self._width // self._heads))

@@ -24,9 +24,9 @@ class NumpyPolicy:
             seen, nothing = (np.zeros((1, n), np.float32) for n in (len(saved.spec.observations), self.state))
             self.head = Head(saved, self.outputs(self._ops, seen, nothing)[0].shape[1])
         except MALFORMED as error:
-            told = f"{error} is missing" if isinstance(error, KeyError) else error
+            reason = f"{error} is missing" if isinstance(error, KeyError) else error
             where = f"{saved.path} does not fit its own settings"
-            raise CheckpointError(f"{where}: {told}; use another checkpoint") from error
+            raise CheckpointError(f"{where}: {reason}; use another checkpoint") from error
 
     def outputs(self, ops: Ops[V], x: V, state: V) -> tuple[V, V]:
         """Return (rows, outputs) of the network, and what is remembered from here on."""

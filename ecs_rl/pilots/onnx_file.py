@@ -148,8 +148,8 @@ def model_of(policies: Sequence[SavedPolicy]) -> Any:
             graph.node("Identity", after, gives=f"{start}next_state")
             inputs.append(_values(state, rows, policy.state))
             outputs.append(_values(f"{start}next_state", rows, policy.state))
-        told = {"observation": pilot.observations, "action": pilot.actions, "options": pilot.options}
-        about |= {f"{start}{name}": json.dumps(what) for name, what in told.items()}
+        metadata = {"observation": pilot.observations, "action": pilot.actions, "options": pilot.options}
+        about |= {f"{start}{name}": json.dumps(what) for name, what in metadata.items()}
     made = helper.make_graph(graph.nodes, policies[0].path.stem, inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", OPSET)]
     model = helper.make_model(made, opset_imports=opsets, ir_version=IR, producer_name="ecs_rl")

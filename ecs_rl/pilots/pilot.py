@@ -90,8 +90,8 @@ class Pilot:
         if not len(self._state):
             self._state = np.zeros((rows, self._policy.state), np.float32)
         elif len(self._state) != rows:
-            told = f"this pilot remembers {len(self._state)} rows and was shown {rows}"
-            raise ObservationError(f"{told}: call reset() before other episodes, or load one pilot for each")
+            message = f"this pilot remembers {len(self._state)} rows and was shown {rows}"
+            raise ObservationError(f"{message}: call reset() before other episodes, or load one pilot for each")
 
     def _seen(self, observation: Any) -> Array:
         """Return finite float32 numbers, (numbers,) or (rows, numbers); ObservationError where it is none."""
@@ -116,16 +116,16 @@ class Pilot:
             flat = x.reshape(-1)
             row, number = divmod(int(np.flatnonzero(~np.isfinite(flat))[0]), self._many)
             at = f" of row {row}" if x.ndim == 2 else ""
-            told = f"'{self._names[number]}'{at} is {flat[row * self._many + number]:g}"
-            raise ObservationError(f"{told}, which is no finite number of 32 bits")
+            message = f"'{self._names[number]}'{at} is {flat[row * self._many + number]:g}"
+            raise ObservationError(f"{message}, which is no finite number of 32 bits")
         return x
 
     def _misnamed(self, observation: Mapping[str, Any]) -> ObservationError:
         unknown = [name for name in observation if name not in self._names]
         missing = [name for name in self._names if name not in observation]
-        told = [f"{_some(missing)} {'is' if len(missing) == 1 else 'are'} missing"] if missing else []
-        told += [f"{quoted(unknown[0], 60)} is unknown: {nearest(str(unknown[0]), self._names)}"] if unknown else []
-        return ObservationError(f"this pilot sees {self._many} numbers: {'; '.join(told)}")
+        problems = [f"{_some(missing)} {'is' if len(missing) == 1 else 'are'} missing"] if missing else []
+        problems += [f"{quoted(unknown[0], 60)} is unknown: {nearest(str(unknown[0]), self._names)}"] if unknown else []
+        return ObservationError(f"this pilot sees {self._many} numbers: {'; '.join(problems)}")
 
     def __repr__(self) -> str:
         return f"<pilot {self.spec.name!r} of {self.path}, {self._many} numbers to {_some(self.actions)}>"

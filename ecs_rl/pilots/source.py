@@ -68,17 +68,17 @@ def checkpoint_at(source: str | Path, checkpoint: str, runs: str | Path) -> Path
         return shipped
     from ecs_rl.runs.layout import find_run  # which reads metadata: a file or the very directory needs none of that
 
-    found = find_run(str(source), runs)
-    for skipped in found.skipped:
+    run = find_run(str(source), runs)
+    for skipped in run.skipped:
         warnings.warn(skipped, stacklevel=4)
-    latest = found.path / inside.with_stem("latest")
-    if checkpoint == "best" and not (found.path / inside).is_file() and latest.is_file():
-        warnings.warn(f"{found.path} has no best policy, as nothing was evaluated: this is its latest", stacklevel=4)
+    latest = run.path / inside.with_stem("latest")
+    if checkpoint == "best" and not (run.path / inside).is_file() and latest.is_file():
+        warnings.warn(f"{run.path} has no best policy, as nothing was evaluated: this is its latest", stacklevel=4)
         return latest
-    if not (found.path / inside).is_file():
-        there = sorted(each.stem.removeprefix("step_") for each in (found.path / "checkpoints").glob("*.safetensors"))
-        raise CheckpointError(f"{found.path} has no checkpoint '{checkpoint}': name one of {', '.join(there)}")
-    return found.path / inside
+    if not (run.path / inside).is_file():
+        there = sorted(each.stem.removeprefix("step_") for each in (run.path / "checkpoints").glob("*.safetensors"))
+        raise CheckpointError(f"{run.path} has no checkpoint '{checkpoint}': name one of {', '.join(there)}")
+    return run.path / inside
 
 
 def saved_policies(path: Path) -> list[SavedPolicy]:
@@ -91,29 +91,30 @@ def saved_policies(path: Path) -> list[SavedPolicy]:
     except OSError as error:
         raise CheckpointError(f"cannot read checkpoint {path}: {error.strerror or error}; check the path") from error
     except MALFORMED as error:
-        told = f"{error} is missing" if isinstance(error, KeyError) else error
+        reason = f"{error} is missing" if isinstance(error, KeyError) else error
         raise CheckpointError(
-            f"checkpoint {path} is damaged: {told}; use another checkpoint of the run, or restore this file from a copy"
+            f"checkpoint {path} is damaged: {reason}; "
+            "use another checkpoint of the run, or restore this file from a copy"
         ) from error
     _refuse_unknown(path, agent, config, specs)
-    found = []
+    policies = []
     for spec in specs:
         start = f"policy/{spec.name}/" if len(specs) > 1 else "policy/"
         own = {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
-        found.append(SavedPolicy(path, spec, agent, dict(config[agent]), own, scene, step))
-    return found
+        policies.append(SavedPolicy(path, spec, agent, dict(config[agent]), own, scene, step))
+    return policies
 
 
-def named(found: list[SavedPolicy], name: str) -> SavedPolicy:
+def named(policies: list[SavedPolicy], name: str) -> SavedPolicy:
     """Return the policy with this name, the only one without; CommandError otherwise."""
-    by_name = {each.spec.name: each for each in found}
-    if not name and len(found) == 1:
-        return found[0]
+    by_name = {each.spec.name: each for each in policies}
+    if not name and len(policies) == 1:
+        return policies[0]
     if not name:
         names = ", ".join(by_name)
-        raise CommandError(f"{found[0].path} has several policies: choose one with policy=NAME (there is: {names})")
+        raise CommandError(f"{policies[0].path} has several policies: choose one with policy=NAME (there is: {names})")
     if name not in by_name:
-        raise CommandError(f"{found[0].path} has no policy {quoted(name)}: {nearest(name, by_name)}")
+        raise CommandError(f"{policies[0].path} has no policy {quoted(name)}: {nearest(name, by_name)}")
     return by_name[name]
 
 

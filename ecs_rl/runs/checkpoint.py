@@ -188,12 +188,12 @@ def _head_size(first: bytes, file_size: int) -> int:
 
 def _find_seal(head: bytes) -> tuple[int, str]:
     """Return where in a file its seal stands, and the SHA-256 that it claims."""
-    found = _HEAD.match(head, 8)
-    if not found:
+    match = _HEAD.match(head, 8)
+    if not match:
         raise _Damage("its header does not begin with a manifest, so it was not written by ecs_rl or is not whole")
-    if int(found[1]) != SCHEMA:
-        raise _Damage(f"it has schema {int(found[1])} and this version of ecs_rl reads schema {SCHEMA}")
-    return found.start(2), found[2].decode()
+    if int(match[1]) != SCHEMA:
+        raise _Damage(f"it has schema {int(match[1])} and this version of ecs_rl reads schema {SCHEMA}")
+    return match.start(2), match[2].decode()
 
 
 def _decode_head(head: bytes, body_size: int, kind: type[Head]) -> Head:

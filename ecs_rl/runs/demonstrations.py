@@ -62,13 +62,13 @@ class Demonstrations:
         )
 
 
-def save_demonstrations(path: Path, shown: Demonstrations) -> None:
+def save_demonstrations(path: Path, demonstrations: Demonstrations) -> None:
     """Write the file anew in one step: whatever happens meanwhile, the old one or the new one is there."""
     tensors = {
         f"{number:05}": {name: torch.from_numpy(np.ascontiguousarray(getattr(episode, name))) for name in _PARTS}
-        for number, episode in enumerate(shown.episodes)
+        for number, episode in enumerate(demonstrations.episodes)
     }
-    pieces = sealed_pieces(join_sections(tensors), shown.manifest())
+    pieces = sealed_pieces(join_sections(tensors), demonstrations.manifest())
     folder = Folder(path.absolute().parent)
     try:
         folder.write(path.name, *pieces)
@@ -96,17 +96,17 @@ def read_demonstrations(path: Path) -> Demonstrations:
 
 def _episode(fact: _Fact, arrays: dict[str, Any], spec: PolicySpec) -> Demonstration:
     """Return an episode whose parts are what they say; ValueError otherwise."""
-    seen, action, reward, shown = (arrays[name] for name in _PARTS)
+    seen, action, reward, expert = (arrays[name] for name in _PARTS)
     if action.ndim == 0:
         raise ValueError("an episode has one number for all of its actions")
     ticks = len(action)
     wrong = spec.actions.wrong(action, ticks) if ticks else None
     if wrong is not None:
         raise ValueError(f"an episode {wrong.what} {wrong.why}".strip())
-    if seen.shape != (ticks, len(spec.observations)) or reward.shape != (ticks,) or shown.shape != (ticks,):
+    if seen.shape != (ticks, len(spec.observations)) or reward.shape != (ticks,) or expert.shape != (ticks,):
         raise ValueError(f"an episode of {ticks} ticks has parts of other lengths")
-    if seen.dtype != np.float32 or reward.dtype != np.float32 or shown.dtype != np.bool_:
+    if seen.dtype != np.float32 or reward.dtype != np.float32 or expert.dtype != np.bool_:
         raise ValueError("an episode has parts of another type")
     if not (np.isfinite(seen).all() and np.isfinite(reward).all() and np.isfinite(fact.result)):
         raise ValueError("an episode has numbers that are not finite")
-    return Demonstration(fact.seed, seen, action, reward, shown, fact.terminated, fact.result)
+    return Demonstration(fact.seed, seen, action, reward, expert, fact.terminated, fact.result)

@@ -109,15 +109,15 @@ def read_episode(path: Path) -> Episode:
         raise CheckpointError(f"{damaged}: {error}; {_REMEDY}") from error
     actions = [arrays.pop(f"actions/{i}", None) for i in range(len(facts.policies))]
     hands = arrays.pop("hands", np.zeros((0, HAND)))
-    found = [np.array(each) for each in actions if each is not None]
+    taken = [np.array(each) for each in actions if each is not None]
     fits = (
-        len(found) == len(actions)
+        len(taken) == len(actions)
         and not arrays
         and max(facts.arena, *facts.together, 0) < facts.arenas
         and int(facts.key) < 2**64
     )
-    fits = fits and all(each.ndim in (2, 3) and len(each) == facts.ticks for each in found)
+    fits = fits and all(each.ndim in (2, 3) and len(each) == facts.ticks for each in taken)
     fits = fits and hands.dtype == np.float64 and hands.ndim == 2 and hands.shape[1] == HAND
     if not fits:
         raise CheckpointError(f"{damaged}; {_REMEDY}")
-    return Episode(facts, tuple(found), np.array(hands))
+    return Episode(facts, tuple(taken), np.array(hands))

@@ -101,14 +101,14 @@ def opened(path: Path, limit: int) -> Iterator[tuple[BinaryIO, int]]:
 
 def plain_size(descriptor: int, limit: int | None = None) -> int:
     """Return the size of an open file; OSError if it is a folder, a pipe or a device, or larger than `limit`."""
-    found = os.fstat(descriptor)
-    if stat.S_ISDIR(found.st_mode):
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "Not a plain file")
-    if limit is not None and found.st_size > limit:
-        raise OSError(errno.EFBIG, f"It has {found.st_size:,} bytes, and more than {limit:,} are never read")
-    return found.st_size
+    if limit is not None and status.st_size > limit:
+        raise OSError(errno.EFBIG, f"It has {status.st_size:,} bytes, and more than {limit:,} are never read")
+    return status.st_size
 
 
 def read_json(path: Path, kind: type[Content], before: str, after: str) -> Content:

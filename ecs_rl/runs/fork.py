@@ -43,13 +43,13 @@ def fork_run(source: Path, checkpoint: Path, best: Path | None, *, version: str,
         for name, length in msgspec.to_builtins(manifest.facts().logs).items():
             with open(source / name, "rb") as file:
                 (run.path / name).write_bytes(file.read(length))
-        kept = run.path / CHECKPOINTS
-        kept.mkdir(exist_ok=True)
+        checkpoints = run.path / CHECKPOINTS
+        checkpoints.mkdir(exist_ok=True)
         for step, path in milestones(source).items():
             if step <= manifest.step:
-                shutil.copyfile(path, kept / path.name)
+                shutil.copyfile(path, checkpoints / path.name)
         if best is not None:
-            shutil.copyfile(best, kept / "best.safetensors")
-        shutil.copyfile(checkpoint, kept / f"step_{manifest.step}.safetensors")
-        shutil.copyfile(checkpoint, kept / "latest.safetensors")
+            shutil.copyfile(best, checkpoints / "best.safetensors")
+        shutil.copyfile(checkpoint, checkpoints / f"step_{manifest.step}.safetensors")
+        shutil.copyfile(checkpoint, checkpoints / "latest.safetensors")
     return run.path

@@ -221,15 +221,15 @@ def run_directories(runs_dir: Path) -> tuple[list[Path], dict[Path, str]]:
 
     What may not be looked into holds no run; it is returned with what is wrong with it.
     """
-    found, unreadable = folders(runs_dir), dict[Path, str]()
+    names, unreadable = folders(runs_dir), dict[Path, str]()
     for _ in ("names", "versions"):
-        above, found = found, []
+        above, names = names, []
         for folder in above:
             try:
-                found += folders(folder)
+                names += folders(folder)
             except StorageError as error:
                 unreadable[folder] = str(error)
-    runs = [run for run in found if START.fullmatch(run.name)]
+    runs = [run for run in names if START.fullmatch(run.name)]
     return sorted(runs, key=lambda run: (natural(run.name), natural(run.parent.name), run), reverse=True), unreadable
 
 
@@ -296,8 +296,8 @@ def chosen_clips(run: Path, milestones: Sequence[int]) -> list[Path]:
 
 
 def _by_step(folder: Path, name: str, ending: str) -> dict[int, Path]:
-    found = ((re.fullmatch(rf"{name}_([0-9]+)\.{ending}", path.name), path) for path in sorted(_content(folder)))
-    return {int(match[1]): path for match, path in found if match}
+    matches = ((re.fullmatch(rf"{name}_([0-9]+)\.{ending}", path.name), path) for path in sorted(_content(folder)))
+    return {int(match[1]): path for match, path in matches if match}
 
 
 def _content(folder: Path, wanted: Callable[[Path], bool] = lambda path: True) -> list[Path]:

@@ -48,9 +48,9 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def iso(moment: datetime) -> str:
+def iso(time: datetime) -> str:
     """Return a moment as ISO 8601 with its zone, to the second."""
-    return moment.isoformat(timespec="seconds")
+    return time.isoformat(timespec="seconds")
 
 
 def versions_here() -> dict[str, str]:

@@ -38,9 +38,9 @@ class MlflowRecorder:
         experiment = self._client.get_experiment_by_name(facts.name)
         number = experiment.experiment_id if experiment else self._client.create_experiment(facts.name)
         identity = f"{facts.run_id} {facts.started_at}"
-        found = self._client.search_runs([number], f"tags.`{TAG}` = '{identity}'")
-        if found:
-            self._run = found[0].info.run_id
+        runs = self._client.search_runs([number], f"tags.`{TAG}` = '{identity}'")
+        if runs:
+            self._run = runs[0].info.run_id
             self._client.update_run(self._run, status="RUNNING")
         else:
             tags = {TAG: identity, "path": str(facts.path), "scene": facts.scene, "agent": facts.agent}
@@ -64,8 +64,8 @@ class MlflowRecorder:
 
     def record(self, step: int, seconds: float, metrics: Mapping[str, float]) -> None:
         """Take one row; its time is that of the training, in milliseconds since it began."""
-        moment, self._last = int(1000 * seconds), step
-        points = [self._entities.Metric(name, value, moment, step) for name, value in metrics.items()]
+        milliseconds, self._last = int(1000 * seconds), step
+        points = [self._entities.Metric(name, value, milliseconds, step) for name, value in metrics.items()]
         self._client.log_batch(self._run, metrics=points)
 
     def finish(self, status: str, table: Mapping[str, Any], episodes: Sequence[Mapping[str, Any]]) -> None:

@@ -166,7 +166,7 @@ def _require_no_arguments(name: str, kind: Callable[..., Any]) -> None:
     try:
         inspect.signature(kind).bind()
     except TypeError as error:
-        told = f"a recorder is made without arguments: {error}: give it a default"
-        raise CommandError(f"{FLAG} {name}: {told}") from error
+        message = f"a recorder is made without arguments: {error}: give it a default"
+        raise CommandError(f"{FLAG} {name}: {message}") from error
     except ValueError:  # a class of C has no signature: making it tells
         return

@@ -56,16 +56,18 @@ def changes_of(given: Path) -> list[Change]:
     path = given / "metrics.jsonl" if given.is_dir() else given
     try:
         with opened(path, MAX_LOG_BYTES):
-            found = changes_in(path)
+            changes = changes_in(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise CommandError(
             f"--changes: {path} cannot be read: {reason}; give a run, or the metrics.jsonl of one"
         ) from error
-    if not found:
-        told = "no setting was changed in it"
-        raise CommandError(f"--changes: {path}: {told}; give a run whose settings were changed, or leave --changes out")
-    return found
+    if not changes:
+        problem = "no setting was changed in it"
+        raise CommandError(
+            f"--changes: {path}: {problem}; give a run whose settings were changed, or leave --changes out"
+        )
+    return changes
 
 
 def _is_number(value: object) -> bool:

@@ -107,16 +107,16 @@ class TrainingRun:
         A run without a checkpoint is taken only if there is no other; what was passed over is told by `warnings`.
         CheckpointError if another process writes it.
         """
-        found = find_run(run, runs_dir, needs_checkpoint=False)
-        for skipped in found.skipped:
+        found_run = find_run(run, runs_dir, needs_checkpoint=False)
+        for skipped in found_run.skipped:
             warnings.warn(skipped, stacklevel=2)
         with ExitStack() as undo:
-            lock = RunLock(found.path)
+            lock = RunLock(found_run.path)
             undo.callback(lock.release)
-            opened = cls(found.path, read_metadata(found.path), lock)
+            opened = cls(found_run.path, read_metadata(found_run.path), lock)
             for folder in (opened._folder, opened._checkpoints):
                 folder.remove_leftovers()
-            opened.config = settings_of(found.path)
+            opened.config = settings_of(found_run.path)
             opened.update_metadata(status="running")
             undo.pop_all()
         return opened
@@ -226,9 +226,9 @@ class TrainingRun:
             raise CommandError(f"--keep is {keep}; use 0 or more")
         steps = step_checkpoints(self.path)
         past = sorted(step for step in steps if self._saved_step is None or step <= self._saved_step)
-        kept = set(past[max(0, len(past) - keep) :])
+        lasting = set(past[max(0, len(past) - keep) :])
         with self._writing():
-            for step in sorted(steps.keys() - kept):
+            for step in sorted(steps.keys() - lasting):
                 self._checkpoints.unlink(steps[step].name)
 
     def log_train_episode(
@@ -270,8 +270,8 @@ class TrainingRun:
     def open_recorder(self, name: str, recorder: Recorder) -> None:
         """Let a recorder hear of this run until it is closed, on a thread of its own; earlier rows come first."""
         self.flush()
-        told = self.metadata
-        about = (told.run_id, told.name, told.scene, told.agent, told.seed, told.started_at)
+        metadata = self.metadata
+        about = (metadata.run_id, metadata.name, metadata.scene, metadata.agent, metadata.seed, metadata.started_at)
         facts = RunFacts(self.path, *about, self.config)
         self.recordings.append(Recording(name, recorder, facts, stored_rows(self.path / "metrics.jsonl")))
 
@@ -290,26 +290,26 @@ class TrainingRun:
 
     def abandon(self, status: str) -> None:
         """Close after a `problem`: say so in metadata.json if the disk still takes that much, and raise nothing."""
-        told = msgspec.structs.replace(self.metadata, status=status, last_updated=iso(now()))
+        metadata = msgspec.structs.replace(self.metadata, status=status, last_updated=iso(now()))
         with suppress(StorageError, CheckpointError):  # the problem was told already
             self._lock.check()
-            self._folder.write("metadata.json", json_bytes(told))
-            self.metadata = told
+            self._folder.write("metadata.json", json_bytes(metadata))
+            self.metadata = metadata
         with suppress(StorageError):
             self.close()
 
     def close(self) -> None:
         """Flush and close the logs and let others write the run; a second call does nothing."""
-        told, problem = self.problem, None
+        reason, problem = self.problem, None
         for log in self._rows:
             try:
-                log.close(drop=told is not None)
+                log.close(drop=reason is not None)
             except StorageError as error:
                 problem = problem or error
         self._checkpoints.close()
         self._lock.release()
         self._end_recordings()
-        if problem is not None and told is None:
+        if problem is not None and reason is None:
             raise problem
 
     def _end_recordings(self) -> None:

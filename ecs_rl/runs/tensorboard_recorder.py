@@ -37,8 +37,8 @@ class TensorboardRecorder:
             earlier = [name for name in folder.names() if name.startswith(_EVENTS)]
         name = f"{_EVENTS}{time.time_ns()}"
         folder.write(name, *_first_events(self._began))
-        for each in earlier:
-            _retire(folder, each)
+        for path in earlier:
+            _retire(folder, path)
         self._log = Appended(folder.path / name)
         return -1
 

@@ -123,10 +123,10 @@ class AgentContract:
             before = agent.state()
             for rows in (1, 3, self.rows, 50):
                 observation = some_observation(np.random.default_rng(1), rows)
-                kept = observation.copy()
+                copy = observation.copy()
                 first, second = (agent.act(observation, ActMode.GREEDY).action.copy() for _ in range(2))
                 assert (first == second).all(), "a greedy action is another one when it is asked again"
-                assert (observation == kept).all(), "act writes into its observation"
+                assert (observation == copy).all(), "act writes into its observation"
             assert same(agent.state(), before), "a greedy action changes the agent"
 
     def test_sampling_leaves_no_trace_in_training(self) -> None:
@@ -183,9 +183,9 @@ class AgentContract:
                 observation = some_observation(data, self.rows)
                 decision = original.act(observation, ActMode.EXPLORE)
                 copy.load_state(copied(original.state()))
-                told = some_experience(data, observation, decision)
+                experience = some_experience(data, observation, decision)
                 for agent in (original, copy):
-                    agent.observe(told)
+                    agent.observe(experience)
                     for _ in agent.learn(PROGRESS):
                         pass
                 self.goes_on_alike(original, copy, f"saved after a decision at tick {ticks}")
@@ -210,13 +210,13 @@ class AgentContract:
         for spec in self.claimed():
             agent = self.played(spec, 7)
             saved = agent.state()
-            kept = copied(saved)
+            before = copied(saved)
             play(agent, self.ticks, np.random.default_rng(1), self.rows)
-            assert same(saved, kept), "learning changes a state that was saved before"
+            assert same(saved, before), "learning changes a state that was saved before"
             other = self.make(spec, seed=5)
             other.load_state(saved)
             play(other, self.ticks, np.random.default_rng(1), self.rows)
-            assert same(saved, kept), "learning changes the state that was loaded"
+            assert same(saved, before), "learning changes the state that was loaded"
 
     def test_a_policy_alone_acts_like_the_agent_it_came_from(self) -> None:
         """In any number of rows."""
@@ -298,22 +298,27 @@ class AgentContract:
     def test_what_others_do_with_arrays_afterwards_does_not_reach_the_agent(self) -> None:
         """It copies what it keeps, and hands out nothing that it needs."""
         for spec in self.claimed():
-            kept, touched = self.make(spec), self.make(spec)
-            for agent in (kept, touched):
+            untouched, touched = self.make(spec), self.make(spec)
+            for agent in (untouched, touched):
                 data = np.random.default_rng(0)
                 for _ in range(self.ticks):
                     observation = some_observation(data, self.rows)
-                    told = some_experience(data, observation.copy(), agent.act(observation, ActMode.EXPLORE))
+                    experience = some_experience(data, observation.copy(), agent.act(observation, ActMode.EXPLORE))
                     if agent is touched:
                         observation[:] = 99
-                    agent.observe(told)
+                    agent.observe(experience)
                     if agent is touched:
-                        arrays = (told.observation, told.next_observation, told.reward, told.action)
-                        for array in (*arrays, *told.extras.values()):
+                        arrays = (
+                            experience.observation,
+                            experience.next_observation,
+                            experience.reward,
+                            experience.action,
+                        )
+                        for array in (*arrays, *experience.extras.values()):
                             array[:] = 1
                     for _ in agent.learn(PROGRESS):
                         pass
-            assert same(kept.state(), touched.state()), "it keeps an array that belongs to somebody else"
+            assert same(untouched.state(), touched.state()), "it keeps an array that belongs to somebody else"
 
     def test_invalid_rows_may_hold_anything_and_teach_nothing(self) -> None:
         """Not even their random numbers, and rows that are all invalid change no parameter."""
@@ -324,12 +329,13 @@ class AgentContract:
                 for _ in range(self.ticks):
                     observation = some_observation(data, self.rows)
                     decision = agent.act(observation, ActMode.EXPLORE)
-                    told = some_experience(data, observation, decision, invalid=0.3)
+                    experience = some_experience(data, observation, decision, invalid=0.3)
                     if agent is wild:
-                        assert told.valid is not None
-                        told.reward[~told.valid], told.next_observation[~told.valid] = np.nan, np.inf
+                        assert experience.valid is not None
+                        experience.reward[~experience.valid] = np.nan
+                        experience.next_observation[~experience.valid] = np.inf
                     with np.errstate(all="ignore"):
-                        agent.observe(told)
+                        agent.observe(experience)
                         for _ in agent.learn(PROGRESS):
                             pass
             assert wild.is_finite(), "what an invalid row holds has got into the parameters"
@@ -347,10 +353,12 @@ class AgentContract:
                 agent, data = self.make(spec), np.random.default_rng(0)
                 for _ in range(self.ticks):
                     observation = some_observation(data, self.rows)
-                    told = some_experience(data, observation, agent.act(observation, ActMode.EXPLORE), invalid=0.0)
-                    over = told.terminated | told.truncated
-                    told.terminated, told.truncated = (over & ~over, over) if cut else (over, over & ~over)
-                    agent.observe(told)
+                    experience = some_experience(
+                        data, observation, agent.act(observation, ActMode.EXPLORE), invalid=0.0
+                    )
+                    over = experience.terminated | experience.truncated
+                    experience.terminated, experience.truncated = (over & ~over, over) if cut else (over, over & ~over)
+                    agent.observe(experience)
                     for _ in agent.learn(PROGRESS):
                         pass
                 assert agent.is_finite(), "its parameters are not finite"
@@ -367,10 +375,10 @@ class AgentContract:
                     for _ in range(self.ticks):
                         observation = some_observation(data, self.rows)
                         decision = agent.act(observation, ActMode.EXPLORE)
-                        told = some_experience(data, observation, decision, invalid=0.0)
-                        told.reward[:] = bad
+                        experience = some_experience(data, observation, decision, invalid=0.0)
+                        experience.reward[:] = bad
                         with np.errstate(all="ignore"):
-                            agent.observe(told)
+                            agent.observe(experience)
                             for _ in agent.learn(PROGRESS):
                                 pass
                 except DivergedError:

@@ -76,15 +76,15 @@ def place_of(sha256: str) -> Path | None:
 
 def _place_run(sha256: str) -> Path | None:
     """Return where code with this digest was run last, a relative path where the entry has none; None if it was not."""
-    found = None
+    place = None
     if not re.fullmatch("[0-9a-f]{64}", sha256):
-        return found
+        return place
     with _telling_trouble() as folder:
-        found = _run_here.get((folder, sha256))
+        place = _run_here.get((folder, sha256))
         with suppress(FileNotFoundError), open(folder / sha256, "rb", opener=_never_waiting) as file:
             text = os.fsdecode(file.read(LONGEST_PATH))
-            found = Path("" if "\0" in text else text)
-    return found
+            place = Path("" if "\0" in text else text)
+    return place
 
 
 def _never_waiting(name: str, flags: int) -> int:

@@ -44,10 +44,10 @@ def is_reference(text: str) -> bool:
 
 def parted(flag: str, text: str) -> tuple[Path, str]:
     """Return the file and the name of `FILE.py:NAME`, or refuse what is written otherwise; nothing is read."""
-    found = _FORM.fullmatch(text)
-    if found is None or not found["name"].isidentifier():
+    match = _FORM.fullmatch(text)
+    if match is None or not match["name"].isidentifier():
         raise CommandError(f"{flag} {text}: write a file and a name in it, as in FILE.py:NAME")
-    return Path(found["file"]), found["name"]
+    return Path(match["file"]), match["name"]
 
 
 def load_object(flag: str, text: str) -> FromFile:

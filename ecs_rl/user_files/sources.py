@@ -114,8 +114,8 @@ class _Loader(Loader):
         top = name.partition(".")[0]
         if level or top not in self.sources.helpers:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
-        found = builtins.__import__(f"{self.package}.{name}", globals, locals, fromlist or (), 0)
-        return found if fromlist else sys.modules[f"{self.package}.{top}"]
+        module = builtins.__import__(f"{self.package}.{name}", globals, locals, fromlist or (), 0)
+        return module if fromlist else sys.modules[f"{self.package}.{top}"]
 
 
 class _Finder(MetaPathFinder):
