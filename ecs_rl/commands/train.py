@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
 
             return run_together(settings, answer)
         if settings.seeds:
-            from ecs_rl.commands.seeds import run_seeds
+            from ecs_rl.many.seeds import run_seeds
 
             return run_seeds(argv, settings, answer)
         return run(settings, answer)

@@ -14,8 +14,8 @@ from time import monotonic
 from typing import Any
 
 from ecs_rl.commands.progress import number
-from ecs_rl.commands.seeds_report import Shown
 from ecs_rl.errors import StorageError, WorkerLostError
+from ecs_rl.many.table import Table
 from ecs_rl.sweeps.ranges import Setting, in_words
 from ecs_rl.sweeps.record import Row, SweepFile
 from ecs_rl.sweeps.search import Settings, Suggestions
@@ -35,7 +35,7 @@ AT_REST = 10 * 60.0
 class Driver:
     """The state of a sweep that runs: all that Tune's parts below share."""
 
-    def __init__(self, file: SweepFile, source: Settings | Suggestions, shown: Shown) -> None:
+    def __init__(self, file: SweepFile, source: Settings | Suggestions, shown: Table) -> None:
         self.file, self.source, self.shown = file, source, shown
         self.stopping = False
         self.problem = ""

@@ -19,10 +19,10 @@ from typing import Any
 import msgspec
 
 from ecs_rl.commands.resume import FIXED_OF_THE_AGENT
-from ecs_rl.commands.seeds_report import Shown
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError
+from ecs_rl.many.table import Table
 from ecs_rl.sweeps.driver import Driver
 from ecs_rl.sweeps.ranges import Axis, Choice, in_words
 from ecs_rl.sweeps.record import Row, SweepFile, TakenOver
@@ -229,7 +229,7 @@ def _without_infinity(told: Mapping[str, Any]) -> dict[str, Any]:
 class PopulationDriver(Driver):
     """The state of a population that trains."""
 
-    def __init__(self, file: SweepFile, axes: Sequence[Axis], shown: Shown) -> None:
+    def __init__(self, file: SweepFile, axes: Sequence[Axis], shown: Table) -> None:
         super().__init__(file, Settings(file.sweep, axes), shown)
         self.members = tuple(row.trial for row in file.sweep.rows if not row.over)
         self._to_begin = set(self.members)

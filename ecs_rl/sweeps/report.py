@@ -12,10 +12,10 @@ import msgspec
 
 from ecs_rl.commands.called import program, typed
 from ecs_rl.commands.progress import number
-from ecs_rl.commands.seeds_report import aligned
 from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.console import deliver, tell
 from ecs_rl.errors import EcsRlError
+from ecs_rl.many.table import aligned
 from ecs_rl.sweeps.ranges import Axis, in_words, value_in_words
 from ecs_rl.sweeps.record import Row, Sweep, SweepFile
 from ecs_rl.sweeps.trial import BEST_EVAL, SOLVED_STEP

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from ecs_rl.commands.called import program, typed
 from ecs_rl.commands.parse import cores, parse_train
 from ecs_rl.commands.process import say_now
-from ecs_rl.commands.seeds_report import Shown, shown_on, with_threads
 from ecs_rl.commands.settings import TrainSettings, settings_as_dict
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, DivergedError, StorageError, install
+from ecs_rl.many.table import Table, open_table, with_threads
 from ecs_rl.sweeps.checks import check_sweep
 from ecs_rl.sweeps.driver import Driver
 from ecs_rl.sweeps.population import PopulationDriver, order_of_members, refuse_what_cannot_change
@@ -188,7 +188,7 @@ def carried_out(
     head = f"{settings.scene}: {sweep.trials} {sweep.each}s"
     head += f" of {sweep.seeds} seeds" if sweep.seeds > 1 else ""
     head += f", {min(at_once, sweep.trials)} at a time {with_threads(settings)}, in {file.path}"
-    with shown_on(stream, head, sweep.each) as shown:
+    with open_table(stream, head, sweep.each) as shown:
         driver = tried(file, axes, order, settings, shown=shown, at_once=at_once, answer=answer)
     if driver.stopping and not driver.problem and not any(row.steps for row in sweep.rows):
         shutil.rmtree(file.path, ignore_errors=True)
@@ -216,7 +216,7 @@ def tried(
     order: Order,
     settings: TrainSettings,
     *,
-    shown: Shown,
+    shown: Table,
     at_once: int,
     answer: Answer,
 ) -> Driver:

@@ -18,11 +18,11 @@ FLOORS = {
     "learning": (
         *("agents", "runs", "pilots", "session", "testing", "training_stages", "schedule", "worlds", "training"),
     ),
-    "app": ("viewer", "adapters", "commands", "sweeps"),
+    "app": ("viewer", "adapters", "commands", "many", "sweeps"),
 }
 """The rooms of each floor, from the ground up. A room imports only itself and rooms before it: no cycle is possible."""
 ROOMS = tuple(room for floor in FLOORS.values() for room in floor)
-LEFT = {("commands", "sweeps")}
+LEFT = {("commands", "many"), ("commands", "sweeps")}
 """Edges that still go up: the runner of many trainings removes them."""
 
 

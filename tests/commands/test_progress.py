@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.live import Live
 
 from ecs_rl.commands.progress import Progress, ProgressSnapshot, plain_line, time_left
-from ecs_rl.commands.seeds_report import ShownTable, shown_on
 from ecs_rl.console import tell
+from ecs_rl.many.table import LiveTable, open_table
 
 SNAPSHOT = ProgressSnapshot(
     steps=120_000,
@@ -357,7 +357,7 @@ def test_a_notebook_gets_one_line_that_is_written_over_and_never_moves_the_curso
 def test_a_notebook_gets_lines_and_no_table_of_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JPY_PARENT_PID", "1")
     terminal = Terminal()
-    with shown_on(terminal, "balance: 2 runs", "seed", (0, 1)) as table:
+    with open_table(terminal, "balance: 2 runs", "seed", (0, 1)) as table:
         table.state(0, "training")
     assert terminal.getvalue() == "balance: 2 runs\nseed 0: training\n"
 
@@ -367,7 +367,7 @@ def test_the_table_of_many_runs_never_cuts_which_one_a_row_is(columns: int) -> N
     terminal = Terminal()
     console = Console(file=terminal, force_terminal=True, width=columns, color_system=None)
     with Live(console=console, auto_refresh=False) as live:
-        table = ShownTable(terminal, "seed", live)
+        table = LiveTable(terminal, "seed", live=live)
         table.draw()
         for seed, state in ((8, "training"), (10, "waiting")):
             table.rows[seed] = (state, plain_line(SNAPSHOT))

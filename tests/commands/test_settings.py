@@ -14,10 +14,10 @@ import pytest
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.commands.flags import flags_of
 from ecs_rl.commands.parse import Recipes, parse_play, parse_train
-from ecs_rl.commands.seeds import at_once
 from ecs_rl.commands.settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.loading import load_scene
+from ecs_rl.many.runner import at_once
 from ecs_rl.shipped import scene_names
 from ecs_rl.values import fitted, hints_of, kind_of
 
@@ -153,8 +153,8 @@ def test_several_seeds_share_the_cores(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
     settings = parse_train(["a", "--seeds", str(seeds)], recipes)
-    assert (settings.threads, at_once(settings)) == (threads, together)
-    assert at_once(parse_train(["a", "--seeds", str(seeds), "--threads", "9"], recipes)) == 1
+    assert (settings.threads, at_once(settings, seeds)) == (threads, together)
+    assert at_once(parse_train(["a", "--seeds", str(seeds), "--threads", "9"], recipes), seeds) == 1
 
 
 def test_play_reads_every_flag() -> None:

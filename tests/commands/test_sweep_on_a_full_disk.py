@@ -14,9 +14,9 @@ import pytest
 
 from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.process import Answer
-from ecs_rl.commands.seeds_report import Shown
 from ecs_rl.commands.train import recipes_of
 from ecs_rl.errors import StorageError, WorkerLostError
+from ecs_rl.many.table import Table
 from ecs_rl.sweeps import run as sweep_run
 from ecs_rl.sweeps.driver import Driver, Reports
 from ecs_rl.sweeps.ranges import parse_ranges
@@ -94,7 +94,7 @@ def driver(tmp_path: Path) -> Iterator[Driver]:
     folder.mkdir(parents=True)
     file = SweepFile(folder, sweep)
     file.write()
-    driver = Driver(file, Settings(sweep, axes), Shown(io.StringIO(), "trial"))
+    driver = Driver(file, Settings(sweep, axes), Table(io.StringIO(), "trial"))
     for name in ("a", "b"):
         driver.begin(name)
         driver.started(name)

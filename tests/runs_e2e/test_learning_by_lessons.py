@@ -12,10 +12,10 @@ from lesson_scenes import FAR, LAMP, SCHOOL
 from score_scenes import DUEL
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.commands.seeds_report import lessons_of
 from ecs_rl.components import Clock
 from ecs_rl.errors import CheckpointError
 from ecs_rl.loading import load_scene
+from ecs_rl.many.seeds_report import lessons_of
 from ecs_rl.records import LESSON_STEP
 from ecs_rl.runs.manifest import LessonFacts
 from ecs_rl.scene.lessons import NEVER

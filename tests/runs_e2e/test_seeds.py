@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import signal
 import time
@@ -194,6 +196,32 @@ def test_runs_whose_command_was_killed_save_and_end(tmp_path: Path) -> None:
     while {metadata(path.parents[1])["status"] for path in latest(tmp_path)} != {"interrupted"}:
         assert time.monotonic() < end, "a run goes on although nobody can see it"
         time.sleep(0.05)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX signals")
+def test_a_run_whose_process_was_killed_goes_on_in_another_to_the_same_bits(tmp_path: Path) -> None:
+    args = ("balance", *TINY, "--steps", "40k", "--checkpoint-every", "2k", "--json")
+    process = start("train.py", *args, "--seeds", 1, "--runs", tmp_path / "runs")
+    wait_for(lambda: bool(latest(tmp_path / "runs")), process)
+    (checkpoint,) = latest(tmp_path / "runs")
+    os.kill(json.loads((checkpoint.parents[1] / ".lock").read_text())["pid"], signal.SIGKILL)
+    told = finish(process)
+    assert told.code == 0, told.err
+    assert "train.py: seed 0: its process died: going on from its newest checkpoints" in told.err
+    (run,) = told.json["runs"]
+    assert (run["run"], run["status"]) == (str(checkpoint.parents[1]), "finished")
+    assert run["params_sha256"] == train(*args, "--runs", tmp_path / "alone").sha
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX signals")
+def test_a_run_whose_process_dies_again_and_again_has_failed(tmp_path: Path) -> None:
+    scene = tmp_path / "deadly.py"
+    scene.write_text(BALANCE.read_text() + "\nimport os, sys\n\nif sys.argv[-1] == '1':\n    os.kill(os.getpid(), 9)\n")
+    told = train(scene, *TINY, "--steps", 500, "--seeds", 2, "--json", "--runs", tmp_path / "runs")
+    assert told.code == 128 + signal.SIGKILL
+    assert [run["seed"] for run in told.json["runs"]] == [0]
+    assert [(row["seed"], row["exit_code"]) for row in told.json["failed"]] == [(1, 128 + signal.SIGKILL)]
+    assert "train.py: seed 1 failed, ended by SIGKILL: it said nothing" in told.err
 
 
 def is_there(pid: int) -> bool:

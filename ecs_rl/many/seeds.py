@@ -1,0 +1,135 @@
+"""`train.py SCENE --seeds K`: the same training with K seeds, and one report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+
+from ecs_rl.commands.called import program
+from ecs_rl.commands.init_from import start_from
+from ecs_rl.commands.process import Answer
+from ecs_rl.commands.same_everywhere import contents, own_files
+from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.commands.train import ready
+from ecs_rl.console import tell
+from ecs_rl.many.jobs import Command, Job, Report
+from ecs_rl.many.runner import Runner, at_once
+from ecs_rl.many.seeds_report import Outcome, report, seeds_in_words
+from ecs_rl.many.table import Table, open_table, with_threads
+from ecs_rl.many.workers import LocalWorker
+
+OF_MANY = {"--sweep": None, "--population": 1, "--resume": 1, "--trials": 1, "--seeds": 1, "--seed": 1}
+"""Flags that a training of many does not have, and how many words may stand behind each; None for any number."""
+
+
+def run_seeds(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> int:
+    """Train all seeds and report; return the exit code of the first run that failed, 0 if none did."""
+    settings = checked(settings)
+    stream = sys.stderr if settings.json else sys.stdout
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    together = at_once(settings, settings.seeds)
+    heading = f"{settings.scene}: {settings.seeds} runs, seeds {seeds_in_words(seeds)}, {together} at a time"
+    command = command_of(argv, settings, "--seeds", {})
+    with open_table(stream, f"{heading} {with_threads(settings)}", "seed", seeds) as table:
+        source = Seeds(seeds, table)
+        runner = Runner(source, table, together, partial(LocalWorker, command))
+        runner.run(answer)
+    if runner.is_stopping and not any(outcome.summary for outcome in source.outcomes.values()):
+        raise KeyboardInterrupt
+    code = report(settings, list(source.outcomes.values()), stream, interrupted=runner.is_stopping)
+    return source.exit_code or code
+
+
+def checked(settings: TrainSettings) -> TrainSettings:
+    """Return the settings with all that they name looked up; what is wrong is raised here, once for all jobs."""
+    settings, training = ready(settings)
+    try:
+        if settings.init_from is not None:
+            start_from(training, settings.init_from)
+    finally:
+        training.close()
+    return settings
+
+
+def command_of(
+    argv: Sequence[str], settings: TrainSettings, flag: str, over: dict[str, object], **cluster: object
+) -> Command:
+    """Return what all jobs of a command share; `cluster` is what a job on another machine needs besides."""
+    over = {**over, "threads": settings.threads}
+    if settings.against:
+        over["against"] = settings.against
+    facts = {"files": contents(own_files(settings)), "versions": {}, "cwd": os.getcwd(), "stop_file": "", **cluster}
+    return Command(flag, tuple(flags_of_a_job(argv)), sys.argv[0], over, **facts)  # type: ignore[arg-type]
+
+
+def flags_of_a_job(argv: Sequence[str]) -> list[str]:
+    """Return the command's words but for the flags that only many trainings have."""
+    words: list[str] = []
+    dropping: int | None = 0
+    for word in argv:
+        flag, equals, _ = word.partition("=")
+        if word.startswith("--"):
+            dropping = 0
+        if flag in OF_MANY and word.startswith("--"):
+            dropping = 0 if equals else OF_MANY[flag]
+            continue
+        if dropping is None or dropping > 0:
+            dropping = None if dropping is None else dropping - 1
+            continue
+        words.append(word)
+    return words
+
+
+class Seeds:
+    """A job for each seed."""
+
+    restarts = 1
+    all_jobs = "every run is"
+    must_stop = False
+
+    def __init__(self, seeds: Sequence[int], table: Table) -> None:
+        self._waiting, self._table = deque(seeds), table
+        self.outcomes = {seed: Outcome(seed) for seed in seeds}
+        self.exit_code = 0
+        """Of the first run that failed."""
+
+    def next(self) -> Job | None:
+        """Return the job of the next seed."""
+        if not self._waiting:
+            return None
+        seed = self._waiting.popleft()
+        self._table.state(seed, "training")
+        return Job(seed, (seed,), {})
+
+    def take(self, job: Job, report: Report) -> str:
+        """Show how far the run is, and keep how it ended."""
+        if report.progress:
+            self._table.progress(job.number, report.progress)
+        if report.is_over:
+            summary = next(iter(report.summaries), None)
+            if summary is not None and not summary["steps"]:  # its folder is deleted
+                summary = None
+            message = f"training diverged: {report.message}" if report.state == "diverged" else report.message
+            if report.traceback:
+                tell(report.traceback, sys.stderr)
+            self._end(Outcome(job.number, summary, report.exit_code, message), f"exit code {report.exit_code}")
+        return ""
+
+    def lost(self, job: Job, exit_code: int, lines: list[str]) -> None:
+        """Keep that the process of a run died."""
+        last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
+        if any(line.startswith("Traceback") for line in lines):
+            tell("\n".join(lines), sys.stderr)
+        reason = f"ended by {signal.Signals(-exit_code).name}" if exit_code < 0 else f"exit code {exit_code}"
+        self._end(Outcome(job.number, None, exit_code if exit_code > 0 else 128 - exit_code, last), reason)
+
+    def _end(self, outcome: Outcome, reason: str) -> None:
+        self.outcomes[outcome.seed] = outcome
+        if outcome.code:
+            self.exit_code = self.exit_code or outcome.code
+            tell(f"{program('train')}: seed {outcome.seed} failed, {reason}: {outcome.message}", sys.stderr)
+        self._table.state(outcome.seed, outcome.state)
