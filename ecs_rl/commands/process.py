@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -107,17 +106,6 @@ def carry_out(name: str, words: str, command: Callable[[Answer], int]) -> int:
         except KeyboardInterrupt:
             tell(words, sys.stderr)
             return 128 + (answer.came or signal.SIGINT)
-
-
-def end_with_parent() -> None:
-    """Let this process end as at SIGTERM when the one that started it is gone: the pipe behind stdin closes then."""
-
-    def wait() -> None:
-        while os.read(0, 1):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def run_program(name: str, module: str, words: str) -> NoReturn:
