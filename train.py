@@ -1,6 +1,6 @@
 """Train an agent in a scene: `python train.py SCENE`; `--help` tells the rest."""
 
-from ecs_rl.commands.process import NOTHING_SAVED, run_program
+from ecs_rl.cli.process import NOTHING_SAVED, run_program
 
 if __name__ == "__main__":
-    run_program("train.py", "ecs_rl.commands.train", NOTHING_SAVED)
+    run_program("train.py", "ecs_rl.cli.train", NOTHING_SAVED)

@@ -7,6 +7,7 @@ command was asked for, and a command that could not deliver has failed.
 from __future__ import annotations
 
 import io
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -115,3 +116,12 @@ def settle_streams() -> None:
             stream.flush()
         except OSError:
             redirect_to_nowhere(stream)
+
+
+def number(value: float | None) -> str:
+    """Return `132.4`, more digits for small numbers, `1.234e+07` for huge ones, or nothing for what is not known."""
+    if value is None or not math.isfinite(value):
+        return ""
+    if abs(value) >= 1e7:
+        return f"{value:.4g}"
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"

@@ -1,1 +1,1 @@
-"""What stands behind `train.py` and `play.py`: their settings, how they are read, and the progress they show."""
+"""What `train.py` and `play.py` do once a command is read: train, resume, check, play, export, and their progress."""

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
+from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.commands.check_evaluations import evaluations_in_words, time_evaluations
 from ecs_rl.commands.check_notes import Equals, Waiting, always_equal, memory_of, seen_through
-from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
 from ecs_rl.console import deliver, tell
 from ecs_rl.ecs import Entry, Stage
@@ -31,11 +31,9 @@ from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
 from ecs_rl.session.diagnosis import cancel, of_random_play
 from ecs_rl.spaces import PolicySpec
 from ecs_rl.training.snapshots import Sections, restore_world, save_world, why_lost
+from ecs_rl.training.training import Training
 from ecs_rl.world import World, policy_specs
 from ecs_rl.worlds import make_world
-
-if TYPE_CHECKING:
-    from ecs_rl.training.training import Training
 
 SHORTEST, LONGEST = 1_500, 10_000
 """Ticks of a play: long enough for two whole episodes, and for what a scene may do after some hundred ticks."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ecs_rl.training.evaluate import AT_ONCE
+from ecs_rl.training.training import Training
 from ecs_rl.training_stages.learn import Learn
-
-if TYPE_CHECKING:
-    from ecs_rl.training.training import Training
 
 TICKS, LONGEST = 50, 3_000
 """Ticks that are timed at least, and ticks that are played until something is learned at most."""

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ecs_rl.commands.settings import PlaySettings
+from ecs_rl.cli.settings import PlaySettings
 from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError
-
-if TYPE_CHECKING:
-    from ecs_rl.runs.episode_file import Episode
-    from ecs_rl.scene.scene import Scene
-    from ecs_rl.viewer.endings import Ended
-    from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.loading import load_scene
+from ecs_rl.runs.episode_file import Episode, read_episode
+from ecs_rl.scene.scene import Scene
+from ecs_rl.training.trust import trusted_scene
+from ecs_rl.viewer.endings import Ended
+from ecs_rl.viewer.replay import played_again
 
 FITS = ("target", "headless", "record", "speed", "scene", "runs", "json")
 """The settings that mean something where an episode is played again."""
 
 
-def is_episode(settings: PlaySettings) -> bool:
-    """Tell whether the target is an episode's file."""
-    return (settings.target or "").endswith(".episode")
-
-
 def play_episode(settings: PlaySettings) -> int:
     """Play the episode again in the way that is asked for."""
-    from ecs_rl.runs.episode_file import read_episode
-
     for each in fields(settings):
         if each.name not in FITS and getattr(settings, each.name) != each.default:
             flag = f"--{each.name.replace('_', '-')}"
@@ -42,19 +34,20 @@ def play_episode(settings: PlaySettings) -> int:
     episode = read_episode(path)
     scene = _scene(path, episode, settings)
     report = Report(path, episode, scene, settings)
+    if settings.headless and settings.record is None:
+        ended, exact = played_again(scene, episode)
+        report.add(ended, exact=exact)
+        return 0
+    from ecs_rl.commands import show  # the door to pygame
+
     if settings.record is not None:
-        _film(scene, episode, settings, report)
-    elif settings.headless:
-        _headless(scene, episode, report)
+        show.film_episode(scene, episode, settings, report)
     else:
-        _window(path, scene, episode, settings, report)
+        show.show_episode(path, scene, episode, settings, report)
     return 0
 
 
 def _scene(path: Path, episode: Episode, settings: PlaySettings) -> Scene:
-    from ecs_rl.loading import load_scene
-    from ecs_rl.training.trust import trusted_scene
-
     facts = episode.facts
     scene = load_scene(settings.scene) if settings.scene else trusted_scene(path, facts)
     if changed := scene.changed_file(facts.source_sha256, facts.scene_data):
@@ -100,49 +93,3 @@ class Report:
         (deliver if self.settings.headless else tell)(
             f"{self.scene.name}, seed {facts.seed}, {facts.who}: {how}; {same}"
         )
-
-
-def _headless(scene: Scene, episode: Episode, report: Report) -> None:
-    from ecs_rl.viewer.replay import played_again
-
-    ended, exact = played_again(scene, episode)
-    report.add(ended, exact=exact)
-
-
-def _film(scene: Scene, episode: Episode, settings: PlaySettings, report: Report) -> None:
-    from ecs_rl.viewer.films.studio import record_play
-    from ecs_rl.viewer.replay import Replay
-
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    assert settings.record is not None
-    replay = Replay(scene, episode)
-    try:
-        for (ended,) in record_play([replay], settings.record, speed=settings.speed):
-            report.add(ended, exact=bool(replay.is_exact))
-    finally:
-        replay.close()
-    tell(f"film written: {settings.record}", sys.stderr if settings.json else sys.stdout)
-
-
-def _window(path: Path, scene: Scene, episode: Episode, settings: PlaySettings, report: Report) -> None:
-    from ecs_rl.viewer.live.display import Display, NoDisplay
-    from ecs_rl.viewer.live.playlist import Playlist
-    from ecs_rl.viewer.live.watch import watch_play
-    from ecs_rl.viewer.replay import Replay
-
-    try:
-        display = Display(f"{scene.name} - ecs_rl")
-    except NoDisplay as none:
-        raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
-    shows: list[LiveEpisode] = []
-    try:
-        replay = Replay(scene, episode)
-        shows.append(replay)
-        replay.restart()
-        replay.speed = settings.speed
-        playlist = Playlist(shows, lambda _, ended: report.add(ended, exact=bool(replay.is_exact)))
-        watch_play(shows, display, path.parent, playlist, None, attended=not settings.json)
-    finally:
-        for show in shows:
-            show.close()
-        display.close()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.commands.target import checkpoint_meant
+from ecs_rl.cli.settings import PlaySettings
+from ecs_rl.cli.target import checkpoint_meant
 from ecs_rl.console import deliver
 from ecs_rl.errors import CommandError
+from ecs_rl.pilots.onnx_file import write_onnx
 from ecs_rl.pilots.source import saved_policies
 
 
@@ -16,8 +17,6 @@ def export(settings: PlaySettings) -> int:
     for name in ("compare", "record", "against", "headless"):
         if getattr(settings, name):
             raise CommandError(f"--export plays nothing: leave out --{name}, or --export")
-    from ecs_rl.pilots.onnx_file import write_onnx
-
     assert settings.export is not None
     path = checkpoint_meant(settings)
     policies = saved_policies(path)

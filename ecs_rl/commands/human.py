@@ -7,20 +7,25 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ecs_rl.commands.parse import name_of_run
+from ecs_rl.cli.parse import name_of_run
+from ecs_rl.cli.settings import PlaySettings
+from ecs_rl.cli.target import checkpoint_meant, folder_for, is_scene_file, run_of
 from ecs_rl.commands.playing import Candidate, candidate
-from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.commands.target import folder_for, is_scene_file, run_of
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.loading import load_scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
-
-if TYPE_CHECKING:
-    from ecs_rl.scene.scene import Scene
-    from ecs_rl.viewer.endings import Ended
-    from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.endings import Ended
+from ecs_rl.viewer.live.demo_recorder import DemoRecorder, begun
+from ecs_rl.viewer.live.display import Display, NoDisplay
+from ecs_rl.viewer.live.hands import Hands
+from ecs_rl.viewer.live.human import YOU, HumanPlaylist, idle_agents
+from ecs_rl.viewer.live.playlist import CheckpointList
+from ecs_rl.viewer.live.watch import watch_play
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 
 def play_human(settings: PlaySettings) -> int:
@@ -30,8 +35,6 @@ def play_human(settings: PlaySettings) -> int:
             raise CommandError(f"--human needs a window and nobody to compare: leave --{flag} out")
     scene, rival = scene_and_rival(settings)
     if settings.save_demo is not None:
-        from ecs_rl.viewer.live.demo_recorder import begun
-
         begun(settings.save_demo, scene)  # what cannot be written is told now, not after the first episode
     results = Results(rival, settings)
     _play(scene, rival, settings, results)
@@ -41,19 +44,22 @@ def play_human(settings: PlaySettings) -> int:
 
 def scene_and_rival(settings: PlaySettings) -> tuple[Scene, Candidate | None]:
     """Return what is played, and the policy to play against: that of the run, or of the newest run of the scene."""
-    from ecs_rl.loading import load_scene
-
     target = settings.target
     named = settings.scene or (target if target is not None and is_scene(target) else "")
     if not named:
-        rival = candidate(settings, "")
+        rival = candidate_meant(settings)
         return rival.player.scene, rival
     scene, found = load_scene(named), None
     with suppress(CheckpointError, CommandError):  # no run is no hindrance: a person needs none
         if target is None or is_scene(target):
             target = named if is_scene_file(named) else name_of_run(named)
-        found = candidate(replace(settings, target=target, scene=named), "")
+        found = candidate_meant(replace(settings, target=target, scene=named), scene)
     return scene, found
+
+
+def candidate_meant(settings: PlaySettings, scene: Scene | None = None) -> Candidate:
+    """Return the policy of the checkpoint that the settings mean, in this scene or its own."""
+    return candidate(settings, checkpoint_meant(settings), scene=scene)
 
 
 def is_scene(target: str) -> bool:
@@ -99,13 +105,6 @@ class Results:
 
 
 def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results: Results) -> None:
-    from ecs_rl.viewer.live.demo_recorder import DemoRecorder
-    from ecs_rl.viewer.live.display import Display, NoDisplay
-    from ecs_rl.viewer.live.hands import Hands
-    from ecs_rl.viewer.live.human import HumanPlaylist
-    from ecs_rl.viewer.live.playlist import CheckpointList
-    from ecs_rl.viewer.live.watch import watch_play
-
     try:
         display = Display(f"{scene.name} - ecs_rl")
     except NoDisplay as none:
@@ -129,9 +128,6 @@ def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results
 
 def shows_of(scene: Scene, rival: Candidate | None, settings: PlaySettings) -> list[LiveEpisode]:
     """Return the person's show, and beside it the policy's on the same seeds."""
-    from ecs_rl.viewer.live.human import YOU, idle_agents
-    from ecs_rl.viewer.live_episode import LiveEpisode
-
     seeds = range(settings.seed, settings.seed + settings.episodes)
     others = rival.player.agents if rival is not None else idle_agents(scene)
     shows = [LiveEpisode(scene, others, seeds=seeds, label=YOU, stays=True)]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.runs import read_checkpoint, section
+from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import pilot_file
-
-if TYPE_CHECKING:
-    from ecs_rl.scene.scene import Scene
-    from ecs_rl.training.training import Training
+from ecs_rl.training.same_policies import check_same
+from ecs_rl.training.training import Training
 
 PILOT = "pilot"
 """What `--init-from` calls the pilot that comes with the scene."""
@@ -18,9 +17,6 @@ PILOT = "pilot"
 
 def start_from(training: Training, named: Path) -> None:
     """Give the new agents the policy of a checkpoint that sees and does the same, or of the scene's pilot."""
-    from ecs_rl.runs import read_checkpoint, section
-    from ecs_rl.training.playback import check_same
-
     checkpoint = meant(named, training.world.scene)
     manifest, tensors = read_checkpoint(checkpoint)
     agent = training.session.agent

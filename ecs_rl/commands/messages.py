@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from ecs_rl.commands.progress import number
-from ecs_rl.console import tell
-
-if TYPE_CHECKING:
-    from ecs_rl.runs import TrainingRun
-    from ecs_rl.training.training import Training
+from ecs_rl.console import number, tell
+from ecs_rl.runs import TrainingRun
+from ecs_rl.training.training import Training
 
 
 class CollapseMessages:

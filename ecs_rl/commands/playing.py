@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.commands.target import (
-    PILOT,
-    checkpoint_meant,
-    folder_for,
-    is_checkpoint_name,
-    is_pilot,
-    is_scene_file,
-    run_of,
-)
+from ecs_rl.agents.own import load_algorithm
+from ecs_rl.cli.settings import PlaySettings, is_checkpoint_name
+from ecs_rl.cli.target import is_pilot, run_of
+from ecs_rl.commands.assemble import opponent_meant
 from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError
+from ecs_rl.loading import load_scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord, EvalReport
 from ecs_rl.spaces import ActMode
+from ecs_rl.training.opponent import Opponent, standing
+from ecs_rl.training.playback import Player
+from ecs_rl.viewer.endings import Ended
 
-if TYPE_CHECKING:
-    from ecs_rl.scene.scene import Scene
-    from ecs_rl.training.opponent import Opponent
-    from ecs_rl.training.playback import Player
-    from ecs_rl.viewer.endings import Ended
-    from ecs_rl.viewer.live_episode import LiveEpisode
-
-MOST_PANES = 6
 _MEANS = ("episodes", "mean_return", "std_return", "min_return", "max_return", "mean_length")
 
 
@@ -46,89 +36,37 @@ class Candidate:
     opponent: Opponent | None = None
 
 
-def play(settings: PlaySettings) -> int:
-    """Play what is asked for, in the way that is asked for; the pilots where nothing is, and there is no run."""
-    from ecs_rl.runs import NoRunError
-
-    if settings.save_demo is not None and not settings.human:
-        raise CommandError("--save-demo keeps what a person does: add --human")
-    try:
-        if settings.human:
-            from ecs_rl.commands.human import play_human
-
-            return play_human(settings)
-        found = candidates(settings)
-    except NoRunError as none:
-        if not asks_for_nothing(settings):
-            raise
-        from ecs_rl.commands.gallery import offer
-
-        return offer(settings, none)
-    return play_these(found, settings)
-
-
-def asks_for_nothing(settings: PlaySettings) -> bool:
-    """Return whether a command leaves open what is played."""
-    named = (settings.target, settings.compare, settings.record, settings.against, settings.scene, settings.agent)
-    return not any(named) and settings.checkpoint == "best"
-
-
-def play_these(found: Sequence[Candidate], settings: PlaySettings) -> int:
+def play(settings: PlaySettings, paths: Sequence[Path]) -> int:
     """Play some checkpoints, in the way that is asked for."""
+    found = candidates(settings, paths)
     report = Report(found, settings)
-    if settings.record is not None:
-        film(found, settings, report)
-    elif settings.headless:
+    if settings.headless and settings.record is None:
         play_headless(found, settings, report)
     else:
-        play_in_window(found, settings, report)
+        from ecs_rl.commands import show  # the door to pygame
+
+        shown = show.play_in_window if settings.record is None else show.film
+        shown(found, settings, report)
     report.finish()
     return 0
 
 
-def candidates(settings: PlaySettings) -> list[Candidate]:
-    """Return the checkpoints to play: the one that is meant, or those to compare."""
+def candidates(settings: PlaySettings, paths: Sequence[Path]) -> list[Candidate]:
+    """Return these checkpoints, loaded: the one that is meant, or those to compare."""
+    scene = load_scene(settings.scene) if settings.scene else None
     names = settings.compare or ("",)
-    if settings.target is not None and is_scene_file(settings.target):  # the command names the scene, too
-        settings = replace(settings, scene=settings.scene or settings.target)
-    if settings.target is None:  # `--compare RUN pilot` means the pilot of that run's scene
-        runs = [name for name in names if name and not is_checkpoint_name(name) and not name.endswith(".safetensors")]
-        settings = replace(settings, target=runs[0] if runs else None)
-    if not 1 <= len(names) <= MOST_PANES:
-        raise CommandError(f"--compare shows at most {MOST_PANES} checkpoints, not {len(names)}: name fewer")
-    found = [candidate(settings, name) for name in names]
+    found = [candidate(settings, path, name, scene) for path, name in zip(paths, names, strict=True)]
     scenes = {each.player.scene.reference for each in found}
     if len(scenes) > 1:
         raise CommandError(f"--compare needs checkpoints of one scene, not of {' and '.join(sorted(scenes))}")
     return found
 
 
-def candidate(settings: PlaySettings, name: str) -> Candidate:
-    """Return the checkpoint with this name in the run, that of another run, or a file of its own."""
+def candidate(settings: PlaySettings, path: Path, name: str = "", scene: Scene | None = None) -> Candidate:
+    """Return the checkpoint of a file, loaded, in this scene or its own; `name` is what `--compare` calls it."""
     is_named = is_checkpoint_name(name)
-    if name and not is_named:
-        try:
-            path = checkpoint_meant(replace(settings, target=name))
-        except CommandError as none:
-            names = "a checkpoint is best, latest, pilot or a step like 98304"
-            raise CommandError(f"--compare {name}: {none} ({names})") from None
-    elif name not in ("", PILOT) and (settings.target or "").endswith(".safetensors"):
-        raise CommandError(f"--compare {name}: {settings.target} is one checkpoint; name the run that has several")
-    else:
-        path = checkpoint_meant(replace(settings, checkpoint=name) if name else settings)
-    from ecs_rl.agents.own import load_algorithm
-    from ecs_rl.loading import load_scene
-    from ecs_rl.training.playback import Player
-
-    scene = load_scene(settings.scene) if settings.scene else None
     algorithm = load_algorithm(settings.agent) if settings.agent else None
-    player = Player.load(
-        path,
-        settings.seed,
-        scene=scene,
-        algorithm=algorithm,
-        network=settings.network,
-    )
+    player = Player.load(path, settings.seed, scene=scene, algorithm=algorithm, network=settings.network)
     if algorithm is not None and algorithm.sha256 != player.manifest.config.get("agent_sha256"):
         tell(f"play.py: {algorithm.file} is not as it was when {path} was trained: returns may differ", sys.stderr)
     # A pilot is held to its score by a test, whatever a newer version of its scene looks like.
@@ -141,15 +79,6 @@ def candidate(settings: PlaySettings, name: str) -> Candidate:
         word = f"{name.removeprefix(f'{settings.runs}/')}, {word}"
     opponent = opponent_meant(player.scene, settings.against, settings.runs)
     return Candidate(path, player, f"{word}step {player.manifest.step:,}", opponent)
-
-
-def opponent_meant(scene: Scene, text: str, runs: Path) -> Opponent | None:
-    """Return the opponent that `--against` names: random, a checkpoint file, or the best one of a run."""
-    if not text:
-        return None
-    from ecs_rl.training.opponent import opponent_of
-
-    return opponent_of(scene, text, lambda name: checkpoint_meant(PlaySettings(target=name, runs=runs)))
 
 
 class Report:
@@ -215,8 +144,6 @@ class Report:
 
     def _standing(self, opponent: Opponent, leads: Sequence[float]) -> dict[str, Any]:
         """Return how it stands against an opponent, and tell it."""
-        from ecs_rl.training.opponent import standing
-
         found = standing(leads)
         if not self._settings.json:
             told = "{wins} won, {draws} drawn, {losses} lost".format(**found)
@@ -232,65 +159,3 @@ def play_headless(found: Sequence[Candidate], settings: PlaySettings, report: Re
     for number, records in enumerate(played):
         for episode, record in enumerate(records):
             report.add(number, episode, record)
-
-
-def play_in_window(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
-    """Play in a window, until it is closed."""
-    from ecs_rl.viewer.live.display import Display, NoDisplay
-    from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
-    from ecs_rl.viewer.live.watch import watch_play
-
-    try:
-        display = Display(f"{found[0].player.scene.name} - ecs_rl")
-    except NoDisplay as none:
-        raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
-    shows: list[LiveEpisode] = []
-    try:
-        shows = shows_of(found, settings)
-        playlist = Playlist(shows, report.add_watched)
-        run = run_of(found[0].path)
-        checkpoints = CheckpointList(run, now=found[0].path) if run is not None else None
-        watch_play(shows, display, folder_for(found[0].path), playlist, checkpoints, attended=not settings.json)
-    finally:
-        for show in shows:
-            show.close()
-        display.close()
-
-
-def film(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
-    """Play into a film; it needs no display."""
-    assert settings.record is not None
-    from ecs_rl.viewer.films.studio import record_play
-
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    shows = shows_of(found, settings)
-    try:
-        for episode in record_play(shows, settings.record, speed=settings.speed):
-            for number, ended in enumerate(episode):
-                report.add_watched(number, ended)
-    finally:
-        for show in shows:
-            show.close()
-    tell(f"film written: {settings.record}", sys.stderr if settings.json else sys.stdout)
-
-
-def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpisode]:
-    """Return one show for each candidate, all on the same seeds."""
-    from ecs_rl.viewer.live_episode import LiveEpisode
-
-    seeds = range(settings.seed, settings.seed + settings.episodes)
-    shows = [
-        LiveEpisode(
-            each.player.scene,
-            each.player.agents,
-            seeds=seeds,
-            sampled=settings.stochastic,
-            label=each.label,
-            stays=True,
-            opponent=each.opponent,
-        )
-        for each in found
-    ]
-    for show in shows:
-        show.speed = settings.speed
-    return shows

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from ecs_rl.console import end_line, redirect_to_nowhere, write_over
+from ecs_rl.console import end_line, number, redirect_to_nowhere, write_over
 
 if TYPE_CHECKING:
     from ecs_rl.commands.live_block import LiveBlock
@@ -139,15 +139,6 @@ def percent(shown: ProgressSnapshot) -> str:
 def whole(value: float) -> str:
     """Return `84,000`, or `-` for what is not known."""
     return f"{value:,.0f}" if math.isfinite(value) else "-"
-
-
-def number(value: float | None) -> str:
-    """Return `132.4`, more digits for small numbers, `1.234e+07` for huge ones, or nothing for what is not known."""
-    if value is None or not math.isfinite(value):
-        return ""
-    if abs(value) >= 1e7:
-        return f"{value:.4g}"
-    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
 def evaluation(shown: ProgressSnapshot) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ecs_rl.commands.called import program
+from ecs_rl.cli.called import program
 from ecs_rl.console import tell
 
 VITAL = ("raylet", "gcs_server")

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import msgspec
 
-from ecs_rl.commands.called import typed
-from ecs_rl.commands.settings import TrainSettings, settings_as_dict
+from ecs_rl.agents.base import State
+from ecs_rl.cli.plan import run_meant
+from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.console import tell
-from ecs_rl.errors import CheckpointError, CommandError, quoted
+from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.runs import Manifest, TrainingRun, read_checkpoint, read_metadata, section, versions_here
+from ecs_rl.runs.layout import CHECKPOINTS, cut_clips, step_checkpoints
+from ecs_rl.runs.rows import changes_in, rows_of
+from ecs_rl.scene.scene import Scene
+from ecs_rl.training.own_network import with_network, with_trusted_network
+from ecs_rl.training.resume import go_on
+from ecs_rl.training.same_policies import check_same
+from ecs_rl.training.training import Training
+from ecs_rl.training.trust import difference
 from ecs_rl.user_files.named import is_reference
 
 FIXED = ("seed", "arenas", "eval_episodes", "against", "self_play", "pool_size", "pool_also")
@@ -25,85 +33,6 @@ PROGRAMS = ("against", "pool_also", "recorder")
 FIXED_OF_THE_AGENT = (
     *("network", "state", "shared", "hidden", "activation", "normalise_observations", "normalise_rewards"),
 )
-
-if TYPE_CHECKING:
-    from ecs_rl.agents.base import State
-    from ecs_rl.runs import FoundRun, Manifest, TrainingRun
-    from ecs_rl.scene.scene import Scene
-    from ecs_rl.training.training import Training
-
-
-def run_meant(settings: TrainSettings, scene: Scene) -> FoundRun:
-    """Return the run to go on with: the one whose directory is named, or the newest of a name that trains the scene."""
-    from ecs_rl.runs import find_run
-
-    # `--resume` alone means any version of the name, unless another than the first was asked for.
-    newest = settings.name if settings.version == "v1" else f"{settings.name}/{settings.version}"
-    return find_run(settings.resume or newest, settings.runs, unfit=partial(not_meant, scene))
-
-
-def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
-    """Return why a run that was found by its name is not one of this scene, '' if it is.
-
-    A scene file that is not the one that was trained, but is called like it, has moved only if the other has gone.
-    """
-    from ecs_rl.training.playback import check_same
-    from ecs_rl.training.trust import difference
-    from ecs_rl.world import policy_specs
-
-    differs = difference(manifest, scene)
-    there = manifest.scene != scene.reference and os.path.isfile(manifest.scene)
-    if differs is None or (differs and there):
-        return f"{run}: it trains '{manifest.scene}', not '{scene.reference}'"
-    if differs and manifest.scene != scene.reference:
-        try:
-            check_same(run, manifest, policy_specs(scene.describe()), scene.name)
-        except CheckpointError as error:
-            return str(error)
-    return ""
-
-
-def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
-    """Return the settings that the run to resume was started with; as its agent an `Algorithm` of a user's own."""
-    from ecs_rl.loading import load_scene
-    from ecs_rl.runs import settings_of
-    from ecs_rl.runs.layout import CHECKPOINTS, sound_manifest
-    from ecs_rl.training.trust import trusted_algorithm
-
-    if settings.sweep:
-        return {}  # what is gone on with is a sweep: each of its trials asks for itself
-    if settings.seeds:
-        refuse_several(settings)
-
-    run = run_meant(settings, load_scene(settings.scene)).path
-    found = settings_of(run)
-    agent = found.get("agent", "")
-    found = {name: value for name, value in found.items() if name not in PROGRAMS or not is_reference(str(value))}
-    if agent in ("", *settings.algorithms):
-        return found
-    manifest = sound_manifest(run)
-    if manifest is None or manifest.agent != agent:
-        raise CheckpointError(f"{run}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
-    if settings.agent:
-        return found  # that these are not of one algorithm is told when its checkpoint is there
-    return {**found, "agent": trusted_algorithm(run / CHECKPOINTS / "latest.safetensors", manifest)}
-
-
-def refuse_several(settings: TrainSettings) -> NoReturn:
-    """Refuse `--seeds` with `--resume`, and name the command for each of the runs that could go on."""
-    from ecs_rl.runs import list_runs
-
-    place = (settings.name, settings.version)
-    stopped = [
-        entry.path
-        for entry in list_runs(settings.runs)
-        if entry.metadata is not None
-        and (entry.metadata.name, entry.metadata.version) == place
-        and entry.metadata.status in ("interrupted", "killed")
-    ]
-    runs = [str(path) for path in reversed(stopped[: settings.seeds])] or ["RUN"]
-    told = "; ".join(f"{typed('train')} {settings.scene} --resume {run}" for run in runs)
-    raise CommandError(f"--seeds begins new runs: go on with each run by itself: {told}")
 
 
 def newest_checkpoint(run: Path) -> tuple[Manifest, State]:
@@ -118,9 +47,6 @@ def newest_checkpoint_file(run: Path) -> Path:
 
 
 def _newest(run: Path) -> tuple[Path, Manifest, State]:
-    from ecs_rl.runs import read_checkpoint
-    from ecs_rl.runs.layout import CHECKPOINTS, step_checkpoints
-
     steps, latest = step_checkpoints(run), run / CHECKPOINTS / "latest.safetensors"
     paths = [steps[step] for step in sorted(steps, reverse=True)]
     found, refused = None, list[str]()
@@ -145,14 +71,10 @@ def _newest(run: Path) -> tuple[Path, Manifest, State]:
 
 def with_its_network(settings: TrainSettings, scene: Scene) -> TrainSettings:
     """Return the settings with their network loaded: one that was named, or the very file that was trained with."""
-    from ecs_rl.training.own_network import with_network, with_trusted_network
-
     config = getattr(settings, settings.agent)
     if settings.resume is None or settings.network:
         config = with_network(config, scene)
     elif ":" in getattr(config, "network", ""):
-        from ecs_rl.runs.layout import CHECKPOINTS
-
         run = run_meant(settings, scene).path
         manifest, _ = newest_checkpoint(run)
         checkpoint = run / CHECKPOINTS / "latest.safetensors"
@@ -168,8 +90,6 @@ def _own_name(table: Mapping[str, Any]) -> str:
 
 def resume(training: Training, settings: TrainSettings) -> TrainingRun:
     """Bring a prepared training to where the run's newest checkpoint stands, and write on there."""
-    from ecs_rl.runs import TrainingRun, read_metadata
-
     run, skipped = run_meant(settings, training.world.scene)
     for each in skipped:
         tell(f"train.py: {each}", sys.stderr)
@@ -184,13 +104,6 @@ def resume(training: Training, settings: TrainSettings) -> TrainingRun:
 
 
 def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> None:
-    from ecs_rl.runs import versions_here
-    from ecs_rl.runs.layout import cut_clips
-    from ecs_rl.runs.rows import changes_in, rows_of
-    from ecs_rl.training.playback import check_same
-    from ecs_rl.training.resume import go_on
-    from ecs_rl.training.trust import difference
-
     run, scene = record.path, training.world.scene
     manifest, tensors = newest_checkpoint(run)
     differs, versions = difference(manifest, scene), versions_here()
@@ -247,8 +160,6 @@ def best_policy(record: TrainingRun, step: int) -> State:
 
     Checkpoints have it only if they were written with `--restore-best`.
     """
-    from ecs_rl.runs import read_checkpoint, section
-
     path = record.best_checkpoint()
     if path is None:
         return {}

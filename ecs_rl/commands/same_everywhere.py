@@ -6,8 +6,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.errors import CommandError
+from ecs_rl.loading import load_scene
+from ecs_rl.runs import versions_here
+from ecs_rl.user_files.sources import read_sources
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -15,8 +18,6 @@ PACKAGE = Path(__file__).resolve().parents[1]
 def versions() -> dict[str, str]:
     """Return what must be the same in all processes: their results are to agree to the last bit."""
     import ray
-
-    from ecs_rl.runs import versions_here
 
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -26,8 +27,6 @@ def versions() -> dict[str, str]:
 
 def own_files(settings: TrainSettings) -> list[str]:
     """Return the files that this training runs besides the package: the same ones on all machines."""
-    from ecs_rl.loading import load_scene
-
     network = str(getattr(getattr(settings, settings.agent), "network", ""))
     references = network, settings.algorithm.reference, settings.against, settings.pool_also
     named = [text.rpartition(":")[0] for text in references]
@@ -42,8 +41,6 @@ def contents(files: Sequence[str]) -> dict[str, str]:
 
 
 def _digest(file: Path) -> str:
-    from ecs_rl.user_files.sources import read_sources
-
     try:
         if file.suffix == ".py":
             return read_sources(file).sha256

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from ecs_rl.commands.called import typed
-from ecs_rl.commands.progress import number
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.console import deliver, tell
-
-if TYPE_CHECKING:
-    from ecs_rl.runs import TrainingRun
-    from ecs_rl.training.training import Training
+from ecs_rl.agents.selfplay import SelfPlay
+from ecs_rl.cli.called import typed
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.console import deliver, number, tell
+from ecs_rl.runs import TrainingRun
+from ecs_rl.training.training import Training
 
 
 def summary(training: Training, record: TrainingRun, settings: TrainSettings) -> dict[str, Any]:
     """Return the JSON object of `--json`."""
-    from ecs_rl.agents.selfplay import SelfPlay
-
     session, evaluation = training.session, training.evaluation
     trend = evaluation.trend
     own = {name: {"return": value, "step": trend.own_step[name]} for name, value in trend.own_best.items()}

@@ -7,7 +7,6 @@ again from there, with a new one in its place.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import signal
@@ -19,11 +18,15 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ecs_rl.commands.parse import cores
-from ecs_rl.commands.process import leaving
+from ecs_rl.cli.plan import run_meant
+from ecs_rl.cli.process import Answer, leaving
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.commands.assemble import put_together, ready, recorded
+from ecs_rl.commands.init_from import meant, start_from
 from ecs_rl.commands.ray_processes import bound_to_this_process, gone_processes
+from ecs_rl.commands.resume import newest_checkpoint_file
 from ecs_rl.commands.same_everywhere import (
     PACKAGE,
     contents,
@@ -32,16 +35,15 @@ from ecs_rl.commands.same_everywhere import (
     refuse_other_versions,
     versions,
 )
-from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.commands.train import stop, train
 from ecs_rl.console import tell
-from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError, install
-
-if TYPE_CHECKING:
-    from ecs_rl.commands.process import Answer
-    from ecs_rl.runs import TrainingRun
-    from ecs_rl.training.mesh import Address, Meeting
-    from ecs_rl.training.together import Group
-    from ecs_rl.training.training import Training
+from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError
+from ecs_rl.loading import load_scene
+from ecs_rl.runs import TrainingRun, read_checkpoint
+from ecs_rl.training.mesh import Address, Meeting, Mesh, address_of, listening
+from ecs_rl.training.resume import go_on
+from ecs_rl.training.together import Group
+from ecs_rl.training.training import Training
 
 PATIENCE, PATIENCE_WITH_A_WINDOW = 30 * 60.0, 7 * 24 * 3600.0
 """Seconds for which a process waits for the others; a person may rest."""
@@ -49,15 +51,12 @@ ANSWERS = 5.0
 """Seconds in which a cluster answers."""
 UNTIL_TOLD = 60.0
 """Seconds between two words about workers that do not come up."""
-MOST_ON_A_CORE = 8
-"""Processes for each core of this machine at most: all of them are busy all the time."""
 MOST_LOSSES = 3
 """So many losses in a row without a new checkpoint are no accident."""
 
 
 def run_together(settings: TrainSettings, answer: Answer) -> int:
     """Carry out the command; go on from the newest checkpoint whenever a worker is lost."""
-    refuse_what_is_not_shared(settings)
     losses, reached = 0, -1
     needed = (settings.workers - 1) * settings.threads  # beside this process
     with cluster(settings.ray, needed, needed, f"--workers {settings.workers}"):
@@ -85,28 +84,6 @@ class Lost(WorkerLostError):
     def __init__(self, told: str, run: Path, saved: int) -> None:
         super().__init__(told)
         self.run, self.saved = run, saved
-
-
-def refuse_what_is_not_shared(settings: TrainSettings) -> None:
-    """Refuse what cannot be shared out, each in one sentence."""
-    from ecs_rl.loading import load_scene
-    from ecs_rl.training.mesh import check_shares
-
-    engine = load_scene(settings.scene).engine
-    reasons = {
-        "--seeds: those are trainings of their own": bool(settings.seeds),
-        f"{settings.scene}: environments of Gymnasium live in one process": engine is not None,
-    }
-    for reason, holds in reasons.items():
-        if holds:
-            raise CommandError(f"--workers cannot be used with {reason}; leave one of them out")
-    most = MOST_ON_A_CORE * cores()
-    if not settings.ray and settings.workers > most:
-        told = f"this machine has {cores()} cores, and more processes wait for each other"
-        raise CommandError(f"--workers {settings.workers}: {told}: take at most {most}")
-    check_shares(settings.arenas, settings.workers)
-    if importlib.util.find_spec("ray") is None:
-        raise CommandError(f"--workers needs ray: {install('ray')}, or leave --workers out")
 
 
 # --- the cluster ------------------------------------------------------------------------------------------------------
@@ -189,8 +166,6 @@ class RemoteWorker:
 
     def listen(self, settings: TrainSettings, folder: str) -> Address:
         """Return where the other processes can connect to this one; paths count from this folder, if it is here."""
-        from ecs_rl.training.mesh import address_of
-
         with suppress(OSError):
             os.chdir(folder)
         self.own = listening_socket(settings)
@@ -198,18 +173,12 @@ class RemoteWorker:
 
     def train(self, settings: TrainSettings, rank: int, meeting: Meeting, start: bytes, policy: bytes) -> None:
         """Train in time with the others: from a checkpoint, from the policy of one, or from nothing."""
-        from ecs_rl.commands.init_from import start_from
-        from ecs_rl.commands.train import put_together
-        from ecs_rl.training.resume import go_on
-
         with joined(settings, rank, self.own, meeting) as group:
             _, training = put_together(settings, group)
             training.world.snapshot()  # as the first process does when it gets its run
             try:
                 if start:
                     with unpacked(start) as path:
-                        from ecs_rl.runs import read_checkpoint
-
                         go_on(training, *read_checkpoint(path), exactly=not settings.inexact)
                 else:
                     if policy:
@@ -238,17 +207,12 @@ def listening_socket(settings: TrainSettings) -> socket.socket:
     """Return a socket at which the other processes of a training find this one."""
     import ray
 
-    from ecs_rl.training.mesh import listening
-
     return listening(ray.util.get_node_ip_address() if settings.ray else "127.0.0.1")
 
 
 @contextmanager
 def joined(settings: TrainSettings, rank: int, own: socket.socket, meeting: Meeting) -> Iterator[Group]:
     """Be one of the processes of a training: yields its group."""
-    from ecs_rl.training.mesh import Mesh
-    from ecs_rl.training.together import Group
-
     mesh = Mesh.connect(rank, own, meeting, PATIENCE_WITH_A_WINDOW if settings.watch else PATIENCE)
     try:
         yield Group(mesh, settings.arenas)
@@ -262,9 +226,6 @@ def joined(settings: TrainSettings, rank: int, own: socket.socket, meeting: Meet
 def train_once(settings: TrainSettings, answer: Answer) -> int:
     """Train until it is done, or until a worker is lost."""
     import ray
-
-    from ecs_rl.commands.train import opened, ready, stop, train
-    from ecs_rl.training.mesh import Meeting, address_of
 
     remote: Any = ray.remote(num_cpus=settings.threads, max_restarts=0)(RemoteWorker)
     workers = [remote.remote() for _ in range(settings.workers - 1)]
@@ -285,11 +246,16 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
                 raise_what_a_worker_says(sent)
                 raise
             settings, training = ready(settings, group=group)
-            window = opened(training, settings.pace or ("max" if settings.json else "")) if settings.watch else None
+            window, watch = None, None
+            if settings.watch:
+                from ecs_rl.commands.watch import open_window, watching  # the door to pygame
+
+                window = open_window(settings, training)
+                watch = watching(settings, training, window)
             try:
                 record = begun(training, settings)
                 answer.first = partial(stop, training)
-                return train(training, record, settings, window)
+                return train(training, record, settings, watch)
             except WorkerLostError as error:
                 run = training.session.run
                 raise_what_a_worker_says(sent)
@@ -322,8 +288,6 @@ def answers_of(asked: list[Any]) -> list[Any]:
 
 def begun(training: Training, settings: TrainSettings) -> TrainingRun:
     """Return the run of the first process, ready for the first tick."""
-    from ecs_rl.commands.train import recorded
-
     record = recorded(training, settings)
     if settings.resume is None:  # so that a worker may be lost from the first tick on
         training.session.save_checkpoint()
@@ -332,10 +296,6 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
 
 def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:
     """Return the checkpoint to go on from, and that whose policy is to begin with; each may be empty."""
-    from ecs_rl.commands.init_from import meant
-    from ecs_rl.commands.resume import newest_checkpoint_file, run_meant
-    from ecs_rl.loading import load_scene
-
     scene = load_scene(settings.scene)
     if settings.resume is not None:
         return newest_checkpoint_file(run_meant(settings, scene).path).read_bytes(), b""

@@ -19,13 +19,15 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import earlier_settings, recipes_of
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.commands.assemble import ready, recorded
 from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
-from ecs_rl.commands.parse import parse_train
 from ecs_rl.commands.progress import PlainLines, plain_line
-from ecs_rl.commands.resume import earlier_settings, newest_checkpoint_file
+from ecs_rl.commands.resume import newest_checkpoint_file
 from ecs_rl.commands.same_everywhere import contents, refuse_other_files, refuse_other_versions, versions
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.commands.train import close_broken, ready, recipes_of, recorded, snapshot
+from ecs_rl.commands.train import close_broken, snapshot
 from ecs_rl.commands.train_report import summary
 from ecs_rl.errors import ActionError, CheckpointError, DivergedError, EcsRlError, StorageError, visible
 from ecs_rl.garbage import passing_over

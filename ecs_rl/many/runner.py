@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
-from ecs_rl.commands.called import program
-from ecs_rl.commands.parse import cores
-from ecs_rl.commands.process import Answer, say_now
-from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.cli.called import program
+from ecs_rl.cli.parse import cores
+from ecs_rl.cli.process import Answer, say_now
+from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.commands.train import SAVING
 from ecs_rl.many.jobs import Job, Report
 from ecs_rl.many.table import Table

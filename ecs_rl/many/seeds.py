@@ -9,12 +9,12 @@ from collections import deque
 from collections.abc import Sequence
 from functools import partial
 
-from ecs_rl.commands.called import program
+from ecs_rl.cli.called import program
+from ecs_rl.cli.process import Answer
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.commands.assemble import ready
 from ecs_rl.commands.init_from import start_from
-from ecs_rl.commands.process import Answer
 from ecs_rl.commands.same_everywhere import contents, own_files
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.commands.train import ready
 from ecs_rl.console import tell
 from ecs_rl.many.jobs import Command, Job, Report
 from ecs_rl.many.runner import Runner, at_once

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from ecs_rl.commands.called import program, typed
-from ecs_rl.commands.progress import number
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.console import deliver, tell
+from ecs_rl.cli.called import program, typed
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.console import deliver, number, tell
 from ecs_rl.errors import EcsRlError
 from ecs_rl.loading import load_scene
 from ecs_rl.many.table import aligned

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
-from ecs_rl.commands.called import program
+from ecs_rl.cli.called import program
+from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.commands.progress import PlainLines, has_cursor
-from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.console import tell
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol, TypeVar
 
 import msgspec
 
-from ecs_rl.commands.process import Answer
+from ecs_rl.cli.process import Answer
 from ecs_rl.many.jobs import Command, Job, Report, Trainee
 from ecs_rl.runs.files import plain
 

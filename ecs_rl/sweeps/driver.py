@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ecs_rl.commands.progress import number
+from ecs_rl.console import number
 from ecs_rl.errors import StorageError, WorkerLostError
 from ecs_rl.many.table import Table
 from ecs_rl.sweeps.ranges import Setting, in_words

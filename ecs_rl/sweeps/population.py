@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
+from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.commands.resume import FIXED_OF_THE_AGENT
-from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError
 from ecs_rl.many.table import Table
@@ -72,7 +72,7 @@ def round_steps(settings: TrainSettings) -> int:
 
 def refuse_what_cannot_change(axes: Sequence[Axis], settings: TrainSettings) -> None:
     """Refuse a population that could exchange nothing, and settings that a training cannot change on its way."""
-    from ecs_rl.commands.train import prepared
+    from ecs_rl.commands.assemble import prepared
 
     if settings.population == 1:
         raise CommandError("--population 1: nobody is there to take over from: take at least 2, better 8")

@@ -10,10 +10,9 @@ from typing import Any, TextIO
 
 import msgspec
 
-from ecs_rl.commands.called import program, typed
-from ecs_rl.commands.progress import number
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.console import deliver, tell
+from ecs_rl.cli.called import program, typed
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.console import deliver, number, tell
 from ecs_rl.errors import EcsRlError
 from ecs_rl.many.table import aligned
 from ecs_rl.sweeps.ranges import Axis, in_words, value_in_words

@@ -15,10 +15,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.commands.called import program, typed
-from ecs_rl.commands.parse import cores, parse_train
-from ecs_rl.commands.process import say_now
-from ecs_rl.commands.settings import TrainSettings, settings_as_dict
+from ecs_rl.cli.called import program, typed
+from ecs_rl.cli.parse import cores, parse_train
+from ecs_rl.cli.process import say_now
+from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, DivergedError, StorageError, install
 from ecs_rl.many.table import Table, open_table, with_threads
@@ -43,7 +43,7 @@ from ecs_rl.sweeps.trial import BEST_EVAL, SOLVED_STEP, STOPPING, Order
 from ecs_rl.sweeps.tuning import TUNE, run_population, run_trials
 
 if TYPE_CHECKING:
-    from ecs_rl.commands.process import Answer
+    from ecs_rl.cli.process import Answer
 
 OF_THE_SWEEP = {"--sweep": None, "--population": 1, "--resume": 1, "--trials": 1, "--seeds": 1, "--seed": 1}
 """Flags that its trials do not have, and how many words may stand behind each; None for any number."""
@@ -55,11 +55,7 @@ def run_sweep(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> i
     """Carry out the command and return its exit code."""
     from ecs_rl.commands.workers import cluster
 
-    if not settings.sweep:
-        flag = "--population" if settings.population else "--trials"
-        raise CommandError(f"{flag} is for --sweep: name what varies, as in --sweep ppo.lr=1e-4..1e-2:log")
     axes = parse_ranges(settings.sweep, settings)
-    refuse_what_does_not_fit(settings)
     search, trials = (POPULATION, settings.population) if settings.population else search_of(axes, settings.trials)
     sweep, settings = begun(settings, search, trials)
     if settings.population:
@@ -75,30 +71,13 @@ def run_sweep(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> i
             file.close()
 
 
-def refuse_what_does_not_fit(settings: TrainSettings) -> None:
-    """Refuse what makes no sense for many trainings, each in one sentence."""
-    reasons = {
-        "--watch: it shows one training": settings.watch,
-        "--check: it trains nothing": settings.check,
-        "--workers: each trial is a process of its own": settings.workers > 1,
-        "--self-play without --against: its Elo compares within one training": settings.self_play
-        and not settings.against,
-        f"--ray {settings.ray}: start it on a machine of the cluster, with --ray auto": settings.ray.startswith("ray:"),
-    }
-    for reason, holds in reasons.items():
-        if holds:
-            raise CommandError(f"--sweep cannot be used with {reason}; leave one of them out")
-    if find_spec("ray") is None or find_spec("pyarrow") is None:
-        raise CommandError(f"--sweep needs ray[tune]: {install('sweep')}, or leave --sweep out")
-
-
 def begun(settings: TrainSettings, search: str, trials: int) -> tuple[Sweep, TrainSettings]:
     """Return what is to be tried, and the settings with all that they name looked up.
 
     What is wrong with the command is told here, once, and not by every trial.
     """
+    from ecs_rl.commands.assemble import ready
     from ecs_rl.commands.init_from import start_from
-    from ecs_rl.commands.train import ready
 
     resume, settings = settings.resume, replace(settings, resume=None)
     settings, training = ready(settings)
@@ -286,7 +265,7 @@ def how_to_go_on(argv: Sequence[str], file: SweepFile) -> str:
 
 def recipe_settings(order: Order, settings: TrainSettings, sweep: Sweep) -> dict[str, Any]:
     """Return what the best trial's settings have that the scene's own have not, in one level, and its agent."""
-    from ecs_rl.commands.train import recipes_of
+    from ecs_rl.cli.plan import recipes_of
 
     if sweep.best is None:
         return {}

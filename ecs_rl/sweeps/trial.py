@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.errors import ActionError, DivergedError, EcsRlError, StorageError, visible
 from ecs_rl.runs.files import is_refused
 
@@ -63,9 +63,8 @@ class Order:
 
     def settings(self, setting: Mapping[str, Any], more: Mapping[str, Any]) -> TrainSettings:
         """Return what one training of a trial is to be; an earlier run's settings where it is to go on."""
-        from ecs_rl.commands.parse import parse_train
-        from ecs_rl.commands.resume import earlier_settings
-        from ecs_rl.commands.train import recipes_of
+        from ecs_rl.cli.parse import parse_train
+        from ecs_rl.cli.plan import earlier_settings, recipes_of
 
         found = parse_train(self.argv, recipes_of, earlier_settings, {**self.over, **setting, **more})
         return replace(found, sweep=(), trials=0, seeds=0, population=0, early_stopping=True)
@@ -75,7 +74,7 @@ class SeedRun:
     """One training of a trial."""
 
     def __init__(self, settings: TrainSettings) -> None:
-        from ecs_rl.commands.train import ready, recorded
+        from ecs_rl.commands.assemble import ready, recorded
         from ecs_rl.runs.recorders import recorders_of
 
         recorders = recorders_of(settings.recorders)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ecs_rl.commands.settings import TrainSettings
+from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.errors import StorageError
 from ecs_rl.runs.files import is_refused, storage_error
 from ecs_rl.sweeps.driver import Driver, NextSetting, Reports, Stop

@@ -7,7 +7,7 @@ from pathlib import Path
 from ecs_rl.agents.base import Imitating
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations
-from ecs_rl.training.playback import refuse_other_spec
+from ecs_rl.training.same_policies import refuse_other_spec
 from ecs_rl.training.training import Training
 
 

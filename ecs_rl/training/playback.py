@@ -16,10 +16,11 @@ from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
-from ecs_rl.spaces import ActMode, Composed, PolicySpec
+from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.own_network import with_network, with_trusted_network
 from ecs_rl.training.policies import deciding
+from ecs_rl.training.same_policies import check_same
 from ecs_rl.training.trust import trusted_algorithm, trusted_scene
 from ecs_rl.world import policy_specs
 
@@ -85,37 +86,3 @@ def config_of(path: Path, manifest: Manifest, algorithm: Algorithm) -> Any:
     # A policy knows nothing of how far its exploring had come down; sampling goes on from there, not from the start.
     known = manifest.agent == "dqn"
     return replace(config, epsilon_start=linear_epsilon(manifest.step, config)) if known else config
-
-
-def check_same(path: Path, manifest: Manifest, now: dict[str, PolicySpec], scene: str) -> None:
-    """Refuse a checkpoint whose policies see or do something else than those of the scene, and say what differs."""
-    saved = {entry.name: entry.spec() for entry in manifest.policies}
-    if list(saved) != list(now):
-        raise CheckpointError(
-            f"{path} does not fit the scene '{scene}': it holds the policies {list(saved)}, the scene has {list(now)}; "
-            "use another one, or begin anew"
-        )
-    for name, before in saved.items():
-        refuse_other_spec(path, scene, before, now[name])
-
-
-def refuse_other_spec(path: Path, scene: str, before: PolicySpec, after: PolicySpec) -> None:
-    """Refuse a file whose policy sees or does something else than the one of the scene, and say what differs."""
-    for what, old, new in (
-        ("sees", before.observations, after.observations),
-        ("does", _actions(before), _actions(after)),
-    ):
-        if old != new:
-            gone, come = [x for x in old if x not in new], [x for x in new if x not in old]
-            change = f"{gone} there and {come} here" if gone or come else "the same in another order"
-            raise CheckpointError(
-                f"{path} does not fit the scene '{scene}': '{before.name}' {what} {change}; "
-                "use another one, or begin anew"
-            )
-
-
-def _actions(spec: PolicySpec) -> tuple[str, ...]:
-    """Return a policy's actions as they are compared and told: of several at once each with what it can be set to."""
-    space = spec.actions
-    several = tuple(f"{name}: {what}" for name, what in space.about.items())
-    return (type(space).__name__, *(several if isinstance(space, Composed) else space.names))

@@ -12,7 +12,7 @@ from pages import example
 from ecs_rl.agents import ActMode, Composed, Decision, make_agent
 from ecs_rl.agents.base import Introspectable, output_of
 from ecs_rl.agents.own import load_algorithm
-from ecs_rl.commands.parse import parse_train
+from ecs_rl.cli.parse import parse_train
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.testing.transitions import CHOICES, MIXED, ROWS, play, same, some_observation
 

@@ -18,12 +18,10 @@ FLOORS = {
     "learning": (
         *("agents", "runs", "pilots", "session", "testing", "training_stages", "schedule", "worlds", "training"),
     ),
-    "app": ("viewer", "adapters", "commands", "many", "sweeps"),
+    "app": ("viewer", "adapters", "cli", "commands", "many", "sweeps"),
 }
 """The rooms of each floor, from the ground up. A room imports only itself and rooms before it: no cycle is possible."""
 ROOMS = tuple(room for floor in FLOORS.values() for room in floor)
-LEFT = {("commands", "many"), ("commands", "sweeps")}
-"""Edges that still go up: the runner of many trainings removes them."""
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -60,7 +58,7 @@ def test_every_module_has_its_room() -> None:
 
 
 def test_a_room_imports_only_rooms_below_it() -> None:
-    assert edges_up(PACKAGE).keys() == LEFT
+    assert not edges_up(PACKAGE)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ecs_rl"
 FILES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "scenes").glob("*.py"), ROOT / "train.py", ROOT / "play.py"])
-COMMANDS = sorted(path.stem for path in (PACKAGE / "commands").glob("*.py") if path.stem != "__init__")
+CLI = sorted(path.stem for path in (PACKAGE / "cli").glob("*.py") if path.stem != "__init__")
 
 
 def named(path: Path) -> str:
@@ -95,7 +95,7 @@ def test_agents_runs_and_session_know_nothing_of_the_world(folder: str) -> None:
 def test_agents_know_nothing_of_runs_and_sessions() -> None:
     for path in (PACKAGE / "agents").rglob("*.py"):
         for module in imports(path):
-            assert not module.startswith(("ecs_rl.session", "ecs_rl.runs", "ecs_rl.commands")), named(path)
+            assert not module.startswith(("ecs_rl.session", "ecs_rl.runs", "ecs_rl.cli")), named(path)
 
 
 def test_components_are_data_only() -> None:
@@ -115,8 +115,8 @@ def test_what_the_command_line_needs_of_the_agents_does_not_import_torch(folder:
     assert "torch" not in set(imports(PACKAGE / folder, always_only=True))
 
 
-def test_importing_the_commands_imports_neither_torch_nor_pygame() -> None:
-    modules = [f"ecs_rl.commands.{name}" for name in COMMANDS]
+def test_importing_the_command_line_imports_neither_torch_nor_pygame() -> None:
+    modules = [f"ecs_rl.cli.{name}" for name in CLI]
     code = (
         f"import sys, importlib\nfor name in {modules}: importlib.import_module(name)\n"
         "print(sorted({'torch', 'pygame'} & set(sys.modules)))"

@@ -15,8 +15,9 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import put_together, recipes_of, recorded
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import put_together, recorded
 from ecs_rl.loading import load_scene
 from ecs_rl.shipped import SCENES
 

@@ -22,9 +22,10 @@ from typing import Any
 from unittest.mock import patch
 
 from ecs_rl import world as world_module
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.commands.assemble import prepared
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs import run as run_module
 from ecs_rl.session import TrainingSession

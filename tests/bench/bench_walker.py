@@ -20,8 +20,9 @@ from reference_settings import MODELS
 from rich.console import Console
 from rich.table import Table
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import put_together, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import put_together
 from ecs_rl.values import parse_count
 
 ZOO = {"lr_schedule": "constant", "lr": 3e-4, "rollout": 2048, "minibatch": 64, "epochs": 10} | {

@@ -19,10 +19,10 @@ if not os.environ.get("DISPLAY"):
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.resume import earlier_settings
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.commands.train import prepared, recipes_of, recorded
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import earlier_settings, recipes_of
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.commands.assemble import prepared, recorded
 from ecs_rl.garbage import small_collections
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.screen_process import ScreenProcess

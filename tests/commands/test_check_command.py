@@ -10,8 +10,8 @@ import pytest
 from readme_scenes import BEACONS
 
 from ecs_rl.agents.config import DQNConfig, PPOConfig
+from ecs_rl.cli.train import main
 from ecs_rl.commands import check_notes
-from ecs_rl.commands.train import main
 from ecs_rl.loading import load_scene
 from ecs_rl.schedule import SCHEDULE, TRAINING
 from ecs_rl.shipped import scene_names

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.commands import playing
-from ecs_rl.commands.play import main, table
-from ecs_rl.commands.train import main as train
+from ecs_rl.cli import target
+from ecs_rl.cli.listing import table
+from ecs_rl.cli.play import main
+from ecs_rl.cli.train import main as train
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +128,7 @@ def test_an_interruption_is_one_line_and_exits_with_130(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(playing, "checkpoint_meant", interrupted)
+    monkeypatch.setattr(target, "checkpoint_meant", interrupted)
     assert refusal(capsys, ["--headless"], 130) == "play.py: interrupted\n"
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import main, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.train import main
 from ecs_rl.errors import CommandError, WorkerLostError
 from ecs_rl.runs import read_metadata
 from ecs_rl.sweeps import driver

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ecs_rl.agents.config import DQNConfig, PPOConfig
-from ecs_rl.commands.flags import flags_of
-from ecs_rl.commands.parse import Recipes, parse_play, parse_train
-from ecs_rl.commands.settings import PlaySettings, TrainSettings, settings_as_dict
+from ecs_rl.cli.flags import flags_of
+from ecs_rl.cli.parse import Recipes, parse_play, parse_train
+from ecs_rl.cli.settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.many.runner import at_once
@@ -23,7 +23,7 @@ from ecs_rl.values import fitted, hints_of, kind_of
 
 HELP = """
 import sys
-from ecs_rl.commands.parse import parse_train
+from ecs_rl.cli.parse import parse_train
 try:
     parse_train(sys.argv[1:], lambda scene: {"ppo": {"arenas": 7, "lr": 0.123}})
 finally:
@@ -32,7 +32,7 @@ finally:
 # Shorter than the buffer of a pipe, so that only the flush at the end fails.
 HELP_OF_PLAY = """
 import sys
-from ecs_rl.commands.parse import parse_play
+from ecs_rl.cli.parse import parse_play
 try:
     parse_play(sys.argv[1:])
 finally:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ecs_rl.commands.parse import Recipes, parse_play, parse_train
+from ecs_rl.cli.parse import Recipes, parse_play, parse_train
 from ecs_rl.errors import CommandError
 from ecs_rl.shipped import scene_names
 from ecs_rl.values import LARGEST

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("optuna")
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
 from ecs_rl.sweeps.ranges import Setting, parse_ranges
 from ecs_rl.sweeps.record import Row, Sweep
 from ecs_rl.sweeps.search import Suggestions

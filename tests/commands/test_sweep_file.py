@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import main, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.train import main
 from ecs_rl.sweeps.checks import check_sweep
 from ecs_rl.sweeps.driver import Driver
 from ecs_rl.sweeps.ranges import Axis, parse_ranges

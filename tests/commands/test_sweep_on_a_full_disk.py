@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.process import Answer
-from ecs_rl.commands.train import recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.process import Answer
 from ecs_rl.errors import StorageError, WorkerLostError
 from ecs_rl.many.table import Table
 from ecs_rl.sweeps import run as sweep_run

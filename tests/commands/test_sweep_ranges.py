@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.settings import TrainSettings
-from ecs_rl.commands.train import main, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.train import main
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.sweeps.driver import take_report
 from ecs_rl.sweeps.ranges import Choice, Range, drawn, grid, in_words, parse_ranges
@@ -137,7 +138,7 @@ def test_trials_without_a_sweep_are_refused(capsys: pytest.CaptureFixture[str]) 
 def test_without_ray_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("ecs_rl.sweeps.run.find_spec", lambda name: None)
+    monkeypatch.setattr("ecs_rl.sweeps.refusals.find_spec", lambda name: None)
     assert main(["balance", "--sweep", "ppo.lr=1,2"]) == 2
     assert "--sweep needs ray[tune]: python -m pip install 'ecs-rl[sweep]'" in capsys.readouterr().err
 
@@ -225,7 +226,7 @@ def test_a_sweep_is_read_as_it_was_written_and_goes_on_only_as_it_was_begun(tmp_
 
 def test_nothing_of_ray_or_optuna_is_imported_without_a_sweep_or_workers(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom ecs_rl.commands.train import main\n"
+        "import sys\nfrom ecs_rl.cli.train import main\n"
         "import ecs_rl.sweeps.run, ecs_rl.sweeps.report, ecs_rl.commands.workers\n"
         "main('balance --steps 1k --arenas 8 --eval-episodes 2 --runs runs'.split())\n"
         "print(sorted(name for name in sys.modules if name.split('.')[0] in ('ray', 'optuna', 'pandas', 'pyarrow')))"

@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 from pages import example
 
+from ecs_rl.cli.plan import refuse_what_is_not_shared
+from ecs_rl.cli.process import Answer
+from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.commands import workers
-from ecs_rl.commands.process import Answer
 from ecs_rl.commands.same_everywhere import (
     contents,
     own_files,
@@ -27,7 +29,6 @@ from ecs_rl.commands.same_everywhere import (
     refuse_other_versions,
     versions,
 )
-from ecs_rl.commands.settings import TrainSettings
 from ecs_rl.commands.workers import answers_of, cluster
 from ecs_rl.errors import CommandError, WorkerLostError
 
@@ -201,8 +202,8 @@ def test_what_cannot_be_shared_out_is_told_in_one_sentence(tmp_path: Path, flags
 def test_more_processes_than_this_machine_can_have_are_refused_and_a_cluster_may_have_them() -> None:
     settings = TrainSettings(scene="balance", agent="ppo", arenas=100_000, workers=1000)
     with pytest.raises(CommandError, match=r"--workers 1000: this machine has \d+ cores, .*: take at most \d+$"):
-        workers.refuse_what_is_not_shared(settings)
-    workers.refuse_what_is_not_shared(replace(settings, ray="10.0.0.1:6379"))
+        refuse_what_is_not_shared(settings)
+    refuse_what_is_not_shared(replace(settings, ray="10.0.0.1:6379"))
 
 
 HURTS = """

@@ -11,7 +11,8 @@ import pytest
 from film_helpers import difference, left_behind, picture, pixels, shown
 
 from ecs_rl.errors import CommandError, StorageError
-from ecs_rl.viewer.films.encoder import Film, joining, require_encoder
+from ecs_rl.viewer.films.encoder import Film, joining
+from ecs_rl.viewer.films.ffmpeg import require_encoder
 
 COUNT = 7
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import put_together, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import put_together
 from ecs_rl.training.training import Training
 
 QUICK = {"walker": (-20.0, "200k"), "sheepdog": (1.0, "250k")}

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from lander_pilot import SHOWN, landings
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import put_together, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import put_together
 from ecs_rl.runs.demonstrations import save_demonstrations
 from ecs_rl.training.imitate import imitate
 from ecs_rl.training.training import Training

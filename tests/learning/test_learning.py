@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ecs_rl.commands import play, train
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.cli import play, train
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import prepared
 
 RECIPES = [
     ("balance", "ppo"),

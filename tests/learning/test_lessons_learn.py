@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from lesson_scenes import FAR, LAMP
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import put_together, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import put_together
 
 STEPS = 80_000
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import prepared
 
 SCENE = Path(__file__).parents[1] / "scenes" / "balance_unseen.py"
 

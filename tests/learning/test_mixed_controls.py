@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from mixed_controls import MIXED
 
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import prepared
 from ecs_rl.commands.check import random_chooser
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import prepared, recipes_of
 from ecs_rl.loading import load_scene
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.world import policy_specs

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import prepared, put_together, recipes_of, recorded
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import prepared, put_together, recorded
 from ecs_rl.session.trend import IN_A_ROW
 from ecs_rl.shipped import scene_names
 from ecs_rl.training.training import Training

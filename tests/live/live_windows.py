@@ -14,11 +14,12 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 import pygame
 import pytest
 
+from ecs_rl.cli.parse import parse_play, parse_train
+from ecs_rl.cli.plan import earlier_settings, recipes_of
+from ecs_rl.cli.target import checkpoints_meant, run_of
 from ecs_rl.commands import playing
-from ecs_rl.commands.parse import parse_play, parse_train
-from ecs_rl.commands.resume import earlier_settings
-from ecs_rl.commands.target import run_of
-from ecs_rl.commands.train import put_together, recipes_of, recorded
+from ecs_rl.commands.assemble import put_together, recorded
+from ecs_rl.commands.show import shows_of
 from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
 from ecs_rl.training.training import Training
@@ -249,11 +250,11 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
 @contextmanager
 def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, ended: None) -> Iterator[Live]:
     """Open the window of `play.py`."""
-    settings = parse_play([str(arg) for arg in args])
-    found = playing.candidates(settings)
+    settings, paths = checkpoints_meant(parse_play([str(arg) for arg in args]))
+    found = playing.candidates(settings, paths)
     display = Display("test")
     pygame.event.clear()
-    shows = playing.shows_of(found, settings)
+    shows = shows_of(found, settings)
     run = run_of(found[0].path)
     assert run is not None
     checkpoints, history = CheckpointList(run, now=found[0].path), History(run)

@@ -9,7 +9,7 @@ import pytest
 from live_commands import train
 from live_windows import TINY, Live, down, moved, seeing, up, watching
 
-from ecs_rl.commands.target import folder_for
+from ecs_rl.cli.target import folder_for
 from ecs_rl.runs.episode_file import read_episode
 from ecs_rl.shipped import pilot_file
 from ecs_rl.viewer.live.human import Race

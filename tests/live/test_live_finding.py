@@ -6,8 +6,9 @@ from pathlib import Path
 
 from live_windows import TINY, Live, down, up, watching
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import recipes_of, snapshot
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.train import snapshot
 from ecs_rl.session.diagnosis import WORDS, Diagnosis
 
 

@@ -18,9 +18,9 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"
 
 import pygame
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.resume import earlier_settings
-from ecs_rl.commands.train import prepared, recipes_of, recorded
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import earlier_settings, recipes_of
+from ecs_rl.commands.assemble import prepared, recorded
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import Title, film_episode, film_still

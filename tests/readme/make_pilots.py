@@ -18,7 +18,7 @@ from statistics import fmean, pstdev
 
 import msgspec
 
-from ecs_rl.commands.train import recipes_of
+from ecs_rl.cli.plan import recipes_of
 from ecs_rl.errors import CheckpointError
 from ecs_rl.loading import load_scene
 from ecs_rl.pilots.gallery import BEGINNING, PilotEntry

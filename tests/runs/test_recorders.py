@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.commands.process import Answer
+from ecs_rl.cli.process import Answer
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.recorders import RunFacts, recorders_of

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from command_runs import DQN, PPO, SAC, Told, metadata, rows, train
 
-from ecs_rl.commands.parse import parse_train
-from ecs_rl.commands.train import prepared, recipes_of
+from ecs_rl.cli.parse import parse_train
+from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands.assemble import prepared
 from ecs_rl.errors import CommandError
 from ecs_rl.runs.rows import Change, changes_in
 from ecs_rl.training.training import Training

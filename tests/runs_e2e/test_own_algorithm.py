@@ -105,7 +105,7 @@ def test_its_settings_come_by_flag_toml_and_recipe_and_the_flag_counts_most(file
 
 
 def test_help_shows_its_settings_with_their_texts(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from ecs_rl.commands.parse import parse_train
+    from ecs_rl.cli.parse import parse_train
 
     with pytest.raises(SystemExit):
         parse_train(["balance", "--agent", f"{file}:CEM", "--help"], lambda scene: {"cem": {"batch": 9}})

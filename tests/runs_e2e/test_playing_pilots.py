@@ -12,7 +12,7 @@ from command_runs import TINY, play, train
 
 from ecs_rl import shipped
 from ecs_rl.commands import gallery as gallery_command
-from ecs_rl.commands import playing
+from ecs_rl.commands import show
 from ecs_rl.pilots import gallery as table
 from ecs_rl.runs import sealed_pieces
 from ecs_rl.runs.checkpoint import read_checkpoint
@@ -149,20 +149,10 @@ def test_without_a_screen_there_is_a_list_that_names_the_commands(monkeypatch: p
 
 
 def test_what_is_chosen_in_the_menu_plays(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Screen:
-        seen = True
-
-        def __init__(self, title: str) -> None:
-            self.title = title
-
-        def close(self) -> None:
-            pass
-
-    monkeypatch.setattr("ecs_rl.viewer.live.display.Display", Screen)
     watched: list[Path] = []
-    monkeypatch.setattr(playing, "play_in_window", lambda found, *more: watched.append(found[0].path))
+    monkeypatch.setattr(show, "play_in_window", lambda found, *more: watched.append(found[0].path))
     for choice, wanted in (("balance", [PILOT]), ("", [])):
-        monkeypatch.setattr(gallery_command, "chosen", lambda display, pilots, choice=choice: choice)
+        monkeypatch.setattr(show, "choose_pilot", lambda pilots, choice=choice: choice)
         watched.clear()
         assert play().code == 0
         assert watched == wanted

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_runs import PPO, changed_balance, finish, metadata, play, rows, start, train, wait_for, wait_for_words
 
-from ecs_rl.commands import train as train_command
+from ecs_rl.cli import plan
 from ecs_rl.runs import read_manifest
 
 LONG = ("--arenas", 8, "--steps", "900M", "--eval-every", "50k", "--eval-episodes", 2, "--checkpoint-every", 500, *PPO)
@@ -60,7 +60,7 @@ def test_a_signal_before_training_begins_leaves_no_run_and_no_traceback(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_command, "parse_train", interrupted)
+    monkeypatch.setattr(plan, "parse_train", interrupted)
     told = train("balance", "--runs", tmp_path / "runs")
     assert told.code == 130
     assert "interrupted before training began: nothing was saved" in told.err

@@ -9,7 +9,8 @@ from games import GAMES, TEXTS, game
 from scene_contract import SceneContract
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.commands import check, train
+from ecs_rl.cli import train
+from ecs_rl.commands import check
 from ecs_rl.commands.check import random_chooser
 from ecs_rl.loading import load_scene
 from ecs_rl.training.prepare import prepare

@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 import torch
 
-from ecs_rl.commands import train as train_command
+from ecs_rl.cli import train as train_command
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import milestones
 from ecs_rl.session import TrainingSession

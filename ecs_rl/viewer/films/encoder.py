@@ -19,8 +19,9 @@ from typing import Self
 
 import pygame
 
-from ecs_rl.errors import CommandError, StorageError, install
+from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.runs.files import LONGEST_NAME, temporary_name
+from ecs_rl.viewer.films.ffmpeg import require_encoder
 from ecs_rl.viewer.films.palette import WIDTH, Palette
 
 KINDS = (".mp4", ".gif")
@@ -44,18 +45,6 @@ SLICE = 0.005
 """Seconds to wait at a time."""
 LAST_WORDS = 5
 """Lines of ffmpeg's that an error repeats."""
-
-
-def require_encoder(what: str = "a film") -> str:
-    """Return where ffmpeg is; refuse with CommandError if the package `imageio-ffmpeg` is not installed."""
-    try:
-        import imageio_ffmpeg
-    except ImportError as error:
-        raise CommandError(f"{what} needs an encoder: {install('video')}") from error
-    try:
-        return str(imageio_ffmpeg.get_ffmpeg_exe())
-    except RuntimeError as error:  # a platform for which the package brings none
-        raise CommandError(f"{what} needs ffmpeg: install it, or name it in IMAGEIO_FFMPEG_EXE") from error
 
 
 def check_film(path: Path) -> None:

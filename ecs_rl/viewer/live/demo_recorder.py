@@ -15,7 +15,7 @@ from ecs_rl.components import Action, Clock, Done, Observation, Reward
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations, save_demonstrations
 from ecs_rl.scene.scene import Scene
-from ecs_rl.training.playback import refuse_other_spec
+from ecs_rl.training.same_policies import refuse_other_spec
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.world import policy_specs
 

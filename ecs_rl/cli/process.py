@@ -15,7 +15,7 @@ from importlib import import_module
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
 
-from ecs_rl.commands.called import program
+from ecs_rl.cli.called import program
 from ecs_rl.console import mend_streams, settle_streams, tell
 from ecs_rl.errors import EcsRlError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from ecs_rl.commands.called import program, typed
+from ecs_rl.cli.called import program, typed
 from ecs_rl.shipped import scene_abouts, scene_names
 
 WIDTH = 79

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, dataclass_transform
@@ -17,6 +18,15 @@ from ecs_rl.errors import CommandError
 from ecs_rl.runs.recorders import SHIPPED
 from ecs_rl.session.milestones import USUAL_EVAL_EVERY
 from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
+
+PILOT = "pilot"
+"""What the command line calls the policy that comes with a scene."""
+_CHECKPOINT_NAME = re.compile(r"best|latest|pilot|best_[A-Za-z0-9][A-Za-z0-9 ._-]*|[0-9]{1,18}")
+
+
+def is_checkpoint_name(name: str) -> bool:
+    """Return whether a name means a checkpoint of a run, or the pilot of its scene, and not a run or a file."""
+    return _CHECKPOINT_NAME.fullmatch(name) is not None
 
 
 def _agent_hint(default: str) -> str:

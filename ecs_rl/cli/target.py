@@ -8,28 +8,33 @@ from __future__ import annotations
 import math
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ecs_rl.commands.called import program, typed
-from ecs_rl.commands.progress import number
-from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.console import tell
+from ecs_rl.cli.called import program, typed
+from ecs_rl.cli.settings import PILOT, PlaySettings, is_checkpoint_name
+from ecs_rl.console import number, tell
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.pilots.gallery import gallery
+from ecs_rl.runs import (
+    FoundRun,
+    Manifest,
+    NoRunError,
+    find_run,
+    list_runs,
+    read_manifest,
+    read_metadata,
+    run_of_scene,
+    settings_of,
+)
+from ecs_rl.runs.layout import CHECKPOINTS, policies
+from ecs_rl.scene.loader import scene_path, sources_of
 from ecs_rl.shipped import PILOTS, pilot_file, reference_of, scene_files, scene_names
 from ecs_rl.user_files.sources import read_sources
 
-if TYPE_CHECKING:
-    from ecs_rl.runs import FoundRun, Manifest
-
-PILOT = "pilot"
-_CHECKPOINT_NAME = re.compile(r"best|latest|pilot|best_[A-Za-z0-9][A-Za-z0-9 ._-]*|[0-9]{1,18}")
-
-
-def is_checkpoint_name(name: str) -> bool:
-    """Return whether a name means a checkpoint of a run, or the pilot of its scene, and not a run or a file."""
-    return _CHECKPOINT_NAME.fullmatch(name) is not None
+MOST_PANES = 6
+"""Checkpoints that a window shows side by side."""
 
 
 def is_scene_file(target: str) -> bool:
@@ -54,8 +59,6 @@ def run_of(path: Path) -> Path | None:
 
 def checkpoint_meant(settings: PlaySettings) -> Path:
     """Return the checkpoint file: the target itself, or the one asked for of the run that the target names."""
-    from ecs_rl.runs.layout import CHECKPOINTS, policies
-
     if settings.checkpoint == PILOT:
         return pilot_meant(settings)
     if settings.target is not None and settings.target.endswith(".safetensors"):
@@ -93,15 +96,38 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
     return path
 
 
+def checkpoints_meant(settings: PlaySettings) -> tuple[PlaySettings, list[Path]]:
+    """Return the checkpoint that is meant, or those to compare; the settings come with the scene and run implied."""
+    names = settings.compare or ("",)
+    if settings.target is not None and is_scene_file(settings.target):  # the command names the scene, too
+        settings = replace(settings, scene=settings.scene or settings.target)
+    if settings.target is None:  # `--compare RUN pilot` means the pilot of that run's scene
+        runs = [name for name in names if name and not is_checkpoint_name(name) and not name.endswith(".safetensors")]
+        settings = replace(settings, target=runs[0] if runs else None)
+    if not 1 <= len(names) <= MOST_PANES:
+        raise CommandError(f"--compare shows at most {MOST_PANES} checkpoints, not {len(names)}: name fewer")
+    return settings, [checkpoint_named(settings, name) for name in names]
+
+
+def checkpoint_named(settings: PlaySettings, name: str) -> Path:
+    """Return the checkpoint with this name in the run, that of another run, or a file of its own."""
+    if name and not is_checkpoint_name(name):
+        try:
+            return checkpoint_meant(replace(settings, target=name))
+        except CommandError as none:
+            names = "a checkpoint is best, latest, pilot or a step like 98304"
+            raise CommandError(f"--compare {name}: {none} ({names})") from None
+    if name not in ("", PILOT) and (settings.target or "").endswith(".safetensors"):
+        raise CommandError(f"--compare {name}: {settings.target} is one checkpoint; name the run that has several")
+    return checkpoint_meant(replace(settings, checkpoint=name) if name else settings)
+
+
 def run_or_pilot(settings: PlaySettings) -> FoundRun | Path:
     """Return the run that is meant, or the pilot of the scene that the target names where no run has it.
 
     A run of the scene's name comes first, then the newest run of that scene by any name. Of a scene's file it is the
     newest run of that file.
     """
-    from ecs_rl.runs import NoRunError, find_run, run_of_scene
-    from ecs_rl.scene.loader import scene_path, sources_of
-
     scene, runs = settings.target or "", settings.runs
     if is_scene_file(scene):
         file = scene_path(scene)
@@ -143,8 +169,6 @@ def trains_another(scene: str, run: Path, manifest: Manifest) -> str:
 
 def pilot_meant(settings: PlaySettings) -> Path:
     """Return the pilot of the scene that the target names, or of the scene that the target's policy plays."""
-    from ecs_rl.runs import NoRunError, find_run, read_manifest, read_metadata
-
     target = settings.target
     scene = target or ""
     if target is not None and target.endswith(".safetensors"):
@@ -166,9 +190,6 @@ def tell_what_is_better(run: Path, runs: Path) -> None:
 
     A rating by self-play compares only with games of its own run.
     """
-    from ecs_rl.pilots.gallery import gallery
-    from ecs_rl.runs import list_runs, read_metadata
-
     known, opponent = read_metadata(run), opponent_of_evaluations(run)
     if opponent is None:
         return
@@ -190,8 +211,6 @@ def tell_what_is_better(run: Path, runs: Path) -> None:
 
 def opponent_of_evaluations(run: Path) -> str | None:
     """Return whom a run's evaluations are played against ("" for nobody), None where they compare with no other run."""
-    from ecs_rl.runs import settings_of
-
     try:
         config = settings_of(run)
     except CheckpointError:

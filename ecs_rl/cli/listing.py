@@ -1,30 +1,25 @@
-"""`play.py`: find the checkpoint that is meant, play it, and report the returns."""
+"""`play.py --list`: the pilots and the runs there are."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import signal
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from ecs_rl.commands.called import asks_for_version, versions_in_words
-from ecs_rl.commands.episodes import is_episode, play_episode
-from ecs_rl.commands.parse import parse_play
-from ecs_rl.commands.process import Answer, carry_out
-from ecs_rl.commands.progress import number
-from ecs_rl.commands.settings import PlaySettings
-from ecs_rl.console import deliver
+from ecs_rl.cli.called import typed
+from ecs_rl.cli.settings import PlaySettings
+from ecs_rl.console import deliver, number
 from ecs_rl.errors import CheckpointError, StorageError, visible
+from ecs_rl.pilots.gallery import PilotEntry, gallery
 from ecs_rl.records import SCORE
-
-if TYPE_CHECKING:
-    from ecs_rl.runs import RunEntry
+from ecs_rl.runs import RunEntry, list_runs, settings_of
+from ecs_rl.runs.layout import milestones
+from ecs_rl.runs.rows import rows_of
+from ecs_rl.shipped import scene_abouts
 
 _DROPPED = ("milestones", "run", "when", "version", "agent", "scene", "seed", "best")
 """Columns of the list that a narrow terminal does without, the first one first."""
@@ -33,47 +28,11 @@ LONGEST_WORD = 64
 """Characters of a name in the list; a run's own may have as many."""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run `play.py` with these arguments and return its exit code."""
-
-    def command(answer: Answer) -> int:
-        if asks_for_version(argv):
-            deliver(versions_in_words())
-            return 0
-        return run(parse_play(argv), answer)
-
-    return carry_out("play", "interrupted", command)
-
-
-def interrupt(number: signal.Signals) -> None:
-    """Let every signal do what Ctrl-C does: half a film must not stay behind."""
-    raise KeyboardInterrupt
-
-
-def run(settings: PlaySettings, answer: Answer) -> int:
-    """Carry out the command."""
-    if settings.list:
-        return list_all(settings)
-    if settings.export is not None:
-        from ecs_rl.commands.export import export
-
-        return export(settings)
-    from ecs_rl.commands.playing import play
-
-    answer.first = interrupt
-    if is_episode(settings):
-        return play_episode(settings)
-    return play(settings)
-
-
 def list_all(settings: PlaySettings) -> int:
     """Print the pilots and then the runs, the newest one last; with `--json` only the runs, the newest one first.
 
     A target names the scene or the run's name that is listed alone.
     """
-    from ecs_rl.commands.gallery import lines
-    from ecs_rl.runs import list_runs
-
     asked = settings.target or ""
     entries = [entry for entry in list_runs(settings.runs) if not asked or asked in names_of(entry)]
     if settings.json:
@@ -88,7 +47,7 @@ def list_all(settings: PlaySettings) -> int:
         ]
         deliver(json.dumps(rows))
         return 0
-    pilots = lines(asked)
+    pilots = lines_of_pilots(asked)
     if not entries:
         none = f"there are no runs of {asked} in" if asked else "there are no runs in"
         deliver("\n".join([*pilots, f"{none} {settings.runs}: train one first"]))
@@ -112,9 +71,6 @@ def names_of(entry: RunEntry) -> set[str]:
 
 def unit_of(entry: RunEntry) -> str:
     """Return what a run's evaluations count: Elo, the scene's score by its name, or the return."""
-    from ecs_rl.runs import settings_of
-    from ecs_rl.runs.rows import rows_of
-
     with suppress(CheckpointError):
         if settings_of(entry.path).get("self_play"):
             return "Elo"
@@ -125,8 +81,6 @@ def unit_of(entry: RunEntry) -> str:
 
 def milestones_of(entry: RunEntry) -> list[int]:
     """Return the steps at which a run kept its policy for good; none where its folder cannot be looked into."""
-    from ecs_rl.runs.layout import milestones
-
     try:
         return sorted(milestones(entry.path))
     except StorageError:
@@ -173,3 +127,26 @@ def table(rows: list[dict[str, str]], width: int | None) -> list[str]:
         widths.pop(name, None)
     heads = {name: name for name in widths}
     return ["  ".join(f"{row[name]:{widths[name]}}" for name in widths).rstrip() for row in (heads, *rows)]
+
+
+def lines_of_pilots(scene: str = "") -> list[str]:
+    """Return a line for each pilot, or for that of a scene, and the commands that show one; nothing without pilots."""
+    abouts = scene_abouts()
+    pilots = {name: entry for name, entry in gallery().items() if scene in ("", name)}
+    if not pilots:
+        return []
+    name, about = (max(map(len, column)) for column in (pilots, [abouts[each] for each in pilots]))
+    rows = [f"  {each:{name}}  {abouts[each]:{about}}  {standing(entry)}" for each, entry in pilots.items()]
+    first, play, train = next(iter(pilots)), typed("play"), typed("train")
+    return [
+        "pilots that come with the project:",
+        *rows,
+        f"watch one: {play} {first} --pilot; film it: {play} {first} --pilot --record {first}.mp4; "
+        f"train your own: {train} {first} --watch",
+    ]
+
+
+def standing(entry: PilotEntry) -> str:
+    """Return in words how good a pilot is."""
+    against = f" against {entry.against}" if entry.against else ""
+    return f"{entry.score:,.1f} {entry.counts or 'return'}{against}"

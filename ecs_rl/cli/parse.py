@@ -15,26 +15,14 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ecs_rl.agents.make import AGENTS, Algorithm
-from ecs_rl.commands.called import program
-from ecs_rl.commands.config_file import (
-    OF_A_RUN,
-    lasting_settings,
-    read_config_file,
-    refuse_unknown_code,
-    settings_in,
-)
-from ecs_rl.commands.flags import flags_of, print_help, read_flags
-from ecs_rl.commands.help import about_playing, about_training
-from ecs_rl.commands.settings import (
-    PlaySettings,
-    TrainSettings,
-    algorithms_of,
-    settings_with,
-)
-from ecs_rl.commands.target import PILOT, is_checkpoint_name
+from ecs_rl.cli.called import program
+from ecs_rl.cli.config_file import OF_A_RUN, lasting_settings, read_config_file, refuse_unknown_code, settings_in
+from ecs_rl.cli.flags import flags_of, print_help, read_flags
+from ecs_rl.cli.help import about_playing, about_training
+from ecs_rl.cli.settings import PILOT, PlaySettings, TrainSettings, algorithms_of, is_checkpoint_name, settings_with
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 from ecs_rl.session.milestones import usual_eval_every
 from ecs_rl.shipped import scene_names
@@ -70,6 +58,22 @@ def refuse_what_is_no_text(argv: Sequence[str]) -> None:
             raise CommandError(f"'{told}' is not text in this locale: rename it, or set LC_ALL=C.UTF-8") from None
 
 
+def asks_for_help(argv: Sequence[str]) -> bool:
+    """Return whether a command asks for its help, whatever else it says."""
+    return not _HELP.isdisjoint(argv)
+
+
+def print_train_help(argv: Sequence[str], recipes: Callable[[str], Recipes]) -> NoReturn:
+    """Print the help of `train.py` with the defaults of the scene that is named, if one is, and exit."""
+    defaults, argv = TrainSettings(), [token for token in argv if token not in _HELP]
+    with suppress(EcsRlError):  # help must always help, whatever else is wrong with the command
+        kind = _kind_named(argv)
+        defaults = kind()
+        kind, below = _below(kind, _train_flags(argv, kind), recipes, None)
+        defaults = _settings_of(kind, below)
+    print_help(defaults, program("train"), about_training())
+
+
 def parse_train(
     argv: Sequence[str],
     recipes: Callable[[str], Recipes],
@@ -82,15 +86,8 @@ def parse_train(
     `--resume`, is given the settings read so far (which run: `scene`, `name`, `version`, `runs`, `resume`) and returns
     that run's `config.json`.
     """
-    if not _HELP.isdisjoint(argv):
-        defaults = TrainSettings()
-        with suppress(EcsRlError):  # help must always help, whatever else is wrong with the command
-            kind = _kind_named([token for token in argv if token not in _HELP])
-            defaults = kind()
-            line = _train_flags([token for token in argv if token not in _HELP], kind)
-            kind, below = _below(kind, line, recipes, None)
-            defaults = _settings_of(kind, below)
-        print_help(defaults, program("train"), about_training())
+    if asks_for_help(argv):
+        print_train_help(argv, recipes)
     kind = _kind_named(argv)
     line = _train_flags(argv, kind) | _layer_of(over or {}, kind)
     if "imitate" in line and line.get("workers", 1) > 1:
@@ -145,7 +142,7 @@ def _refuse_for_seeds(settings: TrainSettings) -> None:
 
 def parse_play(argv: Sequence[str]) -> PlaySettings:
     """Return the settings of `play.py`; `--help` prints and exits."""
-    if not _HELP.isdisjoint(argv):
+    if asks_for_help(argv):
         print_help(PlaySettings(), program("play"), about_playing())
     given = read_flags(PlaySettings, argv, program("play"))
     settings = _settings_of(PlaySettings, _layer_of(given, PlaySettings))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ecs_rl.commands import play, train
-from ecs_rl.commands.called import asks_for_version, versions_in_words
+from ecs_rl.cli import play, train
+from ecs_rl.cli.called import asks_for_version, versions_in_words
 from ecs_rl.console import deliver, tell
 
 USAGE = """\

@@ -1,0 +1,131 @@
+"""What a command names, looked up before torch is loaded: its scene, its files, and the run to go on with."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ecs_rl.cli.called import typed
+from ecs_rl.cli.parse import Recipes, cores, parse_train
+from ecs_rl.cli.settings import PILOT, TrainSettings
+from ecs_rl.errors import CheckpointError, CommandError, install, quoted
+from ecs_rl.loading import load_scene
+from ecs_rl.runs import FoundRun, Manifest, find_run, list_runs, read_manifest, settings_of
+from ecs_rl.runs.layout import CHECKPOINTS, sound_manifest
+from ecs_rl.runs.rows import changes_of
+from ecs_rl.scene.scene import Scene
+from ecs_rl.training.mesh import check_shares
+from ecs_rl.training.own_network import recipes_by_name
+from ecs_rl.training.same_policies import check_same
+from ecs_rl.training.trust import difference, trusted_algorithm
+from ecs_rl.user_files.named import is_reference, parted
+from ecs_rl.world import policy_specs
+
+PROGRAMS = ("against", "pool_also", "recorder")
+"""Settings that may name a file which is run: a run's word for it is not enough, whoever resumes it names it again."""
+MOST_ON_A_CORE = 8
+"""Processes for each core of this machine at most: all of them are busy all the time."""
+
+
+def parse_looking_up(argv: Sequence[str]) -> TrainSettings:
+    """Return the settings of a command, with those of its scene's recipe and of the run that it resumes."""
+    return parse_train(argv, recipes_of, earlier_settings)
+
+
+def recipes_of(scene: str) -> Recipes:
+    """Return what a scene suggests for its training, for each agent."""
+    return recipes_by_name(load_scene(scene))
+
+
+def refuse_unreadable_files(settings: TrainSettings) -> None:
+    """Refuse a file that a flag names and that cannot be read, before torch is loaded, which takes seconds."""
+    if settings.changes is not None:
+        changes_of(settings.changes)
+    if settings.init_from is not None and str(settings.init_from) != PILOT:
+        read_manifest(settings.init_from)
+    if settings.imitate is not None and not settings.imitate.exists():
+        raise CheckpointError(f"--imitate: there is no demonstration {settings.imitate}: check the path")
+    if is_reference(settings.network) and not (file := parted("--network", settings.network)[0]).is_file():
+        raise CommandError(f"--network {settings.network}: there is no file {file}: check the path")
+
+
+def refuse_what_is_not_shared(settings: TrainSettings) -> None:
+    """Refuse what cannot be shared out, each in one sentence."""
+    engine = load_scene(settings.scene).engine
+    reasons = {
+        "--seeds: those are trainings of their own": bool(settings.seeds),
+        f"{settings.scene}: environments of Gymnasium live in one process": engine is not None,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise CommandError(f"--workers cannot be used with {reason}; leave one of them out")
+    most = MOST_ON_A_CORE * cores()
+    if not settings.ray and settings.workers > most:
+        told = f"this machine has {cores()} cores, and more processes wait for each other"
+        raise CommandError(f"--workers {settings.workers}: {told}: take at most {most}")
+    check_shares(settings.arenas, settings.workers)
+    if importlib.util.find_spec("ray") is None:
+        raise CommandError(f"--workers needs ray: {install('ray')}, or leave --workers out")
+
+
+def run_meant(settings: TrainSettings, scene: Scene) -> FoundRun:
+    """Return the run to go on with: the one whose directory is named, or the newest of a name that trains the scene."""
+    # `--resume` alone means any version of the name, unless another than the first was asked for.
+    newest = settings.name if settings.version == "v1" else f"{settings.name}/{settings.version}"
+    return find_run(settings.resume or newest, settings.runs, unfit=partial(not_meant, scene))
+
+
+def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
+    """Return why a run that was found by its name is not one of this scene, '' if it is.
+
+    A scene file that is not the one that was trained, but is called like it, has moved only if the other has gone.
+    """
+    differs = difference(manifest, scene)
+    there = manifest.scene != scene.reference and os.path.isfile(manifest.scene)
+    if differs is None or (differs and there):
+        return f"{run}: it trains '{manifest.scene}', not '{scene.reference}'"
+    if differs and manifest.scene != scene.reference:
+        try:
+            check_same(run, manifest, policy_specs(scene.describe()), scene.name)
+        except CheckpointError as error:
+            return str(error)
+    return ""
+
+
+def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
+    """Return the settings that the run to resume was started with; as its agent an `Algorithm` of a user's own."""
+    if settings.sweep:
+        return {}  # what is gone on with is a sweep: each of its trials asks for itself
+    if settings.seeds:
+        refuse_several(settings)
+    run = run_meant(settings, load_scene(settings.scene)).path
+    found = settings_of(run)
+    agent = found.get("agent", "")
+    found = {name: value for name, value in found.items() if name not in PROGRAMS or not is_reference(str(value))}
+    if agent in ("", *settings.algorithms):
+        return found
+    manifest = sound_manifest(run)
+    if manifest is None or manifest.agent != agent:
+        raise CheckpointError(f"{run}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
+    if settings.agent:
+        return found  # that these are not of one algorithm is told when its checkpoint is there
+    return {**found, "agent": trusted_algorithm(run / CHECKPOINTS / "latest.safetensors", manifest)}
+
+
+def refuse_several(settings: TrainSettings) -> NoReturn:
+    """Refuse `--seeds` with `--resume`, and name the command for each of the runs that could go on."""
+    place = (settings.name, settings.version)
+    stopped = [
+        entry.path
+        for entry in list_runs(settings.runs)
+        if entry.metadata is not None
+        and (entry.metadata.name, entry.metadata.version) == place
+        and entry.metadata.status in ("interrupted", "killed")
+    ]
+    runs = [str(path) for path in reversed(stopped[: settings.seeds])] or ["RUN"]
+    told = "; ".join(f"{typed('train')} {settings.scene} --resume {run}" for run in runs)
+    raise CommandError(f"--seeds begins new runs: go on with each run by itself: {told}")

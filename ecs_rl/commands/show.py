@@ -1,0 +1,128 @@
+"""What play.py shows: policies, an episode or the menu of pilots in a window, or a film; pygame is loaded here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ecs_rl.cli.listing import standing
+from ecs_rl.cli.settings import PlaySettings
+from ecs_rl.cli.target import folder_for, run_of
+from ecs_rl.commands.episodes import Report as EpisodeReport
+from ecs_rl.commands.playing import Candidate, Report
+from ecs_rl.console import tell
+from ecs_rl.pilots.gallery import PilotEntry
+from ecs_rl.runs.episode_file import Episode
+from ecs_rl.scene.scene import Scene
+from ecs_rl.shipped import scene_abouts
+from ecs_rl.viewer.films.studio import record_play
+from ecs_rl.viewer.live.display import Display, NoDisplay
+from ecs_rl.viewer.live.menu import Menu, Offer
+from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+from ecs_rl.viewer.live.watch import watch_play
+from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.replay import Replay
+
+
+def play_in_window(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
+    """Play in a window, until it is closed."""
+    try:
+        display = Display(f"{found[0].player.scene.name} - ecs_rl")
+    except NoDisplay as none:
+        raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
+    shows: list[LiveEpisode] = []
+    try:
+        shows = shows_of(found, settings)
+        playlist = Playlist(shows, report.add_watched)
+        run = run_of(found[0].path)
+        checkpoints = CheckpointList(run, now=found[0].path) if run is not None else None
+        watch_play(shows, display, folder_for(found[0].path), playlist, checkpoints, attended=not settings.json)
+    finally:
+        for show in shows:
+            show.close()
+        display.close()
+
+
+def film(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
+    """Play into a film; it needs no display."""
+    assert settings.record is not None
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    shows = shows_of(found, settings)
+    try:
+        for episode in record_play(shows, settings.record, speed=settings.speed):
+            for number, ended in enumerate(episode):
+                report.add_watched(number, ended)
+    finally:
+        for show in shows:
+            show.close()
+    tell(f"film written: {settings.record}", sys.stderr if settings.json else sys.stdout)
+
+
+def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpisode]:
+    """Return one show for each candidate, all on the same seeds."""
+    seeds = range(settings.seed, settings.seed + settings.episodes)
+    shows = [
+        LiveEpisode(
+            each.player.scene,
+            each.player.agents,
+            seeds=seeds,
+            sampled=settings.stochastic,
+            label=each.label,
+            stays=True,
+            opponent=each.opponent,
+        )
+        for each in found
+    ]
+    for show in shows:
+        show.speed = settings.speed
+    return shows
+
+
+def film_episode(scene: Scene, episode: Episode, settings: PlaySettings, report: EpisodeReport) -> None:
+    """Film the episode."""
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    assert settings.record is not None
+    replay = Replay(scene, episode)
+    try:
+        for (ended,) in record_play([replay], settings.record, speed=settings.speed):
+            report.add(ended, exact=bool(replay.is_exact))
+    finally:
+        replay.close()
+    tell(f"film written: {settings.record}", sys.stderr if settings.json else sys.stdout)
+
+
+def show_episode(path: Path, scene: Scene, episode: Episode, settings: PlaySettings, report: EpisodeReport) -> None:
+    """Show the episode in a window, until it is closed."""
+    try:
+        display = Display(f"{scene.name} - ecs_rl")
+    except NoDisplay as none:
+        raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
+    shows: list[LiveEpisode] = []
+    try:
+        replay = Replay(scene, episode)
+        shows.append(replay)
+        replay.restart()
+        replay.speed = settings.speed
+        playlist = Playlist(shows, lambda _, ended: report.add(ended, exact=bool(replay.is_exact)))
+        watch_play(shows, display, path.parent, playlist, None, attended=not settings.json)
+    finally:
+        for show in shows:
+            show.close()
+        display.close()
+
+
+def choose_pilot(pilots: dict[str, PilotEntry]) -> str | None:
+    """Return the scene that somebody chooses in a window, "" where it is closed, None where nobody can see one."""
+    try:
+        display = Display("ecs_rl")
+    except NoDisplay:
+        return None
+    abouts = scene_abouts()
+    try:
+        if not display.seen:
+            return None
+        return Menu([Offer(scene, abouts[scene], standing(entry)) for scene, entry in pilots.items()]).ask(display)
+    finally:
+        display.close()

@@ -1,0 +1,121 @@
+"""`train.py SCENE --watch`: a training in its window, which goes on in the same window when its scene's file was saved.
+
+It goes on by a save and a resume. pygame is loaded here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from ecs_rl.cli.process import Answer
+from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.commands.assemble import ready, recorded
+from ecs_rl.commands.train import Watch, stop, train
+from ecs_rl.console import tell
+from ecs_rl.errors import EcsRlError, SceneError
+from ecs_rl.runs import TrainingRun
+from ecs_rl.runs.recorders import Recorder, recorders_of
+from ecs_rl.scene.scene import Scene
+from ecs_rl.training.reload import scene_in_file
+from ecs_rl.training.training import Training
+from ecs_rl.viewer.live.display import Display, NoDisplay
+from ecs_rl.viewer.live.pace import FLAT_OUT
+from ecs_rl.viewer.live.screen_process import ScreenProcess
+from ecs_rl.viewer.live.watch import WatchWindow, watch_training
+
+Going = tuple[TrainSettings, Training, WatchWindow]
+"""The settings that resume a run, their training, and its window."""
+
+
+def train_in_window(
+    settings: TrainSettings, training: Training, recorders: Mapping[str, Recorder], answer: Answer
+) -> int:
+    """Train in a window; a changed scene in which the training cannot go on leaves it in the scene of before."""
+    window = open_window(settings, training)
+    before: Scene | None = None
+    while True:
+        answer.first = partial(stop, training)
+        code, problem = 1, None
+        try:
+            record = recorded(training, settings, recorders)
+            code = train(training, record, settings, watching(settings, training, window))
+        except SceneError as error:
+            if before is None:
+                raise
+            problem = error
+        finally:
+            if problem is None and (not training.reloads or code):
+                window.close()
+        if before is not None and problem is not None:
+            settings, training, window = with_scene_of_before(settings, record, window, before, problem)
+            before = None
+        elif training.reloads and not code:
+            going, before = with_scene_of_now(settings, record, window, training.world.scene)
+            settings, training, window = going
+        else:
+            return code
+        recorders = recorders_of(settings.recorders)
+
+
+def open_window(settings: TrainSettings, training: Training) -> WatchWindow:
+    """Return the window of `--watch`."""
+    show = ScreenProcess.start if os.name == "posix" else Display  # which elsewhere cannot be handed a connection
+    try:
+        display = show(f"{training.world.scene.name} - ecs_rl")
+    except NoDisplay as none:
+        raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
+    try:
+        return WatchWindow.open(training, display, pace=settings.pace or ("max" if settings.json else ""))
+    except BaseException:
+        display.close()
+        raise
+
+
+def watching(settings: TrainSettings, training: Training, window: WatchWindow) -> Watch:
+    """Return what trains in a window until the training is over or the window is closed."""
+    return lambda run, after_tick: watch_training(
+        window, training, run, after_tick=after_tick, attended=not settings.json
+    )
+
+
+def with_scene_of_now(
+    settings: TrainSettings, record: TrainingRun, window: WatchWindow, before: Scene
+) -> tuple[Going, Scene | None]:
+    """Return what goes on with a run in the scene as its file is now, and the scene to go back to if that one fails.
+
+    Where nothing can go on in the file's scene, return what goes on in the scene of `before`, and None.
+    """
+    try:
+        return _going(settings, record, window, scene_in_file(before.reference)), before
+    except EcsRlError as problem:
+        return with_scene_of_before(settings, record, window, before, problem), None
+
+
+def with_scene_of_before(
+    settings: TrainSettings, record: TrainingRun, window: WatchWindow, before: Scene, problem: EcsRlError
+) -> Going:
+    """Return what goes on with a run in the scene of `before`, and say why it does."""
+    message = f"{problem}: it goes on in the scene of before"
+    tell(f"train.py: {message}", sys.stderr)
+    window.show.close()
+    try:
+        settings, training, window = _going(settings, record, window, before)
+    except BaseException:
+        window.close()
+        raise
+    return settings, training, replace(window, says=message)
+
+
+def _going(settings: TrainSettings, record: TrainingRun, window: WatchWindow, scene: Scene) -> Going:
+    resumed = replace(settings, resume=str(record.path), init_from=None, imitate=None, changes=None)
+    settings, training = ready(resumed, scene=scene)
+    try:
+        opened = WatchWindow.open(training, window.display, pace=settings.pace or FLAT_OUT)
+    except BaseException:
+        training.world.close()
+        raise
+    return settings, training, opened
