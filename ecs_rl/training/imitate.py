@@ -13,24 +13,26 @@ from ecs_rl.training.training import Training
 
 def imitate(training: Training, path: Path) -> str:
     """Let the policy that was demonstrated do as was shown, before its first step; return how that went, in words."""
-    shown = read_demonstrations(path)
-    agent = training.agents.get(shown.spec.name)
+    demonstrations = read_demonstrations(path)
+    agent = training.agents.get(demonstrations.spec.name)
     if agent is None:
         there = ", ".join(training.agents)
-        raise CheckpointError(f"{path} demonstrates the policy '{shown.spec.name}', and the scene has {there}")
-    refuse_other_spec(path, training.world.scene.name, shown.spec, training.world.specs[shown.spec.name])
+        raise CheckpointError(f"{path} demonstrates the policy '{demonstrations.spec.name}', and the scene has {there}")
+    refuse_other_spec(
+        path, training.world.scene.name, demonstrations.spec, training.world.specs[demonstrations.spec.name]
+    )
     if not isinstance(agent, Imitating):
-        told = f"{agent.name} cannot begin by imitating"
-        raise CommandError(f"--imitate {path}: {told}: leave it out, or take --agent ppo")
-    decisions = sum(int(episode.shown.sum()) for episode in shown.episodes)
+        message = f"{agent.name} cannot begin by imitating"
+        raise CommandError(f"--imitate {path}: {message}: leave it out, or take --agent ppo")
+    decisions = sum(int(episode.shown.sum()) for episode in demonstrations.episodes)
     if not decisions:
         raise CheckpointError(f"{path} shows no decision of a person: play with play.py SCENE --human --save-demo FILE")
-    share = agent.imitate(shown.episodes)
-    return f"imitates {told_of(shown)}: {share:.0%} of {decisions:,} decisions are made alike"
+    share = agent.imitate(demonstrations.episodes)
+    return f"imitates {told_of(demonstrations)}: {share:.0%} of {decisions:,} decisions are made alike"
 
 
-def told_of(shown: Demonstrations) -> str:
+def told_of(demonstrations: Demonstrations) -> str:
     """Return how many episodes there are, and how good they were on average."""
-    count = len(shown.episodes)
-    mean = sum(episode.result for episode in shown.episodes) / count
+    count = len(demonstrations.episodes)
+    mean = sum(episode.result for episode in demonstrations.episodes) / count
     return f"{count} episode{'s' if count > 1 else ''} of {mean:.1f} each"

@@ -72,12 +72,12 @@ class Curriculum:
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """Return where each lesson stands, for `--json`: a range as its lowest and highest value."""
-        found = {}
+        summary = {}
         for part in self.parts:
             bounds = part.taught.table[part.step].tolist()
             value = bounds if part.lesson.draws else bounds[0]
-            found[part.lesson.name] = {"value": value, "step": part.step, "steps": part.lesson.steps}
-        return found
+            summary[part.lesson.name] = {"value": value, "step": part.step, "steps": part.lesson.steps}
+        return summary
 
     # --- going on with a saved training -----------------------------------------------------------------------------
 
@@ -91,16 +91,16 @@ class Curriculum:
         CheckpointError where it tells another step than the world.
         """
         for part in self.parts:
-            told = facts.get(part.lesson.name, LessonFacts())
+            saved = facts.get(part.lesson.name, LessonFacts())
             taken = (part.taught.since != NEVER).sum(axis=1)
-            if not (taken == told.step).all():
+            if not (taken == saved.step).all():
                 raise CheckpointError(
-                    f"the saved lesson '{part.lesson.name}' stands at step {told.step}, and its arenas elsewhere: "
+                    f"the saved lesson '{part.lesson.name}' stands at step {saved.step}, and its arenas elsewhere: "
                     "use another checkpoint"
                 )
-            part.step = told.step
+            part.step = saved.step
             part.results.clear()
-            part.results.extend(told.results)
+            part.results.extend(saved.results)
 
 
 class Progress:
@@ -141,8 +141,8 @@ def _check(lesson: Lesson, *, self_play: bool) -> None:
     assert lesson.when is not None
     by_elo = lesson.when.of == "elo"
     if by_elo and not self_play:
-        told = "goes on by Elo, which only --self-play has"
-        raise CommandError(f"lesson '{lesson.name}' {told}: add --self-play, or take score_above or return_above")
+        message = "goes on by Elo, which only --self-play has"
+        raise CommandError(f"lesson '{lesson.name}' {message}: add --self-play, or take score_above or return_above")
     if self_play and not by_elo:
-        told = f"goes on by {lesson.when}, and results against oneself say nothing"
-        raise CommandError(f"--self-play: lesson '{lesson.name}' {told}: take elo_above, or leave --self-play out")
+        message = f"goes on by {lesson.when}, and results against oneself say nothing"
+        raise CommandError(f"--self-play: lesson '{lesson.name}' {message}: take elo_above, or leave --self-play out")

@@ -86,9 +86,9 @@ def lead(record: EpisodeRecord, own: Sequence[str], theirs: Sequence[str], score
     """
     if score:
         return record.result(score)
-    mine, others = ([record.extras[f"{OF_AGENT}{name}"] for name in names] for names in (own, theirs))
-    apart = fmean(mine) - fmean(others)
-    return 0.0 if abs(apart) <= TIE * sum(map(abs, (*mine, *others))) else apart
+    own_returns, others = ([record.extras[f"{OF_AGENT}{name}"] for name in names] for names in (own, theirs))
+    apart = fmean(own_returns) - fmean(others)
+    return 0.0 if abs(apart) <= TIE * sum(map(abs, (*own_returns, *others))) else apart
 
 
 def _sharing(own: DecideAction, theirs: DecideAction, rows: NDArray[np.bool_]) -> DecideAction:
@@ -107,8 +107,8 @@ def _sharing(own: DecideAction, theirs: DecideAction, rows: NDArray[np.bool_]) -
     return decide
 
 
-def _decision(told: Decision | NDArray[Any]) -> Decision:
-    return told if isinstance(told, Decision) else Decision(told)
+def _decision(answer: Decision | NDArray[Any]) -> Decision:
+    return answer if isinstance(answer, Decision) else Decision(answer)
 
 
 def opponent_of(scene: Scene, text: str, checkpoint: Callable[[str], Path]) -> Opponent:
@@ -120,8 +120,8 @@ def opponent_of(scene: Scene, text: str, checkpoint: Callable[[str], Path]) -> O
     arena = scene.describe()
     names = list(policy_specs(arena))
     if len(arena.agents) < 2:
-        told = f"'{scene.name}' has one policy, so there is nobody to play against"
-        raise CommandError(f"--against {text}: {told}: leave --against out, or give the agents a policy each")
+        message = f"'{scene.name}' has one policy, so there is nobody to play against"
+        raise CommandError(f"--against {text}: {message}: leave --against out, or give the agents a policy each")
     policy, equals, who = text.partition("=")
     if not equals or (policy not in names and Path(text.rpartition(":")[0] if is_reference(text) else text).exists()):
         policy, who = "", text
@@ -147,8 +147,8 @@ def _agents(scene: Scene, path: Path) -> dict[str, Agent]:
     """Return the policies of a checkpoint of this scene; whatever scene file it names is not run."""
     manifest = read_manifest(path)
     if difference(manifest, scene) is None:
-        told = f"{path} was trained in '{manifest.scene}', not in '{scene.reference}'"
-        raise CheckpointError(f"{told}: an opponent must be of the same scene")
+        message = f"{path} was trained in '{manifest.scene}', not in '{scene.reference}'"
+        raise CheckpointError(f"{message}: an opponent must be of the same scene")
     return Player.load(path, scene=scene).agents
 
 

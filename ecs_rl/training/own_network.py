@@ -28,14 +28,14 @@ class SceneRecipes(dict[str, dict[str, Any]]):
 
 def recipes_by_name(scene: Scene) -> SceneRecipes:
     """Return a scene's recipes with their functions by name, as settings and files hold them."""
-    found = SceneRecipes(
+    recipes = SceneRecipes(
         {
             agent: {key: OF_SCENE + _name(value) if callable(value) else value for key, value in recipe.items()}
             for agent, recipe in scene.recipes.items()
         }
     )
-    found.max_ticks = scene.max_ticks
-    return found
+    recipes.max_ticks = scene.max_ticks
+    return recipes
 
 
 def with_network(config: Config, scene: Scene) -> Config:
@@ -51,10 +51,10 @@ def with_trusted_network(config: Config, scene: Scene, checkpoint: Path, manifes
 
     def trusted(text: str) -> FromFile:
         sha256 = manifest.config.get("network_sha256", "")
-        told = f"{checkpoint} was made with the network {quoted(text)}"
+        maker = f"{checkpoint} was made with the network {quoted(text)}"
         if not is_reference(text) or not isinstance(sha256, str) or not sha256:
-            raise CheckpointError(f"{told}: if you trust that file, name it with {FLAG} FILE.py:NAME")
-        return trusted_object(checkpoint, told, FLAG, text, sha256)
+            raise CheckpointError(f"{maker}: if you trust that file, name it with {FLAG} FILE.py:NAME")
+        return trusted_object(checkpoint, maker, FLAG, text, sha256)
 
     return _with(config, scene, trusted)
 
@@ -65,19 +65,19 @@ def _with(config: Config, scene: Scene, load: Callable[[str], FromFile]) -> Conf
         return config
     if text.startswith(OF_SCENE):
         made: list[Any] = [
-            each for each in (recipe.get("network") for recipe in scene.recipes.values()) if callable(each)
+            network for network in (recipe.get("network") for recipe in scene.recipes.values()) if callable(network)
         ]
-        make = next((each for each in made if OF_SCENE + _name(each) == text), None)
+        make = next((network for network in made if OF_SCENE + _name(network) == text), None)
         if make is None:
             raise CommandError(f"no recipe of {scene.file or scene.name} names the network '{text[len(OF_SCENE) :]}'")
         return _replaced(config, OwnNetwork(text, make, scene.sha256))
-    found = load(text)
-    if not callable(found.value):
-        kind = type(found.value).__name__
+    loaded = load(text)
+    if not callable(loaded.value):
+        kind = type(loaded.value).__name__
         raise CommandError(
             f"{FLAG} {text}: must be a function (inputs, outputs, spec) that returns a module, not a {kind}"
         )
-    return _replaced(config, OwnNetwork(found.reference, found.value, found.sha256))
+    return _replaced(config, OwnNetwork(loaded.reference, loaded.value, loaded.sha256))
 
 
 def _replaced(config: Config, network: OwnNetwork) -> Config:

@@ -69,8 +69,8 @@ class Script:
                     answer = np.full_like(none, answer)
             wrong = actions.wrong(answer, len(observation))
             if wrong is not None:
-                told = f"{wrong.what} {wrong.why} in row {wrong.row}" if wrong.why else wrong.what
-                raise CommandError(f"{self.flag} {self.reference}: {told}; there are: {_shown(actions.about)}")
+                message = f"{wrong.what} {wrong.why} in row {wrong.row}" if wrong.why else wrong.what
+                raise CommandError(f"{self.flag} {self.reference}: {message}; there are: {_shown(actions.about)}")
             return answer
 
         return decide
@@ -82,7 +82,7 @@ def _shown(about: Mapping[str, str]) -> str:
 
 def load_script(flag: str, text: str) -> Script:
     """Return the function that `FILE.py:FUNCTION` names, after running its file; CommandError if there is none."""
-    found = load_object(flag, text)
-    if not callable(found.value):
-        raise CommandError(f"{flag} {text}: '{found.name}' is no function, but {quoted(found.value)}")
-    return Script(found.reference, flag, found.file, found.value)
+    script = load_object(flag, text)
+    if not callable(script.value):
+        raise CommandError(f"{flag} {text}: '{script.name}' is no function, but {quoted(script.value)}")
+    return Script(script.reference, flag, script.file, script.value)

@@ -103,16 +103,16 @@ def sides_of(scene: Scene, arena: Arena) -> tuple[list[AgentSpec], list[AgentSpe
     else:
         count = len(arena.agents)
         there = f"{len(names)} policies" if names[1:] else f"one policy of {count} agent{'' if count == 1 else 's'}"
-        told = f"it takes two policies, or two agents that share one, and '{scene.name}' has {there}"
-        raise CommandError(f"--self-play: {told}: leave --self-play out, or make two sides of the agents")
+        message = f"it takes two policies, or two agents that share one, and '{scene.name}' has {there}"
+        raise CommandError(f"--self-play: {message}: leave --self-play out, or make two sides of the agents")
     own = sorted({*(role.name for role in arena.roles), *(a.name for a in arena.agents), *names}, key=len)
     for what, of in (("sees", _sees), ("does", _does)):
         pairs = zip_longest(of(first[0]), of(second[0]), fillvalue="nothing more")
         for number, (one, other) in enumerate(pairs, 1):
             if _without(own, one) != _without(own, other):
-                told = f"number {number} of what it {what} is '{one}' for '{first[0].name}', '{other}' for"
+                message = f"number {number} of what it {what} is '{one}' for '{first[0].name}', '{other}' for"
                 cure = "make both sides alike, up to the names of their roles, or leave --self-play out"
-                raise CommandError(f"--self-play: {told} '{second[0].name}': {cure}")
+                raise CommandError(f"--self-play: {message} '{second[0].name}': {cure}")
     return first, second
 
 
@@ -151,8 +151,8 @@ class Match:
             world.drive(batch.name, Part(self, number))
         also = self.settings.also
         if also:
-            asked = [random_policy(world, b) if isinstance(also, str) else also.policy(b) for b in world.batches]
-            self.agent.opposed_by(lambda number, seen: np.asarray(asked[number](seen, NO_STATE)))
+            policies = [random_policy(world, b) if isinstance(also, str) else also.policy(b) for b in world.batches]
+            self.agent.opposed_by(lambda number, seen: np.asarray(policies[number](seen, NO_STATE)))
 
     def decide(self) -> None:
         """Decide for all policies at once: the learner has one batch of rows."""
@@ -168,8 +168,8 @@ class Match:
         leads = [lead(record, self.first, self.second, self.score) for record in records]
         rated = self.agent.rate(self.finished.arena, leads)
         return [
-            record if found is None else _told(record, {ELO: found[0], OPPONENT: float(found[1])})
-            for record, found in zip(records, rated, strict=True)
+            record if result is None else _told(record, {ELO: result[0], OPPONENT: float(result[1])})
+            for record, result in zip(records, rated, strict=True)
         ]
 
 

@@ -46,8 +46,8 @@ def trusted_scene(checkpoint: Path, manifest: Manifest | EpisodeManifest) -> Sce
     """Return the scene that a checkpoint names, if it may be run; CheckpointError otherwise."""
     named = manifest.scene if manifest.scene.isprintable() else repr(manifest.scene)
     if named.startswith("gym:") and ":" in named.removeprefix("gym:"):
-        told = "which imports a module: if you trust that, name it"
-        raise CheckpointError(f"{checkpoint} was made with the environment '{named}', {told} with --scene {named}")
+        problem = "which imports a module: if you trust that, name it"
+        raise CheckpointError(f"{checkpoint} was made with the environment '{named}', {problem} with --scene {named}")
     if named in scene_names() or named.startswith("gym:") or not _is_path(named):
         try:
             return load_scene(named)
@@ -58,8 +58,8 @@ def trusted_scene(checkpoint: Path, manifest: Manifest | EpisodeManifest) -> Sce
             f"{checkpoint} does not say what its scene {named} contained: "
             "if you trust that file, name it with --scene FILE"
         )
-    told = f"{checkpoint} was made with the scene '{named}'"
-    return scene_of(trusted_sources(checkpoint, told, manifest.scene, manifest.source_sha256, "--scene {}"))
+    maker = f"{checkpoint} was made with the scene '{named}'"
+    return scene_of(trusted_sources(checkpoint, maker, manifest.scene, manifest.source_sha256, "--scene {}"))
 
 
 def trusted_algorithm(checkpoint: Path, manifest: Manifest) -> Algorithm:
@@ -69,8 +69,8 @@ def trusted_algorithm(checkpoint: Path, manifest: Manifest) -> Algorithm:
     reference, sha256 = (str(manifest.config.get(name, "")) for name in ("agent_file", "agent_sha256"))
     name = reference.rpartition(":")[2]
     if not is_reference(reference) or not name.isidentifier() or not sha256:
-        told = "which this version does not know: if it is one of your own, name it with --agent FILE.py:CLASS"
-        raise CheckpointError(f"{checkpoint} was made by an agent {quoted(manifest.agent)}, {told}")
+        message = "which this version does not know: if it is one of your own, name it with --agent FILE.py:CLASS"
+        raise CheckpointError(f"{checkpoint} was made by an agent {quoted(manifest.agent)}, {message}")
     maker = f"{checkpoint} was made by the algorithm {quoted(reference)}"
     return algorithm_from(trusted_object(checkpoint, maker, "--agent", reference, sha256))
 
