@@ -23,6 +23,8 @@ Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[float, Meta(gt=0)]
 Weight = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+AtOnce = Annotated[int, Meta(ge=1, le=100_000)]
+"""Arenas and episodes, which all play at the same time."""
 
 _FORM = re.compile(r"(-?[0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,3})?)([kKmM]?)")
 _UNIT = {"": 1, "k": 1_000, "m": 1_000_000}

@@ -26,6 +26,7 @@ from ecs_rl.cli.settings import PILOT, PlaySettings, TrainSettings, algorithms_o
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 from ecs_rl.session.milestones import usual_eval_every
 from ecs_rl.shipped import scene_names
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.user_files.named import is_reference
 from ecs_rl.values import LARGEST, fitted, hints_of, nearest_setting, parse_count
 
@@ -39,12 +40,10 @@ Those of a scene that was loaded know its `max_ticks`, by which the usual `eval_
 Earlier = Callable[[TrainSettings], Mapping[str, Any]]
 
 _HELP = frozenset({"-h", "--help"})
-_OF_THE_CALL = frozenset(
-    {"scene", "agent", "resume", "init_from", "name", "version", "runs", "config", "json", "check", "watch", "inexact"}
-    | {"seeds", "network", "pace", "imitate", "changes", "sweep", "trials", "population", "early_stopping"}
+_OF_THE_CALL = (
+    frozenset(name for name in hints_of(TrainSettings) if "." not in name) - hints_of(TrainingSettings).keys()
 )
-"""Settings of one call of the command: neither a scene nor an earlier run decides them."""
-
+"""Settings of one call of the command: neither a scene nor an earlier run decides them, as they do the others."""
 _UNTIL = ("steps", "solved")
 
 

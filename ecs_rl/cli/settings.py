@@ -15,9 +15,8 @@ from tyro.constructors import PrimitiveConstructorSpec
 from ecs_rl.agents.config import NetworkName, OwnNetwork
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError
-from ecs_rl.runs.recorders import SHIPPED
-from ecs_rl.session.milestones import USUAL_EVAL_EVERY
-from ecs_rl.values import Count, Natural, Positive, Weight, hints_of
+from ecs_rl.training.settings import TrainingSettings
+from ecs_rl.values import AtOnce, Natural, Positive, hints_of
 
 PILOT = "pilot"
 """What the command line calls the policy that comes with a scene."""
@@ -70,8 +69,6 @@ _COMPARE = PrimitiveConstructorSpec("*", "CHECKPOINT|RUN|pilot ...", _several, l
 # A run's name and version become folders: nothing in them can lead out of the runs folder.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _NAME_IN_WORDS = "letters, digits, '.', '_' or '-', at most 64 and a letter or digit first"
-# Every episode that is played back has an arena of its own, all at the same time.
-AtOnce = Annotated[int, Meta(ge=1, le=100_000)]
 
 
 def _table(algorithm: Algorithm) -> Any:
@@ -88,40 +85,32 @@ def _with_tables(kind: type[Any]) -> type[Any]:
     return dataclass(frozen=True)(kind)
 
 
-@_with_tables
-class TrainSettings:
-    """The settings of a training, those that people use most first; `commands/help.py` says what stands above them."""
+@dataclass(frozen=True)
+class CommandSettings:
+    """What a call of `train.py` says first: what is trained, and how one sees it."""
 
     scene: Annotated[str, Positional, arg(metavar="SCENE", help_behavior_hint="(required)")] = ""
     """The name of a scene, or the path of a scene file."""
     watch: bool = False
     """Open a window and watch it learn."""
-    until_solved: bool = False
-    """Stop as soon as an evaluation reaches the scene's solved_at."""
     resume: Annotated[str | None, _RESUME, arg(help_behavior_hint="(default: start anew)")] = None
     """Go on with a run; without RUN with the newest one of this name."""
-    steps: Count = 1_000_000
-    """Steps in total, also after --resume; a step is one decision of one arena."""
-    seed: Natural = 0
-    """The same seed and settings on the same machine give the same run."""
-    seeds: Annotated[int, Meta(ge=0, le=1000), arg(metavar="K", help_behavior_hint="")] = 0
-    """Train K runs, with --seed and the K - 1 seeds after it, and say what they come to together."""
-    until: Annotated[
-        str,
-        arg(metavar="steps|solved|'plateau N'"),
-        Meta(pattern=r"^(steps|solved|plateau [1-9][0-9]{0,8})\Z", description="steps, solved or 'plateau N'"),
-    ] = "steps"
-    """What to stop at before --steps are done: `plateau N` is N evaluations without a better one."""
-    minutes: Weight = 0.0
-    """Stop after so many minutes of training, those before a resume included; 0 is no limit."""
-    restore_best: bool = False
-    """Go on from the best policy, with a new optimiser, when the present one has collapsed."""
+
+
+@_with_tables
+class TrainSettings(TrainingSettings, CommandSettings):
+    """The settings of `train.py`: those of a training, and those of one call, which no run and no recipe decides.
+
+    `help.py` says what stands above them in the help, where they come in the order of `CommandSettings`,
+    `TrainingSettings` and this class.
+    """
+
     agent: Annotated[str, arg(metavar=f"{{{','.join(AGENTS)},FILE.py:CLASS}}", help_behavior_hint=_agent_hint)] = ""
     """Which algorithm learns; one of your own, by the path of its file."""
     network: Annotated[NetworkName, arg(metavar="NAME|FILE.py:NAME", help_behavior_hint="(default: mlp)")] = ""
     """What learns: mlp, gru, conv, attention, or what makes a torch.nn.Module in a file; as --ppo.network."""
-    arenas: AtOnce = 64
-    """Copies of the scene that play at the same time."""
+    seeds: Annotated[int, Meta(ge=0, le=1000), arg(metavar="K", help_behavior_hint="")] = 0
+    """Train K runs, with --seed and the K - 1 seeds after it, and say what they come to together."""
     check: bool = False
     """Do not train: play at random and report whether the scene is sound."""
     json: bool = False
@@ -146,38 +135,8 @@ class TrainSettings:
     """With --resume: go on also where that cannot be done to the last bit."""
     config: Annotated[Path | None, arg(metavar="FILE.toml|config.json", help_behavior_hint="")] = None
     """Read settings from this file: the names of the flags and a table such as [ppo], or a run's config.json."""
-    schedule_steps: Natural = 0
-    """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
-    eval_every: Count = USUAL_EVAL_EVERY
-    """Steps between two evaluations; more where episodes are long: ten times the steps that an evaluation takes."""
-    eval_episodes: AtOnce = 20
-    """Episodes in one evaluation, all greedy and with fixed seeds."""
-    against: Annotated[str, arg(metavar="[POLICY=]random|CHECKPOINT|FILE.py:FUNCTION", help_behavior_hint="")] = ""
-    """Evaluate the first policy against this opponent, who drives all others, or POLICY alone."""
-    self_play: bool = False
-    """One policy learns both sides of a scene, from games against itself and against a pool of its earlier selves."""
-    pool_latest: Annotated[float, Meta(ge=0, le=0.9)] = 0.5  # only games against the pool are rated
-    """With --self-play: share of the episodes in which the newest policy plays itself, and learns from both sides."""
-    pool_every: Count = 25_000
-    """With --self-play: steps between two policies that are frozen and enter the pool."""
-    pool_size: Annotated[int, Meta(ge=1, le=100)] = 8
-    """With --self-play: frozen policies in the pool; where it is full, they stay spread evenly over the steps."""
-    pool_also: Annotated[str, arg(metavar="random|FILE.py:FUNCTION", help_behavior_hint="")] = ""
-    """With --self-play: one opponent more in the pool, who never leaves it."""
-    checkpoint_every: Count = 50_000
-    """Steps between two checkpoints."""
-    keep: Natural = 3
-    """How many periodic checkpoints stay, besides latest and best."""
-    record_every: Natural = 0
-    """Steps between two clips of the policy in the run's folder films, 0 for none (needs imageio-ffmpeg)."""
     pace: Annotated[Literal["", "slow", "1x", "max"], arg(metavar="slow|1x|max", help_behavior_hint=OPENS_UP)] = ""
     """With --watch: how fast the training arenas live, a quarter of real time, real time, or flat out."""
-    threads: Natural = 0
-    """Threads for physics and learning; 0 takes two, or one where there is only one core."""
-    workers: Count = 1
-    """Processes that train together, here or on the cluster at --ray (needs ray); 1 is this one alone."""
-    ray: Annotated[str, arg(metavar="ADDRESS", help_behavior_hint="")] = ""
-    """With --workers or --sweep: the Ray cluster to use, such as 10.0.0.1:6379 or auto; without it this machine."""
     sweep: Annotated[tuple[str, ...], _SWEEP, arg(help_behavior_hint="")] = ()
     """Train with many settings, drawn from LOW..HIGH, LOW..HIGH:log or A,B,C, and name the best (needs ray)."""
     trials: Annotated[int, Meta(ge=0, le=10_000), arg(metavar="N", help_behavior_hint="")] = 0
@@ -186,10 +145,6 @@ class TrainSettings:
     """With --sweep: K trainings, of which the worst take over from the best, settings changed a little, ten times."""
     early_stopping: bool = True
     """With --sweep: stop trials that are worse than most after as many steps (ASHA)."""
-    tb: bool = False
-    """Short for --recorder tensorboard: the metrics in the run's folder `tb` (needs tensorboard)."""
-    recorder: Annotated[str, arg(metavar="|".join((*SHIPPED, "FILE.py:NAME")), help_behavior_hint="")] = ""
-    """Record the training by TensorBoard, MLflow or W&B too, or by a class of your own; several with commas."""
     algorithms: ClassVar[dict[str, Algorithm]] = AGENTS
     """Those that these settings know, each of which has a table by its name."""
 
@@ -197,16 +152,6 @@ class TrainSettings:
 
         def __getattr__(self, table: str) -> Any:
             """Return the settings of the algorithm with this name."""
-
-    @property
-    def plateau(self) -> int:
-        """The N of `--until 'plateau N'`, 0 without it."""
-        return int(self.until.removeprefix("plateau ")) if self.until.startswith("plateau ") else 0
-
-    @property
-    def recorders(self) -> str:
-        """The names of all recorders, with commas between them."""
-        return ",".join(dict.fromkeys(filter(None, (*self.recorder.split(","), "tensorboard" if self.tb else ""))))
 
     @property
     def algorithm(self) -> Algorithm:

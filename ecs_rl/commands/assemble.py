@@ -28,13 +28,6 @@ from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.clips import Clips
 from ecs_rl.viewer.films.ffmpeg import require_encoder
 
-_OF_THE_TRAINING = (
-    *("arenas", "steps", "schedule_steps", "seed", "threads", "eval_every", "eval_episodes", "checkpoint_every"),
-    *("keep", "until_solved", "plateau", "minutes", "restore_best"),
-)
-"""Settings that `prepare` takes by the same names."""
-
-
 MOST_CLIPS = 1_000
 """Clips of a training; each takes about a second or two."""
 
@@ -120,11 +113,11 @@ def prepared(
         scene or load_scene(settings.scene),
         settings.algorithm,
         getattr(settings, settings.agent),
+        settings,
         opponent=opponent,
         self_play=self_play,
         group=group,
         filming=Clips(settings.record_every) if settings.record_every else None,
-        **{name: getattr(settings, name) for name in _OF_THE_TRAINING},
     )
     if settings.changes is not None:
         training.live.plan(changes_of(settings.changes))

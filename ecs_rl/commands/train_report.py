@@ -60,13 +60,13 @@ def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSett
 
 def what_is_used_up(training: Training, record: TrainingRun) -> str:
     """Return why a resumed run has nothing left to train, and which flag gives it more."""
-    session = training.session
-    if training.until_solved and training.solved:
+    session, settings = training.session, training.settings
+    if training.solved_as_asked:
         return f"{record.path} is solved: leave --until-solved out to go on to its last step"
     if training.on_plateau:
-        return f"{record.path} has had {training.plateau} evaluations without a better one: give another --until"
+        return f"{record.path} has had {settings.plateau} evaluations without a better one: give another --until"
     if training.out_of_time:
-        return f"{record.path} has had its {training.minutes:g} minutes: give more --minutes"
+        return f"{record.path} has had its {settings.minutes:g} minutes: give more --minutes"
     more = f"--steps {2 * training.steps_total}"
     return f"{record.path} has all of its {session.total_steps:,} steps: give more, as in {more}"
 
@@ -76,8 +76,8 @@ def why(training: Training) -> str:
     if training.stop or training.session.is_done or not training.complete:
         return ""
     if training.on_plateau:
-        return f" (no better evaluation among the newest {training.plateau})"
-    return f" (after {training.minutes:g} minutes of training)"
+        return f" (no better evaluation among the newest {training.settings.plateau})"
+    return f" (after {training.settings.minutes:g} minutes of training)"
 
 
 def how_to_play(record: TrainingRun) -> str:

@@ -17,12 +17,12 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.session.diagnosis import Diagnosis
-from ecs_rl.session.milestones import usual_eval_every
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import SEED, Evaluator
 from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training.selfplay import Match, SelfPlaySettings
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Filming, Training
 from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule, Session
 from ecs_rl.worlds import make_world
@@ -37,13 +37,13 @@ METRIC_ROWS = 400
 
 
 def metrics_schedule_of(
-    scene: Scene, agents: Mapping[str, Agent], evaluation: Evaluation, steps: int, whole: int
+    scene: Scene, agents: Mapping[str, Agent], evaluation: Evaluation, settings: TrainingSettings
 ) -> MetricsSchedule:
-    """Return when metrics are written in a training of so many steps, whose schedules have a whole of their own."""
+    """Return when metrics are written, and what looks for trouble in them."""
     levers = sum(agent.spec.actions.levers for agent in agents.values())
-    goal = partial(Diagnosis, steps, solved_at=scene.solved_at, score=scene.score)
+    goal = partial(Diagnosis, settings.steps, solved_at=scene.solved_at, score=scene.score)
     diagnosis = goal(levers=levers, comparable=evaluation.comparable)
-    return MetricsSchedule(max(1, whole // METRIC_ROWS), 0.0, diagnosis=diagnosis)
+    return MetricsSchedule(max(1, settings.whole // METRIC_ROWS), 0.0, diagnosis=diagnosis)
 
 
 def require_restartable(agents: Mapping[str, Agent]) -> None:
@@ -53,23 +53,17 @@ def require_restartable(agents: Mapping[str, Agent]) -> None:
             raise CommandError(f"--restore-best: {agent.name} cannot go on from an earlier policy: leave it out")
 
 
-def session_of(
-    agent: Agent, scene: Scene, *, steps: int, whole: int, checkpoint_every: int | None, keep: int
-) -> TrainingSession:
-    """Return the session of an agent: `whole` steps of its schedules, `checkpoint_every` steps between checkpoints."""
-    session = TrainingSession(agent).with_score(scene.score).with_max_steps(steps).with_schedule(whole)
-    if checkpoint_every is not None:
-        session.with_checkpoint_every(checkpoint_every).with_keep_checkpoints(keep)
-    return session
+def session_of(agent: Agent, scene: Scene, settings: TrainingSettings) -> TrainingSession:
+    """Return the session of an agent."""
+    session = TrainingSession(agent).with_score(scene.score).with_max_steps(settings.steps)
+    session.with_schedule(settings.whole).with_checkpoint_every(settings.checkpoint_every)
+    return session.with_keep_checkpoints(settings.keep)
 
 
-def evaluation_of(
-    scene: Scene, every: int | None, episodes: int, whole: int, *, opponent: Opponent | None, restores: bool
-) -> Evaluation:
-    """Return the evaluations of a training, `every` so many steps or as often as is usual for the scene."""
-    every = every or usual_eval_every(scene.max_ticks, episodes, whole)
-    seeds = tuple(range(SEED, SEED + episodes))
-    return Evaluation(every, seeds, scene.solved_at, bool(scene.score or opponent), restores=restores)
+def evaluation_of(scene: Scene, settings: TrainingSettings, opponent: Opponent | None) -> Evaluation:
+    """Return when a training is evaluated, and on which seeds."""
+    seeds, comparable = tuple(range(SEED, SEED + settings.eval_episodes)), bool(scene.score or opponent)
+    return Evaluation(settings.eval_every, seeds, scene.solved_at, comparable, restores=settings.restore_best)
 
 
 def callbacks_of(
@@ -94,20 +88,8 @@ def prepare(
     scene: Scene,
     agent: str | Algorithm,
     config: AgentConfig,
+    settings: TrainingSettings,
     *,
-    arenas: int,
-    steps: int,
-    schedule_steps: int | None = None,
-    seed: int = 0,
-    threads: int = 1,
-    eval_every: int | None = None,
-    eval_episodes: int = 20,
-    checkpoint_every: int | None = None,
-    keep: int = 3,
-    until_solved: bool = False,
-    plateau: int = 0,
-    minutes: float = 0.0,
-    restore_best: bool = False,
     filming: Filming | None = None,
     opponent: Opponent | None = None,
     self_play: SelfPlaySettings | None = None,
@@ -119,17 +101,18 @@ def prepare(
 
     The `opponent` plays in evaluations only. In a `group` each process has its arenas, and the first one the run.
     """
-    of_all = {"arenas": arenas, "seed": seed, "threads": threads}
+    seed, threads = settings.seed, settings.threads or 1
+    of_all = {"arenas": settings.arenas, "seed": seed, "threads": threads}
     players = None if self_play is None else self_play.players(scene, agent, config, **of_all, group=group)
     agents = players.agents if players else make_agents(scene, agent, config, **of_all)
-    require_restartable(agents if restore_best else {})
+    require_restartable(agents if settings.restore_best else {})
     learning = agents if group is None else group.everywhere_of(agents)
-    whole, learner = schedule_steps or steps, players or join(list(learning.values()))
-    session = session_of(learner, scene, steps=steps, whole=whole, checkpoint_every=checkpoint_every, keep=keep)
+    learner = players or join(list(learning.values()))
+    session = session_of(learner, scene, settings)
     evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY) if group is None else group.greedy(agents), opponent)
-    evaluation = evaluation_of(scene, eval_every, eval_episodes, whole, opponent=opponent, restores=restore_best)
-    metrics_schedule = metrics_schedule_of(scene, agents, evaluation, steps, whole)
-    films = Films(filming.every, filming.milestones(steps)) if filming else None
+    evaluation = evaluation_of(scene, settings, opponent)
+    metrics_schedule = metrics_schedule_of(scene, agents, evaluation, settings)
+    films = Films(filming.every, filming.milestones(settings.steps)) if filming else None
     lessons, match = Curriculum(), None if players is None or self_play is None else Match(players, self_play)
 
     def film(step: int) -> Iterator[None]:
@@ -137,7 +120,7 @@ def prepare(
 
     world = make_world(
         scene,
-        **({"arenas": arenas} if group is None else group.settings_of_world),
+        **({"arenas": settings.arenas} if group is None else group.settings_of_world),
         seed=seed,
         threads=threads,
         policies=deciding(learning, ActMode.EXPLORE),
@@ -146,6 +129,6 @@ def prepare(
         callbacks=callbacks_of(evaluator, lessons, match, group, film),
         debug=debug,
     )
-    parts = world, session, agents, evaluation, metrics_schedule, evaluator, lessons, match
-    training = Training(*parts, until_solved, plateau, minutes, films, filming, group=group)
+    parts = settings, world, session, agents, evaluation, metrics_schedule, evaluator, lessons, match
+    training = Training(*parts, films, filming, group=group)
     return training if run is None else training.write_to(run)

@@ -19,6 +19,7 @@ from ecs_rl.training.lessons import Curriculum
 from ecs_rl.training.live_settings import LiveSettings
 from ecs_rl.training.resume import surroundings
 from ecs_rl.training.selfplay import Match
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training_stages.evaluate import Evaluate
 from ecs_rl.training_stages.film import Film
 from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule
@@ -57,6 +58,7 @@ class Filming(Protocol):
 class Training:
     """All that a training is made of: whoever runs it ticks until it is `done`."""
 
+    settings: TrainingSettings
     world: World
     session: TrainingSession
     agents: dict[str, Agent]
@@ -67,11 +69,6 @@ class Training:
     """The steps that the training has taken in the lessons of its scene."""
     match: Match | None = None
     """The games of self-play."""
-    until_solved: bool = False
-    plateau: int = 0
-    """So many evaluations without a better one end the training; 0 waits for ever."""
-    minutes: float = 0.0
-    """Minutes of training after which it ends; 0 is no limit."""
     films: Films | None = None
     filming: Filming | None = None
     stop: str = ""
@@ -157,13 +154,18 @@ class Training:
         return self.evaluation.solved_step is not None
 
     @property
+    def solved_as_asked(self) -> bool:
+        """Whether it is to stop once it is solved, and is."""
+        return self.settings.until_solved and self.solved
+
+    @property
     def done(self) -> bool:
         """Whether there is nothing more to do."""
         if self.group is not None:  # all processes at the same tick
-            return self.group.stops or self.session.is_done or self.on_plateau or (self.until_solved and self.solved)
+            return self.group.stops or self.session.is_done or self.on_plateau or self.solved_as_asked
         if self.stop or self.left_at:
             return bool(self.stop)
-        return self.complete or (self.until_solved and self.solved)
+        return self.complete or self.solved_as_asked
 
     def diagnose(self, row: Mapping[str, Any]) -> None:
         """Let the diagnosis look at a row of metrics that is there already."""
@@ -184,17 +186,17 @@ class Training:
     @property
     def out_of_time(self) -> bool:
         """Whether the minutes that it may take are over."""
-        return 0 < 60 * self.minutes <= self.seconds
+        return 0 < 60 * self.settings.minutes <= self.seconds
 
     @property
     def on_plateau(self) -> bool:
         """Whether none of the newest `plateau` evaluations was better than all before."""
-        return 0 < self.plateau <= self.evaluation.trend.since_best
+        return 0 < self.settings.plateau <= self.evaluation.trend.since_best
 
     @property
     def status(self) -> str:
         """`solved`, `finished` or `interrupted`: what the present state would be called."""
-        if self.until_solved and self.solved:
+        if self.solved_as_asked:
             return "solved"
         whole = not self.left_at and self.evaluation.taken_at == self.session.total_steps
         return "finished" if whole and self.complete else "interrupted"
@@ -207,7 +209,7 @@ class Training:
     def seconds_left(self, steps_per_second: float) -> float:
         """Return how long it takes at most at this speed, its minutes considered."""
         steps = max(0, self.steps_total - self.session.total_steps) / steps_per_second
-        return min(steps, max(0.0, 60 * self.minutes - self.seconds)) if self.minutes else steps
+        return min(steps, max(0.0, 60 * self.settings.minutes - self.seconds)) if self.settings.minutes else steps
 
     def leave_out(self, seconds: float) -> None:
         """Let a pause not count as training."""

@@ -16,6 +16,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Choice, Disc, Grid, Nearest, Push, Scene, Sensor, Start, Vx, X, jitter
 from ecs_rl.spaces import Layout, Members, Picture
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.world import policy_specs
 from ecs_rl.worlds import make_world
 
@@ -196,7 +197,9 @@ def test_a_world_is_played_by_what_goes_by_its_layout(network: str) -> None:
     config = PPOConfig(network=network, rollout=8, minibatch=16, epochs=1, hidden=(8,))
     hashes = []
     for _ in range(2):
-        training = prepare(scene(), "ppo", config, arenas=4, steps=200, eval_every=100, eval_episodes=2)
+        training = prepare(
+            scene(), "ppo", config, TrainingSettings(arenas=4, steps=200, eval_every=100, eval_episodes=2)
+        )
         before = training.session.agent.parameters_sha256()
         while not training.done:
             training.tick()

@@ -21,6 +21,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.values import parse_count
 from ecs_rl.world import policy_specs
 
@@ -36,10 +37,7 @@ def ours(name: str, arenas: int, steps: int) -> float:
             scene,
             "ppo",
             CONFIG,
-            arenas=arenas,
-            steps=steps,
-            eval_every=10 * steps,
-            checkpoint_every=steps // 2,
+            TrainingSettings(arenas=arenas, steps=steps, eval_every=10 * steps, checkpoint_every=steps // 2),
             run=TrainingRun.create("bench", runs_dir=folder, scene=scene.reference, agent="ppo"),
         )
         began = process_time()

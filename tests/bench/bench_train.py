@@ -22,6 +22,7 @@ from ecs_rl.garbage import passing_over
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 from ecs_rl.values import parse_count
 from ecs_rl.world import policy_specs
@@ -37,11 +38,13 @@ def whole(scene_name: str, config: PPOConfig, arenas: int, steps: int, threads: 
             load_scene(scene_name),
             "ppo",
             config,
-            arenas=arenas,
-            steps=steps,
-            threads=threads,
-            eval_every=AS_OFTEN.eval_every * arenas // AS_OFTEN.arenas,
-            checkpoint_every=AS_OFTEN.checkpoint_every * arenas // AS_OFTEN.arenas,
+            TrainingSettings(
+                arenas=arenas,
+                steps=steps,
+                threads=threads,
+                eval_every=AS_OFTEN.eval_every * arenas // AS_OFTEN.arenas,
+                checkpoint_every=AS_OFTEN.checkpoint_every * arenas // AS_OFTEN.arenas,
+            ),
             run=TrainingRun.create(scene_name, runs_dir=folder, scene=scene_name, agent="ppo"),
         )
         training.session.write_behind()  # as `train.py` does

@@ -216,7 +216,7 @@ def test_help_begins_with_the_flags_that_are_used_most(capsys: pytest.CaptureFix
     with pytest.raises(SystemExit):
         parse_train(["--help"], recipes)
     found = re.findall(r"^[│ ]+(--[a-z][\w-]*)", capsys.readouterr().out, re.MULTILINE)
-    assert found[:5] == ["--watch", "--until-solved", "--resume", "--steps", "--seed"]
+    assert found[:5] == ["--watch", "--resume", "--until-solved", "--steps", "--seed"]
 
 
 def test_help_offers_nothing_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from ecs_rl.scene.lessons import NEVER
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.session.diagnosis import Diagnosis
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -48,8 +48,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 def training_of(path: Path, *, arenas: int = 8, debug: bool = False) -> Training:
     config = PPOConfig(rollout=16, minibatch=64, epochs=2, hidden=(16,))
-    settings: dict[str, Any] = {"arenas": arenas, "steps": 4000, "eval_every": 1000, "eval_episodes": 2}
-    return prepare(load_scene(str(path)), "ppo", config, debug=debug, **settings)
+    settings = TrainingSettings(arenas=arenas, steps=4000, eval_every=1000, eval_episodes=2)
+    return prepare(load_scene(str(path)), "ppo", config, settings, debug=debug)
 
 
 # --- what is decided --------------------------------------------------------------------------------------------------

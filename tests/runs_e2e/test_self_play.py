@@ -18,6 +18,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.runs import read_checkpoint, sealed_pieces
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.selfplay import settings_of
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 
 POOL = ("--self-play", "--pool-every", 500, "--pool-size", 3)
@@ -41,8 +42,8 @@ def trained(scene: Path, *more: object, runs: str = "runs") -> Told:
 
 def training_of(scene: Path, *, also: str = "", latest: float = 0.5, steps: int = 960, debug: bool = False) -> Training:
     pool = settings_of(also, PoolSettings(3, 100, latest))
-    options: dict[str, Any] = {"arenas": 8, "steps": steps, "eval_every": 480, "eval_episodes": 2, "debug": debug}
-    return prepare(load_scene(str(scene)), "ppo", TINY_PPO, self_play=pool, **options)
+    settings = TrainingSettings(arenas=8, steps=steps, eval_every=480, eval_episodes=2)
+    return prepare(load_scene(str(scene)), "ppo", TINY_PPO, settings, self_play=pool, debug=debug)
 
 
 def agent_of(training: Training) -> SelfPlay:

@@ -14,6 +14,7 @@ from ecs_rl.commands import check
 from ecs_rl.commands.check import random_chooser
 from ecs_rl.loading import load_scene
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 from ecs_rl.world import World, policy_specs
 from ecs_rl.worlds import make_world
@@ -88,7 +89,7 @@ def test_a_debug_run_finds_nothing_read_or_written_that_is_not_declared(name: st
 def test_a_game_in_slices_leads_to_the_same_agent_as_in_whole_ticks(name: str) -> None:
     def training() -> Training:
         scene = load_scene(game(name))
-        return prepare(scene, "ppo", SMALL, arenas=4, steps=320, eval_every=160, eval_episodes=1)
+        return prepare(scene, "ppo", SMALL, TrainingSettings(arenas=4, steps=320, eval_every=160, eval_episodes=1))
 
     whole, sliced = training(), training()
     while not whole.done:

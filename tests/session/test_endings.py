@@ -12,6 +12,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
 from ecs_rl.session import EndedBy, EpisodeRecord
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 
 
 def test_an_ending_of_several_rules_is_shared_among_them_and_one_of_none_is_no_rules() -> None:
@@ -26,7 +27,9 @@ def test_an_ending_of_several_rules_is_shared_among_them_and_one_of_none_is_no_r
 def test_the_metrics_tell_the_endings_and_terms_of_the_last_hundred_episodes(tmp_path: Path) -> None:
     run = TrainingRun.create("lander", runs_dir=tmp_path)
     config = PPOConfig(rollout=32, hidden=(8,), minibatch=256, epochs=1)
-    training = prepare(load_scene("lander"), "ppo", config, arenas=32, steps=14_000, eval_every=10**9, run=run)
+    training = prepare(
+        load_scene("lander"), "ppo", config, TrainingSettings(arenas=32, steps=14_000, eval_every=10**9), run=run
+    )
     while not training.done:
         training.tick()
     training.close()

@@ -30,6 +30,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.worlds import make_world
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux for its memory")
@@ -69,12 +70,9 @@ def soak(folder: str, steps: int, arenas: int, every: int, ticks: int) -> None:
         load_scene("balance"),
         "ppo",
         config,
-        arenas=arenas,
-        steps=steps,
-        threads=2,
-        eval_every=every,
-        eval_episodes=8,
-        checkpoint_every=every,
+        TrainingSettings(
+            arenas=arenas, steps=steps, threads=2, eval_every=every, eval_episodes=8, checkpoint_every=every
+        ),
         run=TrainingRun.create("soak", runs_dir=folder, scene="balance", agent="ppo"),
     )
     samples, began = [], perf_counter()

@@ -22,6 +22,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun, read_checkpoint, section
 from ecs_rl.runs.write_queue import MOST_TOGETHER, WriteQueue
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.background import BackgroundTraining
 
@@ -55,8 +56,8 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
 
 def training_in(folder: Path, *, behind: bool = True, steps: int = 40_000, every: int = 500) -> Training:
     run = TrainingRun.create("behind", runs_dir=folder, scene="balance", agent="ppo")
-    prepared = partial(prepare, load_scene("balance"), "ppo", PPO, arenas=8, steps=steps, run=run)
-    training = prepared(eval_every=1000, eval_episodes=2, checkpoint_every=every)
+    settings = TrainingSettings(arenas=8, steps=steps, eval_every=1000, eval_episodes=2, checkpoint_every=every)
+    training = prepare(load_scene("balance"), "ppo", PPO, settings, run=run)
     if behind:
         training.session.write_behind()
     return training

@@ -12,6 +12,7 @@ from ecs_rl.agents.config import AgentConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 
 
 def moved(name: str, ticks: int = 300) -> str:
@@ -22,7 +23,9 @@ def moved(name: str, ticks: int = 300) -> str:
 
 
 def learned(scene: Scene, agent: str, config: AgentConfig, *, eval_every: int = 100, seed: int = 1) -> str:
-    training = prepare(scene, agent, config, arenas=8, steps=800, seed=seed, eval_every=eval_every, eval_episodes=2)
+    training = prepare(
+        scene, agent, config, TrainingSettings(arenas=8, steps=800, seed=seed, eval_every=eval_every, eval_episodes=2)
+    )
     while not training.done:
         training.tick()
     training.close()

@@ -29,6 +29,7 @@ from ecs_rl.scene import (
 )
 from ecs_rl.schedule import ON_STAGE
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.snapshots import restore_world, save_world
 from ecs_rl.viewer.mind_log import MindLog
 from ecs_rl.world import World
@@ -126,7 +127,9 @@ def test_a_crew_is_brought_back_to_the_last_bit(ticks: int) -> None:
 
 def test_a_crew_learns_to_fire_and_to_go_straight() -> None:
     config = type(SMALL_PPO)(rollout=16, minibatch=128, lr=5e-3, hidden=(16,), gamma=0.5)
-    training = prepare(crew(), "ppo", config, arenas=16, steps=6_000, seed=0, eval_every=6_000, eval_episodes=4)
+    training = prepare(
+        crew(), "ppo", config, TrainingSettings(arenas=16, steps=6_000, seed=0, eval_every=6_000, eval_episodes=4)
+    )
     while not training.done:
         training.tick()
     training.close()

@@ -15,6 +15,7 @@ from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Spin, Twist, X
 from ecs_rl.spaces import Experience
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 
@@ -115,7 +116,9 @@ def test_numbers_that_explode_by_thrust_are_cut_too() -> None:
 
 
 def test_the_transition_of_an_explosion_is_marked_and_its_episode_is_not_told() -> None:
-    training = prepare(load_scene("balance"), "ppo", SMALL_PPO, arenas=4, steps=400, eval_every=10_000)
+    training = prepare(
+        load_scene("balance"), "ppo", SMALL_PPO, TrainingSettings(arenas=4, steps=400, eval_every=10_000)
+    )
     kept: list[Any] = []
     agent = training.agents["policy"]
     honest = agent.observe
@@ -144,7 +147,9 @@ def test_the_transition_of_an_explosion_is_marked_and_its_episode_is_not_told() 
 
 
 def test_a_training_with_explosions_goes_on_and_stays_finite() -> None:
-    training = prepare(load_scene("balance"), "ppo", SMALL_PPO, arenas=4, steps=400, eval_every=200, eval_episodes=2)
+    training = prepare(
+        load_scene("balance"), "ppo", SMALL_PPO, TrainingSettings(arenas=4, steps=400, eval_every=200, eval_episodes=2)
+    )
     while not training.done:
         if training.world.ticks % 7 == 3:
             poison(training.world, arena=training.world.ticks % 4)

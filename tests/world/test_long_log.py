@@ -12,6 +12,7 @@ from ecs_rl.components import ActionLog
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training_stages import snapshot
 
 
@@ -23,8 +24,7 @@ def test_without_checkpoints_the_physics_is_made_anew_before_the_log_grows_long(
         load_scene("balance"),
         "ppo",
         replace(PPOConfig(), rollout=16, minibatch=64),
-        arenas=4,
-        steps=200,
+        TrainingSettings(arenas=4, steps=200),
         run=TrainingRun.create("long", runs_dir=tmp_path),
     )
     log, lengths = training.world.one(ActionLog), []

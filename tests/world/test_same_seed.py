@@ -18,6 +18,7 @@ from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluate import SEED, play_episodes
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 
 HERE = Path(__file__).parent
 AGENTS = [("ppo", SMALL_PPO), ("dqn", SMALL_DQN)]
@@ -63,7 +64,9 @@ def test_evaluation_does_not_disturb_training(agent: str, config: AgentConfig) -
 def test_another_world_in_between_does_not_disturb_training() -> None:
     scene = load_scene("balance")
     alone = learned(scene, "ppo", SMALL_PPO)
-    training = prepare(scene, "ppo", SMALL_PPO, arenas=8, steps=800, seed=1, eval_every=100, eval_episodes=2)
+    training = prepare(
+        scene, "ppo", SMALL_PPO, TrainingSettings(arenas=8, steps=800, seed=1, eval_every=100, eval_episodes=2)
+    )
     guest = random_world("lander", 4)
     while not training.done:
         training.tick()

@@ -21,6 +21,7 @@ from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.forces import Jumped
 from ecs_rl.schedule import OUTSIDE, PLAYING, SCHEDULE, chosen
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training_stages.resources import Session
 from ecs_rl.viewer.films import clips, studio
 from ecs_rl.world import World
@@ -89,7 +90,11 @@ def test_what_is_kept_from_the_last_tick_must_be_written_by_someone() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_stage_writes_only_what_it_says(name: str) -> None:
     training = prepare(
-        load_scene(name), "ppo", SMALL_PPO, arenas=4, steps=160, eval_every=80, eval_episodes=1, debug=True
+        load_scene(name),
+        "ppo",
+        SMALL_PPO,
+        TrainingSettings(arenas=4, steps=160, eval_every=80, eval_episodes=1),
+        debug=True,
     )
     while not training.done:
         training.tick()
@@ -102,7 +107,11 @@ def test_forces_and_lines_write_only_what_the_schedule_says(tmp_path: Path) -> N
     path = tmp_path / "racing.py"
     path.write_text(RACING)
     training = prepare(
-        load_scene(str(path)), "ppo", SMALL_PPO, arenas=16, steps=16 * 150, eval_every=1600, eval_episodes=1, debug=True
+        load_scene(str(path)),
+        "ppo",
+        SMALL_PPO,
+        TrainingSettings(arenas=16, steps=16 * 150, eval_every=1600, eval_episodes=1),
+        debug=True,
     )
     jumped = training.world.of("@jump/0", Jumped)
     ever = jumped.used.copy()
@@ -140,11 +149,7 @@ def test_a_scene_with_systems_of_its_own_keeps_what_every_stage_of_training_decl
     training = prepare(
         load_scene(str(path)),
         *("ppo", SMALL_PPO),
-        arenas=4,
-        steps=800,
-        eval_every=200,
-        eval_episodes=2,
-        checkpoint_every=250,
+        TrainingSettings(arenas=4, steps=800, eval_every=200, eval_episodes=2, checkpoint_every=250),
         filming=clips.Clips(500),
         run=run,
         debug=True,

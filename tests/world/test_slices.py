@@ -9,6 +9,7 @@ import pytest
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 from ecs_rl.worlds import make_world
 
@@ -17,7 +18,9 @@ DQN = replace(DQNConfig(), warm_up=64)
 
 
 def training(agent: str, config: AgentConfig) -> Training:
-    return prepare(load_scene("balance"), agent, config, arenas=8, steps=1200, eval_every=500, eval_episodes=3)
+    return prepare(
+        load_scene("balance"), agent, config, TrainingSettings(arenas=8, steps=1200, eval_every=500, eval_episodes=3)
+    )
 
 
 @pytest.mark.parametrize(("agent", "config"), [("ppo", PPO), ("dqn", DQN)])

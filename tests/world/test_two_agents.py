@@ -15,6 +15,7 @@ from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, Vx, X, Y, above
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.worlds import make_world
@@ -23,7 +24,9 @@ ARENAS = 5
 
 
 def trained(scene: Scene, agent: str, config: AgentConfig, steps: int = 400, seed: int = 3) -> Training:
-    training = prepare(scene, agent, config, arenas=ARENAS, steps=steps, seed=seed, eval_every=200, eval_episodes=2)
+    training = prepare(
+        scene, agent, config, TrainingSettings(arenas=ARENAS, steps=steps, seed=seed, eval_every=200, eval_episodes=2)
+    )
     while not training.done:
         training.tick()
     training.close()
@@ -132,7 +135,7 @@ def test_one_shared_policy_learns_from_the_rows_of_both_agents() -> None:
 
 @pytest.mark.parametrize(("name", "config"), [("ppo", SMALL_PPO), ("dqn", SMALL_DQN)])
 def test_policies_of_their_own_all_learn(name: str, config: AgentConfig) -> None:
-    fresh = prepare(OWN_POLICIES, name, config, arenas=ARENAS, steps=400, seed=3)
+    fresh = prepare(OWN_POLICIES, name, config, TrainingSettings(arenas=ARENAS, steps=400, seed=3))
     training = trained(OWN_POLICIES, name, config)
     for policy in NAMES:
         assert training.agents[policy].parameters_sha256() != fresh.agents[policy].parameters_sha256()
@@ -153,7 +156,7 @@ def test_two_agents_with_the_same_seed_learn_the_same(scene: Scene, name: str, c
 @pytest.mark.parametrize("part", ["policy_state", "state"])
 def test_a_team_comes_back_from_its_state(part: str) -> None:
     training = trained(OWN_POLICIES, "ppo", SMALL_PPO)
-    other = prepare(OWN_POLICIES, "ppo", SMALL_PPO, arenas=ARENAS, steps=400, seed=9)
+    other = prepare(OWN_POLICIES, "ppo", SMALL_PPO, TrainingSettings(arenas=ARENAS, steps=400, seed=9))
     team, copy = training.session.agent, other.session.agent
     assert team.parameters_sha256() != copy.parameters_sha256()
     state = getattr(team, part)()
