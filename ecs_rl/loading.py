@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ecs_rl.environments.environment import load_environment
+from ecs_rl.environments.environment_scene import load_environment
 from ecs_rl.scene.loader import load_file
 from ecs_rl.scene.scene import Scene
 

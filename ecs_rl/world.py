@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,16 @@ from ecs_rl.ecs import Context, Entry, Runner
 from ecs_rl.ecs.component import allocate, draws_of, live, new_handle, starts_of, zeros
 from ecs_rl.ecs.context import Columns
 from ecs_rl.errors import ActionError, SceneError
-from ecs_rl.physics.physics import Physics
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.chance import episode_keys
+from ecs_rl.scene.engine import MakeEngine, WorldPlan
 from ecs_rl.scene.loader import blaming
 from ecs_rl.scene.rules import Remembering, Restarted
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
 from ecs_rl.spaces import Decision, PolicySpec
 
+T = TypeVar("T")
 DecideAction = Callable[[F32, F32], Decision | NDArray[Any]]
 """Takes (rows, numbers) of observations and (rows, numbers) of the policy's state; an array is a Decision alone."""
 
@@ -91,14 +91,12 @@ MakeTick = Callable[["World"], Sequence[Entry]]
 class World(Context):
     """N arenas of a scene in an esper context of their own; `make_world` in `worlds.py` makes one.
 
-    The method `tick` runs once each stage that the argument `tick` returned for this world.
+    The `engine` moves the arenas. The method `tick` runs once each stage that the argument `tick` returned for this
+    world, as the engine has it.
     `seeds` names the episodes of each arena on its own (evaluation); without it they follow from `seed`. Stages such
     as render call `callbacks`. With a `share`, the number of its first arena and of all, other processes have the
     others.
     """
-
-    by_episodes = False
-    """Whether it comes back by the seeds and actions of its episodes, so that a snapshot changes nothing in it."""
 
     def __init__(
         self,
@@ -109,6 +107,7 @@ class World(Context):
         threads: int = 1,
         seeds: Sequence[int] | None = None,
         tick: MakeTick,
+        engine: MakeEngine,
         policies: Mapping[str, DecideAction] | None = None,
         resources: Sequence[object] = (),
         callbacks: Callbacks = NOTHING,
@@ -121,7 +120,7 @@ class World(Context):
         self.specs = policy_specs(self.arena)
         self.policies: dict[str, DecideAction] = {name: (policies or {}).get(name, nobody) for name in self.specs}
         self.callbacks = callbacks
-        self.physics = Physics(scene, self.arena, arenas, threads)
+        self.engine = engine(WorldPlan(scene, self.arena, arenas, threads, seeds))
         try:
             self._create_arenas(seed, seeds)
             self._create_parts()
@@ -131,16 +130,14 @@ class World(Context):
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
             with blaming(scene.file):
-                self.runner = Runner(self, self.adapt_tick(tick(self)), debug=debug)
+                entries = tick(self)
+                self.engine.attach(self, is_watched=any(entry.name == "render" for entry in entries))
+                self.runner = Runner(self, self.engine.stages(entries), debug=debug)
             self.stages = self.runner.stages
             self._start()
         except BaseException:
             self.close()  # a scene that is refused leaves no threads and no context behind
             raise
-
-    def adapt_tick(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Return the stages of a tick as they run in this kind of world."""
-        return entries
 
     # --- building ---------------------------------------------------------------------------------------------------
 
@@ -162,7 +159,7 @@ class World(Context):
         self.create(
             "@arena",
             zeros(c.Clock, n),
-            live(c.Chance, key=episode_keys(named, numbers), uniform=np.zeros((n, self._draws()))),
+            live(c.Chance, key=self.engine.episode_keys(named, numbers), uniform=np.zeros((n, self._draws()))),
             zeros(c.Explosion, n),
             zeros(c.EpisodeEnd, n),
             zeros(c.EndRules, n, len(self.reasons)),
@@ -170,9 +167,7 @@ class World(Context):
             live(c.RewardWeights, value=np.ones(len(self.terms))),
             c.Rated(tuple(spec.name for spec in agents)),
             c.Finished(),
-            self.physics.contacts.touch,
-            self.physics.ground,
-            self.physics.motors,
+            *self.engine.parts,
             *(allocate(part, n) for part in self.arena.parts),
             starts=starts_of(self.arena.parts),
         )
@@ -194,14 +189,14 @@ class World(Context):
 
     def _create_parts(self) -> None:
         """Create the roles, the arena's numbers and what its rules remember, and give the scene its handles."""
-        touch, ground = new_handle(c.Touch), new_handle(c.Ground)
-        for handle in (*self.arena.handles.values(), touch, ground):
+        touch, ground, parts = new_handle(c.Touch), new_handle(c.Ground), {type(part) for part in self.engine.parts}
+        for handle in (*self.arena.handles.values(), *(each for each in (touch, ground) if type(each) in parts)):
             self.expose("@arena", handle, tracked=self.debug)
         self.arena.create_lines(self, ground, tracked=self.debug)
         for role in self.arena.roles:
             own = [allocate(part, self.arenas, role.count) for part in role.parts]
             starts = {**starts_of(role.parts), "Here/now": role.here_at_start}
-            self.create(role.name, *self.physics.columns(role), *own, starts=starts)
+            self.create(role.name, *self.engine.columns(role), *own, starts=starts)
             for handle in role.handles.values():
                 self.expose(role.name, handle, tracked=self.debug)
         for number in self.arena.numbers:
@@ -220,7 +215,7 @@ class World(Context):
         for sensor in self.arena.used:
             if isinstance(sensor, Sensor):
                 sensor.bind(touch, ground)
-        self.arena.create_forces(self, self.physics.motors.rate, tracked=self.debug)
+        self.arena.create_forces(self, tracked=self.debug)
         for touching in self.arena.touchings:
             touching.bind(touch, ground)
         self.arena.placing.arenas, self.arena.context = self.arenas, self
@@ -297,7 +292,12 @@ class World(Context):
         respawn: Any = self.stages["respawn"]
         with blaming(self.scene.file):
             respawn.begin_all()
-            yield from self.physics.rebuilding()
+            yield from self.engine.rebuilding()
+
+    def rebuild(self) -> None:
+        """Make everything behind the columns anew from them."""
+        for _ in self.engine.rebuilding():
+            pass
 
     def snapshot(self) -> None:
         """Make the physics anew from the columns, here and now: whoever starts from these goes the same way."""
@@ -305,8 +305,11 @@ class World(Context):
 
     def taking_snapshot(self) -> Iterator[None]:
         """Do the same in slices, between which nothing may happen in this world."""
-        yield from self.physics.rebuilding()
+        yield from self.engine.rebuilding()
         log, snapshots = self.one(c.ActionLog), self.one(c.Snapshots)
+        if not self.engine.starts_midway:  # the columns hold all actions that lead to them
+            snapshots.columns = self.save_columns()
+            return
         snapshots.earlier, snapshots.earlier_actions = snapshots.columns, log.actions
         snapshots.columns, log.actions, log.kept = self.save_columns(), [], True
 
@@ -315,6 +318,7 @@ class World(Context):
     ) -> None:
         """Go to a snapshot and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
         self.load_columns(columns)
+        self.engine.come_back(watch)
         self.snapshot()
         log, taken_by = self.one(c.ActionLog), [(batch, self.of(batch.entity, c.Action)) for batch in self.batches]
         with blaming(self.scene.file):
@@ -342,9 +346,20 @@ class World(Context):
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
+    def block(self, *kinds: type) -> NDArray[Any]:
+        """Query the array (numbers, bodies, arenas) behind components of all roles: of Pose, Pose and Motion, ..."""
+        self.queried.update(kinds)
+        return self.engine.blocks[kinds]
+
+    def engine_as(self, kind: type[T]) -> T:
+        """Return the engine for a stage that works with one kind of engine alone; TypeError if it is another."""
+        if not isinstance(self.engine, kind):
+            raise TypeError(f"this stage needs {kind.__name__}, not {type(self.engine).__name__}")
+        return self.engine
+
     def moving(self) -> AbstractContextManager[None]:
-        """Surround what moves bodies: the physics takes over their new places at the end."""
-        return self.physics.moving()
+        """Surround what moves bodies: the engine takes over their new places at the end."""
+        return self.engine.moving()
 
     def drive(self, policy: str, decide: DecideAction) -> None:
         """Let a function decide for a policy from now on; it remembers nothing of what another one did."""
@@ -365,7 +380,7 @@ class World(Context):
 
     def close(self) -> None:
         """Give back threads and the esper context."""
-        self.physics.close()
+        self.engine.close()
         super().close()
 
 

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
+from ecs_rl.callbacks import NOTHING, Callbacks
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import PLAYING, tick_of
-from ecs_rl.world import World
+from ecs_rl.world import DecideAction, World
 
 
-def make_world(scene: Scene, *, stages: Sequence[str] = PLAYING, **settings: Any) -> World:
-    """Return a new world of a scene with these stages of the schedule; `settings` are those of `World`."""
-    engine: Callable[..., World] = scene.engine or World
-    return engine(scene, tick=partial(tick_of, names=stages), **settings)
+def make_world(
+    scene: Scene,
+    *,
+    arenas: int,
+    seed: int = 0,
+    threads: int = 1,
+    seeds: Sequence[int] | None = None,
+    stages: Sequence[str] = PLAYING,
+    policies: Mapping[str, DecideAction] | None = None,
+    resources: Sequence[object] = (),
+    callbacks: Callbacks = NOTHING,
+    debug: bool = False,
+    share: tuple[int, int] | None = None,
+) -> World:
+    """Return a new world of a scene with these stages of the schedule; see `World` for all other arguments."""
+    return World(
+        scene,
+        arenas=arenas,
+        seed=seed,
+        threads=threads,
+        seeds=seeds,
+        tick=partial(tick_of, names=stages),
+        engine=scene.engine or Physics,
+        policies=policies,
+        resources=resources,
+        callbacks=callbacks,
+        debug=debug,
+        share=share,
+    )

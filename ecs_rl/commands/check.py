@@ -30,7 +30,7 @@ from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
 from ecs_rl.session.diagnosis import cancel, of_random_play
 from ecs_rl.spaces import PolicySpec
-from ecs_rl.training.snapshots import Sections, restore_world, save_world, why_lost
+from ecs_rl.training.snapshots import Sections, restore_world, save_world
 from ecs_rl.training.training import Training
 from ecs_rl.world import World, policy_specs
 from ecs_rl.worlds import make_world
@@ -63,12 +63,7 @@ def check_scene(scene: Scene, settings: TrainSettings, begin: Callable[[], Train
     if not same:
         problems.append("the same seed gave different numbers: something in the scene draws its own random numbers")
     if not resumable:
-        problems.append(
-            f"brought back by its seeds and actions it goes another way. {why_lost(first.world)}"
-            if first.world.by_episodes
-            else "brought back from its columns it goes another way: the scene keeps something that no component "
-            "holds, such as a closure's variable or a generator; use arena.number, a @component, Progress or Lasting"
-        )
+        problems.append(first.world.engine.why_not_resumable)
     if found["explosions"]:
         problems.append(f"{found['explosions']} arenas exploded under random actions: see masses, forces and joints")
     for name in first.alike:
@@ -171,7 +166,7 @@ class Play:
         alike = np.concatenate([each.alike() for each in (*ranges, terms, scores)])
         watched = (*names, *world.terms, *world.arena.scores)
         found = zip(watched, _rules(world), alike, strict=True)
-        self.alike = [name for name, rule, same in found if same and not world.by_episodes and _is_one(rule)]
+        self.alike = [name for name, rule, same in found if same and world.engine.asks_rules and _is_one(rule)]
         self.notes, self.seen = _notes(world, ranges, equals), sum(seen.value.size for seen, _ in batches)
         self.whole, self.after = whole.hexdigest(), after.hexdigest()
         explosions = int(world.one(Explosion).count)
@@ -237,7 +232,7 @@ def watch(scene: Scene, settings: TrainSettings) -> list[dict[str, Any]]:
             "own": entry.name not in OURS,
             "about": entry.about,
         }
-        for entry in world.adapt_tick(tick_of(world, TRAINING))
+        for entry in world.engine.stages(tick_of(world, TRAINING))
     ]
 
 

@@ -123,7 +123,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         as_it_was = go_on(training, manifest, tensors, exactly=exactly)
     except CheckpointError as error:
         raise CheckpointError(f"{run}: {error}") from error
-    if training.world.by_episodes and not as_it_was:
+    if not training.world.engine.starts_midway and not as_it_was:
         tell(f"train.py: {run}: its episodes do not come back as they were: all begin anew", sys.stderr)
     if differs:
         tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)

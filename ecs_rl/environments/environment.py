@@ -12,19 +12,15 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.environments.environment_recipes import SOLVED_AT, recipes_for
+from ecs_rl.environments.environment_recipes import SOLVED_AT
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, install, is_interrupt, quoted, told_of, words_of
-from ecs_rl.scene.agents import AgentSpec
-from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.scene import Scene
-from ecs_rl.scene.sensors import Sensor
-from ecs_rl.spaces import TRIGGER, ActionSpace, Composed, Continuous, Discrete, Picture
+from ecs_rl.spaces import TRIGGER, ActionSpace, Composed, Continuous, Discrete
 
 if TYPE_CHECKING:
     from ecs_rl.environments.pixels import Pixels
@@ -102,55 +98,6 @@ class Environment:
             warnings.warn(str(error), stacklevel=2)
 
 
-def load_environment(reference: str) -> Scene:
-    """Return the scene that `gym:ID` names; CommandError where there is none, or none that can be trained."""
-    from ecs_rl.environments.gym_world import GymWorld
-
-    environment = _environment(reference.removeprefix(PREFIX))
-    levers = environment.actions.levers > 0
-    return Scene(
-        about=f"Gymnasium's {environment.id}.",
-        max_ticks=environment.max_ticks,
-        solved_at=environment.solved_at,
-        dt=1 / environment.fps,
-        recipes=recipes_for(environment.id, levers=levers, pictures=environment.pixels is not None),
-        name=_name_of(environment.id),
-        reference=PREFIX + environment.id,
-        build=partial(_describe, environment),
-        engine=partial(GymWorld, environment),
-    )
-
-
-@dataclass(frozen=True)
-class Does:
-    """The controls of an agent that acts outside of any physics."""
-
-    space: ActionSpace
-    effects: tuple[Any, ...] = ()
-    told: str = "an environment's actions"
-
-    def bind(self, column: NDArray[Any], note: object) -> None:
-        """Do nothing: the actions go to the environments as they are."""
-
-
-class Sees(Sensor):
-    """The names of what an environment shows; its world writes the numbers."""
-
-    def __init__(self, names: tuple[str, ...], layout: Picture | None) -> None:
-        self.names, self.layout = names, layout
-
-
-def _describe(environment: Environment, arena: Arena) -> None:
-    does = cast(Any, Does(environment.actions))
-    layout = None if environment.pixels is None else environment.pixels.seen
-    sees = Sees(environment.observations, layout)
-    arena.agents.append(AgentSpec("agent", "policy", (sees,), does, {"reward": _zero}, {}))
-
-
-def _zero() -> float:
-    return 0.0  # an environment pays by itself
-
-
 @contextmanager
 def calling(name: str, what: str, where: Callable[[], str] = str) -> Iterator[None]:
     """Turn whatever an environment raises, `sys.exit` included, into a SceneError that says in what and where."""
@@ -164,7 +111,7 @@ def calling(name: str, what: str, where: Callable[[], str] = str) -> Iterator[No
 
 
 @cache
-def _environment(name: str) -> Environment:
+def environment_of(name: str) -> Environment:
     """Return what there is to know of an environment, which is made once for that."""
     try:
         from gymnasium import spaces
@@ -365,7 +312,7 @@ def _short(space: object) -> str:
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
-def _name_of(name: str) -> str:
+def name_of(name: str) -> str:
     """Return an id as the name of a window or a file: without its module."""
     return name.rpartition(":")[2].replace("/", "_")
 

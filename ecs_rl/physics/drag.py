@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +10,6 @@ from ecs_rl.arrays import F64
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.parts import Body
 from ecs_rl.scene.scene import Scene
-
-if TYPE_CHECKING:
-    from ecs_rl.physics.physics import Physics
 
 
 def _dragged(body: Body | None) -> bool:
@@ -27,9 +23,9 @@ class Drag:
     eases all forces by the same factor as itself, however long the tick. Alone, a body keeps exp(-d dt) of its speed.
     """
 
-    def __init__(self, scene: Scene, arena: Arena, physics: Physics) -> None:
+    def __init__(self, scene: Scene, arena: Arena, state: F64, force: F64) -> None:
         roles = [role for role in arena.roles if _dragged(role.body) for _ in range(role.members)]
-        self.state, self.force = physics.state, physics.force
+        self.state, self.force = state, force
         self.rows = np.concatenate([np.arange(r.rows.start, r.rows.stop) for r in arena.roles if _dragged(r.body)])
         bodies = [role.body for role in roles if role.body is not None]
         drags = [body.drag if isinstance(body.drag, tuple) else (body.drag, body.drag) for body in bodies]

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pymunk
+from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, I64
 from ecs_rl.components import Force, Ground, Here, Motion, MotorSpeed, Pose
 from ecs_rl.ecs.component import live
+from ecs_rl.ecs.context import Context
+from ecs_rl.ecs.schedule import Entry
 from ecs_rl.errors import RuleError
 from ecs_rl.physics.direct import move_segments, reindex, set_states
 from ecs_rl.physics.flight import Flight
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.physics.touch import Contacts
-from ecs_rl.scene.arena import Arena
+from ecs_rl.scene.chance import U64, episode_keys
+from ecs_rl.scene.engine import WorldPlan
 from ecs_rl.scene.roles import Role
-from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.starts import Starter
 
 COLLIDING_SHARD = 96
@@ -33,12 +37,26 @@ WORTH_A_THREAD = 128
 
 
 class Physics:
-    """All arenas of a world as blocks of columns: `state` is (6, bodies, arenas), `force` (3, bodies, arenas).
+    """The engine of bodies (see `Engine`): shards of arenas in pymunk Spaces, and the blocks behind their columns.
 
-    What is solid stands first in the blocks, and in the Spaces. What is not is moved here, by arithmetic.
+    `state` is (6, bodies, arenas), `force` (3, bodies, arenas). Solid bodies stand first in the blocks, and in the
+    Spaces. The others are moved here, by arithmetic.
     """
 
-    def __init__(self, scene: Scene, arena: Arena, arenas: int, threads: int) -> None:
+    starts_midway = True
+    asks_rules = True
+    picture = None
+    why_lost = (
+        "The scene keeps something that no component holds (a closure's variable, an attribute, random "
+        "numbers of its own); see scenes/README.md, `train.py SCENE --check`, or go on all the same with --inexact"
+    )
+    why_not_resumable = (
+        "brought back from its columns it goes another way: the scene keeps something that no component "
+        "holds, such as a closure's variable or a generator; use arena.number, a @component, Progress or Lasting"
+    )
+
+    def __init__(self, plan: WorldPlan) -> None:
+        scene, arena, arenas = plan.scene, plan.arena, plan.arenas
         self.scene, self.arena, self.arenas = scene, arena, arenas
         bodies, self.solid, self.mobile = arena.bodies, arena.solid, arena.mobile
         self.state = np.zeros((6, bodies, arenas))
@@ -46,6 +64,13 @@ class Physics:
         self.force = np.zeros((3, bodies, arenas))
         self.here = np.ones((bodies, arenas), bool)
         """What is not here stays in its Space, where it touches nothing and nothing moves it."""
+        self.blocks: Mapping[tuple[type, ...], NDArray[Any]] = {
+            (Pose, Motion): self.state,
+            (Pose,): self.state[:3],
+            (Motion,): self.state[3:],
+            (Force,): self.force,
+            (Here,): self.here,
+        }
         self._parked = np.zeros((self.solid, arenas), bool)
         """What the Spaces know of that."""
         self._standing = np.full((3, self.solid - self.mobile, arenas), np.nan)
@@ -60,18 +85,28 @@ class Physics:
         segments = np.zeros((arenas, len(self._walls) + moving, 2, 2))
         self.ground = live(Ground, segments=segments, stamp=np.zeros(arenas, np.uint64))
         self.ground.segments[:, : len(self._walls)] = self._walls
-        self.threads = max(1, min(threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
+        self.parts = (self.contacts.touch, self.ground, self.motors)
+        self.threads = max(1, min(plan.threads, os.cpu_count() or 1, arenas // WORTH_A_THREAD))
         self.shards: list[Shard] = []
         """Empty before the first `rebuild`, which needs to know where everything starts."""
         self._pool = ThreadPoolExecutor(self.threads - 1, "physics") if self.threads > 1 else None
 
-    def rebuild(self) -> None:
-        """Make every Space again, its bodies where the columns say."""
-        for _ in self.rebuilding():
-            pass
+    def stages(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return all stages of a tick as they are."""
+        return [*entries]
+
+    def episode_keys(self, seeds: I64, numbers: I64) -> U64:
+        """Return the key that names each arena's episodes."""
+        return episode_keys(seeds, numbers)
+
+    def attach(self, context: Context, *, is_watched: bool) -> None:
+        """Do nothing: the blocks stand behind the columns."""
+
+    def come_back(self, watch: Callable[[], None]) -> None:
+        """Do nothing: rebuilding makes everything of the columns."""
 
     def rebuilding(self) -> Iterator[None]:
-        """Do the same in slices, between which nobody may move anything."""
+        """Make every Space again, its bodies where the columns say, in slices between which nobody may move them."""
         self._stamp_ground(range(self.arenas))  # the columns may be others
         # Where things collide the cut must not depend on the threads: it decides the order of contacts, and so bits.
         size = COLLIDING_SHARD if self.arena.collides else min(JOINTED_SHARD, -(-self.arenas // self.threads))
@@ -204,6 +239,13 @@ class Physics:
                 pymunk.Body.update_position(body, 0.0)  # forgets how contacts wanted to push it out
         self.put(rows)
         self.park()
+
+    def cut(self, rows: I64, drawn: F64) -> None:
+        """Put these arenas, which went astray, where their episodes began, with nothing that touches."""
+        state = self.state[:, : self.arena.moving]
+        state[:, :, rows] = self.start(drawn, rows).transpose(2, 1, 0)[:, : self.arena.moving]
+        self.contacts.forget(rows)
+        self.mend(rows)
 
     def mend(self, rows: I64) -> None:
         """Let these arenas, which went astray, forget everything; they must be placed anew before the next step."""

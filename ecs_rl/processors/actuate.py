@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from ecs_rl.arrays import finite
-from ecs_rl.components import Acting, Action, Force
+from ecs_rl.components import Acting, Action, Force, Motion, Pose
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
 from ecs_rl.physics.drag import Drag
@@ -36,11 +36,13 @@ class Actuate(Stage):
             effect.fit(world.scene)
         self.works = [work for _, slot in self.slots for work in works_of(slot)]
         self.works += [effect.apply for forces in self.forces for effect in forces.effects]
-        self.world, self.dt, self.force = world, world.scene.dt, world.physics.force
+        self.world, self.dt, self.force = world, world.scene.dt, world.block(Force)
         self.sound = finite(self.force)
         moved = {role.name for effect in self.effects for role in effect.roles()}
         self.open = [v for name, kind, views in world.exposed if kind is Force and name in moved for v in views]
-        self.drag = Drag(world.scene, world.arena, world.physics) if Drag.wanted(world.arena) else None
+        self.drag: Drag | None = None
+        if Drag.wanted(world.arena):
+            self.drag = Drag(world.scene, world.arena, world.block(Pose, Motion), self.force)
 
     def run(self) -> None:
         """Clear the forces and add what each effect asks for; drag comes last, as it eases all of that."""

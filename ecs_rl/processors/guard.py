@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecs_rl.components import Chance, Explosion
+from ecs_rl.components import Chance, Explosion, Here, Motion, Pose
 from ecs_rl.ecs import Stage
+from ecs_rl.physics.physics import Physics
 from ecs_rl.world import World
 
 FASTEST = 1e5
@@ -19,8 +20,8 @@ class Guard(Stage):
     """
 
     def __init__(self, world: World) -> None:
-        self.world, self.physics = world, world.physics
-        self.state = world.physics.state[:, : world.arena.moving]
+        self.physics, moving = world.engine_as(Physics), world.arena.moving
+        self.state, self.here = world.block(Pose, Motion)[:, :moving], world.block(Here)[:moving]
         """Without what never moves."""
         self.leaves = np.zeros((len(self.state[0]), 1), bool)
         for role in world.arena.roles:
@@ -41,7 +42,7 @@ class Guard(Stage):
         fine = (np.abs(state) < self.limit).all(axis=0)
         left = ~fine & self.leaves & np.isfinite(state).all(axis=0)
         if left.any():
-            self.world.physics.here[: len(left)][left] = False
+            self.here[left] = False
             state[:2, left] = state[3:, left] = 0.0
             fine |= left
             self.physics.park()
@@ -52,7 +53,4 @@ class Guard(Stage):
             self.explosion.count += np.count_nonzero(astray)
             # Something that makes sense to every rule until the arena starts again: where its episode began.
             rows = np.flatnonzero(astray)
-            start = self.physics.start(self.chance.uniform[rows], rows).transpose(2, 1, 0)
-            state[:, :, rows] = start[:, : len(state[0])]
-            self.physics.contacts.forget(rows)
-            self.physics.mend(rows)
+            self.physics.cut(rows, self.chance.uniform[rows])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ecs_rl.components import UserInput
+from ecs_rl.components import Force, Motion, Pose, UserInput
 from ecs_rl.ecs import Stage
 from ecs_rl.scene.roles import Role
 from ecs_rl.world import World
@@ -26,13 +26,13 @@ class Interact(Stage):
     """Pull at a body by a soft spring, or kick it: what a person's hand does on the window's stage."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
+        self.roles, self.state, self.force = world.arena.roles, world.block(Pose, Motion), world.block(Force)
         self.hand, self.dt = world.one(UserInput), world.scene.dt
         self.lead = world.scene.dt / world.scene.substeps
         self.falls = self.dt * np.array(world.scene.gravity)
         """By how much a tick of gravity changes a velocity."""
         self.gravity = math.hypot(*world.scene.gravity) or 9.81
-        self.blown = np.zeros(world.physics.force.shape[1])
+        self.blown = np.zeros(self.force.shape[1])
         """(rows,) The mass of everything that forces move freely, 0 of all else."""
         for role in world.arena.roles:
             if role.body is not None and role.body.moves == "freely":
@@ -42,18 +42,18 @@ class Interact(Stage):
         """Add the hand's forces to those of the agents."""
         hand = self.hand
         if any(hand.air):
-            self.world.physics.force[:2, :, hand.arena] += np.multiply.outer(hand.air, self.blown)
+            self.force[:2, :, hand.arena] += np.multiply.outer(hand.air, self.blown)
         if hand.role is not None:
-            self._pull(self.world.arena.roles[hand.role], hand.member)
+            self._pull(self.roles[hand.role], hand.member)
         if hand.kicked is not None:
-            self._kick(self.world.arena.roles[hand.kicked], hand.kicked_member)
+            self._kick(self.roles[hand.kicked], hand.kicked_member)
             hand.kicked = None
 
     def _pull(self, role: Role, member: int) -> None:
         """Add the force that a stiff spring has at the end of the tick: taken at its beginning, it would swing up."""
         hand, h = self.hand, self.dt
         mass, row = _mass(role), role.rows.start + member
-        x, y, turned_by, vx, vy, spin = self.world.physics.state[:, row, hand.arena]
+        x, y, turned_by, vx, vy, spin = self.state[:, row, hand.arena]
         position, velocity = np.array((x, y)), np.array((vx, vy))
         # The physics moves bodies before it looks at forces: what counts is where they are then.
         angle = turned_by + self.lead * spin
@@ -73,13 +73,13 @@ class Interact(Stage):
         force = np.linalg.solve(np.eye(2) + (c * h + k * h * h) * yields, -(k * off + (c + h * k) * speed))
         force *= min(1.0, most / max(math.hypot(*force), 1e-12))
         turn = arm[0] * force[1] - arm[1] * force[0] - (calmed / h / inverse if inverse else 0.0)
-        self.world.physics.force[:, row, hand.arena] += (*force, turn)
+        self.force[:, row, hand.arena] += (*force, turn)
 
     def _kick(self, role: Role, member: int) -> None:
         vx, vy, spin = self.hand.kick
         row, share = role.rows.start + member, _mass(role) / self.dt
         turn = spin * role.moment / self.dt if math.isfinite(role.moment) else 0.0
-        self.world.physics.force[:, row, self.hand.arena] += (vx * share, vy * share, turn)
+        self.force[:, row, self.hand.arena] += (vx * share, vy * share, turn)
 
 
 def _mass(role: Role) -> float:

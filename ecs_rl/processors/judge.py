@@ -17,6 +17,7 @@ from ecs_rl.components import (
     EpisodeEnd,
     Explosion,
     Finished,
+    Here,
     Reward,
     RewardWeights,
     Terms,
@@ -210,7 +211,7 @@ class OfKind:
         assert slot.spec.of is not None
         self.role, self.ends, self.fired = slot.spec.of, slot.spec.ends, fired
         self.joined = self.role in world.arena.placing.joined
-        self.here = world.physics.here[self.role.rows].T
+        self.here = world.block(Here)[self.role.rows].T
         self.stays = np.ones(self.here.shape, bool)
         """Who is here and goes on."""
         self.caught: list[tuple[Bool, Bool]] = []

@@ -5,8 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_rl.arrays import I64
-from ecs_rl.components import Acting, Chance, Clock, Done, Finished, NextObservation, Observation, PolicyState
+from ecs_rl.components import (
+    Acting,
+    Chance,
+    Clock,
+    Done,
+    Finished,
+    Here,
+    Motion,
+    NextObservation,
+    Observation,
+    PolicyState,
+)
 from ecs_rl.ecs import Stage
+from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.sense import Sight
 from ecs_rl.scene.chance import uniforms
 from ecs_rl.world import World
@@ -16,7 +28,8 @@ class Respawn(Stage):
     """Start ended arenas again, each from the draws of its own next episode, and show everyone where they stand."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.physics, self.finished = world, world.physics, world.one(Finished)
+        self.world, self.physics, self.finished = world, world.engine_as(Physics), world.one(Finished)
+        self.motion, self.here = world.block(Motion), world.block(Here)
         self.clock, self.chance = world.one(Clock), world.one(Chance)
         self.kinds = [
             (slot.spec.of, slot.shaped(world.of(batch.entity, Done).terminated).T)
@@ -38,8 +51,8 @@ class Respawn(Stage):
             if terminated.any():
                 out = terminated.copy()
                 out[:, rows] = False  # there all start again
-                self.physics.here[role.rows][out] = False
-                self.physics.state[3:, role.rows][:, out] = 0.0
+                self.here[role.rows][out] = False
+                self.motion[:, role.rows][:, out] = 0.0
         if self.kinds:
             self.physics.park()
         for before, after, state, sight in self.batches:

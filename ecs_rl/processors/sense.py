@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from ecs_rl.arrays import F32, finite
-from ecs_rl.components import NextObservation
+from ecs_rl.components import Motion, NextObservation, Pose
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
 from ecs_rl.scene.sensors import Sensor
@@ -77,8 +77,8 @@ class Plain:
 
     def __init__(self, world: World, sensors: Sequence[Sensor]) -> None:
         columns = [sensor.column for sensor in sensors if sensor.column is not None]
-        bodies = world.physics.state.shape[1]
-        self.state = world.physics.state.reshape(-1, world.arenas)
+        state = world.block(Pose, Motion)
+        bodies, self.state = state.shape[1], state.reshape(-1, world.arenas)
         self.rows = np.array([COLUMNS.index(name) * bodies + role.rows.start for role, name in columns])
         self.scales = np.array([[sensor.scale] for sensor in sensors])
 

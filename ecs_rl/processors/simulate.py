@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ecs_rl.ecs import Stage
+from ecs_rl.physics.physics import Physics
 from ecs_rl.world import World
 
 
@@ -10,7 +11,7 @@ class Simulate(Stage):
     """Let the physics run for one tick in all arenas."""
 
     def __init__(self, world: World) -> None:
-        self.physics = world.physics
+        self.physics = world.engine_as(Physics)
 
     def run(self) -> None:
         """Step all shards, on threads where there are several."""

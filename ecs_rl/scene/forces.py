@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
-from ecs_rl.components import Amount
+from ecs_rl.components import Amount, MotorSpeed
 from ecs_rl.ecs.component import column, component, zeros
 from ecs_rl.ecs.context import Context
 from ecs_rl.errors import RuleError, SceneError
@@ -243,8 +243,8 @@ class Forces:
         for pull in pulls:
             pull.beside = [other for other in pulls if set(pull.roles()) & set(other.roles())]
 
-    def create_forces(self, world: Context, rates: F64, *, tracked: bool) -> None:
-        """Give effects that no agent drives their amounts, motors their `rates`, jumps what they know."""
+    def create_forces(self, world: Context, *, tracked: bool) -> None:
+        """Give effects that no agent drives their amounts, motors their rates, jumps their memory."""
         driven = [(forces, effect) for forces in self.forces for effect in forces.effects]
         for i, (forces, effect) in enumerate(driven):
             count = effect.role.count
@@ -257,5 +257,6 @@ class Forces:
             world.create(f"@jump/{i}", jump.memory)
         first = 0
         for motor in self.motors:
-            mine, first = rates[first : first + len(motor.pairs)], first + len(motor.pairs)
-            motor.rate = mine[0] if motor.role.count is None else mine.T
+            rates = world.one(MotorSpeed).rate[first : first + len(motor.pairs)]
+            motor.rate = rates[0] if motor.role.count is None else rates.T
+            first += len(motor.pairs)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ecs_rl.errors import RuleError, SceneError, nearest, visible
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Camera, Follow, View
 from ecs_rl.scene.checks import Point, finite, point, shown, whole
+from ecs_rl.scene.engine import MakeEngine
 from ecs_rl.scene.look import BACKDROPS
 from ecs_rl.scene.outline import Outline, refuse_another
 from ecs_rl.user_files.opened import differing
@@ -62,8 +62,8 @@ class Scene:
     """What `build` described at first, and must describe each time. Set by the loader."""
     build: Callable[[Arena], None] = lambda arena: None
     """The function of that name in its file. Set by the loader."""
-    engine: Callable[..., Any] | None = None
-    """What makes its worlds, called like `World`, where that is not the project's own physics. Set by a loader."""
+    engine: MakeEngine | None = None
+    """Makes the engine of a world; None stands for the project's own physics. Set by a loader."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.about, str):

@@ -27,7 +27,7 @@ SETTLED = (Since, RewardWeights)
 
 def save_world(world: World) -> Sections:
     """Return everything by section: `now`, `snapshot` and its `actions`, `earlier` and its `earlier_actions`."""
-    if world.by_episodes:
+    if not world.engine.starts_midway:
         world.snapshot()
     log, snapshots = world.one(ActionLog), world.one(Snapshots)
     return {
@@ -66,7 +66,7 @@ def restore_world(
     for columns, part in ((snapshots.columns, "snapshot"), (snapshots.earlier, "earlier")):
         columns.update({key: saved[part][key] for key in settled.keys() & columns.keys() & saved[part].keys()})
     if inexact:
-        if world.by_episodes:
+        if not world.engine.starts_midway:
             world.one(Clock).episode += 1
             world.start_over()
         world.snapshot()  # and the way to this one is not the way that was gone
@@ -84,22 +84,9 @@ def _compare(world: World, wanted: Columns, exactly: bool) -> bool:
         and each.array.tobytes() != np.asarray(wanted[each.key]).tobytes()
     ]
     if odd and exactly:
-        told = f"brought back by its own actions, {', '.join(odd[:3])} came out otherwise. {why_lost(world)}"
+        told = f"brought back by its own actions, {', '.join(odd[:3])} came out otherwise. {world.engine.why_lost}"
         raise CheckpointError(f"this run cannot be continued exactly: {told}")
     return bool(odd)
-
-
-def why_lost(world: World) -> str:
-    """Return what keeps a world from coming back, and what to do."""
-    if world.by_episodes:
-        return (
-            "The environment keeps something between episodes, or draws random numbers that `reset(seed=...)` does not "
-            "set: mend it, or go on with new episodes by --inexact"
-        )
-    return (
-        "The scene keeps something that no component holds (a closure's variable, an attribute, random "
-        "numbers of its own); see scenes/README.md, `train.py SCENE --check`, or go on all the same with --inexact"
-    )
 
 
 def _stacked(actions: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray[Any]]:

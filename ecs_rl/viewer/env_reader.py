@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.components import Clock
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.view import DrawnView, StageView
 
 if TYPE_CHECKING:
-    from ecs_rl.environments.gym_world import GymWorld
     from ecs_rl.viewer.things import Chosen
     from ecs_rl.world import World
 
@@ -25,8 +28,8 @@ class NoPlaces:
 class EnvReader:
     """Keeps the picture of one arena after each tick, as `Reader` does the places of its bodies."""
 
-    def __init__(self, world: GymWorld) -> None:
-        self.world, self.clock, self.places = world, world.one(Clock), NoPlaces()
+    def __init__(self, world: World, picture: Callable[[int], NDArray[np.uint8]]) -> None:
+        self.picture, self.clock, self.places = picture, world.one(Clock), NoPlaces()
         self._drawn: DrawnView | None = None
 
     def follow(self, arena: int, *, held: bool = False, anew: bool = False, again: bool = False) -> None:
@@ -36,7 +39,7 @@ class EnvReader:
     def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: Chosen | None = None) -> StageView:
         """Return the arena that is followed, as it was after the last tick."""
         if self._drawn is None:
-            self._drawn = DrawnView(self.world.pixels(arena))
+            self._drawn = DrawnView(self.picture(arena))
         height, width = self._drawn.pixels.shape[:2]
         return StageView(
             drawn=self._drawn,
@@ -50,4 +53,5 @@ class EnvReader:
 
 def reader_of(world: World) -> Reader | EnvReader:
     """Return what reads the arenas of a world for the stage."""
-    return EnvReader(cast("GymWorld", world)) if world.by_episodes else Reader(world)
+    picture = world.engine.picture
+    return Reader(world) if picture is None else EnvReader(world, picture)

@@ -148,12 +148,12 @@ class EpisodeLog:
         for the arena that is watched.
         """
         rows = self._finished.rows
-        if not len(rows) or self.world.by_episodes:
+        if not len(rows):
             return
         if not self.world.arena.terrains:
-            self.world.physics.forget(rows)
+            self.world.engine.forget(rows)
         elif self.show.arena in rows:
-            self.world.physics.rebuild()
+            self.world.rebuild()
             self.rebuilt()
         else:
             for arena in set(rows.tolist()) & self.running.keys():

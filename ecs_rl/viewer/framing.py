@@ -14,6 +14,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.scene.joints import Groove, Pivot
+from ecs_rl.scene.starts import Starter
 from ecs_rl.viewer.moment import Moment, Outline, Places
 from ecs_rl.viewer.shapes import size_of
 from ecs_rl.viewer.view import Point
@@ -160,7 +161,7 @@ def framing_of(
     drawn = np.random.default_rng(0).random((STARTS, arena.draw_count))
     ends = np.stack((np.zeros(arena.draw_count), np.full(arena.draw_count, 1 - 1e-9)))
     drawn = np.concatenate((ends, drawn))
-    starts = world.physics.start(drawn, np.zeros(len(drawn), int))[:, :, :2].reshape(-1, 2)
+    starts = Starter(arena)(drawn, np.zeros(len(drawn), int))[:, :, :2].reshape(-1, 2)
     known = _sides(starts) + reach
     ground, marks = _ground(arena, drawn, world.arenas), np.minimum(_marks(places), extent)
     if len(ground):

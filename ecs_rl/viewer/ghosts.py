@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
 from ecs_rl.callbacks import Callbacks
-from ecs_rl.components import EpisodeEnd
+from ecs_rl.components import EpisodeEnd, Pose
 from ecs_rl.results import Results
 from ecs_rl.schedule import PLAYING
 from ecs_rl.spaces import ActMode, Continuous, Decision, Discrete, spans
@@ -128,7 +128,7 @@ class Ghosts:
     def _way(self, world: World, name: str, forced: tuple[slice, float] | None) -> Iterator[None]:
         show = self.show
         world.copy_arena(show.world, show.arena, 0)
-        world.physics.rebuild()
+        world.rebuild()
         self._forced, self._ended, self._trace = forced, None, []
         self._note(world)
         yield
@@ -151,7 +151,7 @@ class Ghosts:
 
     def _note(self, world: World) -> None:
         """Note where the points are that leave a trail on the stage."""
-        x, y, angle = world.physics.state[:3, self._rows, 0]
+        x, y, angle = world.block(Pose)[:, self._rows, 0]
         cos, sin = np.cos(angle), np.sin(angle)
         ax, ay = self._at.T
         self._trace.append(np.stack((x + cos * ax - sin * ay, y + sin * ax + cos * ay), axis=1))

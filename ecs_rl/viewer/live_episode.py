@@ -173,7 +173,7 @@ class LiveEpisode:
         self.world.copy_arena(source, arena, self.arena)
         teach(self.world.arena.lessons, 0)  # the running episode goes on as it is, and the next is the full task
         self.names[self.arena] = name
-        self.world.physics.rebuild()
+        self.world.rebuild()
         self.log.adopt()
         self.mind.leave()
         self._begin()

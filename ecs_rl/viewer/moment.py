@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecs_rl.arrays import F64, I64, Bool
+from ecs_rl.components import Here, Motion, Pose
 from ecs_rl.console import tell
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import Point
@@ -94,6 +95,7 @@ class Places:
 
     def __init__(self, world: World) -> None:
         self.world, arena = world, world.arena
+        self.bodies, self.here = world.block(Pose, Motion), world.block(Here)
         self.parents = {j.b.name: j for j in arena.joints if isinstance(j, Pivot) and j.a.body is not None}
         self.roles, self.marks = arena.roles, arena.marks
         self.looks = (*role_looks(arena, frozenset(self.parents)), *mark_looks(arena))
@@ -114,7 +116,7 @@ class Places:
 
     def at(self, arena: int | slice) -> Moment:
         """Return where all things of an arena are, or of several."""
-        state, here = self.world.physics.state[:, self.rows, arena], self.world.physics.here[self.rows, arena]
+        state, here = self.bodies[:, self.rows, arena], self.here[self.rows, arena]
         position, angle, velocity = np.moveaxis(state[:2], 0, -1), state[2], np.moveaxis(state[3:5], 0, -1)
         if self.marks:
             placed = (self._still.get(i) or self._placed(mark) for i, mark in enumerate(self.marks))

@@ -64,7 +64,7 @@ class Tape:
     def _touch(self, tick: int) -> None:
         """Let a person's hand do what it did, and the physics be made anew where it was."""
         if tick in self.episode.facts.rebuilt:
-            self.world.physics.rebuild()
+            self.world.rebuild()
         hand, rows = self.hand, self.episode.hands
         hand.role, hand.kicked, hand.air = None, None, (0.0, 0.0)
         for row in rows[rows[:, 0] == tick].tolist():
@@ -122,7 +122,7 @@ class Replay(LiveEpisode):
     def _start_world(self) -> None:
         """Begin all arenas, then those that began with this one: numbers drawn together differ in their last bits."""
         together = self.episode_played.facts.together
-        if not together or self.world.by_episodes:
+        if not together:
             super()._start_world()
             return
         self.world.enter()
@@ -130,7 +130,7 @@ class Replay(LiveEpisode):
         with blaming(self.scene.file):
             respawn.begin_all()
             respawn.begin(np.array(together))
-            self.world.physics.rebuild()
+            self.world.rebuild()
 
     def new_episode(self) -> None:
         """Begin it again: there is no other."""

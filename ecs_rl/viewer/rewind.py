@@ -208,7 +208,7 @@ class Rewind:
         self._present, self.at = None, None
         self.show.mind.look_back(None)
         self.show.mind.drop([note.thought for note in dropped], self.show.arena)
-        self.world.physics.rebuild()
+        self.world.rebuild()
         return True
 
     @contextmanager

@@ -23,8 +23,9 @@ from ecs_rl.components import (
     Snapshots,
     Terms,
 )
-from ecs_rl.environments.environment import fps_of, load_environment
-from ecs_rl.environments.gym_world import GymWorld, Taken, seeds_of
+from ecs_rl.environments.environment import fps_of
+from ecs_rl.environments.environment_scene import load_environment
+from ecs_rl.environments.gym_engine import GymEngine, Taken, seeds_of
 from ecs_rl.errors import CheckpointError, CommandError, SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.spaces import Composed, Continuous, Discrete
@@ -124,19 +125,19 @@ def test_a_box_has_its_bounds_at_minus_one_and_one_and_nothing_goes_beyond() -> 
     world = make_world(
         scene, arenas=1, policies={"policy": lambda seen, state: np.array([[next(setting)]], np.float32)}
     )
-    assert isinstance(world, GymWorld)
+    engine = world.engine_as(GymEngine)
     for _ in range(5):
         world.tick()
-    assert [given.tolist() for given in world.envs[0].unwrapped.given] == [[2.0], [4.0], [6.0], [2.0], [6.0]]
+    assert [given.tolist() for given in engine.envs[0].unwrapped.given] == [[2.0], [4.0], [6.0], [2.0], [6.0]]
     world.close()
 
 
 def test_what_is_seen_of_a_dict_is_what_the_library_flattens() -> None:
     world = opened(ODD + "Mixed-v0", 1)
-    assert isinstance(world, GymWorld)
+    engine = world.engine_as(GymEngine)
     for _ in range(5):
         world.tick()
-    env: Any = world.envs[0].unwrapped
+    env: Any = engine.envs[0].unwrapped
     wanted = gymnasium.spaces.flatten(env.observation_space, env.seen())
     assert world.each(Observation)[0][0].value[0].tolist() == np.asarray(wanted, np.float32).tolist()
     world.close()
@@ -158,7 +159,7 @@ def test_an_environment_without_a_limit_is_cut(monkeypatch: pytest.MonkeyPatch) 
     assert load_scene(ODD + "Endless-v0").max_ticks == 10_000
     from ecs_rl.environments import environment
 
-    environment._environment.cache_clear()
+    environment.environment_of.cache_clear()
     monkeypatch.setattr(environment, "NO_LIMIT", 25)
     world = opened(ODD + "Endless-v0")
     for _ in range(25):
@@ -167,7 +168,7 @@ def test_an_environment_without_a_limit_is_cut(monkeypatch: pytest.MonkeyPatch) 
     assert finished.length.tolist() == [25, 25, 25]
     assert not finished.terminated.any()
     world.close()
-    environment._environment.cache_clear()
+    environment.environment_of.cache_clear()
 
 
 def test_in_an_evaluation_an_arena_rests_once_its_episode_is_over() -> None:
@@ -177,9 +178,9 @@ def test_in_an_evaluation_an_arena_rests_once_its_episode_is_over() -> None:
         world.tick()
         ended += finished.arena.tolist()
     assert sorted(ended) == [0, 1, 2, 3]
-    assert isinstance(world, GymWorld)
+    engine = world.engine_as(GymEngine)
     world.start_over()
-    assert not world.resting.any()
+    assert not engine.is_resting.any()
     assert world.one(Clock).tick.tolist() == [0, 0, 0, 0]
     world.close()
 
@@ -272,9 +273,9 @@ def test_on_a_stage_only_the_arena_that_is_watched_is_played() -> None:
     world = make_world(scene, arenas=3, seeds=(1, 2, 3), policies=policies, stages=ON_STAGE, resources=(hand,))
     world.tick()
     assert world.one(Clock).tick.tolist() == [0, 1, 0]
-    assert isinstance(world, GymWorld)
-    assert [env is not None for env in world.envs] == [False, True, False]
-    assert world.pixels(1).shape == (40, 60, 3)
+    engine = world.engine_as(GymEngine)
+    assert [env is not None for env in engine.envs] == [False, True, False]
+    assert engine.picture(1).shape == (40, 60, 3)
     world.close()
 
 
@@ -287,10 +288,9 @@ def test_a_rate_of_pictures_that_is_no_number_is_thirty(rate: object) -> None:
 
 def test_an_empty_picture_is_refused_by_its_shape() -> None:
     world = make_world(load_scene(ODD + "EmptyPicture-v0"), arenas=1, policies={"policy": acting(ODD + "Line-v0")})
-    assert isinstance(world, GymWorld)
     world.enter()
     with pytest.raises(SceneError, match=r"draws \(0, 60, 3\) of uint8, not .*: play it --headless"):
-        world.pixels(0)
+        world.engine_as(GymEngine).picture(0)
     world.close()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from ecs_rl.agents import DQNConfig, make_agent
 from ecs_rl.components import ActionLog, NextObservation, Observation, Snapshots
-from ecs_rl.environments.gym_world import GymWorld
+from ecs_rl.environments.gym_engine import GymEngine
 from ecs_rl.environments.pixels import Pixels, SeesPixels, means
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.loading import load_scene
@@ -40,9 +40,9 @@ def test_a_picture_is_seen_layer_by_layer_from_the_top_row_down_between_0_and_1(
     spec = spec_of(ODD + "Catches-v0")
     assert spec.layout == (Picture(0, 3, 8, 8),)
     world = opened(ODD + "Catches-v0", 1, seeds=[3])
-    assert isinstance(world, GymWorld)
+    engine = world.engine_as(GymEngine)
     seen = world.each(Observation)[0][0].value[0]
-    env: Any = world.envs[0].unwrapped
+    env: Any = engine.envs[0].unwrapped
     lit = {spec.observations[i]: seen[i].item() for i in np.flatnonzero(seen)}
     assert lit == {f"0 {env.fruit},0": 1.0, f"1 {env.x},7": 1.0}
     world.close()

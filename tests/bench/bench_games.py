@@ -193,7 +193,9 @@ def training(scene: Scene, arenas: int) -> World:
     agent = next(iter(agents.values()))
     session = Session(TrainingSession(agent).with_max_steps(10**9))
     names = [name for name in TRAINING if name not in ("evaluate", "snapshot", "write")]
-    return make_world(scene, arenas=arenas, policies=deciding(agents, ActMode.EXPLORE), stages=names, session=session)
+    return make_world(
+        scene, arenas=arenas, policies=deciding(agents, ActMode.EXPLORE), stages=names, resources=(session,)
+    )
 
 
 def main() -> None:

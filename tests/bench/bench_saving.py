@@ -96,7 +96,7 @@ class Pair:
         self.saving, self.bare = made if saving_first else made[::-1]
         run = TrainingRun.create(settings.name, runs_dir=folder, scene=settings.scene, agent=settings.agent)
         self.saving.write_to(run)
-        self.bare.world.physics.rebuild()
+        self.bare.world.rebuild()
 
     @property
     def done(self) -> bool:
@@ -122,7 +122,7 @@ class Pair:
             steps = training.session.total_steps
             if training is self.bare and steps // self.every > (steps - self.arenas) // self.every:
                 aside = perf_counter()
-                training.world.physics.rebuild()
+                training.world.rebuild()
                 elsewhere += perf_counter() - aside
         return perf_counter() - began - elsewhere
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Agent, State
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.physics.shard import Shard
 from ecs_rl.schedule import PLAYING
 from ecs_rl.session import TrainingSession
@@ -116,8 +117,7 @@ def measure(scene_name: str, arenas: int, threads: int, rounds: int, *, calm: bo
         threads=threads,
         policies=dict.fromkeys(specs, lambda seen, state: agent.act(seen, ActMode.EXPLORE)),
         stages=(*PLAYING, "record", "tally"),
-        session=session,
-        resources=(),
+        resources=(session,),
     )
     for _ in range(100):  # until episodes end at all sorts of times
         world.tick()
@@ -133,13 +133,13 @@ def measure(scene_name: str, arenas: int, threads: int, rounds: int, *, calm: bo
         for _ in range(ticks_in_round):
             world.tick()
         ticks.append((perf_counter() - began) / ticks_in_round)
-        before = world.physics.state.copy()
+        before = world.engine_as(Physics).state.copy()
         began = perf_counter()
         for _ in range(BARE):
-            world.physics.on_threads(step_alone)
+            world.engine_as(Physics).on_threads(step_alone)
         bares.append((perf_counter() - began) / BARE)
-        world.physics.state[...] = before
-        world.physics.put(np.arange(arenas))
+        world.engine_as(Physics).state[...] = before
+        world.engine_as(Physics).put(np.arange(arenas))
     split = {name: seconds / (rounds * ticks_in_round) for name, seconds in world.seconds_in.items()}
     world.close()
     return Measured(float(np.median(ticks)), float(np.median(bares)), split)

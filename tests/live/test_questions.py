@@ -16,6 +16,7 @@ from ecs_rl.agents.base import Agent, output_of
 from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
 from ecs_rl.agents.explain import pulls
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer.ghosts import Ghosts, ways_of
@@ -165,7 +166,7 @@ def test_the_policys_own_way_is_the_one_that_the_stage_then_takes() -> None:
     reader = show.reader
     rows, at = reader.tips_of(show.mind.watched[1])  # type: ignore[union-attr]
     for tick in range(len(own.paths[0])):
-        x, y, angle = show.world.physics.state[:3, rows, 0]
+        x, y, angle = show.world.engine_as(Physics).state[:3, rows, 0]
         tips = np.stack(
             (
                 x + np.cos(angle) * at[:, 0] - np.sin(angle) * at[:, 1],

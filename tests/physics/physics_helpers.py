@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
@@ -50,5 +51,5 @@ def played(scene: Scene | str, actions: NDArray[Any], **more: Any) -> tuple[Worl
     seen = []
     for _ in actions:
         world.tick()
-        seen.append(world.physics.state.copy())
+        seen.append(world.engine_as(Physics).state.copy())
     return world, np.array(seen)

@@ -14,6 +14,7 @@ from physics_helpers import actions_of, driven, played, role_of, scene_of
 from ecs_rl.loading import load_scene
 from ecs_rl.physics import physics as physics_module
 from ecs_rl.physics.build import Built
+from ecs_rl.physics.physics import Physics
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, X, jitter
 from ecs_rl.scene.parts import Start
@@ -25,8 +26,8 @@ SHIPPED = ("balance", "swingup", "lander")
 
 def bodies_say(world: World) -> np.ndarray:
     """Return (6, roles, arenas), asked of pymunk one attribute at a time."""
-    told = np.full(world.physics.state.shape, np.nan)
-    for shard in world.physics.shards:
+    told = np.full(world.engine_as(Physics).state.shape, np.nan)
+    for shard in world.engine_as(Physics).shards:
         for i, built in enumerate(shard.built):
             for role, body in enumerate(built.bodies):
                 (x, y), (vx, vy) = body.position, body.velocity
@@ -41,22 +42,24 @@ def test_columns_equal_the_bodies_attributes_after_every_tick(name: str, arenas:
     scene = load_scene(name)
     rows = iter(actions_of(scene, 30, arenas))
     world = make_world(scene, arenas=arenas, policies={"policy": lambda seen, state: next(rows)})
-    assert world.physics.state == pytest.approx(bodies_say(world), abs=1e-9)  # far from zero a start is rounded
+    assert world.engine_as(Physics).state == pytest.approx(
+        bodies_say(world), abs=1e-9
+    )  # far from zero a start is rounded
     for _ in range(30):
         world.tick()
-        assert world.physics.state == pytest.approx(bodies_say(world), abs=1e-9)
-    assert (world.physics.state[1:] == bodies_say(world)[1:]).all()
+        assert world.engine_as(Physics).state == pytest.approx(bodies_say(world), abs=1e-9)
+    assert (world.engine_as(Physics).state[1:] == bodies_say(world)[1:]).all()
 
 
 def test_rows_of_several_shards_belong_to_their_own_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(physics_module, "COLLIDING_SHARD", 3)
     world = make_world(load_scene("lander"), arenas=10, policies={"policy": lambda seen, state: np.zeros(10, int)})
-    assert [shard.rows for shard in world.physics.shards] == [slice(0, 3), slice(3, 6), slice(6, 10)]
+    assert [shard.rows for shard in world.engine_as(Physics).shards] == [slice(0, 3), slice(3, 6), slice(6, 10)]
     marked = np.arange(6 * 3 * 10, dtype=float).reshape(6, 3, 10) / 100
-    world.physics.state[...] = marked
+    world.engine_as(Physics).state[...] = marked
     rows = np.array([0, 2, 3, 8, 9])
     before = bodies_say(world)
-    world.physics.put(rows)
+    world.engine_as(Physics).put(rows)
     others = [row for row in range(10) if row not in rows]
     assert bodies_say(world)[..., rows] == pytest.approx(marked[..., rows], abs=1e-12)
     assert (bodies_say(world)[..., others] == before[..., others]).all()
@@ -79,7 +82,7 @@ def test_one_shard_or_many_make_no_difference_that_shows(name: str, monkeypatch:
     monkeypatch.setattr(physics_module, "COLLIDING_SHARD", 5)
     monkeypatch.setattr(physics_module, "JOINTED_SHARD", 5)
     world, many = played(scene, actions)
-    assert len(world.physics.shards) == 5
+    assert len(world.engine_as(Physics).shards) == 5
     assert one == pytest.approx(many, abs=1e-6)
 
 
@@ -126,7 +129,7 @@ def test_a_body_has_the_mass_and_moment_it_was_given(spins: bool) -> None:
         arena.agent(sees=[X(disc)], does=Levers(push=Push(disc, 1.0)), earns={"x": 1.0})
 
     world = driven(scene_of(build), 2, np.zeros((2, 1), np.float32))
-    body = world.physics.shards[0].built[1].bodies[0]
+    body = world.engine_as(Physics).shards[0].built[1].bodies[0]
     assert body.mass == 3.0
     assert body.moment == (pytest.approx(3.0 * 0.25 / 2) if spins else math.inf)
 
@@ -146,8 +149,8 @@ def test_a_space_that_lists_its_bodies_otherwise_is_refused(monkeypatch: pytest.
 @pytest.mark.parametrize("name", [*SHIPPED, "walker", "sheepdog"])
 def test_a_physics_made_anew_leaves_nothing_for_a_look_for_garbage(name: str) -> None:
     world = make_world(load_scene(name), arenas=3, policies={})
-    world.physics.rebuild()
-    shards = world.physics.shards
+    world.rebuild()
+    shards = world.engine_as(Physics).shards
     built = [each for shard in shards for each in shard.built]
     shapes = [shape for shard in shards for shape in shard.space.shapes]
     joints = [joint for shard in shards for joint in shard.space.constraints]
@@ -156,9 +159,9 @@ def test_a_physics_made_anew_leaves_nothing_for_a_look_for_garbage(name: str) ->
     del shards, built, shapes, joints, bodies
     gc.disable()
     try:
-        world.physics.rebuild()
+        world.rebuild()
         assert len(before) > 6
         assert not [each() for each in before if each() is not None]
     finally:
         gc.enable()
-    world.physics.step()
+    world.engine_as(Physics).step()

@@ -10,6 +10,7 @@ from ecs_rl.components import Finished, Observation, Pose
 from ecs_rl.loading import load_scene
 from ecs_rl.physics import physics as physics_module
 from ecs_rl.physics import touch
+from ecs_rl.physics.physics import Physics
 from ecs_rl.physics.touch import BodyNumbers
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Start, Touching, Y, jitter
 from ecs_rl.world import World
@@ -45,9 +46,9 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_touching_is_true_only_in_the_arena_that_touches() -> None:
     world, _ = ball_world()
     world.tick()
-    assert not world.physics.contacts.touch.pairs.any()
+    assert not world.engine_as(Physics).contacts.touch.pairs.any()
     world.of("ball", Pose).position[2] = (1.0, -0.01)
-    world.physics.put(np.array([2]))
+    world.engine_as(Physics).put(np.array([2]))
     world.tick()
     assert world.of(world.batches[0].entity, Observation).value[:, 1:].tolist() == [
         [0, 0, 0, 0],
@@ -61,9 +62,9 @@ def test_touching_is_true_only_in_the_arena_that_touches() -> None:
 def test_roles_that_touch_each_other_do_not_touch_the_ground() -> None:
     world, _ = ball_world()
     world.of("ball", Pose).position[1] = (9.05, 3.0)
-    world.physics.put(np.array([1]))
+    world.engine_as(Physics).put(np.array([1]))
     world.tick()
-    pairs = world.physics.contacts.touch.pairs
+    pairs = world.engine_as(Physics).contacts.touch.pairs
     assert pairs[1].tolist() == [[False, True, False], [True, False, False], [False, False, False]]
     assert not pairs[[0, 2, 3]].any()
 
@@ -73,12 +74,12 @@ def test_touching_ends_with_the_tick_in_which_they_part() -> None:
     world, action = ball_world(2)
     ball, touching = role_of(world, "ball"), []
     world.of("ball", Pose).position[0] = (0.0, -0.01)
-    world.physics.put(np.array([0]))
+    world.engine_as(Physics).put(np.array([0]))
     for tick in range(12):
         action[:] = 0.0 if tick < 4 else 1.0
         world.tick()
         apart = ball.y[0] - 0.5 > -0.5 + 0.03  # the radius of the ground and a little play
-        touching.append(bool(world.physics.contacts.touch.pairs[0, 0, 2]))
+        touching.append(bool(world.engine_as(Physics).contacts.touch.pairs[0, 0, 2]))
         assert not (apart and touching[-1] and tick > 6)
     assert touching[:4] == [True] * 4
     assert touching[-3:] == [False] * 3
@@ -89,20 +90,20 @@ def test_touch_agrees_with_pymunks_own_arbiters_in_every_shard(monkeypatch: pyte
     scene = load_scene("lander")
     rows = iter(actions_of(scene, 200, 150))
     world = make_world(scene, arenas=150, policies={"policy": lambda seen, state: next(rows)})
-    assert len(world.physics.shards) > 1
+    assert len(world.engine_as(Physics).shards) > 1
     honest, marked = world.stages["guard"].run, 0
 
     def compare() -> None:
         nonlocal marked
-        expected = np.zeros_like(world.physics.contacts.touch.pairs)
-        for shard in world.physics.shards:
+        expected = np.zeros_like(world.engine_as(Physics).contacts.touch.pairs)
+        for shard in world.engine_as(Physics).shards:
             for i, built in enumerate(shard.built):
                 for number, body in enumerate(built.bodies):
                     hit: list[bool] = []
                     body.each_arbiter(lambda arbiter, hit=hit: hit.append(True))
                     if hit:  # legs and hull are joined, so only the ground is left to touch
                         expected[shard.rows.start + i, [number, 3], [3, number]] = True
-        assert (world.physics.contacts.touch.pairs == expected).all()
+        assert (world.engine_as(Physics).contacts.touch.pairs == expected).all()
         marked += int(expected.any(axis=(1, 2)).sum())
         honest()
 
@@ -120,7 +121,7 @@ def test_a_new_episode_begins_without_the_contacts_of_the_last() -> None:
         world.tick()
         ended = world.one(Finished).rows
         seen += len(ended)
-        assert not world.physics.contacts.touch.pairs[ended].any()
+        assert not world.engine_as(Physics).contacts.touch.pairs[ended].any()
     assert seen > 5
 
 
@@ -177,6 +178,6 @@ def test_a_bounce_within_a_tick_is_felt_however_many_substeps_it_has(substeps: i
         world.tick()
         bounced = (before < -0.5) & (ball.vy > 0.5)
         bounces += int(bounced.sum())
-        felt += int((bounced & world.physics.contacts.touch.pairs[:, 0, 1]).sum())
+        felt += int((bounced & world.engine_as(Physics).contacts.touch.pairs[:, 0, 1]).sum())
     assert bounces > 100
     assert felt == bounces

@@ -10,6 +10,7 @@ from physics_helpers import driven, role_of, scene_of
 
 from ecs_rl.components import Explosion
 from ecs_rl.errors import SceneError
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -180,8 +181,8 @@ def test_a_motor_stops_when_it_is_told_to_also_after_another_arena_went_astray()
     world = driven(scene_of(build, gravity=(0.0, 0.0)), 2, action)
     world.tick()
     assert role_of(world, "disc").spin == pytest.approx([4.0, 4.0])
-    world.physics.state[0, 0, 0] = np.nan
-    world.physics.put(np.array([0]))
+    world.engine_as(Physics).state[0, 0, 0] = np.nan
+    world.engine_as(Physics).put(np.array([0]))
     world.tick()
     assert world.one(Explosion).count == 1
     action[:] = 0.0

@@ -12,6 +12,7 @@ from physics_helpers import driven, role_of, scene_of
 
 from ecs_rl.components import Amount
 from ecs_rl.errors import RuleError, SceneError
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -99,8 +100,8 @@ def test_several_stiff_pulls_on_one_body_are_as_stable_as_one() -> None:
     speeds = []
     for _ in range(500):
         world.tick()
-        speeds.append(np.abs(world.physics.state[3:5]).max())
-        assert np.abs(world.physics.state[:2]).max() < 3.0
+        speeds.append(np.abs(world.engine_as(Physics).state[3:5]).max())
+        assert np.abs(world.engine_as(Physics).state[:2]).max() < 3.0
     assert speeds[-1] < 1.0
 
 
@@ -400,11 +401,11 @@ def test_effects_on_one_role_come_to_the_same_together_as_one_by_one() -> None:
 
     world = driven(scene_of(build), 3, np.array([[0.3, -0.7], [1.0, 0.0], [-1.0, 0.2]], np.float32))
     world.tick()
-    together = world.physics.force.copy()
+    together = world.engine_as(Physics).force.copy()
     actuate: Any = world.stages["actuate"]
     assert len(actuate.works) == 1
     actuate.works = [effect.apply for effect in actuate.effects]
     world.start_over()
     world.tick()
-    assert np.abs(together).min(axis=(1, 2)) == pytest.approx(np.abs(world.physics.force).min(axis=(1, 2)))
-    assert together == pytest.approx(world.physics.force)
+    assert np.abs(together).min(axis=(1, 2)) == pytest.approx(np.abs(world.engine_as(Physics).force).min(axis=(1, 2)))
+    assert together == pytest.approx(world.engine_as(Physics).force)

@@ -17,6 +17,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.components import Ground, NextObservation, Observation, Pose
 from ecs_rl.errors import SceneError
 from ecs_rl.geometry.rays import Fan, NearGround
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Polygon, Push, Rays, Start, jitter
 from ecs_rl.world import World
 
@@ -84,7 +85,7 @@ def test_rays_follow_what_moves_and_turn_with_their_body() -> None:
     eye = world.of("eye", Pose)
     eye.angle += ANGLES[1] - ANGLES[0]
     eye.position += 0.1
-    world.physics.put(np.arange(ARENAS))
+    world.engine_as(Physics).put(np.arange(ARENAS))
     world.tick()
     seen = world.of(world.batches[0].entity, Observation).value
     expected = np.array([asked_of_pymunk(world, arena) for arena in range(ARENAS)])
@@ -282,16 +283,16 @@ def test_ground_that_a_saved_world_brings_back_or_another_arena_is_seen_at_once(
         other.tick()
     saved, seen = other.save_columns(), other.of(other.batches[0].entity, NextObservation).value
     world.load_columns(saved | {"@arena/Ground/segments": saved["@arena/Ground/segments"][::-1].copy()})
-    world.physics.rebuild()
+    world.rebuild()
     world.stages["sense"].process()
     wrong = world.of(world.batches[0].entity, NextObservation).value.copy()
     world.load_columns(saved)
-    world.physics.rebuild()
+    world.rebuild()
     world.stages["sense"].process()
     assert (world.of(world.batches[0].entity, NextObservation).value == seen).all()
     assert (wrong != seen).any()
     world.copy_arena(other, 3, 4)
-    world.physics.rebuild()
+    world.rebuild()
     world.stages["sense"].process()
     assert (world.of(world.batches[0].entity, NextObservation).value[4] == seen[3]).all()
 

@@ -7,6 +7,7 @@ import pytest
 from physics_helpers import driven, role_of, scene_of
 
 from ecs_rl.components import Chance, Clock, Pose
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Pivot, Push, Role, Start, X, between, jitter
 from ecs_rl.world import World
 
@@ -127,7 +128,7 @@ def test_a_new_episode_begins_without_the_push_that_the_ground_gave_in_the_last(
     disc.position[1] = (0.0, 0.2)  # deep in the ground, which pushes it out from the next physics step on
     if astray:
         other.position[1] = np.nan
-    world.physics.put(np.array([1]))
+    world.engine_as(Physics).put(np.array([1]))
     world.tick()
     assert world.one(Clock).tick.tolist() == [0, 0, 0]
     world.tick()

@@ -12,6 +12,7 @@ from pymunk.batch import BodyFields
 
 from ecs_rl.components import ActionLog, Explosion, Snapshots
 from ecs_rl.physics.direct import OutBuffer
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Motion, Pose, Push, Scene, Start, Touching, X, jitter
 from ecs_rl.schedule import PLAYING
 from ecs_rl.training.snapshots import restore_world, save_world
@@ -50,7 +51,7 @@ def tiles(arena: Arena) -> None:
 
 def test_it_has_no_row_in_the_batch_calls() -> None:
     world = still(ball_and(lambda arena: arena.spawn("tile", Body(moves="never"), Box(1.0, 1.0), count=9, here=True)))
-    (shard,) = world.physics.shards
+    (shard,) = world.engine_as(Physics).shards
     rows = OutBuffer()
     batch.get_space_bodies(shard.space, BodyFields.ANGLE, rows)
     assert len(rows.float_buf()) == 8 * (N + 1)  # a ball in each arena, and the ground's
@@ -118,7 +119,7 @@ def test_without_anything_solid_that_moves_there_are_no_spaces() -> None:
     world = still(scene_of(build, gravity=(0.0, 0.0)))
     for _ in range(30):
         world.tick()
-    assert not world.physics.shards
+    assert not world.engine_as(Physics).shards
     assert world.arena.agents[0].sees[1]().all()
 
 
@@ -146,7 +147,7 @@ def test_it_comes_back_to_the_last_bit(threads: int, monkeypatch: pytest.MonkeyP
     assert restore_world(again, saved)
     for _ in range(110):
         again.tick()
-    assert again.physics.state.tobytes() == whole.physics.state.tobytes()
+    assert again.engine_as(Physics).state.tobytes() == whole.engine_as(Physics).state.tobytes()
     assert again.digests() == whole.digests()
 
 
@@ -156,8 +157,8 @@ def test_an_explosion_leaves_it_standing() -> None:
 
     world = still(ball_and(add, max_ticks=500))
     ball = role_of(world, "ball")
-    with world.physics.moving():
-        world.physics.state[0, ball.rows, 1] = np.nan
+    with world.engine_as(Physics).moving():
+        world.engine_as(Physics).state[0, ball.rows, 1] = np.nan
     world.tick()
     assert world.one(Explosion).count == 1
     for _ in range(60):

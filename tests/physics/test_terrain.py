@@ -9,6 +9,7 @@ from physics_helpers import driven, role_of, scene_of
 from ecs_rl.components import Clock, EpisodeEnd, Ground
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Start, Touching, Y
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
@@ -34,7 +35,7 @@ def landings(arenas: int = 8, max_ticks: int = 150) -> World:
 def in_the_space(world: World) -> np.ndarray:
     """Return (arenas, segments, 2, 2): the ends that pymunk's own segments have, from each arena's origin."""
     told = []
-    for shard in world.physics.shards:
+    for shard in world.engine_as(Physics).shards:
         for origin, built in zip(shard.origin, shard.built, strict=True):
             told.append([[segment.a - (origin, 0.0), segment.b - (origin, 0.0)] for segment in built.terrain])
     return np.array(told)
@@ -81,7 +82,7 @@ def test_the_columns_show_what_the_space_collides_with() -> None:
             assert in_the_space(world) == pytest.approx(world.one(Ground).segments, abs=1e-9)
         world.tick()
     assert world.one(Clock).episode.max() > 0
-    world.physics.rebuild()
+    world.rebuild()
     assert in_the_space(world) == pytest.approx(world.one(Ground).segments, abs=1e-9)
 
 
@@ -94,7 +95,7 @@ def test_a_ball_comes_to_rest_on_the_ground_that_its_own_episode_drew() -> None:
         ball = role_of(world, "ball")
         assert ball.y == pytest.approx(height + 0.25 + 0.02, abs=0.12)  # its radius, and the ground's own
         assert np.ptp(ball.y) > 0.3
-        assert world.physics.contacts.touch.pairs[:, 0, 1].all()
+        assert world.engine_as(Physics).contacts.touch.pairs[:, 0, 1].all()
         world.tick()  # the next episode, and other ground
         assert (world.one(Ground).segments[:, 1, 0, 1] != height).all()
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ecs_rl.components import Explosion, Finished, NextObservation, Observation, Reward
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
@@ -39,7 +40,7 @@ class Played:
         batch = self.world.batches[0]
         for _ in range(TICKS):
             self.world.tick()
-            states.append(self.world.physics.state.copy())
+            states.append(self.world.engine_as(Physics).state.copy())
             seen.append(self.world.of(batch.entity, Observation).value.copy())
             seen.append(self.world.of(batch.entity, NextObservation).value.copy())
             earned.append(self.world.of(batch.entity, Reward).value.copy())
@@ -107,7 +108,7 @@ class SceneContract:
 
     def test_every_arena_starts_otherwise(self) -> None:
         world = make_world(load_scene(self.scene), arenas=ARENAS, seed=1, policies={})
-        starts = {tuple(row) for row in world.physics.state.reshape(-1, ARENAS).T.tolist()}
+        starts = {tuple(row) for row in world.engine_as(Physics).state.reshape(-1, ARENAS).T.tolist()}
         assert len(starts) == ARENAS
 
     def test_episodes_end_and_tell_every_named_term(self) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene.chance import Spread, between, episode_keys, jitter, uniforms
 from ecs_rl.training.evaluate import SEED
 from ecs_rl.worlds import make_world
@@ -66,12 +67,12 @@ def test_evaluation_never_plays_an_episode_of_training() -> None:
     scene = load_scene("balance")
     nobody = {"policy": lambda seen, state: np.zeros(len(seen), int)}
     evaluation = make_world(scene, arenas=100, seeds=range(SEED, SEED + 100), policies=nobody)
-    evaluated = {tuple(row) for row in evaluation.physics.state.reshape(-1, 100).T.tolist()}
+    evaluated = {tuple(row) for row in evaluation.engine_as(Physics).state.reshape(-1, 100).T.tolist()}
     assert len(evaluated) == 100
     keys = set(episode_keys(np.arange(SEED, SEED + 100), np.zeros(100, np.int64)).tolist())
     for seed in (0, 1, SEED - 1, SEED, SEED + 1, SEED + 50):
         training = make_world(scene, arenas=200, seed=seed, policies=nobody)
-        trained = {tuple(row) for row in training.physics.state.reshape(-1, 200).T.tolist()}
+        trained = {tuple(row) for row in training.engine_as(Physics).state.reshape(-1, 200).T.tolist()}
         assert not evaluated & trained
         assert not keys & set(episode_keys(np.full(200, seed), np.arange(1, 201)).tolist())
 

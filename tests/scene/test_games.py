@@ -13,6 +13,7 @@ from ecs_rl.cli import train
 from ecs_rl.commands import check
 from ecs_rl.commands.check import random_chooser
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
@@ -108,7 +109,7 @@ def test_a_game_in_slices_leads_to_the_same_agent_as_in_whole_ticks(name: str) -
 def test_a_game_on_two_threads_is_the_same_as_on_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ecs_rl.physics.physics.os.cpu_count", lambda: 2)
     one, two = random_world(name, 256), random_world(name, 256, threads=2)
-    assert (one.physics.threads, two.physics.threads) == (1, 2)
+    assert (one.engine_as(Physics).threads, two.engine_as(Physics).threads) == (1, 2)
     for _ in range(40):
         one.tick()
         two.tick()

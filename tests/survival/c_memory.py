@@ -16,6 +16,7 @@ from pymunk.batch import Buffer
 from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.loading import load_scene
 from ecs_rl.physics import shard
+from ecs_rl.physics.physics import Physics
 from ecs_rl.worlds import make_world
 
 KNOWN = hasattr(ctypes.CDLL(None), "mallinfo2")
@@ -53,7 +54,7 @@ def lost_by_anchors(scene: str) -> int:
         world.tick()
         world.snapshot()
         world.tick()
-        world.physics.put(np.arange(4))
+        world.engine_as(Physics).put(np.arange(4))
 
     def fewest() -> int:
         found = []

@@ -27,6 +27,7 @@ from survival_runs import FORKS
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.runs import TrainingRun
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.training.prepare import prepare
@@ -170,7 +171,7 @@ def test_anchors_and_evaluations_leave_no_spaces_and_no_worlds_behind(scene: str
     world = make_world(found, arenas=200, policies=choose, resources=(ActionLog(), Snapshots()))
     own = count(pymunk.Space) - spaces
     own_bodies = count(pymunk.Body) - bodies
-    assert own == len(world.physics.shards)
+    assert own == len(world.engine_as(Physics).shards)
     for _ in range(4):
         world.snapshot()
         world.tick()

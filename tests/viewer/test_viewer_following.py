@@ -11,6 +11,7 @@ import pygame
 import pytest
 
 from ecs_rl.arrays import F64
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Follow, Levers, Look, Push, Scene, Start, View, X, jitter
 from ecs_rl.scene.camera import Camera as SceneCamera
 from ecs_rl.viewer.context import DrawContext
@@ -55,7 +56,7 @@ Make = Callable[[SceneCamera | None, int], World]
 
 def followed(world: World, path: Sequence[tuple[float, float]], velocity: F64 | None = None) -> F64:
     """Return (ticks, 2) the middle of the picture while the disc goes along a path."""
-    reader, state, seen = Reader(world), world.physics.state, []
+    reader, state, seen = Reader(world), world.engine_as(Physics).state, []
     speeds = np.gradient(np.array(path), DT, axis=0) if velocity is None else velocity
     for at, speed in zip(path, speeds, strict=True):
         state[:2, 0, 0], state[3:5, 0, 0] = at, speed
@@ -130,7 +131,7 @@ def test_between_two_ticks_the_picture_is_between_its_places(made: Make) -> None
     world = made(Follow("disc", WIDTH), 1)
     reader = Reader(world)
     for x in np.arange(0.0, 20.0, 0.2):
-        world.physics.state[:2, 0, 0], world.physics.state[3, 0, 0] = (x, 0.0), 10.0
+        world.engine_as(Physics).state[:2, 0, 0], world.engine_as(Physics).state[3, 0, 0] = (x, 0.0), 10.0
         reader.follow(0)
     before, half, now = (reader.stage(0, blend=b).focus[0] for b in (0.0, 0.5, 1.0))
     assert before < half < now
@@ -148,7 +149,7 @@ def test_looking_ahead_shows_more_of_where_it_flies_but_keeps_it_in_the_picture(
 
 def test_while_a_hand_holds_a_body_the_picture_stays_and_a_lost_body_moves_none(made: Make) -> None:
     world = made(Follow("disc", WIDTH), 1)
-    reader, state = Reader(world), world.physics.state
+    reader, state = Reader(world), world.engine_as(Physics).state
     reader.follow(0)
     before = reader.stage(0).focus
     state[:2, 0, 0] += 3.0
@@ -164,7 +165,7 @@ def test_a_view_is_shown_whole_and_never_changes(made: Make) -> None:
     world = made(View((-4.0, 4.0), (1.0, 7.0)), 1)
     reader = Reader(world)
     for x in (0.0, 50.0):
-        world.physics.state[0, 0, 0] = x
+        world.engine_as(Physics).state[0, 0, 0] = x
         reader.follow(0)
         stage = reader.stage(0, blend=0.5)
         assert (stage.focus, stage.bounds) == ((0.0, 0.0), ((-4.0, 1.0), (4.0, 7.0)))
@@ -208,7 +209,7 @@ def test_in_the_grid_every_body_that_is_followed_is_in_the_middle_of_its_cell(ma
     surface, painter = pygame.Surface((900, 600)), Painter()
     watch, grid = GridWatch(world), Grid()
     for shift in (0.0, 30.0):
-        world.physics.state[0, 0] += shift
+        world.engine_as(Physics).state[0, 0] += shift
         view = watch.view(1 / 60)
         assert view.focus is not None
         assert np.array_equal(view.focus, world.arena.roles[0].position)
@@ -227,7 +228,7 @@ def test_the_ground_moves_past_what_is_followed(made: Make) -> None:
     world, kit = made(Follow("disc", WIDTH), 1), DrawContext()
     reader, surface, pictures = Reader(world), pygame.Surface((800, 434)), []
     for x in (0.0, -2.5):
-        world.physics.state[:2, 0, 0] = x, 0.0
+        world.engine_as(Physics).state[:2, 0, 0] = x, 0.0
         reader.follow(0, anew=True)
         stage = reader.stage(0)
         draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), kit), kit)

@@ -15,6 +15,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.arrays import F64
 from ecs_rl.components import Clock
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Groove, Levers, Pivot, Push, Rod, Scene, Start, X, above, beyond, jitter
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.bodies import turned
@@ -302,8 +303,8 @@ def test_one_stray_among_many_arenas_does_not_make_all_others_small() -> None:
     world = world_of(scene_of(_flying), 100)
     watch = GridWatch(world)
     before = watch.view(1 / 60).bounds
-    world.physics.state[:2, 0, 17] = 25.0
+    world.engine_as(Physics).state[:2, 0, 17] = 25.0
     assert watch.view(1 / 60).bounds == before
-    world.physics.state[:2, 0, :50] = 25.0
+    world.engine_as(Physics).state[:2, 0, :50] = 25.0
     assert watch.view(1 / 60).bounds[1][0] > before[1][0]
     world.close()

@@ -11,6 +11,7 @@ import pytest
 from viewer_views import COIN, a_field, a_stage
 
 from ecs_rl.arrays import F64
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -185,7 +186,7 @@ def test_a_system_that_moves_things_by_arithmetic_is_no_place_in_every_tick(worl
     shown = []
     for _ in range(6):
         world.tick()
-        world.physics.state[0, row + 1, 0] += 0.3
+        world.engine_as(Physics).state[0, row + 1, 0] += 0.3
         reader.follow(0)
         shown.append([float(named(reader.stage(0, blend=b), "coin").position[1, 0]) for b in (0.5, 1.0)])
     steps = np.diff(shown, axis=0)
@@ -197,9 +198,9 @@ def test_what_is_not_here_does_not_widen_the_picture(world: World) -> None:
     assert isinstance(reader.framing, Framing)
     outline = reader.framing.outline
     assert outline is not None
-    world.physics.state[:2, world.arena.roles[1].rows.start + 4] = 40.0
+    world.engine_as(Physics).state[:2, world.arena.roles[1].rows.start + 4] = 40.0
     assert outline.reach(reader.places.at(0))[2] < 8.0
-    world.physics.here[world.arena.roles[1].rows.start + 4] = True
+    world.engine_as(Physics).here[world.arena.roles[1].rows.start + 4] = True
     assert outline.reach(reader.places.at(0))[2] == pytest.approx(40.2)
     assert outline.reach(reader.places.at(slice(None)))[2] == pytest.approx(40.2)
 
@@ -308,7 +309,7 @@ def test_a_member_that_is_chosen_stands_out_and_lies_on_top() -> None:
 def test_only_what_is_here_is_drawn_in_the_grid_and_inside_its_cell(world: World) -> None:
     counts = []
     for here in (False, True):
-        world.physics.here[world.arena.roles[1].rows] = here
+        world.engine_as(Physics).here[world.arena.roles[1].rows] = here
         surface = pygame.Surface((600, 300))
         Grid().draw(surface, surface.get_rect(), GridWatch(world).view(1 / 60), DrawContext())
         pixels = pygame.surfarray.array3d(surface).astype(int)

@@ -19,6 +19,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.arrays import F64
 from ecs_rl.components import UserInput
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.render import Render
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
 from ecs_rl.schedule import ON_STAGE, PLAYING
@@ -317,8 +318,8 @@ def test_an_exploded_episode_is_never_known() -> None:
     log = MindLog(world, agents(policy=Thinker(1, "levers", 0.99)))
     watched(world, log)
     world.tick()
-    world.physics.state[0, 0, 0] = 1e6
-    world.physics.rebuild()
+    world.engine_as(Physics).state[0, 0, 0] = 1e6
+    world.rebuild()
     world.tick()
     assert log._moments[-1].fate is Fate.CUT
     assert np.isnan(log.view().came).all()

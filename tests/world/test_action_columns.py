@@ -14,6 +14,7 @@ from ecs_rl.commands.check import random_chooser
 from ecs_rl.components import Action, ActionLog, Finished, Snapshots, Terms
 from ecs_rl.errors import ActionError, CheckpointError
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Choice, Controls, Disc, Feel, Push, Trigger, X
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
@@ -65,8 +66,8 @@ def test_it_starts_anew_with_every_episode_and_only_there(mixed: Scene) -> None:
     fired = world.specs["policy"].observations.index("fired")
     for tick in range(1, 90):
         if tick == 15:
-            world.physics.state[0, 1, [0, 3]] = 9.5  # the buggies of two arenas are out
-            world.physics.rebuild()
+            world.engine_as(Physics).state[0, 1, [0, 3]] = 9.5  # the buggies of two arenas are out
+            world.rebuild()
         world.tick()
         ended = np.zeros(4, bool)
         ended[world.one(Finished).rows] = True
@@ -154,7 +155,7 @@ def test_an_action_that_is_none_is_told_by_control_agent_arena_and_tick(mixed: S
     world.drive("policy", lambda seen, state: good)
     for _ in range(4):
         world.tick()
-    bad, state = good.copy(), world.physics.state.copy()
+    bad, state = good.copy(), world.engine_as(Physics).state.copy()
     bad[2, 0] = 3.0
     world.drive("policy", lambda seen, state: bad)
     told = (
@@ -163,6 +164,6 @@ def test_an_action_that_is_none_is_told_by_control_agent_arena_and_tick(mixed: S
     )
     with pytest.raises(ActionError, match=told):
         world.tick()
-    assert (world.physics.state == state).all()
+    assert (world.engine_as(Physics).state == state).all()
     assert (action(world) == good).all()
     world.close()

@@ -10,6 +10,7 @@ from world_helpers import random_choice, random_world
 
 from ecs_rl.components import Explosion
 from ecs_rl.errors import ActionError
+from ecs_rl.physics.physics import Physics
 
 CHOICES: list[tuple[str, Any, str]] = [
     ("too few rows", np.zeros(3, int), "must choose"),
@@ -46,11 +47,11 @@ def test_an_action_that_no_arena_can_carry_out_is_refused(scene: str, what: str,
     world = random_world(scene, 4)
     good = random_choice(world.specs["policy"], np.random.default_rng(0))
     world.tick()
-    before = world.physics.state.copy()
+    before = world.engine_as(Physics).state.copy()
     world.drive("policy", lambda seen, state: action)
     with pytest.raises(ActionError, match=f"policy 'policy' .*{message}"):
         world.tick()
-    assert (world.physics.state == before).all()  # nothing of it has reached the physics
+    assert (world.engine_as(Physics).state == before).all()  # nothing of it has reached the physics
     world.drive("policy", good)
     for _ in range(5):
         world.tick()
@@ -60,11 +61,11 @@ def test_an_action_that_no_arena_can_carry_out_is_refused(scene: str, what: str,
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
 def test_every_type_of_whole_number_chooses(kind: type) -> None:
     world = random_world("balance", 2)
-    start = world.physics.state[3, 0].copy()
+    start = world.engine_as(Physics).state[3, 0].copy()
     world.drive("policy", lambda seen, state: np.array([0, 1], kind))
     world.tick()
-    assert world.physics.state[3, 0, 0] < start[0]
-    assert world.physics.state[3, 0, 1] > start[1]
+    assert world.engine_as(Physics).state[3, 0, 0] < start[0]
+    assert world.engine_as(Physics).state[3, 0, 1] > start[1]
 
 
 def test_levers_beyond_their_ends_count_as_their_ends() -> None:
@@ -74,7 +75,7 @@ def test_levers_beyond_their_ends_count_as_their_ends() -> None:
     for _ in range(10):
         beyond.tick()
         ends.tick()
-    assert (beyond.physics.state == ends.physics.state).all()
+    assert (beyond.engine_as(Physics).state == ends.engine_as(Physics).state).all()
 
 
 def test_a_world_that_nobody_drives_says_so() -> None:

@@ -15,6 +15,7 @@ from world_helpers import SHIPPED, random_choice, random_world, role_of, scene_o
 from ecs_rl.arrays import F64
 from ecs_rl.components import Chance, Clock, Ground, Observation, Reward, Terms, Touch
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, X, Y, jitter
 from ecs_rl.scene.rules import Grown
 from ecs_rl.scene.scene import Scene
@@ -42,9 +43,9 @@ def copied(scene: Scene, ticks: int, *, anchored: bool = False) -> tuple[World, 
     states(source, ticks)
     states(target, 33)
     target.copy_arena(source, ONE, OTHER)
-    target.physics.rebuild()
+    target.rebuild()
     if anchored:
-        source.physics.rebuild()
+        source.rebuild()
     for world in (source, target):
         drive_alike(world)
     return source, target
@@ -67,7 +68,9 @@ def apart(source: World, target: World, ticks: int) -> tuple[F64, F64]:
     for _ in range(ticks):
         source.tick()
         target.tick()
-        moved.append(np.abs(source.physics.state[:, :, ONE] - target.physics.state[:, :, OTHER]).max())
+        moved.append(
+            np.abs(source.engine_as(Physics).state[:, :, ONE] - target.engine_as(Physics).state[:, :, OTHER]).max()
+        )
         rewards = [world.of(world.batches[0].entity, Reward).value for world in (source, target)]
         earned.append(abs(float(rewards[0][ONE]) - float(rewards[1][OTHER])))
     return np.array(moved), np.array(earned)
@@ -77,7 +80,7 @@ def apart(source: World, target: World, ticks: int) -> tuple[F64, F64]:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_copied_arena_stands_where_the_other_one_stands(name: str, ticks: int) -> None:
     source, target = copied(load_scene(name), ticks)
-    assert (target.physics.state[:, :, OTHER] == source.physics.state[:, :, ONE]).all()
+    assert (target.engine_as(Physics).state[:, :, OTHER] == source.engine_as(Physics).state[:, :, ONE]).all()
     seen, shown = (world.of(world.batches[0].entity, Observation).value for world in (source, target))
     assert (shown[OTHER] == seen[ONE]).all()
     for kind, field in ((Clock, "tick"), (Clock, "episode"), (Chance, "key"), (Chance, "uniform"), (Touch, "pairs")):
@@ -118,7 +121,7 @@ def test_bodies_without_joints_and_contacts_go_on_bit_for_bit() -> None:
     source, target = copied(scene_of(falling, max_ticks=40), 20)
     for world in (source, target):
         assert not world.one(Touch).pairs.any()
-    assert not target.physics.arena.joints
+    assert not target.engine_as(Physics).arena.joints
     before = role_of(target, "disc").x[OTHER].copy()
     moved, earned = apart(source, target, 60)
     assert role_of(target, "disc").x[OTHER] != before
@@ -134,7 +137,7 @@ def test_the_other_arenas_of_the_target_are_not_disturbed(name: str) -> None:
     target.copy_arena(source, ONE, OTHER)
     others = [row for row in range(4) if row != OTHER]
     for world in (target, control):
-        world.physics.rebuild()
+        world.rebuild()
         drive_alike(world)
     for seen, expected in zip(states(target, 60), states(control, 60), strict=True):
         assert (seen[:, :, others] == expected[:, :, others]).all()

@@ -6,6 +6,7 @@ from world_helpers import SHIPPED, always, random_world, role_of, scene_of, sigh
 
 from ecs_rl.components import Clock, Done, EpisodeEnd, Finished, Motion, NextObservation, Observation, Reward
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -149,7 +150,7 @@ def test_truncation_comes_exactly_at_max_ticks() -> None:
     world = running(arenas=3, max_ticks=7)
     ending, clock = world.one(EpisodeEnd), world.one(Clock)
     world.of("disc", Motion).velocity[...] = 0.0
-    world.physics.put(np.arange(3))
+    world.engine_as(Physics).put(np.arange(3))
     for tick in range(1, 8):
         world.tick()
         assert ending.truncated.all() == (tick == 7)
@@ -274,4 +275,4 @@ def test_lasting_counts_ticks_in_a_row_and_starts_anew_with_the_episode() -> Non
 def test_evaluation_seeds_name_their_episodes_whatever_arena_they_are_in() -> None:
     scene = load_scene("lander")
     one, other = (make_world(scene, arenas=3, seeds=seeds) for seeds in ((7, 8, 9), (9, 7, 8)))
-    assert (one.physics.state[:, :, [0, 1, 2]] == other.physics.state[:, :, [1, 2, 0]]).all()
+    assert (one.engine_as(Physics).state[:, :, [0, 1, 2]] == other.engine_as(Physics).state[:, :, [1, 2, 0]]).all()

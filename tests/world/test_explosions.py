@@ -11,6 +11,7 @@ from world_helpers import SHIPPED, SMALL_PPO, always, random_world, scene_of, si
 from ecs_rl.components import Clock, Done, EpisodeEnd, Explosion, Finished, Reward
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Spin, Twist, X
 from ecs_rl.spaces import Experience
 from ecs_rl.training.evaluate import play_episodes
@@ -23,8 +24,8 @@ VICTIM = 2
 
 
 def poison(world: World, arena: int = VICTIM, value: float = np.nan, field: int = 0, role: int = 0) -> None:
-    world.physics.state[field, role, arena] = value
-    world.physics.put(np.array([arena]))
+    world.engine_as(Physics).state[field, role, arena] = value
+    world.engine_as(Physics).put(np.array([arena]))
 
 
 BAD = [(np.nan, 0), (np.nan, 5), (np.inf, 3), (1e200, 0), (-1e200, 4)]

@@ -12,6 +12,7 @@ from world_helpers import SHIPPED, always, random_policies, scene_of, states
 from ecs_rl.arrays import F64
 from ecs_rl.components import UserInput
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.interact import MOST_WEIGHTS
 from ecs_rl.scene import Arena, Body, Box, Choice, Disc, Groove, Pivot, Push, Rod, X
 from ecs_rl.scene.parts import Shape
@@ -119,7 +120,7 @@ def test_a_held_body_comes_to_rest_and_stays_so(case: str, substeps: int) -> Non
     hold(world, hand, 0, at, (0.7, 0.5))
     off = pulled(world, hand, 1000)
     assert np.hypot(*off[500:].T).max() < 0.006
-    assert np.abs(world.physics.state[3:]).max() < 0.1
+    assert np.abs(world.engine_as(Physics).state[3:]).max() < 0.1
 
 
 @pytest.mark.parametrize("height", [-0.3, 0.0, 0.5])
@@ -140,7 +141,7 @@ def test_a_landers_leg_that_is_held_stays_at_its_hull() -> None:
     for _ in range(200):
         world.tick()
         assert np.abs(hull.point((-0.5, -0.05)) - leg.point((0.0, 0.33))).max() < 0.05
-        assert np.abs(world.physics.state[3:5]).max() < 20.0
+        assert np.abs(world.engine_as(Physics).state[3:5]).max() < 20.0
         assert np.abs(leg.spin[0]) < 60.0
     world.close()
 
@@ -150,7 +151,7 @@ def test_a_landers_leg_that_is_held_stays_at_its_hull() -> None:
 def test_the_hand_never_pulls_harder_than_six_weights(case: str, gravity: tuple[float, float]) -> None:
     shape, mass, at = CASES[case]
     world, hand = staged(free(shape, mass, gravity=gravity))
-    force, pulls, rng = world.physics.force, [], np.random.default_rng(1)
+    force, pulls, rng = world.engine_as(Physics).force, [], np.random.default_rng(1)
     hold(world, hand, 0, at, (0.0, 0.0))
     for tick in range(300):
         if tick % 10 == 0:
@@ -160,7 +161,7 @@ def test_the_hand_never_pulls_harder_than_six_weights(case: str, gravity: tuple[
     weight = mass * (9.8 if gravity == EARTH else 9.81)
     assert MOST_WEIGHTS == 6.0
     assert max(pulls) == pytest.approx(6.0 * weight)  # it was asked for, and no more
-    assert np.isfinite(world.physics.state).all()
+    assert np.isfinite(world.engine_as(Physics).state).all()
     world.close()
 
 
@@ -174,7 +175,7 @@ def test_letting_go_stops_it_at_once() -> None:
     assert math.hypot(*before[:2]) > 1.0
     for _ in range(3):
         world.tick()
-        assert not world.physics.force.any()
+        assert not world.engine_as(Physics).force.any()
         assert (*body.velocity[0].tolist(), float(body.spin[0])) == before
 
 
@@ -186,8 +187,8 @@ def test_a_kick_changes_the_velocity_by_what_it_says_once(mass: float, substeps:
     for _ in range(3):
         world.tick()
         assert hand.kicked is None
-        assert world.physics.state[3:, 0, 1] == pytest.approx((1.5, -2.0, 3.0))
-        assert not world.physics.state[:, :, [0, 2]].any()
+        assert world.engine_as(Physics).state[3:, 0, 1] == pytest.approx((1.5, -2.0, 3.0))
+        assert not world.engine_as(Physics).state[:, :, [0, 2]].any()
 
 
 def test_a_body_that_does_not_turn_is_held_and_kicked_without_turning() -> None:

@@ -443,7 +443,7 @@ def test_a_kind_is_copied_to_another_world_member_by_member() -> None:
     for _ in range(25):
         one.tick()
     other.copy_arena(one, 2, 0)
-    other.physics.rebuild()
+    other.rebuild()
     mine, theirs = role_of(other, "shot"), role_of(one, "shot")
     assert theirs.here[2].any()
     assert (mine.here[0] == theirs.here[2]).all()

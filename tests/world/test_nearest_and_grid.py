@@ -11,6 +11,7 @@ from world_helpers import always, random_world, role_of, scene_of, sights
 from ecs_rl.arrays import F64
 from ecs_rl.components import Ground
 from ecs_rl.errors import SceneError
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import (
     Arena,
     Body,
@@ -265,14 +266,14 @@ def test_each_member_sees_by_rays_what_a_single_role_in_its_place_would() -> Non
 
     alone = make_world(scene_of(one, gravity=(0.0, 0.0)), arenas=N, policies=always(np.zeros((N, 1), np.float32)))
     alone.one(Ground).segments[...] = world.one(Ground).segments
-    alone.physics.rebuild()
+    alone.rebuild()
     player, coins = role_of(world, "player"), role_of(world, "coin")
     for member in range(3):
         alone.of("me", Pose).position[...] = player.position[:, member]
         alone.of("me", Pose).angle[...] = player.angle[:, member]
         alone.of("player", Pose).position[...] = np.delete(player.position, member, axis=1)
         alone.of("coin", Pose).position[...] = coins.position
-        alone.physics.here[role_of(alone, "coin").rows] = coins.here.T
+        alone.engine_as(Physics).here[role_of(alone, "coin").rows] = coins.here.T
         alone.stages["sense"].process()
         assert (sights(alone)[1].value[:, :4] == together[:, member].astype(np.float32)).all()
     assert 0.1 < (together > 0).mean() < 1.0

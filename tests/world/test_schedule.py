@@ -16,6 +16,7 @@ from ecs_rl.ecs.schedule import check as check_order
 from ecs_rl.ecs.system import SystemStage
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.sense import Sense
 from ecs_rl.runs import TrainingRun
 from ecs_rl.scene.forces import Jumped
@@ -205,7 +206,7 @@ def test_a_stage_that_gathers_what_it_does_not_declare_cannot_be_made(monkeypatc
 
 
 def test_a_stage_that_writes_to_a_role_in_secret_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sense, "run", lambda self: self.sights[0].world.physics.force.fill(1.0))
+    monkeypatch.setattr(Sense, "run", lambda self: self.sights[0].world.engine_as(Physics).force.fill(1.0))
     with pytest.raises(ScheduleError, match="'sense' changes Force"):
         random_world("balance", 2, debug=True).tick()
 
@@ -220,7 +221,7 @@ def test_a_secret_in_the_last_bit_of_an_array_in_a_dict_is_caught(monkeypatch: p
 
 
 def test_the_same_secret_is_not_seen_without_the_debug_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sense, "run", lambda self: self.sights[0].world.physics.force.fill(1.0))
+    monkeypatch.setattr(Sense, "run", lambda self: self.sights[0].world.engine_as(Physics).force.fill(1.0))
     random_world("balance", 2).tick()
 
 
@@ -232,7 +233,7 @@ def test_two_worlds_in_turn_do_not_mix_their_components() -> None:
     for _ in range(20):
         first.tick()
         second.tick()
-    assert (first.physics.state == alone.physics.state).all()
+    assert (first.engine_as(Physics).state == alone.engine_as(Physics).state).all()
     assert len(second.one(Clock).tick) == 5
 
 

@@ -118,10 +118,10 @@ def test_what_is_shared_is_what_the_rule_gives_wherever_it_is_asked_and_whatever
             world.tick()
         if i % 13 == 5:
             world.copy_arena(other, 1, 2)
-            world.physics.rebuild()
+            world.rebuild()
         if i % 13 == 9:
             world.load_columns(other.save_columns())
-            world.physics.rebuild()
+            world.rebuild()
     assert len(told) > 300
     assert all((shared == plain).all() for shared, plain in told)
 

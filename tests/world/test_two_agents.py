@@ -11,6 +11,7 @@ from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.team import Team
 from ecs_rl.components import Done, EpisodeEnd, Finished, Observation, Policy, Reward
 from ecs_rl.errors import SceneError
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Choice, Disc, Push, Start, Vx, X, Y, above
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode
@@ -64,9 +65,9 @@ def test_an_action_moves_only_its_own_role_in_its_own_arena(agent: int, arena: i
     after = make_world(SAME_POLICY, arenas=ARENAS, policies=always(changed))
     before.tick()
     after.tick()
-    differs = (before.physics.state != after.physics.state).any(axis=0)
+    differs = (before.engine_as(Physics).state != after.engine_as(Physics).state).any(axis=0)
     assert np.argwhere(differs).tolist() == [[agent, arena]]
-    gained = after.physics.state[3, agent, arena] - before.physics.state[3, agent, arena]
+    gained = after.engine_as(Physics).state[3, agent, arena] - before.engine_as(Physics).state[3, agent, arena]
     assert gained == pytest.approx(2 * (5 + 5 * agent) * SAME_POLICY.dt)  # from -F to +F on a kilogram
 
 
@@ -79,7 +80,7 @@ def test_an_action_of_a_policy_of_its_own_moves_only_its_role(agent: int) -> Non
     ]
     for world in worlds:
         world.tick()
-    differs = (worlds[0].physics.state != worlds[1].physics.state).any(axis=(0, 2))
+    differs = (worlds[0].engine_as(Physics).state != worlds[1].engine_as(Physics).state).any(axis=(0, 2))
     assert differs.tolist() == [agent == 0, agent == 1]
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ecs_rl.agents.config import DQNConfig, PPOConfig
 from ecs_rl.components import NextObservation, Observation
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.physics import Physics
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.scene import Scene
@@ -65,5 +66,5 @@ def states(world: World, ticks: int) -> NDArray[np.float64]:
     seen = []
     for _ in range(ticks):
         world.tick()
-        seen.append(world.physics.state.copy())
+        seen.append(world.engine_as(Physics).state.copy())
     return np.array(seen)

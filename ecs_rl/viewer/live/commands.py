@@ -139,7 +139,7 @@ def _poke(window: Window) -> None:
 
 def _toggle_grid(window: Window) -> None:
     assert window.background is not None
-    if window.background.training.world.by_episodes:
+    if window.background.training.world.engine.picture is not None:
         window.say("the training's environments are not drawn: there is no grid", "warn")
         return
     window.leave_aside()
