@@ -132,7 +132,9 @@ class World(Context):
             with blaming(scene.file):
                 entries = tick(self)
                 self.engine.attach(self, is_watched=any(entry.name == "render" for entry in entries))
-                self.runner = Runner(self, self.engine.stages(entries), debug=debug)
+                # Forces count as read where the physics uses them, so that a system is refused which writes them later.
+                rules_read = (*self.arena.kinds, c.Force)
+                self.runner = Runner(self, self.engine.stages(entries), rules_read=rules_read, debug=debug)
             self.stages = self.runner.stages
             self._start()
         except BaseException:

@@ -6,7 +6,7 @@ after the stages unless it asks for a higher one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import dropwhile
 
 import esper
@@ -20,16 +20,22 @@ LAST = -1_000_000
 
 
 class Runner:
-    """Runs the processors of one context: the stages in the order of their entries, and those that a user adds."""
+    """Runs the processors of one context: the stages in the order of their entries, and those that a user adds.
 
-    def __init__(self, context: Context, entries: Sequence[Entry], *, debug: bool = False) -> None:
-        self.context, self.debug = context, debug
+    Any stage may run rules of a scene, which may read the components `rules_read`.
+    """
+
+    def __init__(
+        self, context: Context, entries: Sequence[Entry], *, rules_read: Collection[type] = (), debug: bool = False
+    ) -> None:
+        self.context, self.rules_read, self.debug = context, frozenset(rules_read), debug
         self.stages: dict[str, Stage] = {}
         for entry in entries:
             context.queried.clear()
+            context.noted.clear()
             self.stages[entry.name] = stage = entry.processor(context)
             stage.context, stage.entry = context, entry
-            self._check_queries(entry)
+            self._check_reads(entry)
         context.enter()
         for stage in self.stages.values():
             esper.add_processor(stage)
@@ -69,12 +75,14 @@ class Runner:
                 finally:
                     self.context.asking = False
 
-    def _check_queries(self, entry: Entry) -> None:
-        """Refuse a query for a component that the stage does not declare."""
-        secret = self.context.queried - {*entry.reads, *entry.keeps, *entry.writes}
-        if secret:
-            names = ", ".join(sorted(kind.__name__ for kind in secret))
-            raise ScheduleError(f"'{entry.name}' queries {names} without saying so in the schedule")
+    def _check_reads(self, entry: Entry) -> None:
+        """Refuse a query for a component that the stage does not declare, and a look at one by a rule that it ran."""
+        declared = {*entry.reads, *entry.keeps, *entry.writes}
+        looks = self.context.noted - self.rules_read
+        for verb, secret in (("queries", self.context.queried - declared), ("reads", looks - declared)):
+            if secret:
+                names = ", ".join(sorted(kind.__name__ for kind in secret))
+                raise ScheduleError(f"'{entry.name}' {verb} {names} without saying so in the schedule")
 
     def _watched(self) -> None:
         """Compare what each stage really changes and reads with what its entry declares."""
@@ -91,9 +99,10 @@ class Runner:
                 if secret:
                     changes = f"'{processor.entry.name}' changes {', '.join(secret)}"
                     raise ScheduleError(f"{changes} without saying so in the schedule")
-                self._check_queries(processor.entry)
-            if isinstance(processor, SystemStage):
-                processor.check_reads()
+                if isinstance(processor, SystemStage):
+                    processor.check_reads()
+                else:
+                    self._check_reads(processor.entry)
             before = after
 
 

@@ -345,7 +345,7 @@ def test_a_scene_may_have_any_file_name(save: Save) -> None:
 
 
 def test_python_without_its_checks_is_refused() -> None:
-    code = "from ecs_rl.loading import load_scene\nfrom ecs_rl.world import World\nprint('started')"
+    code = "from ecs_rl.loading import load_scene\nfrom ecs_rl.worlds import make_world\nprint('started')"
     done = subprocess.run(
         [sys.executable, "-O", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
