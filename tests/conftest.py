@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
 UNIT = ("agents", "physics", "scene", "session", "world")
 """Folders of the unit tests: they start no process but a short Python, and cover engine, scenes, agents and session."""
-LONG = ("test_readme_commands", "test_workers", "test_sweeps", "test_make_pilots", "test_watching_workers")
+LONG = (
+    "test_readme_commands",
+    "test_workers",
+    "test_sweeps",
+    "test_population",
+    "test_make_pilots",
+    "test_watching_workers",
+)
 """Files that take a minute or more. They start before other files, or one process would run them alone at the end."""
 
 

@@ -138,13 +138,13 @@ class TrainSettings(TrainingSettings, CommandSettings):
     pace: Annotated[Literal["", "slow", "1x", "max"], arg(metavar="slow|1x|max", help_behavior_hint=OPENS_UP)] = ""
     """With --watch: how fast the training arenas live, a quarter of real time, real time, or flat out."""
     sweep: Annotated[tuple[str, ...], _SWEEP, arg(help_behavior_hint="")] = ()
-    """Train with many settings, drawn from LOW..HIGH, LOW..HIGH:log or A,B,C, and name the best (needs ray)."""
+    """Train with many settings, drawn from LOW..HIGH, LOW..HIGH:log or A,B,C, and name the best."""
     trials: Annotated[int, Meta(ge=0, le=10_000), arg(metavar="N", help_behavior_hint="")] = 0
     """With --sweep: settings to try; without it all combinations of lists of values, else 16."""
     population: Annotated[int, Meta(ge=0, le=10_000), arg(metavar="K", help_behavior_hint="")] = 0
     """With --sweep: K trainings, of which the worst take over from the best, settings changed a little, ten times."""
     early_stopping: bool = True
-    """With --sweep: stop trials that are worse than most after as many steps (ASHA)."""
+    """With --sweep: stop trials that are worse than most after as many steps (needs optuna)."""
     algorithms: ClassVar[dict[str, Algorithm]] = AGENTS
     """Those that these settings know, each of which has a table by its name."""
 

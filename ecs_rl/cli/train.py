@@ -40,8 +40,8 @@ def carry_out_training(argv: Sequence[str], answer: Answer) -> int:
     plans.refuse_unreadable_files(settings)
     code: int
     if settings.sweep or settings.trials or settings.population:
-        app("sweeps.refusals").refuse_what_does_not_fit(settings)
-        code = app("sweeps.run").run_sweep(argv, settings, answer)
+        app("many.refusals").refuse_what_does_not_fit(settings)
+        code = app("many.sweep").run_sweep(argv, settings, answer)
     elif settings.workers > 1 and not settings.check:
         plans.refuse_what_is_not_shared(settings)
         code = app("commands.workers").run_together(settings, answer)

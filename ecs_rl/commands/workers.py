@@ -118,7 +118,7 @@ def cluster(address: str, here: int, needed: int, flag: str) -> Iterator[int]:
             include_dashboard=None if address else False,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            runtime_env={"env_vars": {"PYTHONPATH": str(PACKAGE.parent), "RAY_CHDIR_TO_TRIAL_DIR": "0"}},
+            runtime_env={"env_vars": {"PYTHONPATH": str(PACKAGE.parent)}},
         )
     except (OSError, RuntimeError, ValueError) as error:
         told = " ".join(str(error).split())[:300] or type(error).__name__

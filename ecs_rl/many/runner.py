@@ -27,6 +27,8 @@ DRAW_EVERY = 0.1
 """Seconds after which the table is drawn again although no worker has sent anything."""
 KEPT_LINES = 60
 """Lines of a worker's stderr to keep for the case that it dies."""
+NOT_BEGUN = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
+"""Exit codes of a worker that was stopped before it could answer; 0 is that of an actor."""
 MESSAGE = re.compile(r"(?:train\.py|ecs-rl train): (.*)")
 
 
@@ -50,6 +52,9 @@ class Source(Protocol):
 
     def take(self, job: Job, report: Report) -> str:
         """Take a report. Return "" if the job goes on, else the state in which it is to end now."""
+
+    def said(self, job: Job, message: str) -> None:
+        """Take a message that a training printed on its way."""
 
     def lost(self, job: Job, exit_code: int, lines: list[str]) -> None:
         """Take note that the worker of a job died once too often, with the last lines of its stderr."""
@@ -135,7 +140,7 @@ class Runner:
         elif event.report is not None:
             self._take(event.worker, task, event.report)
         elif message := MESSAGE.fullmatch(event.line):
-            self._table.message(task.job.number, message[1])
+            self._source.said(task.job, message[1])
         else:
             task.lines.append(event.line)
 
@@ -152,8 +157,10 @@ class Runner:
         worker.call(Call("close" if task.end_state else "advance"))
 
     def _lost(self, task: Task, exit_code: int) -> None:
-        if self.is_stopping or not task.restarts:
+        if self.is_stopping and exit_code in NOT_BEGUN:
+            self._source.take(task.job, Report("interrupted", runs=task.job.runs))
+        elif self.is_stopping or not task.restarts:
             self._source.lost(task.job, exit_code, list(task.lines))
-            return
-        self._table.message(task.job.number, "its process died: going on from its newest checkpoints")
-        self._begin(replace(task, restarts=task.restarts - 1))
+        else:
+            self._table.message(task.job.number, "its process died: going on from its newest checkpoints")
+            self._begin(replace(task, restarts=task.restarts - 1))

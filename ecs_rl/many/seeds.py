@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from ecs_rl.cli.called import program
 from ecs_rl.cli.process import Answer
@@ -56,14 +57,20 @@ def checked(settings: TrainSettings) -> TrainSettings:
 
 
 def command_of(
-    argv: Sequence[str], settings: TrainSettings, flag: str, over: dict[str, object], **cluster: object
+    argv: Sequence[str], settings: TrainSettings, flag: str, over: Mapping[str, Any], **cluster: Any
 ) -> Command:
     """Return what all jobs of a command share; `cluster` is what a job on another machine needs besides."""
     over = {**over, "threads": settings.threads}
     if settings.against:
         over["against"] = settings.against
-    facts = {"files": contents(own_files(settings)), "versions": {}, "cwd": os.getcwd(), "stop_file": "", **cluster}
-    return Command(flag, tuple(flags_of_a_job(argv)), sys.argv[0], over, **facts)  # type: ignore[arg-type]
+    facts: dict[str, Any] = {
+        "files": contents(own_files(settings)),
+        "versions": {},
+        "cwd": os.getcwd(),
+        "stop_file": "",
+        **cluster,
+    }
+    return Command(flag, tuple(flags_of_a_job(argv)), sys.argv[0], over, **facts)
 
 
 def flags_of_a_job(argv: Sequence[str]) -> list[str]:
@@ -118,6 +125,10 @@ class Seeds:
                 tell(report.traceback, sys.stderr)
             self._end(Outcome(job.number, summary, report.exit_code, message), f"exit code {report.exit_code}")
         return ""
+
+    def said(self, job: Job, message: str) -> None:
+        """Pass on a message of a run."""
+        self._table.message(job.number, message)
 
     def lost(self, job: Job, exit_code: int, lines: list[str]) -> None:
         """Keep that the process of a run died."""

@@ -1,8 +1,8 @@
 """From which trainings on a sweep pays: `python tests/bench/bench_sweep.py [--scene lander] [--trials 8]`.
 
 The same trainings by a sweep, two at a time, and by a loop over `train.py`, one after the other on one thread each,
-for several lengths. A sweep starts Ray once and a process for each trial that runs; where the ratio is above 1 that is
-paid back.
+for several lengths. A sweep starts a process for each trial that runs at the same time; where the ratio is above 1 that
+is paid back.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from ecs_rl.cli.called import program, typed
 from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.console import deliver, number, tell
 from ecs_rl.errors import EcsRlError
+from ecs_rl.loading import load_scene
+from ecs_rl.many.ranges import Axis, in_words, value_in_words
+from ecs_rl.many.record import BEST_EVAL, BROKEN, SOLVED_STEP, Row, Sweep, SweepFile
 from ecs_rl.many.table import aligned
-from ecs_rl.sweeps.ranges import Axis, in_words, value_in_words
-from ecs_rl.sweeps.record import Row, Sweep, SweepFile
-from ecs_rl.sweeps.trial import BEST_EVAL, SOLVED_STEP
 
 RECIPE, PICTURE = "best.toml", "sweep.png"
 MEASURES = {BEST_EVAL: "best evaluation", SOLVED_STEP: "steps to solve"}
@@ -64,7 +64,7 @@ def report(
 def table(sweep: Sweep, axes: Sequence[Axis]) -> list[str]:
     """Return a line for each trial, the best first."""
     names = [axis.name for axis in axes]
-    head = (sweep.each, *names, "status", "steps", MEASURES[sweep.measure], "solved", "run")
+    head = (sweep.row_name, *names, "status", "steps", MEASURES[sweep.measure], "solved", "run")
     rows: list[tuple[str, ...]] = [head]
     for row in sweep.ranked():
         where = row.runs[0] if row.runs else ""
@@ -73,7 +73,7 @@ def table(sweep: Sweep, axes: Sequence[Axis]) -> list[str]:
             (
                 *(str(row.trial), *(value_in_words(row.setting.get(name, "")) for name in names), row.state),
                 *(f"{row.steps:,}", _judged(sweep, row), f"{row.solved} of {sweep.seeds}"),
-                ": ".join(filter(None, (where, row.message if row.state in ("failed", "diverged") else ""))),
+                ": ".join(filter(None, (where, row.message if row.state in BROKEN else ""))),
             )
         )
     return aligned(rows, left=(len(names) + 1, len(head) - 1))
@@ -87,9 +87,9 @@ def _judged(sweep: Sweep, row: Row) -> str:
 
 def recipe_of(sweep: Sweep, best: Row, recipe: Mapping[str, Any]) -> str:
     """Return the file that `--config` takes: all that the best trial's settings have beside the scene's own."""
-    told = _judged(sweep, best)
+    value = _judged(sweep, best)
     lines = [
-        f"# The best of {len(sweep.rows)} {sweep.each}s in {sweep.scene}: {MEASURES[sweep.measure]} {told} "
+        f"# The best of {len(sweep.rows)} {sweep.row_name}s in {sweep.scene}: {MEASURES[sweep.measure]} {value} "
         f"over {sweep.seeds} {'seed' if sweep.seeds == 1 else 'seeds'}",
     ]
     if sweep.population:
@@ -113,7 +113,6 @@ def toml(value: Any) -> str:
 
 def drawn(settings: TrainSettings, file: SweepFile, axes: Sequence[Axis]) -> Path:
     """Draw all trials into a picture in the sweep's folder, and return its path."""
-    from ecs_rl.loading import load_scene
     from ecs_rl.viewer.sweep_picture import SettingAxis, SweepView, TrialCurve, draw_sweep
 
     sweep, scene, path = file.sweep, load_scene(settings.scene), file.path / PICTURE
@@ -128,7 +127,7 @@ def drawn(settings: TrainSettings, file: SweepFile, axes: Sequence[Axis]) -> Pat
         for row in rows
     ]
     view = SweepView(
-        f"{scene.name}, {settings.agent}: {len(sweep.rows)} {sweep.each}s",
+        f"{scene.name}, {settings.agent}: {len(sweep.rows)} {sweep.row_name}s",
         MEASURES[sweep.measure],
         trials,
         [SettingAxis(axis.name, axis.marks) for axis in axes],
@@ -146,7 +145,7 @@ def as_json(file: SweepFile, recipe: Path | None, picture: Path | None) -> dict[
     trials = [
         {
             **{"trial": row.trial, "settings": row.setting, "status": row.state, "steps": row.steps},
-            **{sweep.measure: row.value, "solved": row.solved, "runs": row.told, "message": row.message},
+            **{sweep.measure: row.value, "solved": row.solved, "runs": row.summaries, "message": row.message},
             **({"taken_over": msgspec.to_builtins(row.taken_over)} if sweep.population else {}),
         }
         for row in sweep.ranked()

@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ecs_rl.errors import CheckpointError, quoted, visible
+from ecs_rl.many.jobs import LONGEST_MESSAGE
+from ecs_rl.many.ranges import Axis, Setting, combinations
+from ecs_rl.many.record import FILE, GRID, SEARCHES, Row, Sweep
 from ecs_rl.runs.layout import START
-from ecs_rl.sweeps.ranges import Axis, Setting, combinations
-from ecs_rl.sweeps.record import FILE, POPULATION, Row, Sweep
-from ecs_rl.sweeps.search import GRID, OPTUNA, RANDOM
-from ecs_rl.sweeps.trial import LONGEST_MESSAGE
-
-SEARCHES = (GRID, RANDOM, OPTUNA, POPULATION)
 
 
 def check_sweep(folder: Path, sweep: Sweep, axes: Sequence[Axis]) -> None:
@@ -29,30 +26,30 @@ def check_sweep(folder: Path, sweep: Sweep, axes: Sequence[Axis]) -> None:
         raise _damaged(folder, f"'search' is {quoted(sweep.search)}")
     numbers = [row.trial for row in sweep.rows]
     if len(set(numbers)) < len(numbers) or (sweep.population and sorted(numbers) != list(range(sweep.population))):
-        raise _damaged(folder, f"its {sweep.each}s do not have a number each")
+        raise _damaged(folder, f"its {sweep.row_name}s do not have a number each")
     for row in sweep.rows:
-        where = f"{sweep.each} {row.trial}"
+        where = f"{sweep.row_name} {row.trial}"
         row.setting = _setting(folder, where, row.setting, axes)
         row.runs = [str(_run(folder, where, run)) for run in row.runs]
         if len(row.runs) > sweep.seeds:
             raise _damaged(folder, f"{where} has {len(row.runs)} runs, and the sweep {sweep.seeds} seeds")
         row.message = visible(row.message, LONGEST_MESSAGE)
         _check_curve(folder, where, row)
-        for taken in row.taken_over:
-            taken.setting = _setting(folder, where, taken.setting, axes)
+        for exchange in row.taken_over:
+            exchange.setting = _setting(folder, where, exchange.setting, axes)
 
 
 def _setting(folder: Path, where: str, setting: Mapping[str, Any], axes: Sequence[Axis]) -> Setting:
     """Return what a trial trains with, each value as its range has it."""
     names = [axis.name for axis in axes]
     if sorted(setting) != sorted(names):
-        told = f"{where} varies {', '.join(map(quoted, setting)) or 'nothing'}"
-        raise _damaged(folder, f"{told}, and the command {', '.join(names)}")
-    found = {axis.name: axis.own(setting[axis.name]) for axis in axes}
+        varied = f"{where} varies {', '.join(map(quoted, setting)) or 'nothing'}"
+        raise _damaged(folder, f"{varied}, and the command {', '.join(names)}")
+    values = {axis.name: axis.own(setting[axis.name]) for axis in axes}
     for axis in axes:
-        if found[axis.name] is None:
+        if values[axis.name] is None:
             raise _damaged(folder, f"{where} has {axis.name} = {quoted(setting[axis.name])}, outside of {axis.text}")
-    return found
+    return values
 
 
 def _run(folder: Path, where: str, run: str) -> Path:
@@ -72,5 +69,6 @@ def _check_curve(folder: Path, where: str, row: Row) -> None:
 
 
 def _damaged(folder: Path, reason: str) -> CheckpointError:
-    told = f"{folder} is no sweep that can be gone on with: {FILE}: {reason}"
-    return CheckpointError(f"{told}: restore the file, or begin a new sweep")
+    return CheckpointError(
+        f"{folder} is no sweep that can be gone on with: {FILE}: {reason}: restore the file, or begin a new sweep"
+    )

@@ -41,8 +41,7 @@ class Range:
         """Return the number below which this share, from 0 to 1, of all draws lies."""
         half = 0.5 if self.whole else 0.0  # of the step to the next: the two ends are as likely as what is between
         low, high = self.low - half, self.high + half
-        found = low * (high / low) ** share if self.log else low + (high - low) * share
-        return self.nearest(found)
+        return self.nearest(low * (high / low) ** share if self.log else low + (high - low) * share)
 
     def nearest(self, value: float) -> float:
         """Return the closest number of the range that can be written in a few digits."""
@@ -66,8 +65,8 @@ class Range:
     def marks(self) -> list[tuple[float, str]]:
         """The ends and the middle by their places."""
         middle = self.at(0.5)
-        found = {self.low: 0.0, middle: self.place(middle), self.high: 1.0}
-        return [(place, f"{value:g}") for value, place in found.items()]
+        places = {self.low: 0.0, middle: self.place(middle), self.high: 1.0}
+        return [(place, f"{value:g}") for value, place in places.items()]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Choice:
     def own(self, value: Any) -> Any:
         """Return a value that a file holds, where lists stand for tuples, as one of these; None where it is none."""
         plain = tuple(value) if isinstance(value, list) else value
-        return next((each for each in self.values if type(each) is type(plain) and each == plain), None)
+        return next((own for own in self.values if type(own) is type(plain) and own == plain), None)
 
     def place(self, value: Any) -> float:
         """Return where a value stands among the others, from 0 to 1."""
@@ -107,8 +106,8 @@ def parse_ranges(texts: Sequence[str], settings: TrainSettings) -> tuple[Axis, .
     for text in texts:
         name, equals, range_ = text.partition("=")
         if not equals:
-            told = "write NAME=LOW..HIGH or NAME=A,B,C, as in ppo.lr=1e-4..1e-2:log, and SCENE before --sweep"
-            raise CommandError(f"--sweep '{text}': {told}")
+            remedy = "write NAME=LOW..HIGH or NAME=A,B,C, as in ppo.lr=1e-4..1e-2:log, and SCENE before --sweep"
+            raise CommandError(f"--sweep '{text}': {remedy}")
         hint = names.get(name.replace("-", "_"))
         if hint is None:
             raise CommandError(f"--sweep {text}: {_why_not(name, names, settings)}")
@@ -143,39 +142,39 @@ def _why_not(name: str, names: Mapping[str, Any], settings: TrainSettings) -> st
 
 def _axis(name: str, text: str, range_: str, hint: Any) -> Axis:
     """Return what one text of the command says."""
-    shown = f"--sweep {text}"
+    flag = f"--sweep {text}"
     if kind_of(hint) in (int, float) and ".." in range_:
         return _range(name, text, range_, hint)
     if range_.endswith(LOGARITHMIC):
-        raise CommandError(f"{shown}: {LOGARITHMIC} is for a range of numbers: write {name}=LOW..HIGH{LOGARITHMIC}")
+        raise CommandError(f"{flag}: {LOGARITHMIC} is for a range of numbers: write {name}=LOW..HIGH{LOGARITHMIC}")
     if not range_:
-        raise CommandError(f"{shown}: it names no value: write {name}=LOW..HIGH or {name}=A,B,C")
-    values = tuple(dict.fromkeys(_value(shown, each, hint) for each in range_.split(",")))
+        raise CommandError(f"{flag}: it names no value: write {name}=LOW..HIGH or {name}=A,B,C")
+    values = tuple(dict.fromkeys(_value(flag, value, hint) for value in range_.split(",")))
     if len(values) < 2:
-        told = f"it names one value: give it as --{name.replace('_', '-')}"
-        raise CommandError(f"{shown}: {told}, or write {name}=LOW..HIGH or {name}=A,B,C")
+        remedy = f"it names one value: give it as --{name.replace('_', '-')}"
+        raise CommandError(f"{flag}: {remedy}, or write {name}=LOW..HIGH or {name}=A,B,C")
     return Choice(name, text, values)
 
 
 def _range(name: str, text: str, range_: str, hint: Any) -> Range:
-    shown = f"--sweep {text}"
+    flag = f"--sweep {text}"
     ends, colon, scale = range_.partition(":")
     if colon and colon + scale != LOGARITHMIC:
-        raise CommandError(f"{shown}: there is no scale '{scale}': write {LOGARITHMIC}, or nothing for an even one")
-    low, high = (_value(shown, end, hint) for end in ends.split("..", maxsplit=1))
+        raise CommandError(f"{flag}: there is no scale '{scale}': write {LOGARITHMIC}, or nothing for an even one")
+    low, high = (_value(flag, end, hint) for end in ends.split("..", maxsplit=1))
     if low >= high:
-        raise CommandError(f"{shown}: the range is empty: write the smaller number first")
+        raise CommandError(f"{flag}: the range is empty: write the smaller number first")
     if colon and low <= 0:
-        raise CommandError(f"{shown}: {LOGARITHMIC} needs numbers above 0: begin above it, or leave {LOGARITHMIC} out")
+        raise CommandError(f"{flag}: {LOGARITHMIC} needs numbers above 0: begin above it, or leave {LOGARITHMIC} out")
     return Range(name, text, low, high, bool(colon), kind_of(hint) is int)
 
 
-def _value(shown: str, text: str, hint: Any) -> Any:
+def _value(flag: str, text: str, hint: Any) -> Any:
     """Return a value of the setting; lists of numbers are written 64x64."""
     kind, given = kind_of(hint), text.strip()
     if kind is bool and given in ("true", "false"):
         return given == "true"
-    return fitted(shown, given.split("x") if get_origin(kind) is tuple else given, hint)
+    return fitted(flag, given.split("x") if get_origin(kind) is tuple else given, hint)
 
 
 def _check_agents(axis: Axis, settings: TrainSettings) -> None:

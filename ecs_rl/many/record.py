@@ -11,19 +11,40 @@ import msgspec
 from msgspec import Meta
 
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.many.ranges import in_words
 from ecs_rl.runs.files import UNREADABLE, opened, plain
 from ecs_rl.runs.lock import RunLock
-from ecs_rl.sweeps.ranges import in_words
-from ecs_rl.sweeps.trial import BEST_EVAL
 
 FILE = "sweep.json"
-POPULATION = "population"
-"""A search in which settings change while they are tried."""
+GRID, RANDOM, OPTUNA, POPULATION = SEARCHES = ("grid", "random", "optuna", "population")
+"""How settings are found; in a population they change while they are tried."""
+SOLVED_STEP, BEST_EVAL = "solved_step", "best_eval"
+"""What a trial is judged by: the mean over its seeds of the steps to solve, or of the best evaluation."""
 MOST_BYTES = 1 << 28
 WRITE_EVERY = 1.0
 """Seconds between two writes while nothing begins or ends."""
-OVER = ("finished", "solved", "stopped early", "diverged", "failed")
-"""How a trial may be that nobody goes on with."""
+BROKEN = ("diverged", "failed")
+OVER = ("finished", "solved", "stopped early", *BROKEN)
+"""States of a trial that does not go on."""
+OF_THE_CALL = frozenset(
+    {
+        "scene",
+        "agent",
+        "seed",
+        "seeds",
+        "name",
+        "version",
+        "runs",
+        "resume",
+        "json",
+        "threads",
+        "ray",
+        "sweep",
+        "trials",
+    }
+    | {"population", "early_stopping", "tb", "recorder", "pace", "watch", "check", "config", "workers"}
+)
+"""Settings that may differ between two lives of a sweep, or are compared by themselves."""
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Number = Annotated[int, Meta(ge=0, le=100_000)]
 """Of a trial or a seed, or how many there are."""
@@ -54,8 +75,8 @@ class Row(msgspec.Struct, kw_only=True):
     solved: Number = 0
     """How many seeds were."""
     runs: list[str] = []
-    told: list[dict[str, Any]] = []
-    """What `train.py --json` says of each of them, as of the newest report."""
+    summaries: list[dict[str, Any]] = msgspec.field(default_factory=list, name="told")
+    """The JSON object of each of them, as of the newest report."""
     curve: list[tuple[Count, float]] = []
     """Steps, and the mean over the seeds of the best evaluation by then."""
     message: str = ""
@@ -95,8 +116,8 @@ class Sweep(msgspec.Struct, kw_only=True):
         return self.trials if self.search == POPULATION else 0
 
     @property
-    def each(self) -> str:
-        """What its rows are, in a word."""
+    def row_name(self) -> str:
+        """What its rows are called: trial or member."""
         return "member" if self.population else "trial"
 
     @property
@@ -113,7 +134,7 @@ class Sweep(msgspec.Struct, kw_only=True):
         def key(row: Row) -> tuple[bool, bool, float, float, int, int]:
             value = -self.sign * row.value if row.value is not None else 0.0
             best, at = max(((best, -step) for step, best in row.curve), default=(0.0, 0))
-            return (row.value is None, row.state in ("diverged", "failed"), value, -best, -at, row.trial)
+            return (row.value is None, row.state in BROKEN, value, -best, -at, row.trial)
 
         return sorted(self.rows, key=key)
 
@@ -121,7 +142,7 @@ class Sweep(msgspec.Struct, kw_only=True):
     def best(self) -> Row | None:
         """The trial whose settings are the recipe, if any was judged."""
         first = next(iter(self.ranked()), None)
-        return None if first is None or first.value is None or first.state in ("diverged", "failed") else first
+        return None if first is None or first.value is None or first.state in BROKEN else first
 
 
 class SweepFile:
@@ -176,42 +197,24 @@ def refuse_another(before: Sweep, now: Sweep, folder: Path) -> None:
     for name in ("scene", "agent", "measure", "population", "ranges", "seed", "seeds", "early_stopping"):
         old, new = getattr(before, name), getattr(now, name)
         if old != new:
-            told = " ".join(old) if name == "ranges" else old
+            first = " ".join(old) if name == "ranges" else old
             flag = "sweep" if name == "ranges" else name
             raise CommandError(
-                f"--resume: {folder} was begun with another {flag}: {told}: give the same, or begin anew"
+                f"--resume: {folder} was begun with another {flag}: {first}: give the same, or begin anew"
             )
-    differ = [name for name in sorted({*before.settings, *now.settings}) if _differs(name, before, now)]
-    if differ:
-        name = differ[0]
-        told = f"{name} {in_words({name: before.settings.get(name)}).partition('=')[2]}"
-        raise CommandError(f"--resume: {folder} was begun with {told}: give the same, or begin anew")
-
-
-def _differs(name: str, before: Sweep, now: Sweep) -> bool:
-    return before.settings.get(name) != now.settings.get(name)
+    for name in sorted({*before.settings, *now.settings}):
+        value = before.settings.get(name)
+        if value != now.settings.get(name):
+            first = f"{name} {in_words({name: value}).partition('=')[2]}"
+            raise CommandError(f"--resume: {folder} was begun with {first}: give the same, or begin anew")
 
 
 def common_settings(plain_settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a training's resolved settings must stay the same in a sweep, in one level."""
-    left_out = {"scene", "agent", "seed", "seeds", "name", "version", "runs", "resume", "json", "threads", "ray"}
-    left_out |= {
-        "sweep",
-        "trials",
-        "population",
-        "early_stopping",
-        "tb",
-        "recorder",
-        "pace",
-        "watch",
-        "check",
-        "config",
-        "workers",
-    }
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in plain_settings.items():
         if isinstance(value, Mapping):
-            found |= {f"{name}.{own}": each for own, each in value.items()}
-        elif name not in left_out:
-            found[name] = value
-    return found
+            settings |= {f"{name}.{own}": item for own, item in value.items()}
+        elif name not in OF_THE_CALL:
+            settings[name] = value
+    return settings

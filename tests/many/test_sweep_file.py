@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +13,14 @@ import pytest
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
 from ecs_rl.cli.train import main
-from ecs_rl.sweeps.checks import check_sweep
-from ecs_rl.sweeps.driver import Driver
-from ecs_rl.sweeps.ranges import Axis, parse_ranges
-from ecs_rl.sweeps.record import Row, Sweep, SweepFile, read_sweep
-from ecs_rl.sweeps.run import begun
-from ecs_rl.sweeps.search import GRID, RANDOM, Settings
+from ecs_rl.many.checks import check_sweep
+from ecs_rl.many.ranges import Axis, parse_ranges
+from ecs_rl.many.record import GRID, RANDOM, Row, Sweep, SweepFile, read_sweep
+from ecs_rl.many.search import ListedSettings
+from ecs_rl.many.seeds import checked
+from ecs_rl.many.sweep import new_sweep
+from ecs_rl.many.table import Table
+from ecs_rl.many.trials import Trials
 
 SMALL = ("balance", "--arenas", "8", "--steps", "2k", "--eval-every", "1k", "--eval-episodes", "2", "--ppo.hidden", "8")
 RANGES = ("ppo.lr=1e-4..1e-2:log", "ppo.hidden=8,8x8", "ppo.epochs=2..4")
@@ -27,7 +30,7 @@ SPRINGS = "from pathlib import Path\nPath(__file__).with_suffix('.sprung').touch
 
 def asked(*more: str) -> tuple[Sweep, tuple[Axis, ...]]:
     settings = parse_train([*SMALL, *more, "--sweep", *RANGES], recipes_of)
-    return begun(settings, RANDOM, 4)[0], parse_ranges(settings.sweep, settings)
+    return new_sweep(checked(settings), RANDOM, 4), parse_ranges(settings.sweep, settings)
 
 
 @pytest.fixture
@@ -173,12 +176,10 @@ def test_a_message_cannot_move_the_cursor(folder: Path) -> None:
 
 def test_a_trial_that_had_not_begun_gets_its_own_number_again(folder: Path) -> None:
     sweep, axes = asked()
-    settings = Settings(sweep, axes)
+    settings = ListedSettings(sweep, axes)
     sweep.rows = [Row(trial=i, setting=settings.ask(i) or {}, state="finished") for i in (0, 2)]
     file = SweepFile(folder, sweep)
-    driver = Driver(file, settings, shown=None)  # type: ignore[arg-type]
-    found = [driver.next_row(), driver.next_row()]
+    source = Trials(file, settings, Table(io.StringIO(), "trial"))
+    jobs = [source.next(), source.next(), source.next()]
     file.close()
-    assert [row and row.trial for row in found] == [1, 3]
-    assert [row and row.setting for row in found] == [settings.ask(1), settings.ask(3)]
-    assert driver.exhausted
+    assert [job and (job.number, job.setting) for job in jobs] == [(1, settings.ask(1)), (3, settings.ask(3)), None]

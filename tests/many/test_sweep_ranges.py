@@ -1,4 +1,4 @@
-"""What `--sweep` says, what is drawn from it, and what is said of it at the end: nothing of this needs Ray."""
+"""What `--sweep` says, what is drawn from it, and what is said of it at the end."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from ecs_rl.cli.plan import recipes_of
 from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.cli.train import main
 from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.sweeps.driver import take_report
-from ecs_rl.sweeps.ranges import Choice, Range, drawn, grid, in_words, parse_ranges
-from ecs_rl.sweeps.record import Row, Sweep, SweepFile, newest_sweep, read_sweep, refuse_another
-from ecs_rl.sweeps.report import recipe_of, table
-from ecs_rl.sweeps.run import flags_of_a_trial
-from ecs_rl.sweeps.search import search_of
+from ecs_rl.many.jobs import Report
+from ecs_rl.many.ranges import Choice, Range, drawn, grid, in_words, parse_ranges
+from ecs_rl.many.record import Row, Sweep, SweepFile, newest_sweep, read_sweep, refuse_another
+from ecs_rl.many.search import search_of
+from ecs_rl.many.seeds import flags_of_a_job
+from ecs_rl.many.sweep import what_needs_optuna
+from ecs_rl.many.sweep_report import recipe_of, table
+from ecs_rl.many.trials import take_report
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -135,12 +137,17 @@ def test_trials_without_a_sweep_are_refused(capsys: pytest.CaptureFixture[str]) 
     assert "--trials is for --sweep: name what varies" in capsys.readouterr().err
 
 
-def test_without_ray_it_is_said_what_to_install(
+def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("ecs_rl.sweeps.refusals.find_spec", lambda name: None)
-    assert main(["balance", "--sweep", "ppo.lr=1,2"]) == 2
-    assert "--sweep needs ray[tune]: python -m pip install 'ecs-rl[sweep]'" in capsys.readouterr().err
+    for module in ("refusals", "sweep"):
+        monkeypatch.setattr(f"ecs_rl.many.{module}.find_spec", lambda name: None)
+    assert main(["balance", "--sweep", "ppo.lr=1,2", "--ray", "auto"]) == 2
+    assert "--ray needs ray: python -m pip install 'ecs-rl[ray]', or leave --ray out" in capsys.readouterr().err
+    assert what_needs_optuna(sweep()) == "settings are drawn at random and no trial stops early"
+    plain = sweep()
+    plain.search, plain.early_stopping = "grid", False
+    assert what_needs_optuna(plain) == ""
 
 
 def test_an_agent_that_varies_brings_its_own_settings() -> None:
@@ -150,7 +157,7 @@ def test_an_agent_that_varies_brings_its_own_settings() -> None:
 
 def test_a_trial_has_the_flags_of_the_command_but_not_those_of_the_sweep() -> None:
     line = "balance --sweep ppo.lr=1,2 a=1..2 --arenas 16 --trials 3 --seeds=2 --resume runs/x --json --seed 4"
-    assert flags_of_a_trial(line.split()) == ["balance", "--arenas", "16", "--json"]
+    assert flags_of_a_job(line.split()) == ["balance", "--arenas", "16", "--json"]
 
 
 def test_what_stands_above_the_flags_counts_more_than_they_do() -> None:
@@ -182,10 +189,10 @@ def replace_value(row: Row, value: float) -> Row:
 
 def test_reports_become_rows_with_a_curve() -> None:
     row = Row(trial=0, setting={})
-    first = {"state": "running", "steps": 10, "runs": ["a"], "told": [{}], "solved": 0}
-    take_report(row, {**first, "best_eval": 1.0, "solved_step": 80.0}, "best_eval")
-    take_report(row, {**first, "steps": 20, "best_eval": 3.0, "solved_step": 40.0}, "solved_step")
-    take_report(row, {"state": "failed", "steps": 0, "message": "gone"}, "best_eval")
+    first = Report("running", 10, ("a",), ({},), best_eval=1.0, solved_step=80.0)
+    take_report(row, first, "best_eval")
+    take_report(row, replace(first, steps=20, best_eval=3.0, solved_step=40.0), "solved_step")
+    take_report(row, Report("failed", message="gone"), "best_eval")
     assert (row.curve, row.value, row.steps, row.runs) == ([(10, 1.0), (20, 3.0)], 40.0, 20, ["a"])
     assert (row.state, row.message) == ("failed", "gone")
 
@@ -227,7 +234,7 @@ def test_a_sweep_is_read_as_it_was_written_and_goes_on_only_as_it_was_begun(tmp_
 def test_nothing_of_ray_or_optuna_is_imported_without_a_sweep_or_workers(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom ecs_rl.cli.train import main\n"
-        "import ecs_rl.sweeps.run, ecs_rl.sweeps.report, ecs_rl.commands.workers\n"
+        "import ecs_rl.many.sweep, ecs_rl.many.search, ecs_rl.commands.workers\n"
         "main('balance --steps 1k --arenas 8 --eval-episodes 2 --runs runs'.split())\n"
         "print(sorted(name for name in sys.modules if name.split('.')[0] in ('ray', 'optuna', 'pandas', 'pyarrow')))"
     )

@@ -1,4 +1,4 @@
-"""Sweeps on Ray: what train.py makes of each setting, whatever goes wrong with others, and whoever interrupts it."""
+"""Sweeps: what train.py makes of each setting, whatever goes wrong with others, and whoever interrupts it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from ecs_rl.commands.same_everywhere import contents, versions
-from ecs_rl.errors import CommandError
-from ecs_rl.sweeps.trial import Order, SweepTrial
+from ecs_rl.many.jobs import Command, Job, Trainee
 
-pytest.importorskip("ray.tune")
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--arenas", "16", "--eval-every", "2k", "--eval-episodes", "2", "--threads", "1")
 NETWORKS = """
@@ -146,9 +144,17 @@ def test_what_is_wrong_with_the_cluster_is_told_in_one_sentence(
 
 def test_a_node_with_another_scene_begins_no_trial(tmp_path: Path) -> None:
     (scene := tmp_path / "scene.py").write_text("SCENE = 1\n")
-    order = Order((str(scene),), {}, (0,), str(tmp_path), str(tmp_path), versions(), contents([str(scene)]))
-    trial = SweepTrial.__new__(SweepTrial)
-    trial.order, trial._checked = order, False
+    files = contents([str(scene)])
+    command = Command("--sweep", (str(scene),), "train.py", {}, files, {}, cwd=str(tmp_path), stop_file="")
     scene.write_text("SCENE = 2\n")
-    with pytest.raises(CommandError, match=f"--sweep: a node of the cluster has another {scene} than there was here"):
-        trial._begin()
+    report = Trainee(command, lambda: False).begin(Job(0, (0,), {}))
+    assert (report.state, report.exit_code) == ("failed", 2)
+    assert report.message.startswith(f"--sweep: a node of the cluster has another {scene} than there was here")
+
+
+def test_a_node_with_other_libraries_begins_no_trial(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    older = {**versions(), "numpy": "1.0"}
+    command = Command("--sweep", ("balance",), "train.py", {}, {}, older, cwd=str(tmp_path), stop_file="")
+    report = Trainee(command, lambda: False).begin(Job(0, (0,), {}))
+    assert "a node of the cluster has numpy" in report.message

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.errors import CommandError, install
-from ecs_rl.sweeps.ranges import parse_ranges
+from ecs_rl.many.ranges import parse_ranges
 
 
 def refuse_what_does_not_fit(settings: TrainSettings) -> None:
@@ -26,5 +26,5 @@ def refuse_what_does_not_fit(settings: TrainSettings) -> None:
     for reason, holds in reasons.items():
         if holds:
             raise CommandError(f"--sweep cannot be used with {reason}; leave one of them out")
-    if find_spec("ray") is None or find_spec("pyarrow") is None:
-        raise CommandError(f"--sweep needs ray[tune]: {install('sweep')}, or leave --sweep out")
+    if settings.ray and find_spec("ray") is None:
+        raise CommandError(f"--ray needs ray: {install('ray')}, or leave --ray out")
