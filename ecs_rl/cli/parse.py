@@ -89,9 +89,9 @@ def parse_train(
         print_train_help(argv, recipes)
     kind = _kind_named(argv)
     line = _train_flags(argv, kind) | _layer_of(over or {}, kind)
-    if "imitate" in line and line.get("workers", 1) > 1:
+    if line.get("imitate") is not None and line.get("workers", 1) > 1:
         raise CommandError("--imitate is for a training of one process: leave --workers out")
-    if "resume" in line and "imitate" in line:
+    if line.get("resume") is not None and line.get("imitate") is not None:
         raise CommandError("--resume and --imitate exclude each other: imitating is how a new run starts")
     kind, below = _below(kind, line, recipes, earlier)
     settings = _settings_of(kind, below | line)

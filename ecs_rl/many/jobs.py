@@ -1,7 +1,7 @@
 """A job: one training, or the trainings of several seeds with the same settings. It runs inside a worker.
 
-A worker answers three calls, each with a report: `begin` a job, `advance` it, `close` it. Every training is what
-`train.py` with these settings is, and writes an ordinary run. Who decides what a report means is not here.
+A worker answers each call with a report. Every training is what `train.py` with these settings is, and writes an
+ordinary run. What a report means is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ecs_rl.commands.train import close_broken, snapshot
 from ecs_rl.commands.train_report import summary
 from ecs_rl.errors import ActionError, CheckpointError, DivergedError, EcsRlError, StorageError, visible
 from ecs_rl.garbage import passing_over
+from ecs_rl.runs import read_metadata
 from ecs_rl.runs.files import is_refused
 from ecs_rl.runs.recorders import recorders_of
 
@@ -38,6 +39,8 @@ UNSOLVED = 2
 """A seed that was not solved counts as one that took so many times its steps (the PAR2 score)."""
 REPORT_EVERY = PlainLines.interval
 """Seconds after which a job reports although no evaluation is over."""
+ONE = {"sweep": (), "trials": 0, "seeds": 0, "population": 0, "early_stopping": True, "resume": None}
+"""Settings that make one training of a command for many."""
 LONGEST_MESSAGE = 500
 """Characters of why a job failed."""
 
@@ -49,7 +52,7 @@ class Command:
     flag: str
     """`--seeds` or `--sweep`, for messages."""
     argv: tuple[str, ...]
-    """The flags of each training."""
+    """The words of the command."""
     program: str
     """The word in front of them."""
     over: Mapping[str, Any]
@@ -63,10 +66,12 @@ class Command:
     stop_file: str
     """On a cluster, the file that asks all jobs to save and end; "" on this machine."""
 
-    def settings(self, setting: Mapping[str, Any], more: Mapping[str, Any]) -> TrainSettings:
-        """Return the settings of one training. One that is resumed keeps those of its run."""
-        settings = parse_train(self.argv, recipes_of, earlier_settings, {**self.over, **setting, **more})
-        return replace(settings, sweep=(), trials=0, seeds=0, population=0, early_stopping=True)
+    def settings(self, setting: Mapping[str, Any], seed: int, run: str | None = None) -> TrainSettings:
+        """Return the settings of one training: a new one, or one that resumes a run."""
+        over = {**ONE, **self.over, **setting, "seed": seed}
+        if run is not None:
+            over |= {"resume": run, "seed": read_metadata(Path(run)).seed, "init_from": None, "imitate": None}
+        return parse_train(self.argv, recipes_of, earlier_settings, over)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,16 @@ class Job:
     """The settings that vary between jobs."""
     runs: tuple[str, ...] = ()
     """The runs to resume, in the order of the seeds; empty for a new job."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a worker is to do next."""
+
+    method: str
+    """`begin` the job, `advance` until the next evaluation or for a few seconds, or `close`: save and end."""
+    job: Job | None = None
+    """The job that begins."""
 
 
 @dataclass(frozen=True)
@@ -202,20 +217,22 @@ class Trainee:
         self._round: deque[SeedRun] = deque()
         """Trainings that the present round of evaluations still needs."""
 
-    def begin(self, job: Job) -> Report:
-        """Put the trainings of a job together, and report where they stand."""
-        self._runs, self._round = [], deque()
-        if self._must_stop():
-            return Report("interrupted", runs=job.runs)
-        return self._report_after(lambda: self._begin(job))
-
-    def advance(self) -> Report:
-        """Train one seed until its next evaluation, or for a few seconds."""
-        return self._report_after(self._advance)
-
-    def close(self) -> Report:
-        """Save and end what is still training."""
-        return self._report_after(self._close)
+    def do(self, call: Call) -> Report:
+        """Do what a call says and report. An error ends the job, and not the worker."""
+        if call.job is not None:
+            self._runs, self._round = [], deque()
+            if self._must_stop():
+                return Report("interrupted", runs=call.job.runs)
+        try:
+            if call.job is not None:
+                self._begin(call.job)
+            elif call.method == "advance":
+                self._advance()
+            else:
+                self._close()
+            return report_of(self._runs, is_round=not self._round)
+        except Exception as error:
+            return self._report_error(error)
 
     def _begin(self, job: Job) -> None:
         command = self._command
@@ -225,8 +242,7 @@ class Trainee:
         for i, seed in enumerate(job.seeds):
             sys.argv[:] = [command.program, *command.argv, "--seed", str(seed)]  # as a scene's file may read it
             resumed = i < len(job.runs) and can_go_on(Path(job.runs[i]))  # the disk may have refused the others
-            more = {"resume": job.runs[i]} if resumed else {"seed": seed}
-            self._runs.append(SeedRun(command.settings(job.setting, more)))
+            self._runs.append(SeedRun(command.settings(job.setting, seed, job.runs[i] if resumed else None)))
 
     def _advance(self) -> None:
         if not self._round:
@@ -245,26 +261,22 @@ class Trainee:
         for run in self._runs:
             run.close()
 
-    def _report_after(self, work: Callable[[], None]) -> Report:
-        """Do the work and report. An error ends the job, and not the worker."""
-        try:
-            work()
-            return report_of(self._runs, is_round=not self._round)
-        except Exception as error:
-            is_full = is_refused(error)
-            report = Report(
-                "interrupted" if is_full else "failed",
-                max((run.training.session.total_steps for run in self._runs), default=0),
-                tuple(str(run.record.path) for run in self._runs),
-                message=in_one_line(error),
-                traceback="" if isinstance(error, EcsRlError) else traceback.format_exc(),
-                exit_code=error.exit_code if isinstance(error, EcsRlError) else 1,
-                is_full=is_full,
-            )
-            with suppress(StorageError):  # the first one is in the report, and earlier checkpoints stay
-                self._close()
-            self._runs = []
-            return report
+    def _report_error(self, error: Exception) -> Report:
+        """End the job, and return why."""
+        is_full = is_refused(error)
+        report = Report(
+            "interrupted" if is_full else "failed",
+            max((run.training.session.total_steps for run in self._runs), default=0),
+            tuple(str(run.record.path) for run in self._runs),
+            message=in_one_line(error),
+            traceback="" if isinstance(error, EcsRlError) else traceback.format_exc(),
+            exit_code=error.exit_code if isinstance(error, EcsRlError) else 1,
+            is_full=is_full,
+        )
+        with suppress(StorageError):  # the first one is in the report, and earlier checkpoints stay
+            self._close()
+        self._runs = []
+        return report
 
 
 def can_go_on(run: Path) -> bool:

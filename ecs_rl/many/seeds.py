@@ -23,9 +23,6 @@ from ecs_rl.many.seeds_report import Outcome, report, seeds_in_words
 from ecs_rl.many.table import Table, open_table, with_threads
 from ecs_rl.many.workers import LocalWorker
 
-OF_MANY = {"--sweep": None, "--population": 1, "--resume": 1, "--trials": 1, "--seeds": 1, "--seed": 1}
-"""Flags that a training of many does not have, and how many words may stand behind each; None for any number."""
-
 
 def run_seeds(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> int:
     """Train all seeds and report; return the exit code of the first run that failed, 0 if none did."""
@@ -70,25 +67,7 @@ def command_of(
         "stop_file": "",
         **cluster,
     }
-    return Command(flag, tuple(flags_of_a_job(argv)), sys.argv[0], over, **facts)
-
-
-def flags_of_a_job(argv: Sequence[str]) -> list[str]:
-    """Return the command's words but for the flags that only many trainings have."""
-    words: list[str] = []
-    dropping: int | None = 0
-    for word in argv:
-        flag, equals, _ = word.partition("=")
-        if word.startswith("--"):
-            dropping = 0
-        if flag in OF_MANY and word.startswith("--"):
-            dropping = 0 if equals else OF_MANY[flag]
-            continue
-        if dropping is None or dropping > 0:
-            dropping = None if dropping is None else dropping - 1
-            continue
-        words.append(word)
-    return words
+    return Command(flag, tuple(argv), sys.argv[0], over, **facts)
 
 
 class Seeds:

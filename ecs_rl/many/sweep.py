@@ -239,7 +239,7 @@ def recipe_settings(command: Command, settings: TrainSettings, sweep: Sweep) -> 
     """Return the settings of the best trial that the scene's own recipe has not, in one level, and its agent."""
     if sweep.best is None:
         return {}
-    best = command.settings(sweep.best.setting, {"seed": settings.seed})
+    best = command.settings(sweep.best.setting, settings.seed)
     agent = best.algorithm.reference or best.agent
     usual = parse_train([settings.scene, "--agent", agent], recipes_of)
     ours, theirs = (common_settings(settings_as_dict(item)) for item in (best, usual))

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
+
+from rich.live import Live
+from rich.table import Table as RichTable
 
 from ecs_rl.cli.called import program
 from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.commands.live_block import PatientConsole
 from ecs_rl.commands.progress import PlainLines, has_cursor
 from ecs_rl.console import tell
-
-if TYPE_CHECKING:
-    from rich.live import Live
 
 
 @dataclass
@@ -74,8 +75,6 @@ class LiveTable(Table):
 
     def draw(self) -> None:
         """Draw the table over the one before; a terminal that has gone is no reason to stop."""
-        from rich.table import Table as RichTable
-
         assert self.live is not None
         rows = [(f"{self.row_name} {number}", *row) for number, row in self.rows.items()]
         table = RichTable.grid(padding=(0, BETWEEN, 0, 0))
@@ -109,10 +108,6 @@ def open_table(stream: TextIO, heading: str, row_name: str, waiting: Sequence[in
     if not has_cursor(stream):
         yield Table(stream, row_name)
         return
-    from rich.live import Live
-
-    from ecs_rl.commands.live_block import PatientConsole
-
     console = PatientConsole(file=stream, force_terminal=True, highlight=False, emoji=False, markup=False)
     live = Live(
         console=console,

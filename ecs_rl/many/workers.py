@@ -1,4 +1,4 @@
-"""Workers: processes of this machine, or Ray actors on a cluster. Both answer the calls of `jobs.Trainee`.
+"""Workers: processes of this machine, or Ray actors on a cluster. Inside of both is a `Trainee`.
 
 A worker has one call at a time. Its answer, its messages and its end come as events into the queue of the runner.
 A process that its parent has left saves and ends: the pipe behind its stdin closes then.
@@ -22,7 +22,7 @@ from typing import IO, Any, Protocol, TypeVar
 import msgspec
 
 from ecs_rl.cli.process import Answer
-from ecs_rl.many.jobs import Command, Job, Report, Trainee
+from ecs_rl.many.jobs import Call, Command, Report, Trainee
 from ecs_rl.runs.files import plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,18 +37,6 @@ LAST_LINES = 1.0
 
 
 Message = TypeVar("Message")
-
-
-@dataclass(frozen=True)
-class Call:
-    """A method of the trainee that a worker is to call."""
-
-    method: str
-    job: Job | None = None
-
-    def of(self, trainee: Trainee) -> Report:
-        """Call it."""
-        return trainee.begin(self.job) if self.job is not None else getattr(trainee, self.method)()
 
 
 def send(message: object, pipe: IO[bytes]) -> None:
@@ -81,7 +69,7 @@ class Worker(Protocol):
     """Does jobs somewhere."""
 
     def call(self, call: Call) -> None:
-        """Call a method of the trainee; the report comes as an event."""
+        """Let the trainee do something; its report comes as an event."""
 
     def stop(self) -> None:
         """Ask for all to be saved and to end; may be called in the handler of a signal."""
@@ -111,7 +99,7 @@ class LocalWorker:
         self._send(command)
 
     def call(self, call: Call) -> None:
-        """Call a method of the trainee."""
+        """Let the trainee do something."""
         self._send(call)
 
     def stop(self) -> None:
@@ -156,7 +144,7 @@ class RayWorker:
         self._actor: Any = ray.remote(num_cpus=threads, max_restarts=0)(RemoteTrainee).remote(command)
 
     def call(self, call: Call) -> None:
-        """Call a method of the trainee."""
+        """Let the trainee do something."""
         self._actor.do.remote(call).future().add_done_callback(self._answered)
 
     def stop(self) -> None:
@@ -186,10 +174,6 @@ class RemoteTrainee(Trainee):
     def __init__(self, command: Command) -> None:
         os.chdir(command.cwd)
         super().__init__(command, stop_by_file(Path(command.stop_file)))
-
-    def do(self, call: Call) -> Report:
-        """Do what a call says."""
-        return call.of(self)
 
 
 def stop_by_file(path: Path) -> Callable[[], bool]:
@@ -222,10 +206,10 @@ def serve() -> None:
     threading.Thread(target=_listen, args=(calls, waiting), daemon=True).start()
     while call := waiting.get():
         try:
-            send(call.of(trainee), reports)
+            send(trainee.do(call), reports)
         except BrokenPipeError:  # nobody is there to read it, and all is saved
             os._exit(0)
-    trainee.close()
+    trainee.do(Call("close"))
 
 
 def _listen(calls: IO[bytes], waiting: SimpleQueue[Call | None]) -> None:

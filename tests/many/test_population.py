@@ -19,7 +19,7 @@ from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
 from ecs_rl.cli.train import main
 from ecs_rl.errors import CommandError
-from ecs_rl.many.jobs import Command, Job, Report, Trainee
+from ecs_rl.many.jobs import Call, Command, Job, Report, Trainee
 from ecs_rl.many.population import (
     RESTING,
     Population,
@@ -47,11 +47,11 @@ def trained(job: Job, folder: Path, until: Callable[[Report], bool] = lambda rep
     over = {"name": "balance", "version": "sweep_1", "runs": str(folder)}
     command = Command("--sweep", ARGV, "train.py", over, {}, {}, cwd=str(folder), stop_file="")
     trainee = Trainee(command, lambda: False)
-    report = trainee.begin(job)
+    report = trainee.do(Call("begin", job))
     for _ in range(60):
         if report.is_over:
             return report
-        report = trainee.close() if until(report) else trainee.advance()
+        report = trainee.do(Call("close" if until(report) else "advance"))
     raise AssertionError("it does not end")
 
 

@@ -17,7 +17,7 @@ from ecs_rl.cli.plan import recipes_of
 from ecs_rl.cli.process import Answer
 from ecs_rl.errors import StorageError
 from ecs_rl.many import sweep as sweep_command
-from ecs_rl.many.jobs import Command, Job, Report, Trainee
+from ecs_rl.many.jobs import Call, Command, Job, Report, Trainee
 from ecs_rl.many.ranges import parse_ranges
 from ecs_rl.many.record import GRID, SweepFile, read_sweep
 from ecs_rl.many.search import ListedSettings
@@ -38,11 +38,11 @@ def to_the_end(folder: Path, runs: tuple[str, ...] = ()) -> Report:
     over = {"name": "balance", "version": "sweep_1", "runs": str(folder), "threads": 1}
     command = Command("--sweep", ARGV, "train.py", over, {}, {}, cwd=str(folder), stop_file="")
     trainee = Trainee(command, lambda: False)
-    report = trainee.begin(Job(0, (0, 1), {"ppo.lr": 2e-3}, runs))
+    report = trainee.do(Call("begin", Job(0, (0, 1), {"ppo.lr": 2e-3}, runs)))
     for _ in range(40):
         if report.is_over:
             return report
-        report = trainee.advance()
+        report = trainee.do(Call("advance"))
     raise AssertionError("it does not end")
 
 

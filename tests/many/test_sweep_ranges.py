@@ -15,11 +15,10 @@ from ecs_rl.cli.plan import recipes_of
 from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.cli.train import main
 from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.many.jobs import Report
+from ecs_rl.many.jobs import Command, Report
 from ecs_rl.many.ranges import Choice, Range, drawn, grid, in_words, parse_ranges
 from ecs_rl.many.record import Row, Sweep, SweepFile, newest_sweep, read_sweep, refuse_another
 from ecs_rl.many.search import search_of
-from ecs_rl.many.seeds import flags_of_a_job
 from ecs_rl.many.sweep import what_needs_optuna
 from ecs_rl.many.sweep_report import recipe_of, table
 from ecs_rl.many.trials import take_report
@@ -155,9 +154,12 @@ def test_an_agent_that_varies_brings_its_own_settings() -> None:
     assert [axis.name for axis in axes] == ["agent", "dqn.lr"]
 
 
-def test_a_trial_has_the_flags_of_the_command_but_not_those_of_the_sweep() -> None:
+def test_a_job_has_the_settings_of_the_command_but_not_those_of_many_trainings() -> None:
     line = "balance --sweep ppo.lr=1,2 a=1..2 --arenas 16 --trials 3 --seeds=2 --resume runs/x --json --seed 4"
-    assert flags_of_a_job(line.split()) == ["balance", "--arenas", "16", "--json"]
+    command = Command("--sweep", tuple(line.split()), "train.py", {"threads": 1}, {}, {}, cwd=".", stop_file="")
+    found = command.settings({"ppo.lr": 0.5}, 7)
+    assert (found.arenas, found.seed, found.resume, found.ppo.lr, found.threads) == (16, 7, None, 0.5, 1)
+    assert (found.sweep, found.trials, found.seeds, found.population) == ((), 0, 0, 0)
 
 
 def test_what_stands_above_the_flags_counts_more_than_they_do() -> None:

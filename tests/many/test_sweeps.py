@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ecs_rl.commands.same_everywhere import contents, versions
-from ecs_rl.many.jobs import Command, Job, Trainee
+from ecs_rl.many.jobs import Call, Command, Job, Trainee
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--arenas", "16", "--eval-every", "2k", "--eval-episodes", "2", "--threads", "1")
@@ -147,7 +147,7 @@ def test_a_node_with_another_scene_begins_no_trial(tmp_path: Path) -> None:
     files = contents([str(scene)])
     command = Command("--sweep", (str(scene),), "train.py", {}, files, {}, cwd=str(tmp_path), stop_file="")
     scene.write_text("SCENE = 2\n")
-    report = Trainee(command, lambda: False).begin(Job(0, (0,), {}))
+    report = Trainee(command, lambda: False).do(Call("begin", Job(0, (0,), {})))
     assert (report.state, report.exit_code) == ("failed", 2)
     assert report.message.startswith(f"--sweep: a node of the cluster has another {scene} than there was here")
 
@@ -156,5 +156,5 @@ def test_a_node_with_other_libraries_begins_no_trial(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     older = {**versions(), "numpy": "1.0"}
     command = Command("--sweep", ("balance",), "train.py", {}, {}, older, cwd=str(tmp_path), stop_file="")
-    report = Trainee(command, lambda: False).begin(Job(0, (0,), {}))
+    report = Trainee(command, lambda: False).do(Call("begin", Job(0, (0,), {})))
     assert "a node of the cluster has numpy" in report.message

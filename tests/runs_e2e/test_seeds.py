@@ -199,8 +199,9 @@ def test_runs_whose_command_was_killed_save_and_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX signals")
-def test_a_run_whose_process_was_killed_goes_on_in_another_to_the_same_bits(tmp_path: Path) -> None:
-    args = ("balance", *TINY, "--steps", "40k", "--checkpoint-every", "2k", "--json")
+def test_a_run_whose_process_was_killed_goes_on_in_another_to_the_same_bits(three: Any, tmp_path: Path) -> None:
+    best = Path(three[0].json["runs"][0]["run"]) / "checkpoints" / "best.safetensors"
+    args = ("balance", *TINY, "--steps", "40k", "--checkpoint-every", "2k", "--init-from", best, "--json")
     process = start("train.py", *args, "--seeds", 1, "--runs", tmp_path / "runs")
     wait_for(lambda: bool(latest(tmp_path / "runs")), process)
     (checkpoint,) = latest(tmp_path / "runs")
