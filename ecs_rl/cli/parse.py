@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ecs_rl.agents.make import AGENTS, Algorithm
+from ecs_rl.agents.own import load_algorithm
 from ecs_rl.cli.called import program
 from ecs_rl.cli.config_file import OF_A_RUN, lasting_settings, read_config_file, refuse_unknown_code, settings_in
 from ecs_rl.cli.flags import flags_of, print_help, read_flags
@@ -62,11 +63,13 @@ def asks_for_help(argv: Sequence[str]) -> bool:
     return not _HELP.isdisjoint(argv)
 
 
-def print_train_help(argv: Sequence[str], recipes: Callable[[str], Recipes]) -> NoReturn:
+def print_train_help(
+    argv: Sequence[str], recipes: Callable[[str], Recipes], kind: type[TrainSettings] = TrainSettings
+) -> NoReturn:
     """Print the help of `train.py` with the defaults of the scene that is named, if one is, and exit."""
-    defaults, argv = TrainSettings(), [token for token in argv if token not in _HELP]
+    defaults, argv = kind(), [token for token in argv if token not in _HELP]
     with suppress(EcsRlError):  # help must always help, whatever else is wrong with the command
-        kind = _kind_named(argv)
+        kind = _kind_named(argv, kind)
         defaults = kind()
         kind, below = _below(kind, _train_flags(argv, kind), recipes, None)
         defaults = _settings_of(kind, below)
@@ -78,16 +81,18 @@ def parse_train(
     recipes: Callable[[str], Recipes],
     earlier: Earlier | None = None,
     over: Mapping[str, Any] | None = None,
+    *,
+    kind: type[TrainSettings] = TrainSettings,
 ) -> TrainSettings:
     """Return the settings of `train.py`, every one resolved; `--help` prints and exits. `over` counts more than a flag.
 
     `recipes` gives for a scene's name its recipe for each agent, the first one for its own. `earlier`, called only for
     `--resume`, is given the settings read so far (which run: `scene`, `name`, `version`, `runs`, `resume`) and returns
-    that run's `config.json`.
+    that run's `config.json`. The fields of `kind` are the settings.
     """
     if asks_for_help(argv):
-        print_train_help(argv, recipes)
-    kind = _kind_named(argv)
+        print_train_help(argv, recipes, kind)
+    kind = _kind_named(argv, kind)
     line = _train_flags(argv, kind) | _layer_of(over or {}, kind)
     if line.get("imitate") is not None and line.get("workers", 1) > 1:
         raise CommandError("--imitate is for a training of one process: leave --workers out")
@@ -156,8 +161,8 @@ def parse_play(argv: Sequence[str]) -> PlaySettings:
     )
 
 
-def _kind_named(argv: Sequence[str]) -> type[TrainSettings]:
-    """Return the settings there are: with those of a user's own algorithm if the flags or their file name one.
+def _kind_named(argv: Sequence[str], kind: type[TrainSettings]) -> type[TrainSettings]:
+    """Return `kind`, with the settings of a user's own algorithm if the flags or their file name one.
 
     That must be known before the flags can be read, for its settings are flags.
     """
@@ -165,7 +170,7 @@ def _kind_named(argv: Sequence[str]) -> type[TrainSettings]:
     if path and not is_reference(text):
         text = str(read_config_file(Path(path)).get("agent", ""))
         refuse_unknown_code(Path(path), {"agent": text})
-    return _kind_of(text) if is_reference(text) else TrainSettings
+    return settings_with(load_algorithm(text), kind) if is_reference(text) else kind
 
 
 def _value_of(flag: str, argv: Sequence[str]) -> str | None:
@@ -176,12 +181,6 @@ def _value_of(flag: str, argv: Sequence[str]) -> str | None:
         if name == flag:
             found = value if equals else following
     return found
-
-
-def _kind_of(reference: str) -> type[TrainSettings]:
-    from ecs_rl.agents.own import load_algorithm
-
-    return settings_with(load_algorithm(reference))
 
 
 def _train_flags(argv: Sequence[str], kind: type[TrainSettings]) -> Layer:
@@ -200,7 +199,7 @@ def _below(
     own = resumed.get("agent")
     if isinstance(own, Algorithm):
         resumed["agent"] = own.name
-        kind = kind if own.name in kind.algorithms else settings_with(own)
+        kind = kind if own.name in kind.algorithms else settings_with(own, kind)
     agent = asked.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
     layer = _recipe_layer(kind, asked.scene, suggested, agent) | _earlier_layer(kind, resumed, agent)
     usual, over = _settings_of(kind, layer), config | line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from ecs_rl.cli.settings import PILOT, TrainSettings
 from ecs_rl.errors import CheckpointError, CommandError, install, quoted
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import FoundRun, Manifest, find_run, list_runs, read_manifest, settings_of
-from ecs_rl.runs.layout import CHECKPOINTS, sound_manifest
+from ecs_rl.runs.layout import CHECKPOINTS
 from ecs_rl.runs.rows import changes_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.mesh import check_shares
@@ -31,9 +32,56 @@ MOST_ON_A_CORE = 8
 """Processes for each core of this machine at most: all of them are busy all the time."""
 
 
-def parse_looking_up(argv: Sequence[str]) -> TrainSettings:
-    """Return the settings of a command, with those of its scene's recipe and of the run that it resumes."""
-    return parse_train(argv, recipes_of, earlier_settings)
+@dataclass(frozen=True)
+class Plan:
+    """A command of `train.py`: its settings and what they name, looked up once and handed on."""
+
+    settings: TrainSettings
+    scene: Scene
+    run: FoundRun | None = None
+    """The run to resume, if there is one."""
+
+    def changed(self, **settings: Any) -> Plan:
+        """Return the plan with other settings, which name the same scene and the same run."""
+        return replace(self, settings=replace(self.settings, **settings))
+
+    def resuming(self, run: Path, **more: Any) -> Plan:
+        """Return the plan that goes on with this run, with other settings."""
+        return replace(self.changed(resume=str(run), init_from=None, **more), run=FoundRun(run, [], None))
+
+
+def plan_of(argv: Sequence[str], over: Mapping[str, Any] | None = None) -> Plan:
+    """Return the plan of a command; settings in `over` count more than those of its flags."""
+    lookup = _Lookup()
+    settings = parse_train(argv, lookup.recipes_of, lookup.earlier_settings, over)
+    return Plan(settings, lookup.scene, lookup.run)
+
+
+def look_up(settings: TrainSettings) -> Plan:
+    """Return the plan of settings that are resolved already."""
+    scene = load_scene(settings.scene)
+    return Plan(settings, scene, None if settings.resume is None else run_meant(settings, scene))
+
+
+class _Lookup:
+    """Loads the scene of a command and finds the run that it resumes, each once."""
+
+    scene: Scene
+    run: FoundRun | None = None
+
+    def recipes_of(self, scene: str) -> Recipes:
+        """Return what the scene suggests for its training, for each agent."""
+        self.scene = load_scene(scene)
+        return recipes_by_name(self.scene)
+
+    def earlier_settings(self, settings: TrainSettings) -> Mapping[str, Any]:
+        """Return the settings of the run to resume; `agent` is an `Algorithm` where a user's file defines it."""
+        if settings.sweep:
+            return {}  # each training of the sweep is resumed by itself
+        if settings.seeds:
+            refuse_several(settings)
+        self.run = run_meant(settings, self.scene)
+        return settings_of_run(self.run, settings)
 
 
 def recipes_of(scene: str) -> Recipes:
@@ -53,9 +101,9 @@ def refuse_unreadable_files(settings: TrainSettings) -> None:
         raise CommandError(f"--network {settings.network}: there is no file {file}: check the path")
 
 
-def refuse_what_is_not_shared(settings: TrainSettings) -> None:
+def refuse_what_is_not_shared(plan: Plan) -> None:
     """Refuse what cannot be shared out, each in one sentence."""
-    engine = load_scene(settings.scene).engine
+    settings, engine = plan.settings, plan.scene.engine
     reasons = {
         "--seeds: those are trainings of their own": bool(settings.seeds),
         f"{settings.scene}: environments of Gymnasium live in one process": engine is not None,
@@ -96,24 +144,18 @@ def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
     return ""
 
 
-def earlier_settings(settings: TrainSettings) -> Mapping[str, Any]:
-    """Return the settings that the run to resume was started with; as its agent an `Algorithm` of a user's own."""
-    if settings.sweep:
-        return {}  # what is gone on with is a sweep: each of its trials asks for itself
-    if settings.seeds:
-        refuse_several(settings)
-    run = run_meant(settings, load_scene(settings.scene)).path
-    found = settings_of(run)
+def settings_of_run(run: FoundRun, settings: TrainSettings) -> Mapping[str, Any]:
+    """Return what is taken from the settings of a run: all but programs, which whoever resumes it names again."""
+    found = settings_of(run.path)
     agent = found.get("agent", "")
     found = {name: value for name, value in found.items() if name not in PROGRAMS or not is_reference(str(value))}
     if agent in ("", *settings.algorithms):
         return found
-    manifest = sound_manifest(run)
-    if manifest is None or manifest.agent != agent:
-        raise CheckpointError(f"{run}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
+    if run.manifest is None or run.manifest.agent != agent:
+        raise CheckpointError(f"{run.path}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
     if settings.agent:
-        return found  # that these are not of one algorithm is told when its checkpoint is there
-    return {**found, "agent": trusted_algorithm(run / CHECKPOINTS / "latest.safetensors", manifest)}
+        return found  # resuming tells that these are not of one algorithm
+    return {**found, "agent": trusted_algorithm(run.path / CHECKPOINTS / "latest.safetensors", run.manifest)}
 
 
 def refuse_several(settings: TrainSettings) -> NoReturn:

@@ -14,6 +14,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from ecs_rl.agents.config import NetworkName, OwnNetwork
 from ecs_rl.agents.make import AGENTS, Algorithm
+from ecs_rl.agents.own import load_algorithm
 from ecs_rl.errors import CommandError
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.values import AtOnce, Natural, Positive, hints_of
@@ -159,30 +160,29 @@ class TrainSettings(TrainingSettings, CommandSettings):
         return self.algorithms[self.agent]
 
 
-def settings_with(own: Algorithm) -> type[TrainSettings]:
-    """Return the settings of a training that knows one more algorithm, a user's own."""
-    names = {*dir(TrainSettings), *hints_of(TrainSettings)}
+def settings_with(own: Algorithm, kind: type[TrainSettings] = TrainSettings) -> type[TrainSettings]:
+    """Return these settings with the table of one more algorithm, a user's own."""
+    names = {*dir(kind), *hints_of(kind)}
     for name, what in {own.name: "its name", **{name: f"Config.{name}" for name in hints_of(own.Config)}}.items():
         if name in names:
             told = f"{what} is that of a setting of every training, '{name}': choose another"
             raise CommandError(f"--agent {own.reference}: {told}")
     table = (own.name, _table(own), field(default_factory=own.Config))
     known = {"algorithms": {**AGENTS, own.name: own}, "__reduce__": _sent}
-    return make_dataclass("TrainSettings", [table], bases=(TrainSettings,), frozen=True, namespace=known)
+    return make_dataclass("TrainSettings", [table], bases=(kind,), frozen=True, namespace=known)
 
 
 def _sent(settings: TrainSettings) -> tuple[Any, ...]:
     """Say how settings that know an algorithm of a user's own come to another process: which loads it from its file."""
     own = next(each for each in settings.algorithms.values() if each.reference)
     values = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    return _received, (own.reference, values | {own.name: asdict(values[own.name])})
+    kind = type(settings).__bases__[0]
+    return _received, (own.reference, kind, values | {own.name: asdict(values[own.name])})
 
 
-def _received(reference: str, values: dict[str, Any]) -> TrainSettings:
-    from ecs_rl.agents.own import load_algorithm
-
+def _received(reference: str, kind: type[TrainSettings], values: dict[str, Any]) -> TrainSettings:
     own = load_algorithm(reference)
-    return settings_with(own)(**values | {own.name: own.Config(**values[own.name])})
+    return settings_with(own, kind)(**values | {own.name: own.Config(**values[own.name])})
 
 
 @dataclass(frozen=True)

@@ -36,17 +36,18 @@ def _plans() -> Any:
 def carry_out_training(argv: Sequence[str], answer: Answer) -> int:
     """Look up what the command names, and carry it out."""
     plans = _plans()
-    settings: TrainSettings = plans.parse_looking_up(argv)
+    plan = plans.plan_of(argv)
+    settings: TrainSettings = plan.settings
     plans.refuse_unreadable_files(settings)
     code: int
     if settings.sweep or settings.trials or settings.population:
         app("many.refusals").refuse_what_does_not_fit(settings)
-        code = app("many.sweep").run_sweep(argv, settings, answer)
+        code = app("many.sweep").run_sweep(argv, plan, answer)
     elif settings.workers > 1 and not settings.check:
-        plans.refuse_what_is_not_shared(settings)
-        code = app("commands.workers").run_together(settings, answer)
+        plans.refuse_what_is_not_shared(plan)
+        code = app("commands.workers").run_together(plan, answer)
     elif settings.seeds:
-        code = app("many.seeds").run_seeds(argv, settings, answer)
+        code = app("many.seeds").run_seeds(argv, plan, answer)
     else:
-        code = app("commands.train").run(settings, answer)
+        code = app("commands.train").run(plan, answer)
     return code

@@ -11,14 +11,13 @@ from typing import Any
 import msgspec
 
 from ecs_rl.agents.base import State
-from ecs_rl.cli.plan import run_meant
+from ecs_rl.cli.plan import PROGRAMS, Plan, run_meant
 from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.runs import Manifest, TrainingRun, read_checkpoint, read_metadata, section, versions_here
+from ecs_rl.runs import Manifest, TrainingRun, read_checkpoint, read_manifest, read_metadata, section, versions_here
 from ecs_rl.runs.layout import CHECKPOINTS, cut_clips, step_checkpoints
 from ecs_rl.runs.rows import changes_in, rows_of
-from ecs_rl.scene.scene import Scene
 from ecs_rl.training.own_network import with_network, with_trusted_network
 from ecs_rl.training.resume import go_on
 from ecs_rl.training.same_policies import check_same
@@ -28,8 +27,6 @@ from ecs_rl.user_files.named import is_reference
 
 FIXED = ("seed", "arenas", "eval_episodes", "against", "self_play", "pool_size", "pool_also")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
-PROGRAMS = ("against", "pool_also", "recorder")
-"""Settings that may name a file which is run: a run's word for it is not enough, whoever resumes it names it again."""
 FIXED_OF_THE_AGENT = (
     *("network", "state", "shared", "hidden", "activation", "normalise_observations", "normalise_rewards"),
 )
@@ -69,17 +66,17 @@ def _newest(run: Path) -> tuple[Path, Manifest, State]:
     return found
 
 
-def with_its_network(settings: TrainSettings, scene: Scene) -> TrainSettings:
-    """Return the settings with their network loaded: one that was named, or the very file that was trained with."""
+def with_its_network(plan: Plan) -> Plan:
+    """Return the plan with its network loaded: one that was named, or the very file that was trained with."""
+    settings, scene = plan.settings, plan.scene
     config = getattr(settings, settings.agent)
     if settings.resume is None or settings.network:
         config = with_network(config, scene)
     elif ":" in getattr(config, "network", ""):
-        run = run_meant(settings, scene).path
-        manifest, _ = newest_checkpoint(run)
-        checkpoint = run / CHECKPOINTS / "latest.safetensors"
-        config = with_trusted_network(config, scene, checkpoint, manifest)
-    return replace(settings, **{settings.agent: config})
+        run = plan.run or run_meant(settings, scene)
+        checkpoint = run.path / CHECKPOINTS / "latest.safetensors"
+        config = with_trusted_network(config, scene, checkpoint, run.manifest or read_manifest(checkpoint))
+    return plan.changed(**{settings.agent: config})
 
 
 def _own_name(table: Mapping[str, Any]) -> str:
@@ -88,15 +85,15 @@ def _own_name(table: Mapping[str, Any]) -> str:
     return network.rpartition(":")[2] if ":" in network else ""
 
 
-def resume(training: Training, settings: TrainSettings) -> TrainingRun:
+def resume(training: Training, plan: Plan) -> TrainingRun:
     """Bring a prepared training to where the run's newest checkpoint stands, and write on there."""
-    run, skipped = run_meant(settings, training.world.scene)
-    for each in skipped:
-        tell(f"train.py: {each}", sys.stderr)
-    before = read_metadata(run).status
-    record = TrainingRun.resume(run)  # the lock first: another writer could still be saving
+    run = plan.run or run_meant(plan.settings, plan.scene)
+    for message in run.skipped:
+        tell(f"train.py: {message}", sys.stderr)
+    before = read_metadata(run.path).status
+    record = TrainingRun.resume(run.path)  # the lock first: another writer could still be saving
     try:
-        _go_on(training, record, settings)
+        _go_on(training, record, plan.settings)
     except BaseException:
         record.abandon(before)
         raise

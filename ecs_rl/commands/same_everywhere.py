@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.plan import Plan
 from ecs_rl.errors import CommandError
-from ecs_rl.loading import load_scene
 from ecs_rl.runs import versions_here
 from ecs_rl.user_files.sources import read_sources
 
@@ -25,12 +24,12 @@ def versions() -> dict[str, str]:
     return {**versions_here(), "ray": ray.__version__, "ecs_rl": digest.hexdigest()[:12]}
 
 
-def own_files(settings: TrainSettings) -> list[str]:
+def own_files(plan: Plan) -> list[str]:
     """Return the files that this training runs besides the package: the same ones on all machines."""
+    settings, scene = plan.settings, plan.scene
     network = str(getattr(getattr(settings, settings.agent), "network", ""))
     references = network, settings.algorithm.reference, settings.against, settings.pool_also
     named = [text.rpartition(":")[0] for text in references]
-    scene = load_scene(settings.scene)
     paths = [*scene.data_files, *map(Path, (scene.file, *named, settings.against, settings.changes or ""))]
     return [str(path.resolve()) for path in paths if path.is_file()]
 

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer, say_now
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import put_together, ready, recorded
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.commands.check import check_scene
 from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.commands.progress import Progress, ProgressSnapshot
@@ -19,7 +20,6 @@ from ecs_rl.commands.train_report import say_how_it_went, what_is_used_up
 from ecs_rl.console import tell
 from ecs_rl.errors import ActionError, DivergedError, EcsRlError, StorageError, WorkerLostError
 from ecs_rl.garbage import passing_over
-from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.recorders import recorders_of
 from ecs_rl.training.training import Training
@@ -28,20 +28,21 @@ Watch = Callable[[Path, Callable[[], None]], None]
 """Trains in a window: with the run's folder, and what to call after each tick."""
 
 
-def run(settings: TrainSettings, answer: Answer) -> int:
+def run(plan: Plan, answer: Answer) -> int:
     """Carry out the command; from the moment at which there is a run, signals stop the training and not the process."""
+    settings = plan.settings
     if settings.check:
-        return check_scene(load_scene(settings.scene), settings, lambda: put_together(settings)[1])
+        return check_scene(plan.scene, settings, lambda: assemble(plan)[1])
     recorders = recorders_of(settings.recorders)
-    settings, training = ready(settings)
+    plan, training = assemble(plan)
     if settings.pace and not settings.watch:
         tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
     if settings.watch:
         from ecs_rl.commands.watch import train_in_window  # the door to pygame
 
-        return train_in_window(settings, training, recorders, answer)
+        return train_in_window(plan, training, recorders, answer)
     answer.first = partial(stop, training)
-    return train(training, recorded(training, settings, recorders), settings)
+    return train(training, recorded(training, plan, recorders), plan.settings)
 
 
 SAVING = "saving after this tick; again to end at once"

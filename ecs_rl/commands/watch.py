@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
+from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import ready, recorded
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.commands.train import Watch, stop, train
 from ecs_rl.console import tell
 from ecs_rl.errors import EcsRlError, SceneError
@@ -27,21 +28,20 @@ from ecs_rl.viewer.live.pace import FLAT_OUT
 from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.watch import WatchWindow, watch_training
 
-Going = tuple[TrainSettings, Training, WatchWindow]
-"""The settings that resume a run, their training, and its window."""
+Going = tuple[Plan, Training, WatchWindow]
+"""The plan that resumes a run, its training, and its window."""
 
 
-def train_in_window(
-    settings: TrainSettings, training: Training, recorders: Mapping[str, Recorder], answer: Answer
-) -> int:
+def train_in_window(plan: Plan, training: Training, recorders: Mapping[str, Recorder], answer: Answer) -> int:
     """Train in a window; a changed scene in which the training cannot go on leaves it in the scene of before."""
+    settings = plan.settings
     window = open_window(settings, training)
     before: Scene | None = None
     while True:
         answer.first = partial(stop, training)
         code, problem = 1, None
         try:
-            record = recorded(training, settings, recorders)
+            record = recorded(training, plan, recorders)
             code = train(training, record, settings, watching(settings, training, window))
         except SceneError as error:
             if before is None:
@@ -51,13 +51,14 @@ def train_in_window(
             if problem is None and (not training.reloads or code):
                 window.close()
         if before is not None and problem is not None:
-            settings, training, window = with_scene_of_before(settings, record, window, before, problem)
+            plan, training, window = with_scene_of_before(plan, record, window, before, problem)
             before = None
         elif training.reloads and not code:
-            going, before = with_scene_of_now(settings, record, window, training.world.scene)
-            settings, training, window = going
+            going, before = with_scene_of_now(plan, record, window, training.world.scene)
+            plan, training, window = going
         else:
             return code
+        settings = plan.settings
         recorders = recorders_of(settings.recorders)
 
 
@@ -83,39 +84,38 @@ def watching(settings: TrainSettings, training: Training, window: WatchWindow) -
 
 
 def with_scene_of_now(
-    settings: TrainSettings, record: TrainingRun, window: WatchWindow, before: Scene
+    plan: Plan, record: TrainingRun, window: WatchWindow, before: Scene
 ) -> tuple[Going, Scene | None]:
     """Return what goes on with a run in the scene as its file is now, and the scene to go back to if that one fails.
 
     Where nothing can go on in the file's scene, return what goes on in the scene of `before`, and None.
     """
     try:
-        return _going(settings, record, window, scene_in_file(before.reference)), before
+        return _going(plan, record, window, scene_in_file(before.reference)), before
     except EcsRlError as problem:
-        return with_scene_of_before(settings, record, window, before, problem), None
+        return with_scene_of_before(plan, record, window, before, problem), None
 
 
 def with_scene_of_before(
-    settings: TrainSettings, record: TrainingRun, window: WatchWindow, before: Scene, problem: EcsRlError
+    plan: Plan, record: TrainingRun, window: WatchWindow, before: Scene, problem: EcsRlError
 ) -> Going:
     """Return what goes on with a run in the scene of `before`, and say why it does."""
     message = f"{problem}: it goes on in the scene of before"
     tell(f"train.py: {message}", sys.stderr)
     window.show.close()
     try:
-        settings, training, window = _going(settings, record, window, before)
+        plan, training, window = _going(plan, record, window, before)
     except BaseException:
         window.close()
         raise
-    return settings, training, replace(window, says=message)
+    return plan, training, replace(window, says=message)
 
 
-def _going(settings: TrainSettings, record: TrainingRun, window: WatchWindow, scene: Scene) -> Going:
-    resumed = replace(settings, resume=str(record.path), init_from=None, imitate=None, changes=None)
-    settings, training = ready(resumed, scene=scene)
+def _going(plan: Plan, record: TrainingRun, window: WatchWindow, scene: Scene) -> Going:
+    plan, training = assemble(replace(plan, scene=scene).resuming(record.path, imitate=None, changes=None))
     try:
-        opened = WatchWindow.open(training, window.display, pace=settings.pace or FLAT_OUT)
+        opened = WatchWindow.open(training, window.display, pace=plan.settings.pace or FLAT_OUT)
     except BaseException:
         training.world.close()
         raise
-    return settings, training, opened
+    return plan, training, opened

@@ -15,15 +15,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ecs_rl.cli.plan import run_meant
+from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer, leaving
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import put_together, ready, recorded
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.commands.init_from import meant, start_from
 from ecs_rl.commands.ray_processes import bound_to_this_process, gone_processes
 from ecs_rl.commands.resume import newest_checkpoint_file
@@ -55,25 +54,25 @@ MOST_LOSSES = 3
 """So many losses in a row without a new checkpoint are no accident."""
 
 
-def run_together(settings: TrainSettings, answer: Answer) -> int:
+def run_together(plan: Plan, answer: Answer) -> int:
     """Carry out the command; go on from the newest checkpoint whenever a worker is lost."""
-    losses, reached = 0, -1
+    settings, losses, reached = plan.settings, 0, -1
     needed = (settings.workers - 1) * settings.threads  # beside this process
     with cluster(settings.ray, needed, needed, f"--workers {settings.workers}"):
         while True:
             try:
-                return train_once(settings, answer)
+                return train_once(plan, answer)
             except WorkerLostError as lost:
                 losses += 1
                 if isinstance(lost, Lost):
                     losses = 1 if lost.saved > reached else losses
-                    reached, settings = lost.saved, replace(settings, resume=str(lost.run), init_from=None)
+                    reached, plan = lost.saved, plan.resuming(lost.run)
                 if reached < 0 or losses > MOST_LOSSES or answer.came:
                     raise
                 if gone := gone_processes():
                     told = f"Ray has stopped on this machine: its process {gone[0]} is gone"
-                    raise WorkerLostError(f"{told}: go on with --resume {settings.resume}") from lost
-                told = f"train.py: interrupted before a new worker came: go on with --resume {settings.resume}"
+                    raise WorkerLostError(f"{told}: go on with --resume {plan.settings.resume}") from lost
+                told = f"train.py: interrupted before a new worker came: go on with --resume {plan.settings.resume}"
                 answer.first = leaving(told)
                 tell(f"train.py: {lost}: going on from step {reached:,} with a new one", sys.stderr)
 
@@ -174,7 +173,7 @@ class RemoteWorker:
     def train(self, settings: TrainSettings, rank: int, meeting: Meeting, start: bytes, policy: bytes) -> None:
         """Train in time with the others: from a checkpoint, from the policy of one, or from nothing."""
         with joined(settings, rank, self.own, meeting) as group:
-            _, training = put_together(settings, group)
+            _, training = assemble(Plan(settings, load_scene(settings.scene)), group)
             training.world.snapshot()  # as the first process does when it gets its run
             try:
                 if start:
@@ -223,15 +222,16 @@ def joined(settings: TrainSettings, rank: int, own: socket.socket, meeting: Meet
 # --- the first process ------------------------------------------------------------------------------------------------
 
 
-def train_once(settings: TrainSettings, answer: Answer) -> int:
+def train_once(plan: Plan, answer: Answer) -> int:
     """Train until it is done, or until a worker is lost."""
+    settings = plan.settings
     import ray
 
     remote: Any = ray.remote(num_cpus=settings.threads, max_restarts=0)(RemoteWorker)
     workers = [remote.remote() for _ in range(settings.workers - 1)]
-    start, policy = what_to_send(settings)
+    start, policy = what_to_send(plan)
     try:
-        mine = contents(own_files(settings))
+        mine = contents(own_files(plan))
         found = answers_of([worker.versions.remote(list(mine)) for worker in workers])
         refuse_other_versions([installed for installed, _ in found])
         refuse_other_files([files for _, files in found], mine)
@@ -245,7 +245,7 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
             except EcsRlError:
                 raise_what_a_worker_says(sent)
                 raise
-            settings, training = ready(settings, group=group)
+            plan, training = assemble(plan, group)
             window, watch = None, None
             if settings.watch:
                 from ecs_rl.commands.watch import open_window, watching  # the door to pygame
@@ -253,9 +253,9 @@ def train_once(settings: TrainSettings, answer: Answer) -> int:
                 window = open_window(settings, training)
                 watch = watching(settings, training, window)
             try:
-                record = begun(training, settings)
+                record = begun(training, plan)
                 answer.first = partial(stop, training)
-                return train(training, record, settings, watch)
+                return train(training, record, plan.settings, watch)
             except WorkerLostError as error:
                 run = training.session.run
                 raise_what_a_worker_says(sent)
@@ -286,22 +286,22 @@ def answers_of(asked: list[Any]) -> list[Any]:
     return answers
 
 
-def begun(training: Training, settings: TrainSettings) -> TrainingRun:
+def begun(training: Training, plan: Plan) -> TrainingRun:
     """Return the run of the first process, ready for the first tick."""
-    record = recorded(training, settings)
-    if settings.resume is None:  # so that a worker may be lost from the first tick on
+    record = recorded(training, plan)
+    if plan.settings.resume is None:  # so that a worker may be lost from the first tick on
         training.session.save_checkpoint()
     return record
 
 
-def what_to_send(settings: TrainSettings) -> tuple[bytes, bytes]:
+def what_to_send(plan: Plan) -> tuple[bytes, bytes]:
     """Return the checkpoint to go on from, and that whose policy is to begin with; each may be empty."""
-    scene = load_scene(settings.scene)
-    if settings.resume is not None:
-        return newest_checkpoint_file(run_meant(settings, scene).path).read_bytes(), b""
-    if settings.init_from is None:
+    init_from = plan.settings.init_from
+    if plan.run is not None:
+        return newest_checkpoint_file(plan.run.path).read_bytes(), b""
+    if init_from is None:
         return b"", b""
-    path = meant(settings.init_from, scene)
+    path = meant(init_from, plan.scene)
     try:
         return b"", path.read_bytes()
     except OSError as error:

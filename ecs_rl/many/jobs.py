@@ -19,10 +19,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import earlier_settings, recipes_of
-from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import ready, recorded
+from ecs_rl.cli.plan import Plan, plan_of
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.commands.progress import PlainLines, plain_line
 from ecs_rl.commands.resume import newest_checkpoint_file
@@ -66,12 +64,12 @@ class Command:
     stop_file: str
     """On a cluster, the file that asks all jobs to save and end; "" on this machine."""
 
-    def settings(self, setting: Mapping[str, Any], seed: int, run: str | None = None) -> TrainSettings:
-        """Return the settings of one training: a new one, or one that resumes a run."""
+    def plan(self, setting: Mapping[str, Any], seed: int, run: str | None = None) -> Plan:
+        """Return the plan of one training: a new one, or one that resumes a run."""
         over = {**ONE, **self.over, **setting, "seed": seed}
         if run is not None:
             over |= {"resume": run, "seed": read_metadata(Path(run)).seed, "init_from": None, "imitate": None}
-        return parse_train(self.argv, recipes_of, earlier_settings, over)
+        return plan_of(self.argv, over)
 
 
 @dataclass(frozen=True)
@@ -140,16 +138,17 @@ class Report:
 class SeedRun:
     """One training of a job."""
 
-    def __init__(self, settings: TrainSettings) -> None:
-        recorders = recorders_of(settings.recorders)
+    def __init__(self, plan: Plan) -> None:
+        recorders = recorders_of(plan.settings.recorders)
         self.problem = ""
         """Why it diverged, "" if it did not."""
         self.is_closed = False
         self.progress = ""
         """How far it was at the last look, in one line."""
-        self.settings, self.training = ready(settings)
+        plan, self.training = assemble(plan)
+        self.settings = plan.settings
         try:
-            self.record = recorded(self.training, self.settings, recorders)
+            self.record = recorded(self.training, plan, recorders)
         except BaseException:
             self.training.close()
             raise
@@ -242,7 +241,7 @@ class Trainee:
         for i, seed in enumerate(job.seeds):
             sys.argv[:] = [command.program, *command.argv, "--seed", str(seed)]  # as a scene's file may read it
             resumed = i < len(job.runs) and can_go_on(Path(job.runs[i]))  # the disk may have refused the others
-            self._runs.append(SeedRun(command.settings(job.setting, seed, job.runs[i] if resumed else None)))
+            self._runs.append(SeedRun(command.plan(job.setting, seed, job.runs[i] if resumed else None)))
 
     def _advance(self) -> None:
         if not self._round:

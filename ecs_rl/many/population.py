@@ -16,8 +16,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ecs_rl.cli.plan import look_up
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import prepared
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.commands.resume import FIXED_OF_THE_AGENT, newest_checkpoint_file
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, StorageError
@@ -73,7 +74,7 @@ def refuse_what_cannot_change(axes: Sequence[Axis], settings: TrainSettings) -> 
 
 def _shapes(settings: TrainSettings) -> dict[str, tuple[int, ...]]:
     """Return the shape of all that an agent with these settings must hand on."""
-    training = prepared(settings)
+    _, training = assemble(look_up(settings))
     try:
         return {name: tuple(tensor.shape) for name, tensor in training.session.agent.state().items()}
     finally:

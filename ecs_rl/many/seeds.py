@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from ecs_rl.cli.called import program
+from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer
-from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import ready
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.commands.init_from import start_from
 from ecs_rl.commands.same_everywhere import contents, own_files
 from ecs_rl.console import tell
@@ -24,14 +24,15 @@ from ecs_rl.many.table import Table, open_table, with_threads
 from ecs_rl.many.workers import LocalWorker
 
 
-def run_seeds(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> int:
+def run_seeds(argv: Sequence[str], plan: Plan, answer: Answer) -> int:
     """Train all seeds and report; return the exit code of the first run that failed, 0 if none did."""
-    settings = checked(settings)
+    plan = checked(plan)
+    settings = plan.settings
     stream = sys.stderr if settings.json else sys.stdout
     seeds = range(settings.seed, settings.seed + settings.seeds)
     together = at_once(settings, settings.seeds)
     heading = f"{settings.scene}: {settings.seeds} runs, seeds {seeds_in_words(seeds)}, {together} at a time"
-    command = command_of(argv, settings, "--seeds", {})
+    command = command_of(argv, plan, "--seeds", {})
     with open_table(stream, f"{heading} {with_threads(settings)}", "seed", seeds) as table:
         source = Seeds(seeds, table)
         runner = Runner(source, table, together, partial(LocalWorker, command))
@@ -42,26 +43,25 @@ def run_seeds(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> i
     return source.exit_code or code
 
 
-def checked(settings: TrainSettings) -> TrainSettings:
-    """Return the settings with all that they name looked up; what is wrong is raised here, once for all jobs."""
-    settings, training = ready(settings)
+def checked(plan: Plan) -> Plan:
+    """Return the plan with its opponents named by their files; what is wrong is raised here, once for all jobs."""
+    plan, training = assemble(plan)
     try:
-        if settings.init_from is not None:
-            start_from(training, settings.init_from)
+        if plan.settings.init_from is not None:
+            start_from(training, plan.settings.init_from)
     finally:
         training.close()
-    return settings
+    return plan
 
 
-def command_of(
-    argv: Sequence[str], settings: TrainSettings, flag: str, over: Mapping[str, Any], **cluster: Any
-) -> Command:
+def command_of(argv: Sequence[str], plan: Plan, flag: str, over: Mapping[str, Any], **cluster: Any) -> Command:
     """Return what all jobs of a command share; `cluster` is what a job on another machine needs besides."""
+    settings = plan.settings
     over = {**over, "threads": settings.threads}
     if settings.against:
         over["against"] = settings.against
     facts: dict[str, Any] = {
-        "files": contents(own_files(settings)),
+        "files": contents(own_files(plan)),
         "versions": {},
         "cwd": os.getcwd(),
         "stop_file": "",

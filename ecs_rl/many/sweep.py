@@ -17,7 +17,7 @@ from typing import Any
 
 from ecs_rl.cli.called import typed
 from ecs_rl.cli.parse import cores, parse_train
-from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.plan import Plan, look_up, recipes_of
 from ecs_rl.cli.process import Answer
 from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.commands.same_everywhere import versions
@@ -60,11 +60,12 @@ LEFT_OUT = {"until_solved", "until", "minutes", "keep", "checkpoint_every", "rec
 Start = Callable[[SimpleQueue[Event]], Worker]
 
 
-def run_sweep(argv: Sequence[str], settings: TrainSettings, answer: Answer) -> int:
+def run_sweep(argv: Sequence[str], plan: Plan, answer: Answer) -> int:
     """Carry out the command and return its exit code."""
+    settings = plan.settings
     axes = parse_ranges(settings.sweep, settings)
     search, trials = (POPULATION, settings.population) if settings.population else search_of(axes, settings.trials)
-    resume, settings = settings.resume, checked(replace(settings, resume=None))
+    resume, settings = settings.resume, checked(plan.changed(resume=None)).settings
     sweep = new_sweep(settings, search, trials)
     if settings.population:
         refuse_what_cannot_change(axes, settings)
@@ -175,7 +176,7 @@ def carried_out(
     heading += f", {together} at a time {with_threads(settings)}, in {file.path}"
     over = {"name": settings.name, "version": settings.version, "runs": str(settings.runs)}
     on_cluster = {"versions": versions(), "stop_file": str(file.path.resolve() / STOPPING)} if settings.ray else {}
-    command = command_of(argv, settings, "--sweep", over, **on_cluster)
+    command = command_of(argv, look_up(settings), "--sweep", over, **on_cluster)
     start: Start = partial(LocalWorker, command)
     if settings.ray:
         start = partial(RayWorker, command, threads=settings.threads)
@@ -239,7 +240,7 @@ def recipe_settings(command: Command, settings: TrainSettings, sweep: Sweep) -> 
     """Return the settings of the best trial that the scene's own recipe has not, in one level, and its agent."""
     if sweep.best is None:
         return {}
-    best = command.settings(sweep.best.setting, settings.seed)
+    best = command.plan(sweep.best.setting, settings.seed).settings
     agent = best.algorithm.reference or best.agent
     usual = parse_train([settings.scene, "--agent", agent], recipes_of)
     ours, theirs = (common_settings(settings_as_dict(item)) for item in (best, usual))

@@ -32,6 +32,8 @@ class FoundRun(NamedTuple):
 
     path: Path
     skipped: list[str]
+    manifest: Manifest | None
+    """Of the newest sound checkpoint, if there is one and it was looked for."""
 
 
 class NoRunError(CheckpointError):
@@ -70,15 +72,16 @@ def find_run(
         except CheckpointError as error:
             problem = str(error)
         else:
-            manifest = sound_manifest(candidate)
+            # Of a run that is named by its own directory, nobody needs to know whether it has a checkpoint.
+            manifest = sound_manifest(candidate) if needs_checkpoint or depth < 3 else None
             if manifest is None:
                 problem = f"{candidate}: it has no checkpoint that can be used"
                 if not needs_checkpoint:
-                    fallback = fallback or FoundRun(candidate, list(skipped))
+                    fallback = fallback or FoundRun(candidate, list(skipped), None)
             else:
                 problem = "" if depth == 3 else unfit(candidate, manifest)
             if not problem:
-                return FoundRun(candidate, skipped)
+                return FoundRun(candidate, skipped, manifest)
         skipped.append(visible(f"skipped {problem}"))
     if fallback:
         return fallback
@@ -95,8 +98,8 @@ def run_of_scene(scene: str, runs_dir: str | Path = "runs", *, sha256: str = "")
         with suppress(CheckpointError):
             known = read_metadata(path)
             if known.scene == scene or (sha256 and known.scene_sha256 == sha256):
-                if sound_manifest(path) is not None:
-                    return FoundRun(path, skipped)
+                if (manifest := sound_manifest(path)) is not None:
+                    return FoundRun(path, skipped, manifest)
                 skipped.append(visible(f"skipped {path}: it has no checkpoint that can be used"))
     return None
 

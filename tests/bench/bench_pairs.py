@@ -15,9 +15,8 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import put_together, recorded
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.loading import load_scene
 from ecs_rl.shipped import SCENES
 
@@ -35,8 +34,8 @@ def trial(pair: str, seed: int) -> Trial:
     scene, agent = pair.split(":")
     with tempfile.TemporaryDirectory() as runs:
         flags = ["--agent", agent, "--seed", str(seed), "--until-solved", "--threads", "1", "--runs", runs]
-        settings, training = put_together(parse_train([scene, *flags], recipes_of))
-        recorded(training, settings)
+        plan, training = assemble(plan_of([scene, *flags]))
+        recorded(training, plan)
         began = process_time()
         while not training.done:
             training.tick()

@@ -22,10 +22,8 @@ from typing import Any
 from unittest.mock import patch
 
 from ecs_rl import world as world_module
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import prepared
+from ecs_rl.cli.plan import Plan, plan_of
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs import run as run_module
 from ecs_rl.session import TrainingSession
@@ -89,10 +87,11 @@ def watching() -> Iterator[Split]:
 class Pair:
     """The same training twice, with and without a run."""
 
-    def __init__(self, settings: TrainSettings, folder: Path, split: Split, *, saving_first: bool) -> None:
+    def __init__(self, plan: Plan, folder: Path, split: Split, *, saving_first: bool) -> None:
+        settings = plan.settings
         self.every, self.arenas, self.split = settings.checkpoint_every, settings.arenas, split
         self.turn = settings.ppo.rollout
-        made = prepared(settings), prepared(settings)
+        made = assemble(plan)[1], assemble(plan)[1]
         self.saving, self.bare = made if saving_first else made[::-1]
         run = TrainingRun.create(settings.name, runs_dir=folder, scene=settings.scene, agent=settings.agent)
         self.saving.write_to(run)
@@ -142,12 +141,13 @@ def rounds_of(pair: Pair, rounds: int) -> list[tuple[float, float]]:
 
 def measure(scene: str, rounds: int, runs: str | None) -> None:
     """Print the cost in each round, the median, and where it goes."""
-    settings = parse_train([scene], recipes_of)
+    plan = plan_of([scene])
+    settings = plan.settings
     medians, bare, count = [], 0.0, 0
     print(f"{scene}: {settings.arenas} arenas, a checkpoint every {settings.checkpoint_every:,} steps")
     with tempfile.TemporaryDirectory(dir=runs) as folder, watching() as split:
         for saving_first in (True, False):
-            took = rounds_of(Pair(settings, Path(folder), split, saving_first=saving_first), rounds)
+            took = rounds_of(Pair(plan, Path(folder), split, saving_first=saving_first), rounds)
             shares = [a / b - 1.0 for a, b in took]
             medians.append(statistics.median(shares))
             bare, count = bare + sum(b for _, b in took), count + len(took)

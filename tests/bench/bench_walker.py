@@ -20,9 +20,8 @@ from reference_settings import MODELS
 from rich.console import Console
 from rich.table import Table
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import put_together
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.values import parse_count
 
 ZOO = {"lr_schedule": "constant", "lr": 3e-4, "rollout": 2048, "minibatch": 64, "epochs": 10} | {
@@ -52,7 +51,7 @@ class Budgeted(Evaluate):
 def ours(seed: int) -> Row:
     """Train `walker` by its recipe until it is solved."""
     command = ["walker", "--until-solved", "--threads", "1", "--seed", str(seed)]
-    _, training = put_together(parse_train(command, recipes_of))
+    training = assemble(plan_of(command))[1]
     begin = time.process_time()
     while not training.done:
         training.tick()

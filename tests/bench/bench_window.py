@@ -19,10 +19,8 @@ if not os.environ.get("DISPLAY"):
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import earlier_settings, recipes_of
-from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import prepared, recorded
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.garbage import small_collections
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.screen_process import ScreenProcess
@@ -40,11 +38,6 @@ def rate(training: Training, seconds: float, go_on: Callable[[], None]) -> float
     return (training.session.total_steps - steps) / (perf_counter() - began)
 
 
-def settings_for(scene: str, folder: str) -> TrainSettings:
-    """Return the scene's own recipe with so many steps that it does not end."""
-    return parse_train([scene, "--runs", folder, "--steps", "100M"], recipes_of, earlier_settings)
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -53,10 +46,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        settings = settings_for(chosen.scene, folder)
+        plan, training = assemble(plan_of([chosen.scene, "--runs", folder, "--steps", "100M"]))
+        settings = plan.settings
         assert isinstance(settings.ppo, PPOConfig)
-        training = prepared(settings)
-        run = recorded(training, settings)
+        run = recorded(training, plan)
         training.session.write_behind()
         opened = WatchWindow.open(training, ScreenProcess.start(chosen.scene, SIZE))
         window = opened.window(training, run.path, lambda: None)

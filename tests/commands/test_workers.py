@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pages import example
 
-from ecs_rl.cli.plan import refuse_what_is_not_shared
+from ecs_rl.cli.plan import Plan, look_up, refuse_what_is_not_shared
 from ecs_rl.cli.process import Answer
 from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.commands import workers
@@ -138,7 +138,7 @@ def test_a_node_with_other_files_is_refused_by_their_names(tmp_path: Path) -> No
     (parts := tmp_path / "parts.py").write_text("LEG = 1.0\n")
     (policy := tmp_path / "policy.safetensors").write_bytes(b"weights")
     settings = TrainSettings(scene=str(SCENE), agent="ppo", against=str(policy))
-    assert own_files(settings) == [str(SCENE), str(policy)]
+    assert own_files(look_up(settings)) == [str(SCENE), str(policy)]
     files = [str(scene), str(policy)]
     mine = contents(files)
     refuse_other_files([contents(files), contents(files)], mine)
@@ -202,8 +202,8 @@ def test_what_cannot_be_shared_out_is_told_in_one_sentence(tmp_path: Path, flags
 def test_more_processes_than_this_machine_can_have_are_refused_and_a_cluster_may_have_them() -> None:
     settings = TrainSettings(scene="balance", agent="ppo", arenas=100_000, workers=1000)
     with pytest.raises(CommandError, match=r"--workers 1000: this machine has \d+ cores, .*: take at most \d+$"):
-        refuse_what_is_not_shared(settings)
-    refuse_what_is_not_shared(replace(settings, ray="10.0.0.1:6379"))
+        refuse_what_is_not_shared(look_up(settings))
+    refuse_what_is_not_shared(look_up(replace(settings, ray="10.0.0.1:6379")))
 
 
 HURTS = """
@@ -237,24 +237,24 @@ def test_a_machine_that_dies_before_the_new_worker_came_up_is_one_loss_more(
     gone, run = WorkerLostError("a worker did not come up"), Path("runs/balance/v1/now")
     told, resumed = list[Any](), list[str | None]()
 
-    def train_once(settings: TrainSettings, answer: Answer) -> int:
-        resumed.append(settings.resume)
+    def train_once(plan: Plan, answer: Answer) -> int:
+        resumed.append(plan.settings.resume)
         if (problem := told.pop(0)) is not None:
             raise problem
         return 0
 
     monkeypatch.setattr(workers, "cluster", lambda *asked: nullcontext())
     monkeypatch.setattr(workers, "train_once", train_once)
-    settings = TrainSettings(scene="balance", agent="ppo", workers=2)
+    plan = look_up(TrainSettings(scene="balance", agent="ppo", workers=2))
     told[:] = [workers.Lost("worker 1 is gone", run, 700), gone, None]
-    assert workers.run_together(settings, Answer(print)) == 0
+    assert workers.run_together(plan, Answer(print)) == 0
     assert resumed == [None, str(run), str(run)]
     went_on = "going on from step 700 with a new one"
     said = [f"train.py: worker 1 is gone: {went_on}", f"train.py: a worker did not come up: {went_on}"]
     assert capsys.readouterr().err.splitlines() == said
     for told[:] in ([gone], [workers.Lost("gone", run, 700), gone, gone, gone, None]):
         with pytest.raises(WorkerLostError):
-            workers.run_together(settings, Answer(print))
+            workers.run_together(plan, Answer(print))
     assert told == [None], "it gives up where one loss follows another without a new checkpoint"
 
 

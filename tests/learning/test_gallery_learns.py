@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import put_together
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.training.training import Training
 
 QUICK = {"walker": (-20.0, "200k"), "sheepdog": (1.0, "250k")}
@@ -17,7 +16,7 @@ GALLERY = ("reacher", "flappy", "forager", "asteroids", "racer", "walker", "shee
 
 def learned(name: str, seed: int, *more: str) -> Training:
     """Return a training by the scene's own recipe, done."""
-    _, training = put_together(parse_train([name, "--seed", str(seed), *more], recipes_of))
+    training = assemble(plan_of([name, "--seed", str(seed), *more]))[1]
     while not training.done:
         training.tick()
     training.close()

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from games import game
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import opponent_meant, prepared
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.commands.check import random_chooser
 from ecs_rl.loading import load_scene
 from ecs_rl.training.evaluate import SEED, play_episodes
@@ -42,8 +41,7 @@ def at_random(name: str) -> float:
 
 def learned(name: str, seed: int, *more: str) -> float:
     """Train with the game's own recipe; return the mean score of its best evaluation."""
-    settings = parse_train([game(name), "--seed", str(seed), "--eval-episodes", str(EPISODES), *more], recipes_of)
-    training = prepared(settings, opponent_meant(load_scene(settings.scene), settings.against, settings.runs))
+    _, training = assemble(plan_of([game(name), "--seed", str(seed), "--eval-episodes", str(EPISODES), *more]))
     while not training.done:
         training.tick()
     training.close()

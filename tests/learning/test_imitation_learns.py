@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from lander_pilot import SHOWN, landings
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import put_together
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.runs.demonstrations import save_demonstrations
 from ecs_rl.training.imitate import imitate
 from ecs_rl.training.training import Training
@@ -22,7 +21,7 @@ LEAST = 30
 def training(seed: int, steps: int, agent: str = "ppo") -> Training:
     """Return a training of the lander by its own recipe, which is evaluated only at its end."""
     argv = ["lander", "--agent", agent, "--seed", str(seed), "--threads", "1", "--eval-every", "100M"]
-    ready = put_together(parse_train(argv, recipes_of))[1]
+    ready = assemble(plan_of(argv))[1]
     ready.session.with_max_steps(steps)  # the schedule stays that of the recipe
     return ready
 

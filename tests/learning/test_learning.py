@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from ecs_rl.cli import play, train
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import prepared
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 
 RECIPES = [
     ("balance", "ppo"),
@@ -37,8 +36,7 @@ class Solved:
 
 def learn(scene: str, agent: str, seed: int) -> Solved:
     """Train with the scene's own recipe until it is solved, or its steps are done."""
-    settings = parse_train([scene, "--agent", agent, "--seed", str(seed), "--until-solved"], recipes_of)
-    training = prepared(settings)
+    _, training = assemble(plan_of([scene, "--agent", agent, "--seed", str(seed), "--until-solved"]))
     while not training.done:
         training.tick()
     training.close()

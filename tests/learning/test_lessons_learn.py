@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from lesson_scenes import FAR, LAMP
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import put_together
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 
 STEPS = 80_000
 
@@ -20,7 +19,7 @@ def best_of_full_task(folder: Path, text: str, seed: int, steps: int) -> tuple[f
     path = folder / "lamp.py"
     path.write_text(text)
     argv = [str(path), "--seed", str(seed), "--threads", "1", "--steps", str(steps), "--schedule-steps", "150k"]
-    training = put_together(parse_train([*argv, "--eval-every", "10k"], recipes_of))[1]
+    training = assemble(plan_of([*argv, "--eval-every", "10k"]))[1]
     while not training.done:
         training.tick()
     best, lessons = training.evaluation.trend.best, training.lessons.summary()

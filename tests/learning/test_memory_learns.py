@@ -7,16 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import prepared
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 
 SCENE = Path(__file__).parents[1] / "scenes" / "balance_unseen.py"
 
 
 def best_of(seed: int, *more: str) -> tuple[float, int]:
     """Train by the scene's recipe until solved; return the best evaluation, and after how many steps it was enough."""
-    training = prepared(parse_train([str(SCENE), "--seed", str(seed), "--until-solved", *more], recipes_of))
+    training = assemble(plan_of([str(SCENE), "--seed", str(seed), "--until-solved", *more]))[1]
     while not training.done:
         training.tick()
     training.close()

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from mixed_controls import MIXED
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import prepared
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.commands.check import random_chooser
 from ecs_rl.loading import load_scene
 from ecs_rl.training.evaluate import play_episodes
@@ -26,7 +25,7 @@ def scene(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_ppo_solves_a_scene_with_a_choice_a_lever_and_a_trigger(scene: str, seed: int) -> None:
-    training = prepared(parse_train([scene, "--seed", str(seed), "--until-solved"], recipes_of))
+    training = assemble(plan_of([scene, "--seed", str(seed), "--until-solved"]))[1]
     while not training.done:
         training.tick()
     training.close()

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import prepared, put_together, recorded
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.session.trend import IN_A_ROW
 from ecs_rl.shipped import scene_names
 from ecs_rl.training.training import Training
@@ -21,7 +20,7 @@ CASES = [("balance", "ppo", "200k"), ("balance", "dqn", "100k"), ("swingup", "pp
 
 def ready(scene: str, agent: str, seed: int, steps: str) -> Training:
     words = [scene, "--agent", agent, "--seed", str(seed), "--steps", steps]
-    return prepared(parse_train(words, recipes_of))
+    return assemble(plan_of(words))[1]
 
 
 def most_low(training: Training) -> int:
@@ -52,8 +51,8 @@ def test_whole_runs_of_several_seeds_raise_no_alarm(
 
 def findings(runs: Path, *words: str) -> set[str]:
     """Train to the end by a scene's own recipe and return what the diagnosis ever said."""
-    settings, training = put_together(parse_train([*words, "--runs", str(runs)], recipes_of))
-    recorded(training, settings)
+    plan, training = assemble(plan_of([*words, "--runs", str(runs)]))
+    recorded(training, plan)
     found = set()
     while not training.done:
         training.tick()

@@ -14,11 +14,11 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 import pygame
 import pytest
 
-from ecs_rl.cli.parse import parse_play, parse_train
-from ecs_rl.cli.plan import earlier_settings, recipes_of
+from ecs_rl.cli.parse import parse_play
+from ecs_rl.cli.plan import plan_of
 from ecs_rl.cli.target import checkpoints_meant, run_of
 from ecs_rl.commands import playing
-from ecs_rl.commands.assemble import put_together, recorded
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.commands.show import shows_of
 from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
@@ -225,11 +225,8 @@ def wheel(notches: int) -> pygame.event.Event:
 @contextmanager
 def watching(runs: Path, *args: str) -> Iterator[Live]:
     """Open the window of `train.py ... --watch`."""
-    settings = parse_train(
-        [*(args or ("balance", *TINY)), "--watch", "--runs", str(runs)], recipes_of, earlier_settings
-    )
-    settings, training = put_together(settings)
-    run = recorded(training, settings).path
+    plan, training = assemble(plan_of([*(args or ("balance", *TINY)), "--watch", "--runs", str(runs)]))
+    run = recorded(training, plan).path
     opened = WatchWindow.open(training, Display("test", DESIGNED))
     pygame.event.clear()
     window = opened.window(training, run, lambda: None)

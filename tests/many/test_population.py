@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.plan import look_up, recipes_of
 from ecs_rl.cli.train import main
 from ecs_rl.errors import CommandError
 from ecs_rl.many.jobs import Call, Command, Job, Report, Trainee
@@ -155,7 +155,7 @@ class Members:
         axes = parse_ranges(settings.sweep, settings)
         folder = folder / "balance" / "sweep_1"
         folder.mkdir(parents=True)
-        sweep = new_sweep(checked(settings), POPULATION, 3)
+        sweep = new_sweep(checked(look_up(settings)).settings, POPULATION, 3)
         sweep.rows = [Row(trial=number, setting={"ppo.lr": 1e-3 * (number + 1)}) for number in range(3)]
         self.file, self.out = SweepFile(folder, sweep), io.StringIO()
         self.source = Population(self.file, axes, settings, Table(self.out, "member"))

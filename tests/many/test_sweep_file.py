@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.plan import look_up, recipes_of
 from ecs_rl.cli.train import main
 from ecs_rl.many.checks import check_sweep
 from ecs_rl.many.ranges import Axis, parse_ranges
@@ -30,7 +30,7 @@ SPRINGS = "from pathlib import Path\nPath(__file__).with_suffix('.sprung').touch
 
 def asked(*more: str) -> tuple[Sweep, tuple[Axis, ...]]:
     settings = parse_train([*SMALL, *more, "--sweep", *RANGES], recipes_of)
-    return new_sweep(checked(settings), RANDOM, 4), parse_ranges(settings.sweep, settings)
+    return new_sweep(checked(look_up(settings)).settings, RANDOM, 4), parse_ranges(settings.sweep, settings)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
+from ecs_rl.cli.plan import look_up, recipes_of
 from ecs_rl.cli.process import Answer
 from ecs_rl.errors import StorageError
 from ecs_rl.many import sweep as sweep_command
@@ -84,7 +84,7 @@ def file(tmp_path: Path) -> Iterator[SweepFile]:
     settings = parse_train([*ARGV, "--sweep", *RANGES, "--runs", str(tmp_path)], recipes_of)
     folder = tmp_path / "balance" / "sweep_1"
     folder.mkdir(parents=True)
-    file = SweepFile(folder, sweep_command.new_sweep(checked(settings), GRID, 2))
+    file = SweepFile(folder, sweep_command.new_sweep(checked(look_up(settings)).settings, GRID, 2))
     file.write()
     yield file
     file.close()

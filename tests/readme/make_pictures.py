@@ -18,9 +18,8 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"
 
 import pygame
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import earlier_settings, recipes_of
-from ecs_rl.commands.assemble import prepared, recorded
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import Title, film_episode, film_still
@@ -76,9 +75,8 @@ def make(folder: Path, plan: Plan) -> None:
 def window_around(plan: Plan, runs: Path) -> Iterator[tuple[Training, Window]]:
     """Give a new training and a window that shows it."""
     arguments = [plan.scene, "--runs", str(runs), "--steps", plan.steps]
-    settings = parse_train(arguments, recipes_of, earlier_settings)
-    training = prepared(settings)
-    run = recorded(training, settings)
+    found, training = assemble(plan_of(arguments))
+    run = recorded(training, found)
     opened = WatchWindow.open(training, Display("ecs_rl", plan.size))
     try:
         yield training, opened.window(training, run.path, lambda: None)

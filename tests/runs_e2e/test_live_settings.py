@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from command_runs import DQN, PPO, SAC, Told, metadata, rows, train
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.assemble import prepared
+from ecs_rl.cli.plan import plan_of
+from ecs_rl.commands.assemble import assemble
 from ecs_rl.errors import CommandError
 from ecs_rl.runs.rows import Change, changes_in
 from ecs_rl.training.training import Training
@@ -145,7 +144,7 @@ def test_what_was_changed_after_the_last_checkpoint_is_changed_again_at_its_step
 
 
 def ready(*args: str) -> Training:
-    return prepared(parse_train(list(args), recipes_of))
+    return assemble(plan_of(list(args)))[1]
 
 
 def refused(name: str, value: float, *args: str) -> str:
