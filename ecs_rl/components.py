@@ -244,7 +244,7 @@ class Action:
 class Extras:
     """What a policy adds to its decision for its learner. Written by decide."""
 
-    told: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     """By name, (rows, ...) each: the log-probability, the value."""
 
 
@@ -291,7 +291,7 @@ class ActionLog:
 
     actions: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
     """One entry per tick: the actions of every policy."""
-    kept: bool = False
+    is_on: bool = False
     """False while nothing is to be saved: then nothing is logged."""
 
 

@@ -32,13 +32,13 @@ class Results:
         """
         if self.members == 1:
             return {}
-        found: dict[str, F64] = {}
+        by_name: dict[str, F64] = {}
         for slot, terms in zip(self.slots, self._terms(totals).values(), strict=True):
-            each = terms.sum(axis=0)
-            found[slot.spec.name] = each.mean(axis=0)
+            sums = terms.sum(axis=0)
+            by_name[slot.spec.name] = sums.mean(axis=0)
             if slot.spec.count is not None:
-                found |= {f"{slot.spec.name} {i}": own for i, own in enumerate(each)}
-        return found
+                by_name |= {f"{slot.spec.name} {i}": own for i, own in enumerate(sums)}
+        return by_name
 
     def mean_return(self, totals: F64) -> F64:
         """Return (...) the mean return of the rated agents' members from (rows of Terms, ...)."""

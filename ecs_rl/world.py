@@ -68,7 +68,7 @@ class PolicyBatch:
     slots: tuple[AgentSlot, ...]
     rows: int
 
-    def found(self, row: int, arenas: int) -> tuple[AgentSlot, int, str]:
+    def locate(self, row: int, arenas: int) -> tuple[AgentSlot, int, str]:
         """Return to which agent a row belongs, its arena, and which member of a kind it is, in words."""
         slot = next(slot for slot in self.slots if row < slot.rows.stop)
         member = (row - slot.rows.start) // arenas
@@ -184,15 +184,15 @@ class World(Context):
     def _draw_slots(self) -> None:
         """Give every column that starts with a draw its own."""
         self.slots, following = dict[str, int](), self.arena.draw_count
-        for each in self.stored:
-            if hasattr(each.start, "draws"):
-                self.slots[each.key] = following
-                following += int(np.prod(each.array.shape[1:]))
+        for stored in self.stored:
+            if hasattr(stored.start, "draws"):
+                self.slots[stored.key] = following
+                following += int(np.prod(stored.array.shape[1:]))
 
     def _create_parts(self) -> None:
         """Create the roles, the arena's numbers and what its rules remember, and give the scene its handles."""
         touch, ground, parts = new_handle(c.Touch), new_handle(c.Ground), {type(part) for part in self.engine.parts}
-        for handle in (*self.arena.handles.values(), *(each for each in (touch, ground) if type(each) in parts)):
+        for handle in (*self.arena.handles.values(), *(twin for twin in (touch, ground) if type(twin) in parts)):
             self.expose("@arena", handle, tracked=self.debug)
         self.arena.create_lines(self, ground, tracked=self.debug)
         for role in self.arena.roles:
@@ -252,11 +252,11 @@ class World(Context):
         slots, row, effect, note = list[AgentSlot](), 0, 0, self.noted.add if self.debug else None
         for agent in agents:
             end = effect + len(agent.does.effects) * agent.members
-            mine = amounts.value[effect:end].reshape(-1, agent.members * n)
+            own = amounts.value[effect:end].reshape(-1, agent.members * n)
             terms = slice(self._first_term, self._first_term + len(agent.earns) * agent.members)
-            slots.append(AgentSlot(agent, slice(row, row + agent.members * n), mine, terms))
-            for each, amount in zip(agent.does.effects, mine, strict=True):
-                each.bind(agent.amount_for(each, amount, n), note)
+            slots.append(AgentSlot(agent, slice(row, row + agent.members * n), own, terms))
+            for driven, amount in zip(agent.does.effects, own, strict=True):
+                driven.bind(agent.amount_for(driven, amount, n), note)
             agent.does.bind(slots[-1].shaped(action.value), note)
             for rule in (*agent.earns.values(), *agent.ends.values()):
                 if isinstance(rule, Remembering) and agent.count is not None and rule.count == agent.count:
@@ -313,7 +313,7 @@ class World(Context):
             snapshots.columns = self.save_columns()
             return
         snapshots.earlier, snapshots.earlier_actions = snapshots.columns, log.actions
-        snapshots.columns, log.actions, log.kept = self.save_columns(), [], True
+        snapshots.columns, log.actions, log.is_on = self.save_columns(), [], True
 
     def restore(
         self, columns: Columns, actions: Sequence[NDArray[Any]], watch: Callable[[], None] = lambda: None
@@ -340,11 +340,11 @@ class World(Context):
         wrong = batch.spec.actions.wrong(action, batch.rows)
         if wrong is None:
             return
-        told = wrong.what
+        message = wrong.what
         if wrong.why:
-            slot, arena, member = batch.found(wrong.row, self.arenas)
-            told += f"{member} of '{slot.spec.name}' {wrong.why} {self.when(arena)}"
-        raise ActionError(f"policy '{batch.name}' {told}")
+            slot, arena, member = batch.locate(wrong.row, self.arenas)
+            message += f"{member} of '{slot.spec.name}' {wrong.why} {self.when(arena)}"
+        raise ActionError(f"policy '{batch.name}' {message}")
 
     # --- asking -----------------------------------------------------------------------------------------------------
 

@@ -90,8 +90,8 @@ class Column:
 def rows_of_arenas(array: Array, arenas: int, some: slice) -> Array:
     """Return the rows of some arenas, of an array that has all arenas of the first agent first."""
     agents = len(array) // arenas
-    mine = array.reshape(agents, arenas, *array.shape[1:])[:, some]
-    return mine.reshape(agents * mine.shape[1], *array.shape[1:])
+    rows = array.reshape(agents, arenas, *array.shape[1:])[:, some]
+    return rows.reshape(agents * rows.shape[1], *array.shape[1:])
 
 
 def joined_rows(parts: Sequence[Array], arenas: int) -> Array:
@@ -133,9 +133,9 @@ def component(kind: type[C]) -> type[C]:
     made: Any = dataclass(eq=False)(kind)
     hints = get_type_hints(kind)
     made.__columns__ = tuple(_declared(made, field, hints[field.name]) for field in dataclasses.fields(made))
-    for each in made.__columns__:  # an instance without arrays must not answer with the default
-        if each.name in made.__dict__:
-            delattr(made, each.name)
+    for declared in made.__columns__:  # an instance without arrays must not answer with the default
+        if declared.name in made.__dict__:
+            delattr(made, declared.name)
     made.__getattr__, made.__setattr__ = _missing, _assign
     return made  # type: ignore[no-any-return]
 
@@ -157,7 +157,7 @@ def _missing(self: Any, name: str) -> Any:
         tracked[1](type(self))
         return tracked[0][name]
     kind = type(self).__name__
-    names = [each.name for each in columns_of(type(self))]
+    names = [column.name for column in columns_of(type(self))]
     if name in names:
         raise SceneError(f"'{kind}.{name}' has no numbers before the world runs: read them inside a rule or a system")
     raise AttributeError(f"{kind} has no attribute '{name}': {nearest(name, names)}", name=name)
@@ -173,7 +173,7 @@ def _assign(self: Any, name: str, value: Any) -> None:
         elif not present.flags.writeable:  # numpy has refused `+=` already, unless there was nothing to add
             raise ValueError("assignment destination is read-only")
         return
-    if name not in {each.name for each in columns_of(type(self))}:
+    if name not in {column.name for column in columns_of(type(self))}:
         raise AttributeError(
             f"{type(self).__name__} has no '{name}': declare it as a field, and it is saved with the run"
         )
@@ -192,22 +192,22 @@ def columns_of(kind: type) -> tuple[Column, ...]:
 
 def arrays_of(made: object) -> dict[str, Array]:
     """Return the arrays of a live component by field."""
-    return {each.name: made.__dict__[each.name] for each in columns_of(type(made))}
+    return {column.name: made.__dict__[column.name] for column in columns_of(type(made))}
 
 
 def starts_of(parts: Sequence[object]) -> dict[str, Any]:
     """Return how the columns of these components start, by `Component/field`."""
     return {
-        f"{type(part).__name__}/{each.name}": part.__dict__[each.name]
+        f"{type(part).__name__}/{column.name}": part.__dict__[column.name]
         for part in parts
-        for each in columns_of(type(part))
+        for column in columns_of(type(part))
     }
 
 
 def live(kind: type[C], **arrays: Array) -> C:
     """Return a component on these arrays, which must be all of its columns and never move."""
     made = object.__new__(kind)
-    made.__dict__.update((each.name, arrays[each.name]) for each in columns_of(kind))
+    made.__dict__.update((column.name, arrays[column.name]) for column in columns_of(kind))
     return made
 
 
@@ -217,51 +217,51 @@ def zeros(kind: type[C], rows: int, *width: int) -> C:
     return live(kind, **{c.name: np.zeros(shapes.get(c.axis, (rows, *width)), c.dtype) for c in columns_of(kind)})
 
 
-def row_shape(each: Column, start: Any, count: int | None) -> tuple[int, ...]:
+def row_shape(column: Column, start: Any, count: int | None) -> tuple[int, ...]:
     """Return the shape of an arena's row: `count` members where there are several, then the numbers of each.
 
     Several numbers for a column that is declared as one are one for each member.
     """
-    declared, given = (() if value is None or callable(value) else np.shape(value) for value in (each.start, start))
+    declared, given = (() if value is None or callable(value) else np.shape(value) for value in (column.start, start))
     if count is None:
         return given or declared
-    return (count,) if each.start is not None and not declared else (count, *(given or declared))
+    return (count,) if column.start is not None and not declared else (count, *(given or declared))
 
 
 def draws_of(template: object, count: int | None) -> int:
     """Return how many uniform numbers an episode draws for a component."""
-    starts = [(each, template.__dict__[each.name]) for each in columns_of(type(template))]
-    return sum(math.prod(row_shape(each, start, count)) for each, start in starts if hasattr(start, "draws"))
+    starts = [(column, template.__dict__[column.name]) for column in columns_of(type(template))]
+    return sum(math.prod(row_shape(column, start, count)) for column, start in starts if hasattr(start, "draws"))
 
 
 def allocate(template: C, arenas: int, count: int | None = None) -> C:
     """Return a component of a scene with arrays of its own, every row at the template's start value."""
     arrays = {}
-    for each in columns_of(type(template)):
-        start = template.__dict__[each.name]
-        arrays[each.name] = np.zeros((arenas, *row_shape(each, start, count)), each.dtype)
+    for column in columns_of(type(template)):
+        start = template.__dict__[column.name]
+        arrays[column.name] = np.zeros((arenas, *row_shape(column, start, count)), column.dtype)
         if start is not None and not callable(start):
-            arrays[each.name][...] = start
+            arrays[column.name][...] = start
     return live(type(template), **arrays)
 
 
 def check_template(template: object, count: int | None = None) -> None:
     """Refuse a start value that no column of its type can hold, in one of `count` members."""
-    for each in columns_of(type(template)):
-        start, name = template.__dict__[each.name], f"{type(template).__name__}.{each.name}"
+    for column in columns_of(type(template)):
+        start, name = template.__dict__[column.name], f"{type(template).__name__}.{column.name}"
         if callable(start) or start is None:
             continue
         numbers = start if isinstance(start, tuple) else (start,)
-        fits = {"f": (int, float), "i": (int,), "b": (bool,)}[each.dtype.kind]
-        good = all(isinstance(n, fits) and (each.dtype.kind == "b" or not isinstance(n, bool)) for n in numbers)
+        fits = {"f": (int, float), "i": (int,), "b": (bool,)}[column.dtype.kind]
+        good = all(isinstance(n, fits) and (column.dtype.kind == "b" or not isinstance(n, bool)) for n in numbers)
         if not numbers or not good or not all(math.isfinite(n) for n in numbers):
-            word = {"f": "a finite number", "i": "a whole number", "b": "true or false"}[each.dtype.kind]
+            word = {"f": "a finite number", "i": "a whole number", "b": "true or false"}[column.dtype.kind]
             raise SceneError(f"{name} starts as {word}, a tuple of them, a jitter or a rule, not {start!r}")
-        if each.start is None or callable(each.start) or np.shape(each.start) == np.shape(start):
+        if column.start is None or callable(column.start) or np.shape(column.start) == np.shape(start):
             continue
-        if count is None or np.shape(each.start):
+        if count is None or np.shape(column.start):
             raise SceneError(
-                f"{name} is declared as {_count(each.start)} and cannot start as {_count(start)}: {start!r}"
+                f"{name} is declared as {_count(column.start)} and cannot start as {_count(start)}: {start!r}"
             )
         if len(numbers) != count:
             raise SceneError(f"{name} starts as one number for each of the {count} members, not as {len(numbers)}")

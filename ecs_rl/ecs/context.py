@@ -68,10 +68,10 @@ class Context:
             raise SceneError(f"there are two '{name}': give one of them another name")
         self.entities[name] = entity = esper.create_entity(*components)
         for made in components:
-            for each in columns_of(type(made)):
-                key = f"{type(made).__name__}/{each.name}"
-                start = (starts or {}).get(key, each.start)
-                self.stored.append(Stored(f"{name}/{key}", name, type(made), each, made.__dict__[each.name], start))
+            for column in columns_of(type(made)):
+                key = f"{type(made).__name__}/{column.name}"
+                start = (starts or {}).get(key, column.start)
+                self.stored.append(Stored(f"{name}/{key}", name, type(made), column, made.__dict__[column.name], start))
         return entity
 
     def expose(self, name: str, handle: object, *, tracked: bool) -> dict[str, Array]:
@@ -86,9 +86,9 @@ class Context:
         """Give a component other arrays, of another width; only for what no scene holds and no stage keeps."""
         arrays = arrays_of(new)
         vars(old).update(arrays)
-        for i, each in enumerate(self.stored):
-            if each.entity == entity and each.kind is type(old):
-                self.stored[i] = replace(each, array=arrays[each.column.name])
+        for i, stored in enumerate(self.stored):
+            if stored.entity == entity and stored.kind is type(old):
+                self.stored[i] = replace(stored, array=arrays[stored.column.name])
 
     # --- finding ----------------------------------------------------------------------------------------------------
 
@@ -97,15 +97,15 @@ class Context:
         self.enter()
         self.queried.update(types)
         # esper lists entities in the order of a set; data must never depend on that.
-        found: list[tuple[int, Any]] = esper.get_components(*types)
-        return [tuple(parts) for _, parts in sorted(found, key=lambda each: each[0])]
+        entities: list[tuple[int, Any]] = esper.get_components(*types)
+        return [tuple(parts) for _, parts in sorted(entities, key=lambda pair: pair[0])]
 
     def one(self, kind: type[C]) -> C:
         """Return the only component of its kind."""
-        found = self.each(kind)
-        if len(found) != 1:
-            raise LookupError(f"the world has {len(found)} {kind.__name__}, not one")
-        return found[0][0]  # type: ignore[no-any-return]
+        components = self.each(kind)
+        if len(components) != 1:
+            raise LookupError(f"the world has {len(components)} {kind.__name__}, not one")
+        return components[0][0]  # type: ignore[no-any-return]
 
     def of(self, entity: int | str, kind: type[C]) -> C:
         """Return the component of an entity, by its number or its name."""
@@ -125,21 +125,21 @@ class Context:
         `between` is called before the rules.
         """
         rules = []
-        for each in self.stored:
-            if each.start is None or not each.array.size:
+        for stored in self.stored:
+            if stored.start is None or not stored.array.size:
                 continue
-            if not callable(each.start):
-                _rows(each, rows, each.start, self.arenas)
-            elif hasattr(each.start, "draws"):
-                first, shape = first_slot[each.key], each.array.shape[1:]
+            if not callable(stored.start):
+                _rows(stored, rows, stored.start, self.arenas)
+            elif hasattr(stored.start, "draws"):
+                first, shape = first_slot[stored.key], stored.array.shape[1:]
                 drawn = uniform[:, first : first + math.prod(shape)].reshape(len(rows), *shape)
-                _rows(each, rows, each.start(drawn), self.arenas)
+                _rows(stored, rows, stored.start(drawn), self.arenas)
             else:
-                rules.append(each)
+                rules.append(stored)
         between()
-        for each in rules:
-            value = rows_of(np.asarray(each.start()), rows, self.arenas, each.array.ndim)
-            _rows(each, rows, value, self.arenas)
+        for stored in rules:
+            value = rows_of(np.asarray(stored.start()), rows, self.arenas, stored.array.ndim)
+            _rows(stored, rows, value, self.arenas)
 
     def lasting(self) -> list[Stored]:
         """Return every column whose numbers last from tick to tick."""
@@ -151,15 +151,15 @@ class Context:
 
     def load_columns(self, columns: Columns) -> None:
         """Put all that lasts back; the physics does not know of it until it is made anew."""
-        mine = {e.key: e.array for e in self.lasting() if not e.column.is_new or e.key in columns}
-        odd = mine.keys() ^ columns.keys()
-        odd |= {key for key in mine.keys() - odd if _form(mine[key]) != _form(columns[key])}
+        arrays = {e.key: e.array for e in self.lasting() if not e.column.is_new or e.key in columns}
+        odd = arrays.keys() ^ columns.keys()
+        odd |= {key for key in arrays.keys() - odd if _form(arrays[key]) != _form(columns[key])}
         if odd:
             raise CheckpointError(
                 f"the saved world does not fit this scene: it differs in {', '.join(sorted(odd)[:5])}"
             )
         self.version += 1
-        for key, array in mine.items():
+        for key, array in arrays.items():
             array[...] = columns[key]
 
     def copy_arena(self, source: Context, one: int, other: int) -> None:
@@ -168,17 +168,19 @@ class Context:
         Where another policy remembers other numbers, it begins to remember anew.
         """
         self.version += 1
-        for mine, theirs in zip(self.lasting(), source.lasting(), strict=True):
-            from_part = theirs.column.of_arena(theirs.array, source.arenas, one)
-            part = mine.column.of_arena(mine.array, self.arenas, other)
+        for target, origin in zip(self.lasting(), source.lasting(), strict=True):
+            from_part = origin.column.of_arena(origin.array, source.arenas, one)
+            part = target.column.of_arena(target.array, self.arenas, other)
             if from_part is not None and part is not None:
                 part[...] = from_part if part.shape == from_part.shape else 0
 
     def digests(self) -> dict[tuple[str, type], str]:
         """Return the SHA-256 of every component by entity and class; what has no columns counts by its fields."""
         self.enter()
-        found: dict[str, tuple[object, ...]] = {n: esper.components_for_entity(e) for n, e in self.entities.items()}
-        return {(name, type(made)): _digest(made) for name, parts in found.items() for made in parts}
+        components: dict[str, tuple[object, ...]] = {
+            n: esper.components_for_entity(e) for n, e in self.entities.items()
+        }
+        return {(name, type(made)): _digest(made) for name, parts in components.items() for made in parts}
 
     def close(self) -> None:
         """Give the esper context back."""
@@ -206,8 +208,8 @@ def _rows(stored: Stored, rows: I64, value: Any, arenas: int) -> None:
             case Axis.ROWS:
                 array.reshape(-1, arenas, *array.shape[1:])[:, rows] = value
     except ValueError:
-        told = f"{stored.key} cannot start as {np.shape(value)}: its rows are {array.shape[1:]}"
-        raise RuleError(told, stored.start) from None
+        message = f"{stored.key} cannot start as {np.shape(value)}: its rows are {array.shape[1:]}"
+        raise RuleError(message, stored.start) from None
 
 
 def _form(array: Array) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -222,8 +224,8 @@ def _digest(made: object) -> str:
 
 def _add(digest: Any, value: object) -> None:
     if columns_of(type(value)):
-        for each in columns_of(type(value)):
-            digest.update(value.__dict__[each.name].tobytes())
+        for column in columns_of(type(value)):
+            digest.update(value.__dict__[column.name].tobytes())
     elif is_dataclass(value):
         for field in fields(value):
             _add(digest, getattr(value, field.name))

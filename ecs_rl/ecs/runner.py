@@ -57,7 +57,9 @@ class Runner:
             self.tick()
             return
         waiting = self.stages.get(first)
-        for processor in dropwhile(lambda each: waiting is not None and each is not waiting, processors(self.context)):
+        for processor in dropwhile(
+            lambda stage: waiting is not None and stage is not waiting, processors(self.context)
+        ):
             if not isinstance(processor, Stage):
                 processor.process()
                 continue

@@ -75,12 +75,12 @@ def declare(
 
 def _query(run: Callable[..., None], name: str) -> tuple[type, ...]:
     parameters = inspect.signature(run).parameters
-    asked = [p for p in parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    hints = get_type_hints(run) if asked else {}
-    for parameter in asked:
+    required = [p for p in parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    hints = get_type_hints(run) if required else {}
+    for parameter in required:
         if not is_component(hints.get(parameter.name)):
             raise SceneError(f"'{name}' must say of which component its '{parameter.name}' is, as in `gun: Gun`")
-    return tuple(hints[parameter.name] for parameter in asked)
+    return tuple(hints[parameter.name] for parameter in required)
 
 
 def _kinds(listed: Iterable[Any], name: str, word: str) -> tuple[type, ...]:
@@ -90,8 +90,8 @@ def _kinds(listed: Iterable[Any], name: str, word: str) -> tuple[type, ...]:
     for kind in kinds:
         if not isinstance(kind, type) or not is_component(kind):
             given = getattr(kind, "name", None)  # a role's, whose repr says nothing
-            told = f"{type(kind).__name__} '{given}'" if isinstance(given, str) else repr(kind)
-            raise SceneError(f"'{name}' {word} components such as Pose or one of the scene's own, not {told}")
+            given_name = f"{type(kind).__name__} '{given}'" if isinstance(given, str) else repr(kind)
+            raise SceneError(f"'{name}' {word} components such as Pose or one of the scene's own, not {given_name}")
     return tuple(kinds)
 
 
@@ -106,17 +106,17 @@ def placed(
     for system in systems:
         names = [entry.name for entry in entries]
         if system.name in names:
-            told = f"there is a stage '{system.name}' already: give the system another name"
-            raise RuleError(told, system.run)
+            message = f"there is a stage '{system.name}' already: give the system another name"
+            raise RuleError(message, system.run)
         at = system.after or system.before or "sense"
         if at not in names:
-            told = f"'{system.name}' stands next to '{at}', and there is no such stage: {nearest(at, names)}"
-            raise RuleError(told, system.run)
+            message = f"'{system.name}' stands next to '{at}', and there is no such stage: {nearest(at, names)}"
+            raise RuleError(message, system.run)
         engine = {kind for entry in schedule for kind in (*entry.writes, *entry.keeps)} - set(inside)
         for kind in system.writes:
             if kind in engine:
-                told = f"'{system.name}' writes {kind.__name__}, which only the engine writes"
-                raise RuleError(told, system.run)
+                message = f"'{system.name}' writes {kind.__name__}, which only the engine writes"
+                raise RuleError(message, system.run)
         place = names.index(at) + bool(system.after)
         _check_place(system, entries, place, {entry.name for entry in schedule})
         while system.after and place < len(entries) and entries[place].after == system.after:
@@ -132,16 +132,16 @@ def _check_place(system: System, entries: Sequence[Entry], place: int, ours: Col
     where = f"stands after '{system.after}'" if system.after else f"stands before '{system.before or 'sense'}'"
     last = max(i for i, entry in enumerate(entries) if entry.plays)
     if place > last + 1:  # a tick can be left there, and is saved before its end
-        told = f"'{system.name}' {where}, when the game's part of the tick is over"
-        raise RuleError(f"{told}: place it after '{entries[last].name}' at the latest", system.run)
+        message = f"'{system.name}' {where}, when the game's part of the tick is over"
+        raise RuleError(f"{message}: place it after '{entries[last].name}' at the latest", system.run)
     engine = [(i, entry) for i, entry in enumerate(entries) if entry.name in ours]
     for kind in system.writes:
         makers = [i for i, entry in engine if kind in entry.writes]
         readers = [i for i, entry in engine if kind in entry.reads]
         lost = makers and not all(column.lasts for column in columns_of(kind))
         if lost and not makers[0] < place <= readers[-1]:
-            told = f"'{system.name}' {where} and writes {kind.__name__}, which nobody reads before it is made anew"
-            raise RuleError(f"{told}: place it after '{entries[makers[0]].name}'", system.run)
+            message = f"'{system.name}' {where} and writes {kind.__name__}, which nobody reads before it is made anew"
+            raise RuleError(f"{message}: place it after '{entries[makers[0]].name}'", system.run)
 
 
 def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
@@ -149,8 +149,8 @@ def _entry(system: System, earlier: Sequence[Entry], moving: Moving) -> Entry:
     read = [kind for kind in system.reads or () if kind not in system.writes]
     for kind in read:
         if kind not in fresh and not any(column.lasts for column in columns_of(kind)):
-            told = f"'{system.name}' reads {kind.__name__} before this tick's is there, and the last one's is gone"
-            raise RuleError(f"{told}: place it after the stage that writes it", system.run)
+            message = f"'{system.name}' reads {kind.__name__} before this tick's is there, and the last one's is gone"
+            raise RuleError(f"{message}: place it after the stage that writes it", system.run)
     return Entry(
         system.name,
         partial(SystemStage, system=system, moving=moving),
@@ -172,9 +172,9 @@ class SystemStage(Stage):
         self.calls = self._calls()
         self.open = [view for _, kind, views in context.exposed if kind in system.writes for view in views]
         self.checked = [
-            (each.key, each.array)
-            for each in context.stored
-            if system.checked and each.array.dtype.kind == "f" and each.kind in system.writes
+            (stored.key, stored.array)
+            for stored in context.stored
+            if system.checked and stored.array.dtype.kind == "f" and stored.kind in system.writes
         ]
         self.sound = finite(*(array for _, array in self.checked))
         self.looked: set[type] = set()
@@ -184,16 +184,16 @@ class SystemStage(Stage):
         system = self.system
         if not system.query:
             return [system.run]
-        found: list[Callable[[], None]] = []
+        calls: list[Callable[[], None]] = []
         for handles in self.context.handles.values():
             if any(kind in handles for kind in system.query):
                 both = {**self.context.handles.get("@arena", {}), **handles}
                 if all(kind in both for kind in system.query):
-                    found.append(partial(system.run, *(both[kind] for kind in system.query)))
-        if not found:
+                    calls.append(partial(system.run, *(both[kind] for kind in system.query)))
+        if not calls:
             kinds = ", ".join(kind.__name__ for kind in system.query)
             raise RuleError(f"no role has {kinds} all together: the system '{system.name}' would never run", system.run)
-        return found
+        return calls
 
     def run(self) -> None:
         """Run the system."""
@@ -214,9 +214,9 @@ class SystemStage(Stage):
         for key, array in self.checked:
             bad = np.argwhere(~np.isfinite(array))
             if len(bad):  # a sum of squares can overflow
-                arena, told = int(bad[0][0]), array[tuple(bad[0])]
+                arena, value = int(bad[0][0]), array[tuple(bad[0])]
                 raise RuleError(
-                    f"the system '{self.system.name}' made {key} {told} {self.context.when(arena)}", self.system.run
+                    f"the system '{self.system.name}' made {key} {value} {self.context.when(arena)}", self.system.run
                 )
 
     def check_reads(self) -> None:

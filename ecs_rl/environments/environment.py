@@ -69,8 +69,8 @@ class Environment:
     def make(self, *, pictures: bool = False) -> Any:
         """Return a new `gymnasium.Env` that shows rows of numbers; with `pictures` it can be drawn."""
         if pictures and not self.draws:
-            told = "cannot be drawn: it has no render_mode 'rgb_array'; play it with --headless"
-            raise CommandError(f"'{PREFIX}{self.id}' {told}")
+            message = "cannot be drawn: it has no render_mode 'rgb_array'; play it with --headless"
+            raise CommandError(f"'{PREFIX}{self.id}' {message}")
         from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
         env = _made(self.id, pictures=pictures)
@@ -162,8 +162,8 @@ def _number_of(name: str, env: Any, which: str, without: float | None = None) ->
     if value is None:
         return without
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        told = f"'{PREFIX}{name}' is registered with {which}={quoted(value)}"
-        raise CommandError(f"{told}, which is no number: give it one, or None")
+        message = f"'{PREFIX}{name}' is registered with {which}={quoted(value)}"
+        raise CommandError(f"{message}, which is no number: give it one, or None")
     return float(value) if np.isfinite(value) else without
 
 
@@ -187,15 +187,19 @@ def _pixels_of(name: str, seen: Any) -> Pixels | None:
 
     if not isinstance(seen, spaces.Box) or seen.dtype != np.uint8 or len(seen.shape) < 2:
         return None
-    told = f"'{PREFIX}{name}' shows {_short(seen)}"
+    message = f"'{PREFIX}{name}' shows {_short(seen)}"
     if len(seen.shape) > 4 or 0 in seen.shape:
-        raise CommandError(f"{told}: a picture is (height, width), with colours and frames at most {len(seen.shape)}")
+        raise CommandError(
+            f"{message}: a picture is (height, width), with colours and frames at most {len(seen.shape)}"
+        )
     pixels = Pixels(seen.shape, ATARI_FRAMES if name.startswith(ATARI) else 1)
     picture = pixels.seen
     if picture.size > MOST_NUMBERS:
         small = f"{picture.layers} layers of {picture.up} x {picture.across}"
         cure = "show fewer colours or frames at once, as gymnasium.wrappers.GrayscaleObservation does"
-        raise CommandError(f"{told}, made small {small}: {picture.size:,} numbers of at most {MOST_NUMBERS:,}; {cure}")
+        raise CommandError(
+            f"{message}, made small {small}: {picture.size:,} numbers of at most {MOST_NUMBERS:,}; {cure}"
+        )
     return pixels
 
 
@@ -203,14 +207,16 @@ def _numbers_of(name: str, seen: Any) -> tuple[str, ...]:
     """Return the name of each number that is seen; CommandError where there are none, or too many."""
     from gymnasium import spaces
 
-    told = f"'{PREFIX}{name}' sees {_short(seen)}"
+    message = f"'{PREFIX}{name}' sees {_short(seen)}"
     if not seen.is_np_flattenable:
         cure = "a Box, Discrete, MultiDiscrete or MultiBinary, or a Dict or Tuple of these"
-        raise CommandError(f"{told}, of which no row of numbers can be made: it must be {cure}")
+        raise CommandError(f"{message}, of which no row of numbers can be made: it must be {cure}")
     numbers = int(np.prod(spaces.flatten_space(seen).shape))  # type: ignore[arg-type]
     if not 0 < numbers <= MOST_NUMBERS:
         cure = "a picture must be the only thing that is seen, and of uint8" if numbers else "show something"
-        raise CommandError(f"{told}, which are {numbers:,} numbers: 1 to {MOST_NUMBERS:,} can be learned from; {cure}")
+        raise CommandError(
+            f"{message}, which are {numbers:,} numbers: 1 to {MOST_NUMBERS:,} can be learned from; {cure}"
+        )
     return tuple(_names_of(seen, numbers))
 
 
@@ -224,16 +230,16 @@ def _made(name: str, *, pictures: bool = False) -> Any:
         try:  # importing it makes the games known
             import ale_py  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
         except ImportError:
-            told = f"needs Atari's emulator, which is not installed: {install('atari')}"
-            raise CommandError(f"'{PREFIX}{name}' {told}") from None
+            message = f"needs Atari's emulator, which is not installed: {install('atari')}"
+            raise CommandError(f"'{PREFIX}{name}' {message}") from None
     try:
         with _current_folder(":" in name):
             return gymnasium.make(name, render_mode="rgb_array" if pictures else None, disable_env_checker=True, **more)
     except BaseException as error:
         if is_interrupt(error):
             raise
-        told = words_of(error) if isinstance(error, gymnasium.error.Error) else told_of(error)
-        raise CommandError(f"'{PREFIX}{name}' cannot be made: {told}") from error
+        message = words_of(error) if isinstance(error, gymnasium.error.Error) else told_of(error)
+        raise CommandError(f"'{PREFIX}{name}' cannot be made: {message}") from error
 
 
 @contextmanager

@@ -86,8 +86,8 @@ class SeesPixels(gymnasium.Wrapper[Any, Any, Any, Any]):
         picture, reward, terminated, truncated, info = self.env.step(action)
         return self._row(picture), reward, terminated, truncated, info
 
-    def _row(self, shown: Any) -> Any:
-        picture = np.asarray(shown)
+    def _row(self, given: Any) -> Any:
+        picture = np.asarray(given)
         if picture.shape != self._pixels.shape or picture.dtype != np.uint8:
             return picture  # the world tells what is wrong, and where
         layers: NDArray[Any] = self._pixels.layered(picture).astype(np.float32)
@@ -112,5 +112,5 @@ def means(layers: NDArray[Any], cells: int, axis: int) -> NDArray[Any]:
     share = (edges - whole).astype(np.float32).reshape(-1, *[1] * (layers.ndim - 1 - axis))
     upto = np.cumsum(layers, axis) - layers  # before each row
     sums = upto.take(whole, axis) + share * layers.take(whole, axis)
-    found: NDArray[Any] = np.diff(sums, axis=axis) * np.float32(cells / size)
-    return found
+    means_of_cells: NDArray[Any] = np.diff(sums, axis=axis) * np.float32(cells / size)
+    return means_of_cells

@@ -60,9 +60,9 @@ class Fan:
         turned = _turned(x, y)
         count = np.uint8 if len(self.turned) < 256 else np.uint16
         past, upto = np.zeros(x.shape, count), np.zeros(x.shape, count)
-        for each in self.turned:  # how many rays an end lies counter-clockwise of, and those through it
-            past += (turned > each).view(np.uint8)
-            upto += (turned >= each).view(np.uint8)
+        for end in self.turned:  # how many rays an end lies counter-clockwise of, and those through it
+            past += (turned > end).view(np.uint8)
+            upto += (turned >= end).view(np.uint8)
         cross = x[0] * y[1] - x[1] * y[0]
         if np.abs(cross).min() < 10.0 * TOUCHING:
             self._touch(share, viewer, x, y, cross)

@@ -49,11 +49,11 @@ def set_states(bodies: Sequence[pymunk.Body], rows: F64) -> None:
     buffer = InBuffer()
     buffer.set_float_buf(rows)
     buffer._float_arr.num = 0  # counts up as rows are read
-    told = _ffi.new("pmBatchedData *")
-    told.fields, told.floatArray, told.intArray = STATE.value, buffer._float_arr, buffer._int_arr
+    batch = _ffi.new("pmBatchedData *")
+    batch.fields, batch.floatArray, batch.intArray = STATE.value, buffer._float_arr, buffer._int_arr
     set_row = _lib.pmSpaceBodySetIteratorFuncBatched
     for body in bodies:
-        set_row(body._body, told)
+        set_row(body._body, batch)
 
 
 def add_shapes(space: pymunk.Space, shapes: Sequence[pymunk.Shape], static: Sequence[pymunk.Body]) -> None:
@@ -79,5 +79,5 @@ def move_segments(segments: Sequence[pymunk.Segment], ends: Sequence[Any]) -> No
 def reindex(shapes: Sequence[pymunk.Shape]) -> None:
     """Tell the index of their Space that static shapes have moved."""
     space_of, reindex_shape = _lib.cpShapeGetSpace, _lib.cpSpaceReindexShape
-    for each in shapes:
-        reindex_shape(space_of(each._shape), each._shape)
+    for shape in shapes:
+        reindex_shape(space_of(shape._shape), shape._shape)

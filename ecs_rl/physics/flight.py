@@ -33,7 +33,7 @@ class Flight:
         """Move everything by one tick; places first, by the speeds there are, as the physics does."""
         if self.rows.start == self.rows.stop:
             return
-        mine, pushed, there = state[:, self.rows], force[:, self.rows], here[self.rows]
+        bodies, pushed, there = state[:, self.rows], force[:, self.rows], here[self.rows]
         gained = pushed * self.yields
         if self.falls:
             gained += self.gravity
@@ -41,8 +41,8 @@ class Flight:
         gained *= there
         still = not there.all()
         for _ in range(self.substeps):
-            way = mine[3:] * self.dt
+            way = bodies[3:] * self.dt
             if still:
                 way *= there
-            mine[:3] += way
-            mine[3:] += gained
+            bodies[:3] += way
+            bodies[3:] += gained

@@ -68,13 +68,13 @@ def overlap(one: Shape, here: Place, other: Shape, there: Place) -> Bool:
 def near_segments(shape: Shape, place: Place, segments: F64, reach: float) -> Bool:
     """Tell where a shape is within `reach` of one of the (arenas, segments, 2, 2) of its arena."""
     ends = np.moveaxis(segments, 0, -1)  # (segments, end, axis, arenas)
-    told = Place(*(each[..., None, :] for each in (place.x, place.y, place.angle)))
+    beside = Place(*(each[..., None, :] for each in (place.x, place.y, place.angle)))
     if isinstance(shape, Disc):
-        x, y = told.point(shape.at)
-        found = _segment_distance_squared((x, y), (ends[:, 0, 0], ends[:, 0, 1]), (ends[:, 1, 0], ends[:, 1, 1]))
-        return np.asarray((found < (shape.radius + reach) ** 2).any(axis=-2))
+        x, y = beside.point(shape.at)
+        distance = _segment_distance_squared((x, y), (ends[:, 0, 0], ends[:, 0, 1]), (ends[:, 1, 0], ends[:, 1, 1]))
+        return np.asarray((distance < (shape.radius + reach) ** 2).any(axis=-2))
     corners = outline(shape.points)
-    (ax, ay), (bx, by) = (told.local(ends[:, end, 0], ends[:, end, 1]) for end in (0, 1))
+    (ax, ay), (bx, by) = (beside.local(ends[:, end, 0], ends[:, end, 1]) for end in (0, 1))
     crosses = ~(_apart(corners, [(ax, ay), (bx, by)]) | _beside(corners, ax, ay, bx, by))
     for corner in corners:
         crosses |= _segment_distance_squared(corner, (ax, ay), (bx, by)) < reach**2
@@ -117,8 +117,8 @@ def _beside(corners: list[tuple[float, float]], ax: F64, ay: F64, bx: F64, by: F
 def _distance_squared(corners: list[tuple[float, float]], x: F64, y: F64) -> F64:
     """Return how far points are from a convex outline, squared; 0 within."""
     inside = np.logical_and.reduce([nx * x + ny * y <= out for nx, ny, out in _edges(corners)])
-    found = [_segment_distance_squared((x, y), a, b) for a, b in pairwise([*corners, corners[0]])]
-    return np.where(inside, 0.0, np.minimum.reduce(found))
+    distances = [_segment_distance_squared((x, y), a, b) for a, b in pairwise([*corners, corners[0]])]
+    return np.where(inside, 0.0, np.minimum.reduce(distances))
 
 
 def _segment_distance_squared(point: Pair, start: Pair, end: Pair) -> F64:

@@ -129,8 +129,8 @@ class Physics:
         self.put(np.arange(self.arenas))
         self.park()
         yield
-        shown = self.ground.segments[:, len(self._walls) :]
-        everywhere = np.indices(shown.shape[:2]).reshape(2, -1)
+        terrain = self.ground.segments[:, len(self._walls) :]
+        everywhere = np.indices(terrain.shape[:2]).reshape(2, -1)
         self._move_segments(everywhere[0], everywhere[1])
         yield
         self.contacts.know([body.id for built in self._built for body in built.bodies])
@@ -303,16 +303,16 @@ class Physics:
         for terrain in self.arena.terrains:
             points = np.asarray(terrain.rule(drawn[:, terrain.slot : terrain.slot + terrain.draws]))
             if points.shape != (len(drawn), terrain.points, 2) or not np.isfinite(points).all():
-                told = f"a terrain of {terrain.points} points must give finite (arenas, {terrain.points}, 2)"
-                raise RuleError(f"{told}, also for {len(drawn)} arenas at once", terrain.rule)
+                message = f"a terrain of {terrain.points} points must give finite (arenas, {terrain.points}, 2)"
+                raise RuleError(f"{message}, also for {len(drawn)} arenas at once", terrain.rule)
             lines.append(np.stack((points[:, :-1], points[:, 1:]), axis=2))
         return np.concatenate(lines, axis=1)
 
     def _move_terrain(self, rows: I64, segments: F64) -> None:
         """Give these arenas (rows, segments, 2, 2) new ground; what stays, such as a landing pad, costs nothing."""
-        shown = self.ground.segments[:, len(self._walls) :]
-        row, number = np.nonzero((shown[rows] != segments).any(axis=(2, 3)))
-        shown[rows] = segments
+        terrain = self.ground.segments[:, len(self._walls) :]
+        row, number = np.nonzero((terrain[rows] != segments).any(axis=(2, 3)))
+        terrain[rows] = segments
         self._stamp_ground(rows)
         if self.shards:
             self._move_segments(rows[row], number)
@@ -320,8 +320,8 @@ class Physics:
     def _stamp_ground(self, rows: Sequence[int] | I64) -> None:
         """Tell those who keep what they worked out of these arenas' ground that it may be another."""
         for row in rows:
-            told = hashlib.blake2b(self.ground.segments[row].tobytes(), digest_size=8).digest()
-            self.ground.stamp[row] = int.from_bytes(told, "little")
+            digest = hashlib.blake2b(self.ground.segments[row].tobytes(), digest_size=8).digest()
+            self.ground.stamp[row] = int.from_bytes(digest, "little")
 
     def _move_segments(self, arena: I64, number: I64) -> None:
         """Put some segments of terrain, each named by its arena and its number there, where the columns say."""

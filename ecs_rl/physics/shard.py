@@ -78,9 +78,9 @@ class Shard:
         del self.space, space, stills
         yield
         while held:
-            for each in held[-FREED:]:
-                setattr(each, "_h" if isinstance(each, pymunk.Shape) else "_data_handle", None)
-            del held[-FREED:], each
+            for part in held[-FREED:]:
+                setattr(part, "_h" if isinstance(part, pymunk.Shape) else "_data_handle", None)
+            del held[-FREED:], part
             yield
 
     def _check_rows(self, static: pymunk.Body) -> None:
@@ -116,10 +116,10 @@ class Shard:
         self._state_out.clear()
         batch.get_space_bodies(self.space, STATE, self._state_out)
         rows = np.frombuffer(self._state_out.float_buf(), dtype=np.float64)[:-6]
-        mine = state[:, :, self.rows]
-        mine[...] = rows.reshape(self.count, self.bodies, 6).T
+        block = state[:, :, self.rows]
+        block[...] = rows.reshape(self.count, self.bodies, 6).T
         if self.apart:
-            mine[0] -= self.origin
+            block[0] -= self.origin
 
 
 def scattered(count: int) -> I64:

@@ -110,15 +110,15 @@ class Contacts:
             touch.members[...] = False
         if self.arena.wants_impulses:
             touch.impulse[...] = 0.0
-        found = self._contacts(shards)
+        contacts = self._contacts(shards)
         if len(self.plain[0]):
-            slot, mine, theirs = self.plain
-            touch.members[slot] = touch.pairs[:, mine, theirs].T
-        for each, overlaps in self.others:
-            if found is not None and each.role.solid:
-                self._fill(each, *found)
+            slot, own_number, other_number = self.plain
+            touch.members[slot] = touch.pairs[:, own_number, other_number].T
+        for touching, overlaps in self.others:
+            if contacts is not None and touching.role.solid:
+                self._fill(touching, *contacts)
             for other in overlaps:
-                self._overlap(each, other)
+                self._overlap(touching, other)
 
     def _contacts(self, shards: Sequence[Shard]) -> tuple[I64, I64] | None:
         """Note in `pairs` which roles touch; return the rows of each contact's bodies (contacts, 2), and its arena."""
@@ -140,52 +140,54 @@ class Contacts:
             self.strength = np.hypot(impulses[:, 0], impulses[:, 1])
         return rows, arena
 
-    def _fill(self, each: Touching, rows: I64, arena: I64) -> None:
+    def _fill(self, touching: Touching, rows: I64, arena: I64) -> None:
         """Fill a Touching's own slots from the contacts of the physics."""
-        mine, theirs = each.role.rows, each.other_rows
+        ours, theirs = touching.role.rows, touching.other_rows
         for a, b in ((rows[:, 0], rows[:, 1]), (rows[:, 1], rows[:, 0])):
-            hit = (a >= mine.start) & (a < mine.stop)
+            hit = (a >= ours.start) & (a < ours.stop)
             if theirs is not None:
                 hit &= (b >= theirs.start) & (b < theirs.stop)
             hit = np.flatnonzero(hit)
             if not len(hit):
                 continue
-            slot = each.slot + a[hit] - mine.start
+            slot = touching.slot + a[hit] - ours.start
             if theirs is not None:
-                slot = each.slot + (a[hit] - mine.start) * (theirs.stop - theirs.start) + b[hit] - theirs.start
+                slot = touching.slot + (a[hit] - ours.start) * (theirs.stop - theirs.start) + b[hit] - theirs.start
             self.touch.members[slot, arena[hit]] = True
-            if each.weighed:
+            if touching.weighed:
                 np.add.at(self.touch.impulse, (slot, arena[hit]), self.strength[hit])
 
-    def _overlap(self, each: Touching, other: Role) -> None:
+    def _overlap(self, touching: Touching, other: Role) -> None:
         """Fill a Touching's own slots by arithmetic, where the physics says nothing."""
-        role, here = each.role, self.physics.here
+        role, here = touching.role, self.physics.here
         met = self._met(role, other)
         met &= here[role.rows][:, None]
         if other.body is not None:
             met &= here[other.rows]
         if other is role:
             met[np.arange(role.members), np.arange(role.members)] = False  # nothing touches itself
-        found = self.touch.members[each.slot : each.slot + each.slots].reshape(role.members, -1, self.arenas)
-        found |= met if each.other is not None else met.any(axis=1, keepdims=True)
+        slots = self.touch.members[touching.slot : touching.slot + touching.slots].reshape(
+            role.members, -1, self.arenas
+        )
+        slots |= met if touching.other is not None else met.any(axis=1, keepdims=True)
         any_met = met.any(axis=(0, 1))
         self.touch.pairs[:, role.number, other.number] |= any_met
         self.touch.pairs[:, other.number, role.number] |= any_met
 
     def _met(self, role: Role, other: Role) -> Bool:
         """Return where the members of two roles overlap, (members, members, arenas); the ground is one."""
-        found = np.zeros((role.members, other.members, self.arenas), bool)
+        met = np.zeros((role.members, other.members, self.arenas), bool)
         if other.body is None:
             place, segments = self._place(role), self.physics.ground.segments
             for shape in role.shapes if segments.shape[1] else ():
-                found |= near_segments(shape, place, segments, SEGMENT_RADIUS)[:, None]
-            return found
-        mine = Place(*self.physics.state[:3, role.rows, None])
+                met |= near_segments(shape, place, segments, SEGMENT_RADIUS)[:, None]
+            return met
+        own = Place(*self.physics.state[:3, role.rows, None])
         theirs = self._place(other)
         for one in role.shapes:
             for shape in other.shapes:
-                found |= overlap(one, mine, shape, theirs)
-        return found
+                met |= overlap(one, own, shape, theirs)
+        return met
 
     def _place(self, role: Role) -> Place:
         return Place(*self.physics.state[:3, role.rows])

@@ -77,16 +77,16 @@ class Actuate(Stage):
             if len(bad):  # squares of finite numbers can overflow
                 axis, row, arena = bad[0].tolist()
                 role = next(role for role in self.world.arena.roles if role.rows.start <= row < role.rows.stop)
-                told = f"{'torque' if axis == 2 else 'force'} on '{role.name}'"
+                what = f"{'torque' if axis == 2 else 'force'} on '{role.name}'"
                 gave = f"{self.force[axis, row, arena]:g} {self.world.when(arena)}"
-                raise RuleError(f"{type(effect).__name__} gave a {told} that is not finite: {gave}", effect)
+                raise RuleError(f"{type(effect).__name__} gave a {what} that is not finite: {gave}", effect)
 
 
 def works_of(slot: AgentSlot) -> list[Callable[[float], None]]:
     """Return what applies the effects of an agent, those in a row that can be summed on one role in one go."""
     works: list[Callable[[float], None]] = []
     numbered = enumerate(slot.spec.does.effects)
-    for (role, summed), group in groupby(numbered, lambda each: (each[1].role, type(each[1]) in SUMMED)):
+    for (role, summed), group in groupby(numbered, lambda pair: (pair[1].role, type(pair[1]) in SUMMED)):
         numbers, effects = zip(*group, strict=True)
         if summed and role.count is None and slot.spec.count is None:
             works.append(Sum(role, effects, slot.amount[numbers[0] : numbers[-1] + 1]).apply)

@@ -32,13 +32,13 @@ class Decide(Stage):
                 decision = Decision(decision)
             self.world.check_action(batch, decision.action)
             action.value[...] = decision.action
-            extras.told = decision.extras
+            extras.values = decision.extras
             if decision.state is not None:
                 state.value = decision.state
             for (policy, row), chosen in self.person.steers.items() if self.person is not None else ():
                 if policy == batch.name:
                     action.value[row] = chosen
-        if self.log is not None and self.log.kept:
+        if self.log is not None and self.log.is_on:
             self.log.actions.append(tuple(_small(action.value) for _, (*_, action, _) in self.batches))
 
 

@@ -34,7 +34,7 @@ LARGEST = 1e9
 LARGEST_SCORE = 1e30
 """The squares of scores are summed, and a float64 ends at 1e308."""
 OURS = object()
-Told = tuple[str, str, Rule, NDArray[Any]]
+RuleRow = tuple[str, str, Rule, NDArray[Any]]
 """What a rule is for, its name, the rule, and the (arenas,) row that it fills."""
 
 
@@ -49,12 +49,12 @@ class Judge(Stage):
         self.fired = world.one(EndRules).fired
         self.flat, self.exploded = self.terms.now.reshape(-1), False
         slots = [(batch, slot) for batch in world.batches for slot in batch.slots]
-        self.earning: list[Told] = []
+        self.earning: list[RuleRow] = []
         self.scores: F64 = np.zeros((len(world.arena.scores), world.arenas))
         self.scoring = [
             ("score", *named, row) for named, row in zip(world.arena.scores.items(), self.scores, strict=True)
         ]
-        self.ending: list[Told] = []
+        self.ending: list[RuleRow] = []
         first = 0
         for _, slot in slots:
             fired = self.fired[first : first + len(slot.spec.ends)]
@@ -63,10 +63,10 @@ class Judge(Stage):
             first += len(slot.spec.ends)
         self.rewards: list[tuple[AgentSlot, F32, F64]] = []
         for batch, slot in slots:
-            mine = slot.by_term(self.terms.now)
-            rows = mine[:, 0] if slot.spec.count is None else mine.swapaxes(1, 2)
+            terms = slot.by_term(self.terms.now)
+            rows = terms[:, 0] if slot.spec.count is None else terms.swapaxes(1, 2)
             self.earning += [("reward", *named, row) for named, row in zip(slot.spec.earns.items(), rows, strict=True)]
-            flat = mine.reshape(len(mine), -1)
+            flat = terms.reshape(len(terms), -1)
             self.rewards.append((slot, world.of(batch.entity, Reward).value[slot.rows], flat))
         # Of one agent, the rows of Done are those of EpisodeEnd themselves (see World).
         self.weights, self.used = world.one(RewardWeights).value, b""
@@ -86,8 +86,8 @@ class Judge(Stage):
         self.outs.pay_nothing()
         if self.weights.tobytes() != self.used:
             self._weigh()
-        for (_, earned, mine), factors in zip(self.rewards, self.factors, strict=True):
-            earned[...] = np.add.reduce(mine if factors is None else mine * factors, axis=0)
+        for (_, earned, terms), factors in zip(self.rewards, self.factors, strict=True):
+            earned[...] = np.add.reduce(terms if factors is None else terms * factors, axis=0)
         np.add(self.terms.total, self.terms.now, out=self.terms.total)
         ask(self.ending)
         self.outs.find()
@@ -128,8 +128,8 @@ class Judge(Stage):
         results = self.results
         terms, total, returns = results.by_name(totals), results.mean_return(totals), results.returns(totals)
         reasons, scores = self.fired[:, well] & ended, self._scored(well)
-        told = Finished(rows, well, total, self.tick[well], ended, terms, returns, reasons, scores)
-        vars(done).update(vars(told))
+        finished = Finished(rows, well, total, self.tick[well], ended, terms, returns, reasons, scores)
+        vars(done).update(vars(finished))
 
     def _scored(self, well: NDArray[np.int64]) -> F64:
         """Return (scores, episodes): what each score is worth where an episode ends; nobody asks before that."""
@@ -142,8 +142,8 @@ class Judge(Stage):
             _, name, rule, _ = self.scoring[which]
             where, value = self.world.when(int(well[episode]), judged=True), scores[which, episode]
             large = f"{value:g}, too large to be averaged, {where}"
-            told = large if np.isfinite(value) else f"a number that is not finite: {value:g} {where}"
-            raise RuleError(f"the score '{name}' gave {told}", rule)
+            problem = large if np.isfinite(value) else f"a number that is not finite: {value:g} {where}"
+            raise RuleError(f"the score '{name}' gave {problem}", rule)
         return scores
 
     def _tell_rows(self) -> None:
@@ -158,16 +158,16 @@ class Judge(Stage):
 
     def refuse(self) -> None:
         """Name the first reward term that is not finite or too large to learn from."""
-        for slot, _, mine in self.rewards:
-            bad = np.argwhere(~(np.abs(mine) < LARGEST))
+        for slot, _, terms in self.rewards:
+            bad = np.argwhere(~(np.abs(terms) < LARGEST))
             if len(bad):  # else the squares of many large ones have come together
                 row = int(bad[0][1])
-                worst = int(np.argmax(np.where(np.isfinite(mine[:, row]), np.abs(mine[:, row]), np.inf)))
+                worst = int(np.argmax(np.where(np.isfinite(terms[:, row]), np.abs(terms[:, row]), np.inf)))
                 name, rule = list(slot.spec.earns.items())[worst]
-                value, where = mine[worst, row], self.world.when(row % len(self.tick), judged=True)
+                value, where = terms[worst, row], self.world.when(row % len(self.tick), judged=True)
                 large = f"{value:g}, too large to learn from, {where}"
-                told = large if np.isfinite(value) else f"a number that is not finite: {value:g} {where}"
-                raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {told}", rule)
+                problem = large if np.isfinite(value) else f"a number that is not finite: {value:g} {where}"
+                raise RuleError(f"the reward '{name}' of '{slot.spec.name}' gave {problem}", rule)
 
 
 class Outs:
@@ -245,18 +245,18 @@ class OfKind:
             np.logical_and(over, ends.any(axis=1), out=fired)
 
 
-def ask(rules: Sequence[Told]) -> None:
+def ask(rules: Sequence[RuleRow]) -> None:
     """Let every rule fill its row, or refuse a shape that it did not have when the world was made."""
     value: object = None
     try:
-        for told in rules:
+        for entry in rules:
             value = OURS
-            rule = told[2]
+            rule = entry[2]
             value = rule()
-            row = told[3]
+            row = entry[3]
             row[...] = value if row.ndim == 1 else aligned(value, 0)
     except (TypeError, ValueError, OverflowError):
         if value is OURS:  # the rule itself went wrong, and tells its line
             raise
-        kind, name, rule, _ = told
+        kind, name, rule, _ = entry
         raise RuleError(f"the {kind} '{name}' must give one number per arena, not {form(value)}", rule) from None

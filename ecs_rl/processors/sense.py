@@ -60,11 +60,11 @@ class Sight:
         bad = np.argwhere(~np.isfinite(self.out))
         if len(bad):  # squares of finite numbers can overflow
             row, number = bad[0].tolist()
-            slot, arena, member = self.batch.found(row, self.world.arenas)
+            slot, arena, member = self.batch.locate(row, self.world.arenas)
             name, sensor = [(name, sensor) for sensor in slot.spec.sees for name in sensor.names][number]
             when = f"{self.world.when(arena, judged=begins)}{member}"
-            told = f"a number that is not finite: {self.out[row, number]:g} {when}"
-            raise RuleError(f"the sensor '{name}' gave {told}", sensor)
+            problem = f"a number that is not finite: {self.out[row, number]:g} {when}"
+            raise RuleError(f"the sensor '{name}' gave {problem}", sensor)
 
 
 def _plain(sensor: Sensor) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import by_value, finite, named, ruling, seen_at_once, shown
+from ecs_rl.scene.checks import by_value, finite, named, quote, ruling, seen_at_once
 from ecs_rl.scene.controls import Choice, Controls, Does, Levers, Trigger
 from ecs_rl.scene.effects import Effect
 from ecs_rl.scene.rays import Rays
@@ -75,7 +75,7 @@ def plan_of(
     if not isinstance(does, (Choice, Levers, Controls)):
         cure = ": name it, as in Controls(fire=Trigger())" if isinstance(does, Trigger) else ""
         wanted = "a Choice(...), Levers(...) or Controls(...) of effects"
-        raise SceneError(f"does must be {wanted}, not {shown(does)}{cure}")
+        raise SceneError(f"does must be {wanted}, not {quote(does)}{cure}")
     seen = _sensors(sees)
     earned = _rules("earns", "reward", earns, _reward)
     ended = _rules("ends", "end", {} if ends is None else ends, partial(ruling, such_as=AN_END))
@@ -93,12 +93,12 @@ def plan_of(
 
 def _sensors(sees: object) -> tuple[Sensor, ...]:
     if not isinstance(sees, (list, tuple)):
-        raise SceneError(f"sees must be a list of sensors, as in `sees=[X(cart)]`, not {shown(sees)}")
+        raise SceneError(f"sees must be a list of sensors, as in `sees=[X(cart)]`, not {quote(sees)}")
     rays = Counter[Role]()
     for sensor in sees:
         if not isinstance(sensor, Sensor):
             cure = ": give it a name, as in Feel('height', rule)" if callable(sensor) else ""
-            raise SceneError(f"sees must be made of sensors such as X(cart), not of {shown(sensor)}{cure}")
+            raise SceneError(f"sees must be made of sensors such as X(cart), not of {quote(sensor)}{cure}")
         sound(sensor)
         if isinstance(sensor, Rays):  # the numbers of a role's rays go on from one fan to the next
             sensor.names = sensor.named_from(rays[sensor.role])
@@ -108,12 +108,12 @@ def _sensors(sees: object) -> tuple[Sensor, ...]:
 
 def _rules(what: str, kind: str, rules: object, checked: Callable[[str, Any], Rule]) -> Mapping[str, Rule]:
     if not isinstance(rules, Mapping):
-        raise SceneError(f"{what} must be a dict of names and rules, not {shown(rules)}")
-    for told in rules:
-        begins, slash, _ = named(f"each {kind}", told).partition("/")
+        raise SceneError(f"{what} must be a dict of names and rules, not {quote(rules)}")
+    for name in rules:
+        begins, slash, _ = named(f"each {kind}", name).partition("/")
         if slash and begins in RESERVED:
-            raise SceneError(f"the name of a {kind} must not begin with '{begins}/', as '{told}' does")
-    return {told: checked(f"the {kind} '{told}'", rule) for told, rule in rules.items()}
+            raise SceneError(f"the name of a {kind} must not begin with '{begins}/', as '{name}' does")
+    return {name: checked(f"the {kind} '{name}'", rule) for name, rule in rules.items()}
 
 
 def _reward(what: str, value: Rule | float) -> Rule:
@@ -122,7 +122,7 @@ def _reward(what: str, value: Rule | float) -> Rule:
     try:
         number = finite(what, value)
     except SceneError:
-        raise SceneError(f"{what} must be a number or a rule, not {shown(value)}{by_value(value)}") from None
+        raise SceneError(f"{what} must be a number or a rule, not {quote(value)}{by_value(value)}") from None
     return lambda: number
 
 
@@ -142,28 +142,28 @@ def check_effects(
         if any(role not in roles and role is not ground for role in effect.roles()):
             raise SceneError(f"{who} works on a role of another arena")
         if count is not None and effect.role.count != count:
-            told = f"'{effect.role.name}' {'is one' if effect.role.count is None else f'has {effect.role.count}'}"
-            raise SceneError(f"{who} is {count} agents, each of which works on its own, but {told}")
+            difference = f"'{effect.role.name}' {'is one' if effect.role.count is None else f'has {effect.role.count}'}"
+            raise SceneError(f"{who} is {count} agents, each of which works on its own, but {difference}")
         if effect.role is ground:
             raise SceneError(f"{who} works on the ground, which never moves")
 
 
 def check_alike(plan: AgentSpec, first: AgentSpec) -> None:
     """Refuse an agent that shares a policy with another that sees or does something else, and tell what differs."""
-    mine, theirs = plan.observation_names, first.observation_names
-    if len(mine) != len(theirs):
-        has = [f"{len(names)} number{'' if len(names) == 1 else 's'}" for names in (mine, theirs)]
-        pairs = enumerate(zip_longest(mine, theirs, fillvalue=""), 1)
+    own, theirs = plan.observation_names, first.observation_names
+    if len(own) != len(theirs):
+        has = [f"{len(names)} number{'' if len(names) == 1 else 's'}" for names in (own, theirs)]
+        pairs = enumerate(zip_longest(own, theirs, fillvalue=""), 1)
         # By the last words, as each has roles of its own.
         number, one, other = next((i, a, b) for i, (a, b) in pairs if a.split()[-1:] != b.split()[-1:])
-        where = f" (number {number} is {shown(one or 'not there')} against {shown(other or 'not there')})"
+        where = f" (number {number} is {quote(one or 'not there')} against {quote(other or 'not there')})"
         differs = f"'{plan.name}' sees {has[0]}, '{first.name}' {has[1]}{where}"
     elif _form(plan.does) != _form(first.does):
         differs = f"'{plan.name}' has {plan.does.told}, '{first.name}' {first.does.told}"
     else:
         return
-    told = f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike, but {differs}"
-    raise SceneError(f"{told}; make them alike, or give each a policy of its own")
+    message = f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike, but {differs}"
+    raise SceneError(f"{message}; make them alike, or give each a policy of its own")
 
 
 def _form(does: Does) -> list[object]:

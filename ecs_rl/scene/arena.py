@@ -16,7 +16,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene.agents import AgentSpec, check_alike, check_effects, plan_of
 from ecs_rl.scene.bodies import Bodies
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import named, plain, shown, tried, whole
+from ecs_rl.scene.checks import named, plain, quote, tried, whole
 from ecs_rl.scene.controls import Does
 from ecs_rl.scene.forces import Always, Forces, Jumped
 from ecs_rl.scene.ground import Draws, Line
@@ -101,12 +101,12 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         own = tuple(part for part in parts if is_component(part) and not isinstance(part, type))
         for part in parts:
             if not isinstance(part, (Body, Disc, Polygon, Start, Look)) and part not in own:
-                told = f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {shown(part)}"
-                raise SceneError(told + no_part(part))
+                message = f"'{name}' is made of a Body, shapes, a Start, a Look and components, not of {quote(part)}"
+                raise SceneError(message + no_part(part))
         self._check_parts(f"'{name}'", own, count)
         there = here if here is not None or count is None else True
         if there not in (None, True, False) and (not isinstance(there, tuple) or len(there) != count):
-            raise SceneError(f"'{name}' is here, True or False, or one of these for each member: not {shown(here)}")
+            raise SceneError(f"'{name}' is here, True or False, or one of these for each member: not {quote(here)}")
         body, start = _only(Body, "bodies", name, parts) or Body(), _only(Start, "starts", name, parts) or Start()
         look = _only(Look, "looks", name, parts)
         shapes = tuple(part for part in parts if isinstance(part, (Disc, Polygon)))
@@ -161,7 +161,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         if isinstance(spread, Start):
             return spread
         if spread is not None and not isinstance(spread, Spread):
-            raise SceneError(f"dice draw from a spread such as between(0, 1), not {shown(spread)}")
+            raise SceneError(f"dice draw from a spread such as between(0, 1), not {quote(spread)}")
         number = sum(isinstance(each, Dice) for each in self.numbers)
         return self._number(Dice(f"dice {number}", spread or Spread(0.0, 1.0), of.count if of else None))
 
@@ -169,7 +169,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         """Hold roles together; joined roles do not collide with each other."""
         for joint in joints:
             if not isinstance(joint, Joint):
-                raise SceneError(f"an arena is joined by joints, as in arena.join(Pivot(a, b)), not by {shown(joint)}")
+                raise SceneError(f"an arena is joined by joints, as in arena.join(Pivot(a, b)), not by {quote(joint)}")
             if joint.a is joint.b or joint.b is self.ground:
                 raise SceneError(f"a {type(joint).__name__} joins a role or the ground to another role, in this order")
             if isinstance(joint, Pivot) and joint.a is not self.ground and joint.a.number > joint.b.number:
@@ -180,7 +180,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         """Return a number that each episode draws anew, for use in rules: `wind.value` is (arenas,)."""
         named("a random number", name)
         if not isinstance(spread, Spread):
-            raise SceneError(f"'{name}' is drawn from a spread such as jitter(1.0), not {shown(spread)}")
+            raise SceneError(f"'{name}' is drawn from a spread such as jitter(1.0), not {quote(spread)}")
         return self._number(Draw(name, spread))
 
     def number(self, name: str, start: float | Spread | Rule = 0.0) -> Number:
@@ -194,7 +194,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         """Give the arena itself a component, such as `wind = arena.add(Wind())`; return its handle, `wind.speed`."""
         if not is_component(part) or isinstance(part, type):
             raise SceneError(
-                f"an arena takes an instance of a @component, as in `arena.add(Wind())`, not {shown(part)}"
+                f"an arena takes an instance of a @component, as in `arena.add(Wind())`, not {quote(part)}"
             )
         self._check_parts("the arena", (*self.parts, part), None)
         self.parts.append(part)
@@ -254,7 +254,7 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
     def use(self, rule: Sensor | Remembering) -> Sensor | Remembering:
         """Make a sensor or a remembering rule known that is only read inside other rules; returns it."""
         if not isinstance(rule, (Sensor, Remembering)):
-            raise SceneError(f"arena.use takes a sensor, Progress or Lasting; {shown(rule)} needs no use")
+            raise SceneError(f"arena.use takes a sensor, Progress or Lasting; {quote(rule)} needs no use")
         inner = getattr(rule, "read" if isinstance(rule, Sensor) else "rule", None)
         if isinstance(inner, (Sensor, Remembering)):
             self.use(inner)
@@ -310,9 +310,9 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
             raise SceneError("a scene needs at least one agent: call arena.agent(...)")
         self.ground.number = len(self.roles)
         first = 0
-        for each in self.touchings:
-            each.slot, first = first, first + each.slots
-        dice = [each.kind for each in self.numbers if isinstance(each, Dice)]
+        for touching in self.touchings:
+            touching.slot, first = first, first + touching.slots
+        dice = [number.kind for number in self.numbers if isinstance(number, Dice)]
         if dice:
             self.systems.insert(0, declare(self._roll, after="guard", writes=dice, name="roll", checked=False))
         self.number_segments()
@@ -337,8 +337,8 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
 
     def _roll(self) -> None:
         """Draw every die anew."""
-        for stream, each in enumerate(each for each in self.numbers if isinstance(each, Dice)):
-            each.value = each.start(self.placing.rolled(stream, each.count))
+        for stream, dice in enumerate(dice for dice in self.numbers if isinstance(dice, Dice)):
+            dice.value = dice.start(self.placing.rolled(stream, dice.count))
 
     @cached_property
     def memories(self) -> list[Remembering]:
@@ -386,7 +386,7 @@ def _new(what: str, name: str, there: Sequence[Role | Number | Draws | AgentSpec
 
 def _only(kind: type[C], several: str, name: str, parts: Sequence[object]) -> C | None:
     """Return the role's only part of a kind, None if it has none."""
-    found = [part for part in parts if isinstance(part, kind)]
-    if len(found) > 1:
-        raise SceneError(f"'{name}' has {len(found)} {several}: say all of it in one {kind.__name__}(...)")
-    return found[0] if found else None
+    fitting = [part for part in parts if isinstance(part, kind)]
+    if len(fitting) > 1:
+        raise SceneError(f"'{name}' has {len(fitting)} {several}: say all of it in one {kind.__name__}(...)")
+    return fitting[0] if fitting else None

@@ -66,17 +66,17 @@ NO_NUMBERS = {
 """Types that are calculated with by mistake."""
 
 
-def told(error: BaseException) -> str:
+def explained(error: BaseException) -> str:
     """Return one line that says what is wrong, and what was meant where that can be guessed."""
     if isinstance(error, EcsRlError):
         return str(error)
     if isinstance(error, SystemExit):
         return "this ends the whole program: a scene must not call exit"
     message = explain.message_of(error).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
-    return explain.python_problem(error) or explain.with_kind(error, message, _meant(error, message))
+    return explain.python_problem(error) or explain.with_kind(error, message, _meaning(error, message))
 
 
-def _meant(error: BaseException, message: str) -> str:
+def _meaning(error: BaseException, message: str) -> str:
     """Return what was meant, or '' if there is nothing to say."""
     plainly = next((hint for pattern, hint in PLAINLY if re.search(pattern, message)), "")
     if plainly:
@@ -103,8 +103,8 @@ def _near(word: str, names: Iterable[str], likeness: float = 0.6) -> str:
 
 
 def _name_meant(error: NameError, message: str) -> str:
-    found = re.search(r"'(\w+)'", message)
-    word = error.name or (found[1] if found else "")
+    match = re.search(r"'(\w+)'", message)
+    word = error.name or (match[1] if match else "")
     if isinstance(error, UnboundLocalError) or "free variable" in message:
         frame = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1:]
         if frame and "<locals>" in frame[0].f_code.co_qualname and word in _names_around(frame[0]):
@@ -133,8 +133,8 @@ def _names_around(frame: FrameType) -> set[str]:
 
 
 def _attribute_meant(error: AttributeError, message: str) -> str:
-    found = re.search(r"module '([\w.]+)' has no attribute '(\w+)'", message)
-    thing, word = (sys.modules.get(found[1]), found[2]) if found else (error.obj, error.name or "")
+    match = re.search(r"module '([\w.]+)' has no attribute '(\w+)'", message)
+    thing, word = (sys.modules.get(match[1]), match[2]) if match else (error.obj, error.name or "")
     if thing is None or not word:
         return ""
     names = offered_by(thing)
@@ -143,28 +143,28 @@ def _attribute_meant(error: AttributeError, message: str) -> str:
 
 
 def _import_meant(error: ImportError, message: str) -> str:
-    found = re.match(r"cannot import name '(\w+)' from 'ecs_rl.scene'", message)
-    if found:
-        return _near(found[1], offered.__all__) or "a scene imports with `from ecs_rl.scene import *`"
+    match = re.match(r"cannot import name '(\w+)' from 'ecs_rl.scene'", message)
+    if match:
+        return _near(match[1], offered.__all__) or "a scene imports with `from ecs_rl.scene import *`"
     ours = (error.name or "").startswith("ecs_rl")
     return "a scene imports with `from ecs_rl.scene import *`" if ours else ""
 
 
 def _call_meant(error: TypeError, message: str) -> str:
     """Return how something of the scene's own, or that it imports from here, is called; it was called otherwise."""
-    found = re.match(r"(\w+)(?:\.(\w+))?\(\) (?:got|takes|missing)", message)
+    match = re.match(r"(\w+)(?:\.(\w+))?\(\) (?:got|takes|missing)", message)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    own = frames[-1].f_globals.get(found[1]) if found and frames else None
-    called = getattr(offered, found[1], own) if found else None
-    if found and found[2] and called is not None:
-        called = getattr(called, found[2], None)
-    if not found or not callable(called):
+    own = frames[-1].f_globals.get(match[1]) if match and frames else None
+    called = getattr(offered, match[1], own) if match else None
+    if match and match[2] and called is not None:
+        called = getattr(called, match[2], None)
+    if not match or not callable(called):
         return ""
     parameters = [p for p in inspect.signature(called).parameters.values() if p.name != "self"]
     unknown = re.search(r"unexpected keyword argument '(\w+)'", message)
     names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     near = _near(unknown[1], names) if unknown else ""
-    return near or f"it is called as {found[1] if found[2] in (None, '__init__') else found[2]}{_usage(parameters)}"
+    return near or f"it is called as {match[1] if match[2] in (None, '__init__') else match[2]}{_usage(parameters)}"
 
 
 def _usage(parameters: Sequence[inspect.Parameter]) -> str:
@@ -208,17 +208,17 @@ def _line_of(file: str, rule: object, depth: int = 8) -> int | None:
     if code is not None and code.co_filename == file:
         return int(code.co_firstlineno)
     inner = [*_enclosed(rule), *(getattr(rule, name, None) for name in ("rule", "read", "write", "apply"))]
-    found = (_line_of(file, part, depth - 1) for part in inner if callable(part) and depth)
+    lines = (_line_of(file, part, depth - 1) for part in inner if callable(part) and depth)
     written = getattr(rule, "written", ("", None))  # of a sensor of ours, which has no line but that
-    return next((line for line in found if line is not None), written[1] if written[0] == file else None)
+    return next((line for line in lines if line is not None), written[1] if written[0] == file else None)
 
 
 def _enclosed(rule: object) -> list[object]:
     """Return what a function uses of the functions around it, as far as that has a value yet."""
-    found = []
+    objects = []
     for cell in getattr(rule, "__closure__", None) or ():
         try:
-            found.append(cell.cell_contents)
+            objects.append(cell.cell_contents)
         except ValueError:
             continue  # it gets its value in a later line
-    return found
+    return objects

@@ -31,28 +31,28 @@ def finite(what: str, value: float) -> float:
     """Return the value, or refuse what is not a finite number."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
-        raise SceneError(f"{what} must be a finite number, not {shown(value)}")
+        raise SceneError(f"{what} must be a finite number, not {quote(value)}")
     return float(value)
 
 
 def positive(what: str, value: float) -> float:
     """Return the value, or refuse what is not a finite number above zero."""
     if finite(what, value) <= 0:
-        raise SceneError(f"{what} must be above zero, not {shown(value)}")
+        raise SceneError(f"{what} must be above zero, not {quote(value)}")
     return float(value)
 
 
 def not_negative(what: str, value: float) -> float:
     """Return the value, or refuse what is not a finite number of at least zero."""
     if finite(what, value) < 0:
-        raise SceneError(f"{what} must not be negative, not {shown(value)}")
+        raise SceneError(f"{what} must not be negative, not {quote(value)}")
     return float(value)
 
 
 def whole(what: str, value: int, least: int) -> int:
     """Return the value, or refuse what is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise SceneError(f"{what} must be a whole number of at least {least}, not {shown(value)}")
+        raise SceneError(f"{what} must be a whole number of at least {least}, not {quote(value)}")
     return int(value)
 
 
@@ -66,25 +66,25 @@ def seen_at_once(what: str, numbers: int) -> int:
 def point(what: str, value: Point) -> Point:
     """Return the point, or refuse what is not a pair of finite numbers."""
     if not isinstance(value, tuple) or len(value) != 2:
-        raise SceneError(f"{what} must be a pair (x, y), not {shown(value)}")
+        raise SceneError(f"{what} must be a pair (x, y), not {quote(value)}")
     return finite(f"{what} x", value[0]), finite(f"{what} y", value[1])
 
 
 def named(what: str, name: object) -> str:
     """Return the name, or refuse what is not a text with something in it."""
     if not isinstance(name, str) or not name.strip():
-        raise SceneError(f"{what} needs a name, a text that is not empty, not {shown(name)}")
+        raise SceneError(f"{what} needs a name, a text that is not empty, not {quote(name)}")
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise SceneError(f"{what} needs a name that UTF-8 can write, not {shown(name)}") from None
+        raise SceneError(f"{what} needs a name that UTF-8 can write, not {quote(name)}") from None
     return name
 
 
 def plain(what: str, name: object) -> str:
     """Return the name, or refuse one that could not stand in a file of a run."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 ._-]*", named(what, name)):
-        raise SceneError(f"{what} is named with letters, digits, spaces and `._-`, not {shown(name)}")
+        raise SceneError(f"{what} is named with letters, digits, spaces and `._-`, not {quote(name)}")
     return str(name)
 
 
@@ -102,7 +102,7 @@ def fits(function: Callable[..., Any], *arguments: object) -> str:
 def ruling(what: str, rule: Callable[[], Any], such_as: str = "`lambda: cart.x`") -> Callable[[], Any]:
     """Return the rule, or refuse what cannot be called, or not without arguments."""
     if not callable(rule) or isinstance(rule, type):
-        raise SceneError(f"{what} must be a rule such as {such_as}, not {shown(rule)}{by_value(rule)}")
+        raise SceneError(f"{what} must be a rule such as {such_as}, not {quote(rule)}{by_value(rule)}")
     if unfit := fits(rule):
         raise SceneError(f"{what} must be a rule without arguments such as {such_as}: {unfit}")
     return rule
@@ -144,14 +144,14 @@ def tried(what: str, rule: Callable[[], Any], arenas: int, *, truth: bool = Fals
         several += f", and {count} members" if count is not None else ""
         raise RuleError(f"{what} must give one number per arena, not {form(value)}{several}", rule)
     if truth and array.dtype != bool:
-        told = f"{what} must give true or false, not {array.dtype}"
-        raise RuleError(f"{told}: compare it with something, as `beyond` does", rule)
+        message = f"{what} must give true or false, not {array.dtype}"
+        raise RuleError(f"{message}: compare it with something, as `beyond` does", rule)
 
 
 # --- quoting ----------------------------------------------------------------------------------------------------------
 
 
-def shown(value: object) -> str:
+def quote(value: object) -> str:
     """Return a value as messages quote it: one line of at most `LONGEST` characters."""
     text = " ".join(_quoted(value).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
@@ -192,7 +192,7 @@ def form(value: object) -> str:
     if isinstance(value, (np.ndarray, np.generic)):
         return f"{value.shape} of {'text' if value.dtype.kind in 'US' else value.dtype}"
     if isinstance(value, str):
-        return f"str {shown(value)}"
+        return f"str {quote(value)}"
     if value is None:
         return "NoneType: is its `return` missing?"
-    return f"{shown(value)}, which is no number: call it" if callable(value) else shown(value)
+    return f"{quote(value)}, which is no number: call it" if callable(value) else quote(value)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Action
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.checks import named, shown
+from ecs_rl.scene.checks import named, quote
 from ecs_rl.scene.effects import Effect, sound
 from ecs_rl.scene.roles import not_yet
 from ecs_rl.spaces import TRIGGER, Composed, Continuous, Discrete
@@ -34,7 +34,7 @@ def _listed(effects: Effects) -> tuple[Effect, ...]:
             cure = ": several go into a tuple, (one, other)" if isinstance(effect, list) else ""
             if isinstance(effect, (_Decided, _Named)):
                 cure = ": Controls(...) mixes choices, triggers and levers"
-            raise SceneError(f"an action is made of effects such as Push or Thrust, not of {shown(effect)}{cure}")
+            raise SceneError(f"an action is made of effects such as Push or Thrust, not of {quote(effect)}{cure}")
         sound(effect)
     return listed
 
@@ -56,14 +56,16 @@ class _Decided:
     def _look(self, what: str) -> NDArray[Any]:
         if self._column is None:
             if not self.name:
-                told = f"a {type(self).__name__} whose .{what} is read is no control of any agent so far"
+                message = f"a {type(self).__name__} whose .{what} is read is no control of any agent so far"
                 raise SceneError(
-                    f"{told}: name it, as in does=Controls(fire=fire), and read it inside a rule or a system"
+                    f"{message}: name it, as in does=Controls(fire=fire), and read it inside a rule or a system"
                 )
             raise not_yet(f"{self.name}.{what}")
         if self._shared:
-            told = f"'{self.name}.{what}' is" if self.name else f"a control whose .{what} is read is"
-            raise SceneError(f"{told} that of several agents or worlds: make it inside build, a new one for each agent")
+            message = f"'{self.name}.{what}' is" if self.name else f"a control whose .{what} is read is"
+            raise SceneError(
+                f"{message} that of several agents or worlds: make it inside build, a new one for each agent"
+            )
         if self._note is not None:
             self._note(Action)
         return self._column
@@ -87,7 +89,7 @@ class _Keyed:
             for key in (given,) if isinstance(given, str) else given:
                 if not (isinstance(key, str) and (key in NAMED_KEYS or re.fullmatch("[a-z0-9]", key))):
                     there = ", ".join(NAMED_KEYS)
-                    raise SceneError(f"keys({name}={shown(key)}): a key is a small letter, a digit, or one of {there}")
+                    raise SceneError(f"keys({name}={quote(key)}): a key is a small letter, a digit, or one of {there}")
         self.keyed = {**self.keyed, **{name: (k,) if isinstance(k, str) else tuple(k) for name, k in keys.items()}}
         return self
 
@@ -113,13 +115,13 @@ class _Named(_Keyed):
     @property
     def told(self) -> str:
         """Return it as messages show it."""
-        return f"{type(self).__name__}({shown(', '.join(self.names))[1:-1]})"
+        return f"{type(self).__name__}({quote(', '.join(self.names))[1:-1]})"
 
 
 def _all_named(control: object, unnamed: tuple[Any, ...], names: Iterable[str]) -> None:
     kind = type(control).__name__
     if unnamed:
-        raise SceneError(f"each effect in {kind} needs a name, as in {kind}(push=...), not {shown(unnamed[0])} alone")
+        raise SceneError(f"each effect in {kind} needs a name, as in {kind}(push=...), not {quote(unnamed[0])} alone")
     for name in names:
         named(f"each part of {kind}", name)
 
@@ -223,8 +225,8 @@ class Controls(_Keyed):
             for effect in part.effects:
                 other = owner.setdefault(id(effect), name)
                 if other != name:
-                    told = f"'{other}' and '{name}' both work the same {type(effect).__name__}"
-                    raise SceneError(f"{told}: give each control an effect of its own, they add up")
+                    message = f"'{other}' and '{name}' both work the same {type(effect).__name__}"
+                    raise SceneError(f"{message}: give each control an effect of its own, they add up")
         names = self.space.names
         twice = [name for name in names if names.count(name) > 1]
         if twice:
@@ -240,7 +242,7 @@ class Controls(_Keyed):
         """Return it as messages show it."""
         named = zip(self.names, self.parts, strict=True)
         told = [name if isinstance(part, Lever) else f"{name}={part.told}" for name, part in named]
-        return f"Controls({shown(', '.join(told))[1:-1]})"
+        return f"Controls({quote(', '.join(told))[1:-1]})"
 
     def bind(self, columns: NDArray[Any], note: Note) -> None:
         """Give each control its column of (arenas, controls) or (arenas, count, controls)."""
@@ -262,8 +264,8 @@ def _control(name: str, control: Any) -> Choice | Trigger | Lever:
         raise SceneError(f"the control '{name}' is {kind}: name its controls here, beside the others, one by one")
     if isinstance(control, (Choice, Trigger)):
         if control.name:
-            told = f"the {type(control).__name__} of '{name}' is the control '{control.name}' already"
-            raise SceneError(f"{told}: make another one for each control, inside build")
+            message = f"the {type(control).__name__} of '{name}' is the control '{control.name}' already"
+            raise SceneError(f"{message}: make another one for each control, inside build")
         control.name = name
         return control
     if control is None or (isinstance(control, tuple) and not control):

@@ -228,9 +228,9 @@ class Motor(Effect):
     @property
     def pairs(self) -> list[tuple[int | None, int | None]]:
         """The rows of the bodies that turn against each other; None stands for the ground."""
-        mine = range(self.role.rows.start, self.role.rows.stop)
+        rows = range(self.role.rows.start, self.role.rows.stop)
         first, step = self.base.rows.start, self.base.count is not None
-        return [(row, None if self.base.body is None else first + i * step) for i, row in enumerate(mine)]
+        return [(row, None if self.base.body is None else first + i * step) for i, row in enumerate(rows)]
 
     def apply(self, dt: float) -> None:
         """Ask the physics for the speed."""

@@ -16,7 +16,7 @@ from ecs_rl.ecs.component import column, component, zeros
 from ecs_rl.ecs.context import Context
 from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene.agents import AgentSpec, check_effects
-from ecs_rl.scene.checks import Point, aligned, as_array, finite, form, not_negative, point, positive, ruling, shown
+from ecs_rl.scene.checks import Point, aligned, as_array, finite, form, not_negative, point, positive, quote, ruling
 from ecs_rl.scene.effects import Effect, Motor, sound
 from ecs_rl.scene.roles import Role
 from ecs_rl.scene.rules import Remembering
@@ -54,10 +54,10 @@ class Pull(Effect):
         not_negative("a pull's stiffness", self.stiffness), not_negative("a pull's damping", self.damping)
         if isinstance(self.to, Role):
             if self.to is self.role or self.to.body is None:
-                raise SceneError(f"'{self.role.name}' is pulled to {A_PLACE}, not to {shown(self.to)}")
+                raise SceneError(f"'{self.role.name}' is pulled to {A_PLACE}, not to {quote(self.to)}")
             if self.to.count is not None and self.to.count != self.role.count:
-                told = f"'{self.to.name}' has {self.to.count} members, '{self.role.name}' {self.role.count or 1}"
-                raise SceneError(f"a pull to a kind wants as many members on both sides: {told}")
+                counts = f"'{self.to.name}' has {self.to.count} members, '{self.role.name}' {self.role.count or 1}"
+                raise SceneError(f"a pull to a kind wants as many members on both sides: {counts}")
         elif callable(self.to):
             ruling("what a pull goes to", self.to, "`lambda: goal.position`")
         else:
@@ -138,9 +138,9 @@ class Jump(Effect):
     def apply(self, dt: float) -> None:
         """Add the force that lifts the role to its speed within the tick, where it may jump."""
         amount, used, rising = self._scale, self.memory.used, self.role.vy
-        asked, can = amount > 0.0, self._can()
-        used &= can & (asked | (rising > 0.0))
-        jumps = asked & can & ~used
+        wanted, can = amount > 0.0, self._can()
+        used &= can & (wanted | (rising > 0.0))
+        jumps = wanted & can & ~used
         if jumps.any():
             lift = np.maximum(self.speed * amount - rising, 0.0) - self._falls
             force = self.role.force.force[..., 1]
@@ -168,17 +168,17 @@ class Always:
         """Fill the columns, or refuse what is no finite number; `when` says at which tick of an arena that was."""
         value = as_array(given := self.amount(), self.amount)
         what = f"the amount of {type(self.effects[0]).__name__} on '{self.effects[0].role.name}'"
-        for effect, mine in zip(self.effects, self.columns, strict=True):
+        for effect, amounts in zip(self.effects, self.columns, strict=True):
             try:
                 if value.dtype.kind not in "biuf":  # numpy would make NaN of None
                     raise TypeError
-                mine[...] = aligned(value, effect.role.count)
+                amounts[...] = aligned(value, effect.role.count)
             except (TypeError, ValueError):
                 raise RuleError(f"{what} must give one number per arena, not {form(given)}", self.amount) from None
-            if not np.isfinite(mine).all():
-                bad = np.argwhere(~np.isfinite(mine))[0]
-                told = f"{mine[tuple(bad)]:g} {when(int(bad[0]))}"
-                raise RuleError(f"{what} gave a number that is not finite: {told}", self.amount)
+            if not np.isfinite(amounts).all():
+                bad = np.argwhere(~np.isfinite(amounts))[0]
+                place = f"{amounts[tuple(bad)]:g} {when(int(bad[0]))}"
+                raise RuleError(f"{what} gave a number that is not finite: {place}", self.amount)
 
 
 def always_of(effects: tuple[Any, ...], amount: Rule | float) -> Always:
@@ -187,7 +187,7 @@ def always_of(effects: tuple[Any, ...], amount: Rule | float) -> Always:
         raise SceneError("arena.always needs at least one effect, as in arena.always(Push(ball, x=1.0), amount=2.0)")
     for effect in effects:
         if not isinstance(effect, Effect):
-            raise SceneError(f"arena.always is given effects such as Push or Pull, not {shown(effect)}")
+            raise SceneError(f"arena.always is given effects such as Push or Pull, not {quote(effect)}")
         sound(effect)
     if callable(amount):
         return Always(effects, ruling("an amount", amount))

@@ -80,8 +80,8 @@ class Grid(Several):
     def _count(self, other: Role, arenas: int, viewers: int) -> I64:
         """Return (viewers, cells): how many members of another role, or of their own kind, lie in each."""
         places, here = members_of(other, other.position), here_of(other)
-        each = np.arange(viewers).reshape(arenas, -1, 1)
-        x, y = self._fan.own(each, places[:, None, :, 0], places[:, None, :, 1])  # (arenas, viewers, members)
+        viewer = np.arange(viewers).reshape(arenas, -1, 1)
+        x, y = self._fan.own(viewer, places[:, None, :, 0], places[:, None, :, 1])  # (arenas, viewers, members)
         column, row = np.floor(x + self.across / 2), np.floor(y + self.up / 2)
         inside = (column >= 0) & (column < self.across) & (row >= 0) & (row < self.up)
         if here is not None:
@@ -89,7 +89,7 @@ class Grid(Several):
         if other is self.role:
             inside &= ~np.eye(other.members, dtype=bool)
         size = self.up * self.across
-        at = each * size + row.astype(np.int64) * self.across + column.astype(np.int64)
+        at = viewer * size + row.astype(np.int64) * self.across + column.astype(np.int64)
         return np.bincount(at[inside], minlength=viewers * size).reshape(viewers, size)
 
     def _walls(self, ground: Ground, viewers: int) -> F32:
@@ -103,7 +103,7 @@ class Grid(Several):
         upright = way_x == 0.0
         steep = 1.0 / np.where(upright, 1.0, way_x)
         begins = np.zeros((self.across, viewers, self.up + 1), np.float32)
-        for column, mine in enumerate(begins):
+        for column, counts in enumerate(begins):
             one, other = np.clip((column - x) * steep, 0.0, 1.0), np.clip((column + 1 - x) * steep, 0.0, 1.0)
             one, other = np.where(upright, 0.0, one), np.where(upright, 1.0, other)
             enters, leaves = np.floor(y + one * way_y), np.floor(y + other * way_y)
@@ -111,7 +111,7 @@ class Grid(Several):
             passes = (np.minimum(x, other_x) < column + 1) & (np.maximum(x, other_x) >= column)
             at = (passes & (highest >= 0) & (lowest < self.up)).nonzero()[0]
             viewer = self._near.viewer[at]
-            np.add.at(mine, (viewer, np.maximum(lowest[at], 0).astype(np.int64)), 1.0)
-            np.add.at(mine, (viewer, np.minimum(highest[at] + 1, self.up).astype(np.int64)), -1.0)
+            np.add.at(counts, (viewer, np.maximum(lowest[at], 0).astype(np.int64)), 1.0)
+            np.add.at(counts, (viewer, np.minimum(highest[at] + 1, self.up).astype(np.int64)), -1.0)
         there = np.cumsum(begins, axis=2)[:, :, :-1] > 0.5
         return there.transpose(1, 2, 0).reshape(viewers, -1).astype(np.float32)

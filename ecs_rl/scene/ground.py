@@ -11,7 +11,7 @@ from ecs_rl.arrays import F32, F64, I64
 from ecs_rl.components import Chance, Ground
 from ecs_rl.ecs.component import column, component, live, new_handle
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.checks import fits, shown, whole
+from ecs_rl.scene.checks import fits, quote, whole
 from ecs_rl.scene.roles import Role, is_role, not_yet
 from ecs_rl.scene.rules import Remembering
 
@@ -40,22 +40,24 @@ class Draws:
 
 def shaped(what: str, rule: Shaping, drawn: F64, points: int) -> F64:
     """Return the (arenas, points, 2) that a rule makes of its draws, or refuse anything else."""
-    found = np.asarray(rule(drawn))
-    if found.shape != (len(drawn), points, 2) or not np.isfinite(found).all():
-        told = f"{what} of {points} points must give finite (arenas, {points}, 2)"
-        raise RuleError(f"{told}, also for {len(drawn)} arenas at once, not {found.shape}", rule)
-    return found
+    points_given = np.asarray(rule(drawn))
+    if points_given.shape != (len(drawn), points, 2) or not np.isfinite(points_given).all():
+        message = f"{what} of {points} points must give finite (arenas, {points}, 2)"
+        raise RuleError(f"{message}, also for {len(drawn)} arenas at once, not {points_given.shape}", rule)
+    return points_given
 
 
 def try_shape(what: str, rule: Shaping, points: int, draws: int) -> F64:
     """Return three lines that a rule makes of middling draws, or refuse what is no such rule."""
     whole(f"the points of a {what}", points, 2)
     if not callable(rule) or fits(rule, 0.5):
-        raise SceneError(f"a {what} is shaped by a function of its draws, not by {shown(rule)}")
-    found = np.asarray(rule(np.full((3, draws), 0.5)))
-    if found.shape != (3, points, 2) or not np.isfinite(found).all():
-        raise SceneError(f"a {what} of {points} points must give finite (arenas, {points}, 2), not {found.shape}")
-    return found
+        raise SceneError(f"a {what} is shaped by a function of its draws, not by {quote(rule)}")
+    points_given = np.asarray(rule(np.full((3, draws), 0.5)))
+    if points_given.shape != (3, points, 2) or not np.isfinite(points_given).all():
+        raise SceneError(
+            f"a {what} of {points} points must give finite (arenas, {points}, 2), not {points_given.shape}"
+        )
+    return points_given
 
 
 class Earth:
@@ -154,8 +156,8 @@ class Line:
 
     def draw(self, rows: I64, drawn: F64) -> None:
         """Lay the path of these arenas anew, for all (rows, draws) of their episodes."""
-        mine = drawn[:, self.draws.slot : self.draws.slot + self.draws.n]
-        points = shaped("a path", self.rule, mine, self.count)
+        own = drawn[:, self.draws.slot : self.draws.slot + self.draws.n]
+        points = shaped("a path", self.rule, own, self.count)
         legs = legs_of(points, self.closed, self.rule)
         course = self._course
         course.points[rows], course.legs[rows], course.sought[rows] = points, legs, legs[:, :5]
@@ -175,13 +177,13 @@ class Line:
 
     def along(self, role: Role) -> F64:
         """Return how many metres along the line the point next to the role is, (arenas,) or (arenas, count)."""
-        found: F64 = self._next_to(role)[0]
-        return found
+        along: F64 = self._next_to(role)[0]
+        return along
 
     def off(self, role: Role) -> F64:
         """Return how many metres beside the line the role is, to its left above zero, (arenas,) or (arenas, count)."""
-        found: F64 = self._next_to(role)[1]
-        return found
+        off: F64 = self._next_to(role)[1]
+        return off
 
     def heading(self, role: Role) -> F64:
         """Return the line's direction next to the role as cosine and sine, (arenas, 2) or (arenas, count, 2)."""
@@ -194,11 +196,11 @@ class Line:
         """
         legs, length = self.handle.legs, self.length[:, None]
         shape = (len(legs), *np.shape(metres)[1:])
-        asked = np.broadcast_to(metres, shape).reshape(len(legs), -1)
-        asked = asked % length if self.closed else np.clip(asked, 0.0, length)
-        number = (asked[:, :, None] >= legs[:, None, 5, 1:]).sum(axis=2)
+        places = np.broadcast_to(metres, shape).reshape(len(legs), -1)
+        places = places % length if self.closed else np.clip(places, 0.0, length)
+        number = (places[:, :, None] >= legs[:, None, 5, 1:]).sum(axis=2)
         x, y, cos, sin, _, before = np.take_along_axis(legs, number[:, None], axis=2).transpose(1, 0, 2)
-        rest = asked - before
+        rest = places - before
         return np.stack((x + cos * rest, y + sin * rest), axis=-1).reshape(*shape, 2)
 
     def laps(self, role: Role) -> Laps:
@@ -207,9 +209,9 @@ class Line:
         It goes on where a closed line begins again, so that `Progress(line.laps(car))` never jumps, and begins again at
         `arena.restart`. Ask for it while the arena is built, and call it inside rules.
         """
-        found = Laps(self, is_role("a lap is driven by", role))
-        self._use(found)
-        return found
+        laps = Laps(self, is_role("a lap is driven by", role))
+        self._use(laps)
+        return laps
 
     def _next_to(self, role: Role) -> F64:
         """Return metres along, metres beside, cosine and sine of the nearest point; worked out once a tick."""
@@ -218,10 +220,10 @@ class Line:
         seen = self._seen.get(role)
         if seen is None or seen[0] != stamp:
             at = where.reshape(len(where), -1, 2)
-            found = nearest(self.handle, at)
+            place = nearest(self.handle, at)
             if self.closed:
-                found[0] %= self.length[:, None]  # the end of the last leg is the beginning
-            self._seen[role] = seen = (stamp, found.reshape(4, *where.shape[:-1]))
+                place[0] %= self.length[:, None]  # the end of the last leg is the beginning
+            self._seen[role] = seen = (stamp, place.reshape(4, *where.shape[:-1]))
         return seen[1]
 
 

@@ -28,8 +28,8 @@ class Joint:
             if role.here_at_start is not None and (role.count is None or not np.all(role.here_at_start)):
                 raise SceneError(f"'{role.name}' comes and goes, and so cannot be held by a {kind}")
         if self.a.count not in (None, self.b.count):
-            told = f"'{self.a.name}' has {self.a.count} members, '{self.b.name}' {self.b.count or 'is one'}"
-            raise SceneError(f"a {kind} joins each member to its own, or all to one thing: {told}")
+            counts = f"'{self.a.name}' has {self.a.count} members, '{self.b.name}' {self.b.count or 'is one'}"
+            raise SceneError(f"a {kind} joins each member to its own, or all to one thing: {counts}")
 
     @property
     def pairs(self) -> list[tuple[int | None, int]]:

@@ -20,7 +20,7 @@ from ecs_rl.ecs.component import column, component, live
 from ecs_rl.ecs.context import Context
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import finite, not_negative, plain, shown, whole
+from ecs_rl.scene.checks import finite, not_negative, plain, quote, whole
 from ecs_rl.scene.roles import Number
 
 NEVER = np.iinfo(np.int64).max
@@ -96,10 +96,10 @@ class Lesson:
             if not isinstance(end, Spread):
                 finite(f"an end of {what}", end)
         if self.bounds(0) == self.bounds(1):
-            raise SceneError(f"{what} goes from {shown(self.easy)} to {shown(self.full)}: its ends must differ")
+            raise SceneError(f"{what} goes from {quote(self.easy)} to {quote(self.full)}: its ends must differ")
         if not isinstance(self.when, Above):
-            told = "must say when it goes on" if self.when is None else f"cannot go on by {shown(self.when)}"
-            raise SceneError(f"{what} {told}: when=score_above(0.7), return_above(200) or elo_above(1300)")
+            problem = "must say when it goes on" if self.when is None else f"cannot go on by {quote(self.when)}"
+            raise SceneError(f"{what} {problem}: when=score_above(0.7), return_above(200) or elo_above(1300)")
         whole(f"the steps of {what}", self.steps, 1), whole(f"the episodes of {what}", self.episodes, 1)
 
     @property

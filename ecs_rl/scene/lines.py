@@ -14,7 +14,7 @@ from ecs_rl.components import Chance, Ground
 from ecs_rl.ecs.component import new_handle
 from ecs_rl.ecs.context import Context
 from ecs_rl.errors import SceneError
-from ecs_rl.scene.checks import Point, named, not_negative, point, shown, whole
+from ecs_rl.scene.checks import Point, named, not_negative, point, quote, whole
 from ecs_rl.scene.ground import Draws, Earth, Line, Shaping, try_shape
 from ecs_rl.scene.roles import Number
 from ecs_rl.scene.rules import Remembering
@@ -90,7 +90,7 @@ class Lines:
         """
         not_negative("the width of a road", road)
         if closed not in (True, False):
-            raise SceneError(f"a path is closed, True or False, not {shown(closed)}")
+            raise SceneError(f"a path is closed, True or False, not {quote(closed)}")
         with self.shaping(np.arange(3)):
             self.paths.append(Line(rule, points, self._drawn("path", draws), self.use, closed=closed, road=road))
         return self.paths[-1]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, is_interrupt, nearest
 from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.blame import lines_in, told
+from ecs_rl.scene.blame import explained, lines_in
 from ecs_rl.scene.checks import fits
 from ecs_rl.scene.outline import outline_of
 from ecs_rl.scene.scene import Scene
@@ -51,7 +51,7 @@ def blaming(file: str) -> Iterator[None]:
             raise SceneError(f"{file}: {mistake}") from mistake
         if not lines or (isinstance(mistake, EcsRlError) and not isinstance(mistake, SceneError)):
             raise
-        raise SceneError(problem_at(file, lines, told(mistake))) from mistake
+        raise SceneError(problem_at(file, lines, explained(mistake))) from mistake
 
 
 def _stopped(error: BaseException) -> BaseException:
@@ -86,8 +86,8 @@ def scene_of(sources: Sources) -> Scene:
     opened = OpenedFiles(path.parent)
     with blaming(str(path)), opened.watching():
         module = sources.run(blaming)
-        found, build = getattr(module, "SCENE", None), getattr(module, "build", None)
-    if not isinstance(found, Scene):
+        scene, build = getattr(module, "SCENE", None), getattr(module, "build", None)
+    if not isinstance(scene, Scene):
         raise SceneError(f"{path}: has no `SCENE = Scene(...)`")
     if not callable(build) or fits(build, None):
         raise SceneError(f"{path}: has no `def build(arena): ...`")
@@ -98,7 +98,7 @@ def scene_of(sources: Sources) -> Scene:
 
     reference = reference_of(path)
     loaded = replace(
-        found,
+        scene,
         name=reference if reference in scene_names() else _name_of(path),
         file=str(path),
         reference=reference,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.checks import Point, named, not_negative, point, positive, shown
+from ecs_rl.scene.checks import Point, named, not_negative, point, positive, quote
 from ecs_rl.shipped import ASSETS
 
 Colour = tuple[int, int, int]
@@ -50,12 +50,12 @@ class Look:
         if self.colour is not None:
             rgb(self.colour)
         if self.sprite is not None and not named("a sprite", self.sprite).lower().endswith(".png"):
-            raise SceneError(f"a sprite must be a PNG file, not {shown(self.sprite)}")
+            raise SceneError(f"a sprite must be a PNG file, not {quote(self.sprite)}")
         if self.width is not None:
             positive("a sprite's width", self.width)
         not_negative("how far a look's glow reaches", self.glow)
         if not isinstance(self.layer, int):
-            raise SceneError(f"a look's layer must be a whole number, not {shown(self.layer)}")
+            raise SceneError(f"a look's layer must be a whole number, not {quote(self.layer)}")
         placed = point("a sprite's place", self.at) != (0.0, 0.0)
         if self.sprite is None and (placed or self.width is not None):
             raise SceneError("a look's width and at are those of its sprite: name that too, as in sprite='cart.png'")
@@ -66,9 +66,9 @@ def rgb(colour: str) -> Colour:
     if isinstance(colour, str) and colour in COLOURS:
         return COLOURS[colour]
     if not isinstance(colour, str) or not re.fullmatch("#[0-9a-fA-F]{6}", colour):
-        meant = nearest(str(colour), COLOURS)  # an everyday name such as red may be near, and none of them
-        meant += "" if meant.startswith("there is") else f" there is: {', '.join(sorted(COLOURS))}"
-        raise SceneError(f"a colour must be a name or '#rrggbb', not {shown(colour)}: {meant}")
+        hint = nearest(str(colour), COLOURS)  # an everyday name such as red may be near, and none of them
+        hint += "" if hint.startswith("there is") else f" there is: {', '.join(sorted(COLOURS))}"
+        raise SceneError(f"a colour must be a name or '#rrggbb', not {quote(colour)}: {hint}")
     red, green, blue = bytes.fromhex(colour[1:])
     return red, green, blue
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.checks import Point, as_array, finite, form, named, point, ruling, shown
+from ecs_rl.scene.checks import Point, as_array, finite, form, named, point, quote, ruling
 from ecs_rl.scene.look import Look, sprite_file
 from ecs_rl.scene.parts import Disc, Polygon
 
@@ -45,7 +45,7 @@ class Mark:
         if not isinstance(self.shape, (Disc, Polygon)):
             object.__setattr__(self, "shape", _line(what, self.shape))
         if self.look is not None and not isinstance(self.look, Look):
-            raise SceneError(f"{what} looks as a Look says, such as Look('orange'), not {shown(self.look)}")
+            raise SceneError(f"{what} looks as a Look says, such as Look('orange'), not {quote(self.look)}")
         if callable(self.at):
             ruling(f"the place of {what}", self.at, SUCH_AS["at"])
         else:
@@ -64,12 +64,12 @@ class Mark:
 
     def placed(self, arenas: int) -> tuple[F64, F64, Bool]:
         """Return (arenas, 2) where it is, (arenas,) how it is turned, and where it is drawn at all."""
-        at = self._asked("at", self.at, arenas, (2,), "biuf")
-        angle = self._asked("angle", self.angle, arenas, (), "biuf")
-        here = self._asked("where", True if self.where is None else self.where, arenas, (), "b")
+        at = self._result_of("at", self.at, arenas, (2,), "biuf")
+        angle = self._result_of("angle", self.angle, arenas, (), "biuf")
+        here = self._result_of("where", True if self.where is None else self.where, arenas, (), "b")
         return at.astype(np.float64), angle.astype(np.float64), here
 
-    def _asked(self, what: str, given: Any, arenas: int, parts: tuple[int, ...], kinds: str) -> Any:
+    def _result_of(self, what: str, given: Any, arenas: int, parts: tuple[int, ...], kinds: str) -> Any:
         """Return what a rule gives for each arena, or refuse it."""
         value = given() if callable(given) else given
         array = as_array(value, given)
@@ -119,6 +119,6 @@ def _line(what: str, points: Any) -> Line:
     points = points.tolist() if isinstance(points, np.ndarray) else points
     if not isinstance(points, Sequence) or isinstance(points, str) or len(points) < 2:
         raise SceneError(
-            f"{what} is a Disc, a Box, a Polygon, a Rod, or a line of at least two points, not {shown(points)}"
+            f"{what} is a Disc, a Box, a Polygon, a Rod, or a line of at least two points, not {quote(points)}"
         )
     return tuple(point(f"a point of {what}", tuple(at) if isinstance(at, list) else at) for at in points)

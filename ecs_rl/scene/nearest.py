@@ -36,15 +36,15 @@ class Nearest(Several):
         self.role, self.kind, self.k = role, kind, k
         self.turns = bool(body.spins)
         axes = ("ahead", "aside") if self.turns else ("x", "y")
-        told = ["there", *axes]
+        parts = ["there", *axes]
         self.scales = [1.0, *[finite("the scale of Nearest", scale)] * 2]
         if velocity is not None:
-            told += [f"moves {axis}" for axis in axes]
+            parts += [f"moves {axis}" for axis in axes]
             self.scales += [finite("the scale of a velocity", velocity)] * 2
         self.moves = velocity is not None
-        each = kind.name if kind is not role else f"other {kind.name}"
-        super().__init__(tuple(f"{role.name} to {each} {i} {part}" for i in range(k) for part in told), self._seen)
-        self.layout = Members(0, k, len(told))
+        other = kind.name if kind is not role else f"other {kind.name}"
+        super().__init__(tuple(f"{role.name} to {other} {i} {part}" for i in range(k) for part in parts), self._seen)
+        self.layout = Members(0, k, len(parts))
 
     def among(self, roles: Sequence[Role], ground: Role) -> None:
         """Refuse what is not in the arena, when that is complete."""
@@ -86,8 +86,8 @@ def nearest(away: F64, k: int) -> I64:
     To sort a row of 40, or to part it, takes five times as long as to look through it three times.
     """
     away, rows = away.copy(), np.arange(len(away))
-    found = np.empty((len(away), k), np.int64)
+    order = np.empty((len(away), k), np.int64)
     for i in range(k):
-        found[:, i] = away.argmin(axis=1)
-        away[rows, found[:, i]] = np.inf
-    return found
+        order[:, i] = away.argmin(axis=1)
+        away[rows, order[:, i]] = np.inf
+    return order

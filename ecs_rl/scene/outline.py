@@ -13,7 +13,7 @@ def outline_of(arena: Arena) -> Outline:
     """Return the outline of a described arena."""
     roles = [(each.name, each.count, each.solid, each.comes_and_goes) for each in arena.roles]
     agents = [(each.name, each.policy, each.observation_names, each.does.space) for each in arena.agents]
-    found = {
+    parts_by_name = {
         "roles": roles,
         "joints": [(type(each).__name__, each.a.name, each.b.name) for each in arena.joints],
         "numbers": [(each.name, each.count) for each in arena.numbers],
@@ -26,7 +26,7 @@ def outline_of(arena: Arena) -> Outline:
         "walls, terrains or paths": [len(arena.walls), *(each.points for each in arena.terrains), len(arena.paths)],
         "draws": arena.draw_count,
     }
-    return {name: repr(parts) for name, parts in found.items()}
+    return {name: repr(parts) for name, parts in parts_by_name.items()}
 
 
 def refuse_another(file: str, arena: Arena, before: Outline) -> None:
@@ -34,6 +34,8 @@ def refuse_another(file: str, arena: Arena, before: Outline) -> None:
     now = outline_of(arena) if before else before
     differ = [name for name in before if before[name] != now[name]]
     if differ:
-        told = f"{file}: `build` describes another arena than the first time, with other {' and other '.join(differ)}"
+        message = (
+            f"{file}: `build` describes another arena than the first time, with other {' and other '.join(differ)}"
+        )
         cure = "it must not depend on chance, on time or on calls before: take jitter, between or arena.random"
-        raise SceneError(f"{told}; {cure}")
+        raise SceneError(f"{message}; {cure}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import Spread
-from ecs_rl.scene.checks import Point, finite, not_negative, point, positive, ruling, shown
+from ecs_rl.scene.checks import Point, finite, not_negative, point, positive, quote, ruling
 
 MOVES = ("freely", "scripted", "never")
 Chosen = float | Spread | tuple[float, ...] | Callable[[], Any]
@@ -46,9 +46,9 @@ class Body:
         positive("a body's mass", self.mass)
         for what in ("spins", "solid"):
             if getattr(self, what) not in (True, False):
-                raise SceneError(f"a body's {what} must be True or False, not {shown(getattr(self, what))}")
+                raise SceneError(f"a body's {what} must be True or False, not {quote(getattr(self, what))}")
         if self.moves not in MOVES:
-            raise SceneError(f"a body cannot move {shown(self.moves)}: {nearest(str(self.moves), MOVES)}")
+            raise SceneError(f"a body cannot move {quote(self.moves)}: {nearest(str(self.moves), MOVES)}")
         for drag in self.drag if isinstance(self.drag, tuple) and len(self.drag) == 2 else (self.drag,):
             not_negative("a body's drag, one number or (along, across),", drag)
         not_negative("a body's spin_drag", self.spin_drag)
@@ -86,7 +86,7 @@ class Polygon:
 
     def __post_init__(self) -> None:
         if not isinstance(self.points, (tuple, list)):
-            raise SceneError(f"a polygon is made of points, as in ((0, 0), (1, 0), (0, 1)), not {shown(self.points)}")
+            raise SceneError(f"a polygon is made of points, as in ((0, 0), (1, 0), (0, 1)), not {quote(self.points)}")
         object.__setattr__(self, "points", tuple(self.points))
         if len(self.points) < 3:
             raise SceneError(f"a polygon needs at least three points, not {len(self.points)}")

@@ -14,7 +14,7 @@ from ecs_rl.components import Chance, Clock, Here, Motion, Pose
 from ecs_rl.ecs.component import columns_of, new_handle, views_of
 from ecs_rl.errors import SceneError, nearest
 from ecs_rl.scene.chance import U64, Spread, drawn, tick_words
-from ecs_rl.scene.checks import aligned, form, shown
+from ecs_rl.scene.checks import aligned, form, quote
 from ecs_rl.scene.parts import Start
 from ecs_rl.scene.rules import Restarted
 from ecs_rl.scene.starts import FIELDS, Starter
@@ -49,7 +49,7 @@ class Placing:
                 f"'{role.name}' is joined to others: start them anew together, by arena.restart(where, ...)"
             )
         if not isinstance(start, Start):
-            raise SceneError(f"'{role.name}' is placed by a Start or by columns such as x=2.0, not by {shown(start)}")
+            raise SceneError(f"'{role.name}' is placed by a Start or by columns such as x=2.0, not by {quote(start)}")
         for name in columns:
             if name not in FIELDS:
                 raise SceneError(f"'{role.name}' has no '{name}' to be placed by: {nearest(name, FIELDS)}")
@@ -96,9 +96,9 @@ class Placing:
             self.restarted.now[rows] = True
         state = self._starter(drawn(self.words(rows)[:, None], np.arange(self.arena.draw_count)), rows)
         for role in roles:
-            mine = state[:, role.rows if role.count is not None else role.rows.start]
+            own = state[:, role.rows if role.count is not None else role.rows.start]
             for number, column in enumerate(self._targets(role).values()):
-                column[rows] = mine[..., number]
+                column[rows] = own[..., number]
             everyone = np.ones(role.members, bool)
             members = (
                 (rows,) if role.count is None else tuple(i.ravel() for i in np.meshgrid(rows, everyone.nonzero()[0]))
@@ -124,11 +124,11 @@ class Placing:
                 )
             for view in views.values():
                 if not view.flags.writeable:
-                    told = "Pose" if kind in (Pose, Motion, Here) else kind.__name__
-                    what = f"its {told}" if told != "Pose" else "it"
+                    component = "Pose" if kind in (Pose, Motion, Here) else kind.__name__
+                    what = f"its {component}" if component != "Pose" else "it"
                     raise SceneError(
-                        f"'{role.name}' can be placed, started anew or taken away by a system that writes {told}: "
-                        f"{what} would change; say @arena.system(writes=({told}, ...))"
+                        f"'{role.name}' can be placed, started anew or taken away by a system that writes {component}: "
+                        f"{what} would change; say @arena.system(writes=({component}, ...))"
                     )
 
     def _members(self, role: Role, where: Any) -> Members:
@@ -168,8 +168,8 @@ class Placing:
         try:
             return np.broadcast_to(value, column.shape)[members]
         except ValueError:
-            told = f"{what}{form(value)}: it takes {column.shape}"
-            raise SceneError(f"'{role.name}' cannot be placed at {told}") from None
+            problem = f"{what}{form(value)}: it takes {column.shape}"
+            raise SceneError(f"'{role.name}' cannot be placed at {problem}") from None
 
     def words(self, arenas: I64 | slice) -> U64:
         """Return a word for each of these arenas that belongs to this tick; all who draw in it share them."""
@@ -193,8 +193,8 @@ class Placing:
         number = len(FIELDS)
         for part in role.parts:
             views = views_of(role.handles[type(part)])
-            for each in columns_of(type(part)):
-                start, column = part.__dict__[each.name], views[each.name]
+            for declared in columns_of(type(part)):
+                start, column = part.__dict__[declared.name], views[declared.name]
                 if start is None:
                     continue
                 column[members] = self._value(role, start, members, column, number)

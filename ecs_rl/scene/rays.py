@@ -10,7 +10,7 @@ from ecs_rl.arrays import F32
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError
 from ecs_rl.geometry.rays import Fan, NearGround
-from ecs_rl.scene.checks import Point, finite, point, positive, seen_at_once, shown
+from ecs_rl.scene.checks import Point, finite, point, positive, quote, seen_at_once
 from ecs_rl.scene.parts import Disc
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Roles, Several, here_of, known, members_of, told_apart
@@ -35,7 +35,7 @@ class Rays(Several):
     ) -> None:
         is_role("Rays look from", role)
         if np.ndim(angles) != 1:
-            raise SceneError(f"the angles of rays must be a tuple, as in (0.0, 1.57), not {shown(angles)}")
+            raise SceneError(f"the angles of rays must be a tuple, as in (0.0, 1.57), not {quote(angles)}")
         if not len(angles):
             raise SceneError("rays need at least one angle")
         self.role, self.reach, self.at = role, positive("a ray's reach", reach), point("where rays begin", at)

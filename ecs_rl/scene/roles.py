@@ -15,7 +15,7 @@ from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Force, Here, Motion, Pose
 from ecs_rl.ecs.component import column, component, new_handle
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.checks import Point, shown
+from ecs_rl.scene.checks import Point, quote
 from ecs_rl.scene.look import Colour, Look, rgb
 from ecs_rl.scene.members import offered_by
 from ecs_rl.scene.parts import Body, Shape, Start
@@ -36,7 +36,7 @@ def not_yet(name: str) -> SceneError:
 def is_role(what: str, role: object) -> Role:
     """Return the role, or refuse what is none."""
     if not isinstance(role, Role):
-        raise SceneError(f"{what} a role, which arena.spawn(...) returns, not {shown(role)}")
+        raise SceneError(f"{what} a role, which arena.spawn(...) returns, not {quote(role)}")
     return role
 
 
@@ -53,8 +53,8 @@ class Handle:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._settable and not name.startswith("_"):
-            told = f"'{self.__dict__.get('name')}' has no '{name}': {nearest(name, offered_by(self))}"
-            raise AttributeError(told, name=name)
+            message = f"'{self.__dict__.get('name')}' has no '{name}': {nearest(name, offered_by(self))}"
+            raise AttributeError(message, name=name)
         object.__setattr__(self, name, value)
 
 
@@ -67,12 +67,12 @@ class _Short:
 
     def __get__(self, role: Role, kind: type | None = None) -> F64:
         try:
-            found: F64 = role.handles[self.kind].__dict__[self.field]
+            column: F64 = role.handles[self.kind].__dict__[self.field]
         except KeyError:  # it has none, or nobody has numbers yet, or a debug run notes who asks
-            found = self._asked(role)
-        return found if self.index is ... else found[self.index]
+            column = self._column_of(role)
+        return column if self.index is ... else column[self.index]
 
-    def _asked(self, role: Role) -> F64:
+    def _column_of(self, role: Role) -> F64:
         handle: Any = role[self.kind]
         try:
             return getattr(handle, self.field)  # type: ignore[no-any-return]
@@ -149,10 +149,12 @@ class Role(Handle):
             raise SceneError(f"'{self.name}' is always here: spawn it with here=True to let it come and go")
         if kind not in self.handles:
             names = [each.__name__ for each in self.handles]
-            asked = getattr(kind, "__name__", repr(kind))
-            raise SceneError(f"'{self.name}' has no component {asked}: give it one in spawn ({nearest(asked, names)})")
-        found: C = self.handles[kind]
-        return found
+            wanted = getattr(kind, "__name__", repr(kind))
+            raise SceneError(
+                f"'{self.name}' has no component {wanted}: give it one in spawn ({nearest(wanted, names)})"
+            )
+        component: C = self.handles[kind]
+        return component
 
     @property
     def arenas(self) -> int:

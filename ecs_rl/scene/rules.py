@@ -43,8 +43,8 @@ class Compared:
         try:
             return PAST[self.name](value, self.limit)
         except (TypeError, ValueError):
-            told = f"what is compared with {self.limit:g} must be one number per arena, not {form(value)}"
-            raise RuleError(told, self) from None
+            message = f"what is compared with {self.limit:g} must be one number per arena, not {form(value)}"
+            raise RuleError(message, self) from None
 
 
 def beyond(rule: Rule, limit: float) -> Compared:
@@ -98,7 +98,7 @@ class Remembering:
     gives: str
     """The column of that which is the rule's value."""
 
-    asked = 0
+    calls = 0
     """How often any of them was asked: what is made of their values is not to be kept."""
 
     def __init__(self, rule: Rule) -> None:
@@ -117,7 +117,7 @@ class Remembering:
         """Return this tick's value."""
         if not self.known:
             raise SceneError("a rule that remembers must be passed to earns, ends or arena.use itself")
-        Remembering.asked += 1
+        Remembering.calls += 1
         return getattr(self.handle, self.gives)
 
     def worked_out(self, kinds: str, wanted: str, like: NDArray[Any]) -> NDArray[Any]:
@@ -138,10 +138,10 @@ class Remembering:
 
     def begin(self, where: Bool) -> None:
         """Start the columns of these arenas as an episode does."""
-        for each in columns_of(self.kind):
-            start = self.starts.get(f"{self.kind.__name__}/{each.name}", each.start)
-            mine: NDArray[Any] = getattr(self.handle, each.name)
-            mine[where] = np.broadcast_to(start() if callable(start) else start, mine.shape)[where]
+        for declared in columns_of(self.kind):
+            start = self.starts.get(f"{self.kind.__name__}/{declared.name}", declared.start)
+            array: NDArray[Any] = getattr(self.handle, declared.name)
+            array[where] = np.broadcast_to(start() if callable(start) else start, array.shape)[where]
 
 
 class Progress(Remembering):
@@ -220,9 +220,9 @@ class Shared:
         if context is None or not context.asking:  # whoever is at work may be in the middle of changing something
             return self._worked_out()
         if self._version != context.version:
-            asked = Remembering.asked
+            calls_before = Remembering.calls
             self._value = self._worked_out()
-            self._version = context.version if Remembering.asked == asked else -1
+            self._version = context.version if Remembering.calls == calls_before else -1
         return self._value
 
     def _worked_out(self) -> Column:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ecs_rl.errors import RuleError, SceneError, nearest, visible
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Camera, Follow, View
-from ecs_rl.scene.checks import Point, finite, point, shown, whole
+from ecs_rl.scene.checks import Point, finite, point, quote, whole
 from ecs_rl.scene.engine import MakeEngine
 from ecs_rl.scene.look import BACKDROPS
 from ecs_rl.scene.outline import Outline, refuse_another
@@ -67,29 +67,29 @@ class Scene:
 
     def __post_init__(self) -> None:
         if not isinstance(self.about, str):
-            raise SceneError(f"about must be a text, not {shown(self.about)}")
+            raise SceneError(f"about must be a text, not {quote(self.about)}")
         if not isinstance(self.score, str):
-            raise SceneError(f"score must be the name of an arena.score, not {shown(self.score)}")
+            raise SceneError(f"score must be the name of an arena.score, not {quote(self.score)}")
         if self.solved_at is not None:
             finite("solved_at", self.solved_at)
         whole("max_ticks", self.max_ticks, 1), whole("substeps", self.substeps, 1)
         for what, number in (("dt", self.dt), ("extent", self.extent)):
             if not (isinstance(number, (int, float)) and 0 < number < float("inf")):
-                raise SceneError(f"{what} must be a finite number above zero, not {shown(number)}")
+                raise SceneError(f"{what} must be a finite number above zero, not {quote(number)}")
         point("gravity", self.gravity)
         if self.camera is not None and not isinstance(self.camera, (Follow, View)):
-            raise SceneError(f"a camera must be a Follow(role, width=...) or a View(x, y), not {shown(self.camera)}")
+            raise SceneError(f"a camera must be a Follow(role, width=...) or a View(x, y), not {quote(self.camera)}")
         if self.backdrop not in BACKDROPS:
-            told = f"a backdrop cannot be {shown(self.backdrop)}"
-            raise SceneError(f"{told}: {nearest(str(self.backdrop), BACKDROPS)}")
+            message = f"a backdrop cannot be {quote(self.backdrop)}"
+            raise SceneError(f"{message}: {nearest(str(self.backdrop), BACKDROPS)}")
         if not isinstance(self.recipes, Mapping):
-            raise SceneError(f"recipes must be a dict of agents and their recipes, not {shown(self.recipes)}")
+            raise SceneError(f"recipes must be a dict of agents and their recipes, not {quote(self.recipes)}")
         for agent, recipe in self.recipes.items():
             if not isinstance(agent, str) or not agent.isidentifier():
-                told = "an algorithm is named by a word, as in {'ppo': {...}}"
-                raise SceneError(f"a recipe for an unknown agent '{agent}': {told}")
+                message = "an algorithm is named by a word, as in {'ppo': {...}}"
+                raise SceneError(f"a recipe for an unknown agent '{agent}': {message}")
             if not isinstance(recipe, dict):
-                raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {shown(recipe)}")
+                raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {quote(recipe)}")
 
     @property
     def data_files(self) -> list[Path]:
@@ -110,11 +110,11 @@ class Scene:
         arena.finish()
         refuse_another(self.file, arena, self.outline)
         if self.score and self.score not in arena.scores:
-            told = f"Scene(score='{self.score}') names a score that `build` does not declare"
+            message = f"Scene(score='{self.score}') names a score that `build` does not declare"
             cure = nearest(self.score, arena.scores) if arena.scores else f"add arena.score('{self.score}', rule)"
-            raise RuleError(f"{told}: {cure}", self.build)
-        if told := arena.check_lessons([*arena.scores], self.score):
-            raise RuleError(told, self.build)
+            raise RuleError(f"{message}: {cure}", self.build)
+        if message := arena.check_lessons([*arena.scores], self.score):
+            raise RuleError(message, self.build)
         if isinstance(self.camera, Follow):
             self.camera.check(arena, self.file)
         return arena

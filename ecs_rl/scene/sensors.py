@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import RuleError, SceneError
-from ecs_rl.scene.checks import aligned, caller, finite, form, named, ruling, shown
+from ecs_rl.scene.checks import aligned, caller, finite, form, named, quote, ruling
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.spaces import Members, Picture
 
@@ -70,8 +70,8 @@ class Sensor:
             else:
                 np.multiply(value, self.scale, out=column, casting="unsafe")
         except (TypeError, ValueError):
-            told = f"the sensor '{self.names[0]}' must give one number per arena, not {form(value)}"
-            raise RuleError(told, self) from None
+            message = f"the sensor '{self.names[0]}' must give one number per arena, not {form(value)}"
+            raise RuleError(message, self) from None
 
 
 def sound(sensor: Sensor) -> None:
@@ -81,7 +81,7 @@ def sound(sensor: Sensor) -> None:
     if not names:
         raise SceneError(f"{kind} has no names for what it sees: {cure}")
     if isinstance(names, str) or not all(isinstance(name, str) and name.strip() for name in names):
-        raise SceneError(f"the names of {kind} must be a tuple of texts, as in ('height',), not {shown(names)}")
+        raise SceneError(f"the names of {kind} must be a tuple of texts, as in ('height',), not {quote(names)}")
     for name in names:
         named(f"each number of {kind}", name)
     if sensor.layout is not None and sensor.layout.size != len(names):
@@ -149,7 +149,7 @@ class Several(Sensor):
 def Feels(names: Sequence[str], rule: Rule, scale: float = 1.0) -> Sensor:
     """See several numbers of your own making: a rule that gives (arenas, numbers), one for each name."""
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
-        raise SceneError(f"Feels takes names for its numbers, as in Feels(('east', 'north'), rule), not {shown(names)}")
+        raise SceneError(f"Feels takes names for its numbers, as in Feels(('east', 'north'), rule), not {quote(names)}")
     return Several(tuple(named("each number of Feels", name) for name in names), rule, scale)
 
 
@@ -157,13 +157,13 @@ def told_apart(role: Role, given: Roles | Mapping[str, Roles], what: str) -> Map
     """Return the roles that are looked at by name, '' where nothing is told apart; refuse what is none."""
     apart = {}
     for name, listed in (given if isinstance(given, Mapping) else {"": given}).items():
-        told = f"{what} as {shown(named(what, name))}" if isinstance(given, Mapping) else what
+        place = f"{what} as {quote(named(what, name))}" if isinstance(given, Mapping) else what
         roles = tuple(listed) if isinstance(listed, (tuple, list)) else (listed,)
         if not roles:
-            raise SceneError(f"{told} must be at least one role, or arena.ground")
-        for each in roles:
-            if is_role(f"{told} is", each) is role and role.count is None:
-                raise SceneError(f"{told} cannot be '{role.name}', which looks")
+            raise SceneError(f"{place} must be at least one role, or arena.ground")
+        for one in roles:
+            if is_role(f"{place} is", one) is role and role.count is None:
+                raise SceneError(f"{place} cannot be '{role.name}', which looks")
         apart[name] = roles
     if not apart:
         raise SceneError(f"{what} needs at least one name, as in {{'wall': arena.ground}}")
@@ -213,16 +213,16 @@ def Closing(role: Role, other: Role, scale: float = 1.0) -> Sensor:
 def _between(role: Role, other: Role, scale: float, *, kind: str, name: str, column: str) -> Sensor:
     """Return the sensor of how far a column of another role is from the role's, in the role's own axes."""
     is_role(f"{kind} looks from", role), is_role(f"{kind} looks at", other)
-    told = name.format(role.name, other.name)
+    prefix = name.format(role.name, other.name)
 
     if other.count is not None:
         raise SceneError(f"{kind} looks at one role, and '{other.name}' is {other.count} of a kind: take Nearest")
 
     def read() -> F64:
-        mine, theirs = getattr(role, column), getattr(other, column)
-        way = own_axes(role.heading, (theirs if role.count is None else theirs[:, None]) - mine)
+        own, theirs = getattr(role, column), getattr(other, column)
+        way = own_axes(role.heading, (theirs if role.count is None else theirs[:, None]) - own)
         if other.comes_and_goes:
             way *= aligned(other.here, role.count)[..., None]
         return way
 
-    return Several((f"{told} ahead", f"{told} aside"), read, scale)
+    return Several((f"{prefix} ahead", f"{prefix} aside"), read, scale)

@@ -74,24 +74,24 @@ def ruled(role: Role, rule: Callable[[], Any], rows: I64) -> NDArray[Any]:
     return rows_of(value, rows, arenas, 2)
 
 
-def hang(mine: F64, base: F64 | None, pivot: Pivot) -> None:
+def hang(state: F64, base: F64 | None, pivot: Pivot) -> None:
     """Move (rows, 6) so that its hinge is on the base's point; `base` is (rows, 6), or None for the ground."""
     if base is not None:
-        mine += base  # angle, spin, and both places and velocities before the arms are added
+        state += base  # angle, spin, and both places and velocities before the arms are added
     if pivot.at != (0.0, 0.0):
         if base is None:
-            mine[:, :2] += pivot.at
+            state[:, :2] += pivot.at
         else:
-            _add_arm(mine, base[:, 2], base[:, 5], pivot.at)
+            _add_arm(state, base[:, 2], base[:, 5], pivot.at)
     if pivot.hinge != (0.0, 0.0):
-        _add_arm(mine, mine[:, 2], mine[:, 5], (-pivot.hinge[0], -pivot.hinge[1]))
+        _add_arm(state, state[:, 2], state[:, 5], (-pivot.hinge[0], -pivot.hinge[1]))
 
 
-def _add_arm(mine: F64, angle: F64, spin: F64, arm: Point) -> None:
+def _add_arm(state: F64, angle: F64, spin: F64, arm: Point) -> None:
     """Move (rows, 6) to the end of an arm that points in a turned direction and turns."""
     cos, sin = np.cos(angle), np.sin(angle)
     x, y = cos * arm[0] - sin * arm[1], sin * arm[0] + cos * arm[1]
-    mine[:, 0] += x
-    mine[:, 1] += y
-    mine[:, 3] -= spin * y
-    mine[:, 4] += spin * x
+    state[:, 0] += x
+    state[:, 1] += y
+    state[:, 3] -= spin * y
+    state[:, 4] += spin * x

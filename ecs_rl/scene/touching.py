@@ -65,8 +65,10 @@ class Touching(Sensor):
         arena = self.role.arena
         assert arena is not None
         others = [*arena.roles, arena.ground] if self.other is None else [self.other]
-        told = [other for other in others if self.role.solid and other.solid and (self.role.yields or other.yields)]
-        return [each for each in others if each not in told and (each is not self.role or each.count is not None)]
+        by_physics = [
+            other for other in others if self.role.solid and other.solid and (self.role.yields or other.yields)
+        ]
+        return [each for each in others if each not in by_physics and (each is not self.role or each.count is not None)]
 
     @property
     def began(self) -> Rule:

@@ -53,9 +53,9 @@ def interval(numbers: F64, repetitions: int = REPETITIONS) -> tuple[F64, F64]:
         numbers = np.sort(numbers)
     random = np.random.default_rng(0)
     resampled = np.empty((points, repetitions))
-    each = max(1, AT_ONCE // numbers.size)
-    for first in range(0, repetitions, each):
-        last = min(first + each, repetitions)
+    at_once = max(1, AT_ONCE // numbers.size)
+    for first in range(0, repetitions, at_once):
+        last = min(first + at_once, repetitions)
         resampled[:, first:last] = iqm(numbers[:, random.integers(0, runs, (last - first, runs))])
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=1)
     return low, high
@@ -65,6 +65,6 @@ def summary(numbers: Sequence[float]) -> Summary | None:
     """Return the five numbers of the runs that have a result, None where none has."""
     if not numbers:
         return None
-    found = np.array(numbers, np.float64)
-    low, high = interval(found[None])
-    return Summary(float(found.mean()), float(iqm(found)), float(np.median(found)), float(low[0]), float(high[0]))
+    values = np.array(numbers, np.float64)
+    low, high = interval(values[None])
+    return Summary(float(values.mean()), float(iqm(values)), float(np.median(values)), float(low[0]), float(high[0]))

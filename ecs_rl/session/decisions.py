@@ -50,8 +50,8 @@ class Decisions:
     def add(self, seen: Sequence[Floats], decisions: Sequence[Decision], actions: Sequence[NDArray[Any]]) -> None:
         """Keep copies of what the policies saw, of what they decided, and of the actions that the loop receives."""
         own = (replace(each, action=np.array(each.action)) for each in decisions)
-        told = zip(seen, own, actions, strict=True)
-        self._newest.append(tuple(Decided(np.array(x), decision, action.copy()) for x, decision, action in told))
+        rows = zip(seen, own, actions, strict=True)
+        self._newest.append(tuple(Decided(np.array(x), decision, action.copy()) for x, decision, action in rows))
 
     def completed(self, several: tuple[Experience, ...]) -> tuple[Experience, ...]:
         """Return transitions as the agents learn from them; those that bring extras of their own stay as they are.
@@ -64,11 +64,11 @@ class Decisions:
             (
                 every
                 for every in reversed(self._newest)
-                if all(each.led_to(experience) for each, experience in zip(every, several, strict=True))
+                if all(decision.led_to(experience) for decision, experience in zip(every, several, strict=True))
             ),
             self._newest[-1],
         )
         return tuple(
-            experience if experience.extras else each.completed(experience)
-            for each, experience in zip(decided, several, strict=True)
+            experience if experience.extras else decision.completed(experience)
+            for decision, experience in zip(decided, several, strict=True)
         )

@@ -101,7 +101,7 @@ class Diagnosis:
         self._count = 0
         self._best = -math.inf
         """The best evaluation."""
-        self._found: Finding | None = None
+        self._finding: Finding | None = None
 
     def add(self, row: Row) -> None:
         """Take in the next row; one that only tells of a changed setting is none."""
@@ -116,22 +116,22 @@ class Diagnosis:
         evaluated = _number(row.get(f"eval/{self.result}"))
         self._best = max(self._best, evaluated) if math.isfinite(evaluated) else self._best
         if self._count % LOOK_EVERY == 0:
-            found = (look(self) for look in LOOKS)
-            self._found = next((each for each in found if each is not None), None)
+            findings = (look(self) for look in LOOKS)
+            self._finding = next((each for each in findings if each is not None), None)
 
     @property
     def finding(self) -> Finding | None:
         """What is wrong, the most certain first; None while nothing is."""
-        return self._found
+        return self._finding
 
     # --- what there is --------------------------------------------------------------------------------------------
 
     def column(self, name: str) -> F64:
         """Return a metric, one number for each row: NaN where it was not told."""
-        found = self._columns.get(name)
-        return np.full(self._count, math.nan) if found is None else np.array(found, np.float64)
+        column = self._columns.get(name)
+        return np.full(self._count, math.nan) if column is None else np.array(column, np.float64)
 
-    def told(self, name: str) -> F64:
+    def reported(self, name: str) -> F64:
         """Return what was told of a metric."""
         column = self.column(name)
         return column[np.isfinite(column)]
@@ -148,7 +148,7 @@ class Diagnosis:
     @property
     def share(self) -> float:
         """The share of the whole training that is over."""
-        steps = self.told("total_steps")
+        steps = self.reported("total_steps")
         return float(steps[-1]) / self.whole if len(steps) else 0.0
 
     @property
@@ -170,7 +170,7 @@ class Diagnosis:
     @property
     def trains_otherwise(self) -> bool:
         """Whether training is not the task of evaluations: it has lessons, or its opponents change."""
-        return bool(self.named(LESSON_STEP)) or bool(len(self.told(f"rollout/{ELO}")))
+        return bool(self.named(LESSON_STEP)) or bool(len(self.reported(f"rollout/{ELO}")))
 
     def came_less_than(self, share: float, spreads: float) -> bool:
         """Return whether it has not come so far: of the way to what counts as solved, if anything does.
@@ -180,16 +180,16 @@ class Diagnosis:
         """
         if self.taught:
             return False
-        rating = self.told(f"rollout/{ELO}")
+        rating = self.reported(f"rollout/{ELO}")
         if len(rating):
             return float(rating.max() - rating[0]) < CLIMBS
-        results = self.told(f"rollout/{self.result}")
+        results = self.reported(f"rollout/{self.result}")
         if not len(results):
             return False
         best = max(self._best, float(results[-ROWS:].max()))
         if self.solved_at is not None and self.solved_at > results[0]:
             return best - float(results[0]) < share * (self.solved_at - float(results[0]))
-        returns, spread = self.told("rollout/mean_return"), self.told("rollout/std_return")
+        returns, spread = self.reported("rollout/mean_return"), self.reported("rollout/std_return")
         return float(returns[-ROWS:].max() - returns[0]) <= spreads * float(spread[0]) if len(spread) else False
 
 
@@ -213,7 +213,7 @@ OPPOSED = Finding(
 def _opponents(d: Diagnosis) -> Finding | None:
     """Find returns that cancel out between agents: their mean is the same however well they play."""
     own = list(d.named(f"rollout/{OF_AGENT}").values())
-    if d.comparable or len(own) < 2 or len(d.told(f"rollout/{ELO}")):
+    if d.comparable or len(own) < 2 or len(d.reported(f"rollout/{ELO}")):
         return None
     known = np.stack(own)[:, np.isfinite(np.stack(own)).all(axis=0)]
     return OPPOSED if known.shape[1] >= ROWS and cancel([known]) else None
@@ -250,11 +250,11 @@ def _one_term(d: Diagnosis) -> Finding | None:
     ever = {name for name, column in terms.items() if (np.abs(np.nan_to_num(column)) > 0).any()}
     rows = [dict(zip(ever, row, strict=True)) for row in zip(*(terms[name].tolist() for name in ever), strict=True)]
     rows = [row for row in rows if all(map(math.isfinite, row.values())) and sum(map(bool, row.values())) > 1]
-    found = [dwarfing(row) for row in rows]
-    if len(found) < ROWS or not all(found) or len({each[0] for each in found if each}) > 1:
+    dominant = [dwarfing(row) for row in rows]
+    if len(dominant) < ROWS or not all(dominant) or len({each[0] for each in dominant if each}) > 1:
         return None
-    least = min(each[1] for each in found if each)
-    return dwarfed(found[0][0] if found[0] else "", least)
+    least = min(each[1] for each in dominant if each)
+    return dwarfed(dominant[0][0] if dominant[0] else "", least)
 
 
 def _fined(d: Diagnosis) -> F64:
@@ -293,30 +293,30 @@ def _death_pays(d: Diagnosis) -> Finding | None:
 
 def _value_off(d: Diagnosis) -> Finding | None:
     """Find a value that has nothing to do with the returns, long after it could have."""
-    last, told = d.lasting, "the value that it learns by"
+    last, what_learns = d.lasting, "the value that it learns by"
     if d.solved:
         return None
-    q, returns, most = d.told("train/q_mean"), d.told("rollout/mean_return"), d.told("rollout/max_return")
+    q, returns, most = d.reported("train/q_mean"), d.reported("rollout/mean_return"), d.reported("rollout/max_return")
     cure = "lower the learning rate, or bring rewards to about 1 a tick"
     if len(q) >= last and len(returns):
         largest = max(np.abs(returns).max(), np.abs(most).max() if len(most) else 0.0)
         if (np.abs(q[-last:]) > TIMES_TOO_LARGE * largest).all():
-            what = f"{told} says {q[-1]:.4g} on average, and no return was ever beyond {largest:.4g}"
+            what = f"{what_learns} says {q[-1]:.4g} on average, and no return was ever beyond {largest:.4g}"
             return Finding("a value far off", what, cure)
-    explained, spread = d.told("train/explained_variance"), d.told("rollout/std_return")
+    explained, spread = d.reported("train/explained_variance"), d.reported("rollout/std_return")
     if min(len(explained), len(spread), len(returns)) < last + ROWS or not d.came_less_than(FAR, 2.0):
         return None
     varies = spread[-last:] > 0.05 * np.abs(returns[-last:])
     explains = float(np.median(explained[-last:]))
     if varies.all() and explains < EXPLAINS:
-        what = f"{told} explains {max(0.0, explains):.0%} of what is earned"
+        what = f"{what_learns} explains {max(0.0, explains):.0%} of what is earned"
         return Finding("a value far off", what, f"{cure}; does it see what its reward depends on?")
     return None
 
 
 def _entropy(d: Diagnosis) -> Finding | None:
     """Find a policy that tries nothing else any more, and has not learned what it should."""
-    entropy, last = d.told("train/entropy"), d.lasting
+    entropy, last = d.reported("train/entropy"), d.lasting
     if d.solved or len(entropy) < last + ROWS or not d.came_less_than(FAR, 2.0):
         return None
     first = float(entropy[0])
@@ -357,7 +357,7 @@ def _not_the_score(d: Diagnosis) -> Finding | None:
 def _greedy_behind(d: Diagnosis) -> Finding | None:
     """Find evaluations, which take the best action each time, far below the training's episodes, which draw actions."""
     steps, greedy, sampled = (d.column(name) for name in ("total_steps", f"eval/{d.result}", f"rollout/{d.result}"))
-    known, agents = d.told(f"rollout/{d.result}"), d.named(f"rollout/{OF_AGENT}")
+    known, agents = d.reported(f"rollout/{d.result}"), d.named(f"rollout/{OF_AGENT}")
     if d.solved or d.trains_otherwise or len(agents) > 1 or not len(known):
         return None
     spread = d.column("rollout/std_return") if d.result == "mean_return" else np.zeros(d.rows)

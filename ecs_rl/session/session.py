@@ -130,12 +130,12 @@ class TrainingSession(Checkpointer):
     def observe(self, experience: Any) -> None:
         """Take the transitions (or the single one) that followed `act`, learn if it is time to, and save when due."""
         several = experience if isinstance(experience, tuple) else (experience,)
-        told = self._decisions.completed(tuple(map(_experience_rows, several)))
-        self.record(told if isinstance(experience, tuple) else told[0])
-        for state, each in zip(self._remembered.get(ActMode.EXPLORE, ()), several, strict=False):
+        completed = self._decisions.completed(tuple(map(_experience_rows, several)))
+        self.record(completed if isinstance(experience, tuple) else completed[0])
+        for state, transition in zip(self._remembered.get(ActMode.EXPLORE, ()), several, strict=False):
             if state is not None:
-                over = np.atleast_1d(each.terminated) | np.atleast_1d(each.truncated)
-                state[over if each.valid is None else over | ~np.atleast_1d(each.valid)] = 0.0
+                over = np.atleast_1d(transition.terminated) | np.atleast_1d(transition.truncated)
+                state[over if transition.valid is None else over | ~np.atleast_1d(transition.valid)] = 0.0
         for _ in self.learn():
             pass
         self.keep_milestone()
@@ -280,10 +280,10 @@ class TrainingSession(Checkpointer):
 
     def _memory(self, mode: ActMode, rows: Sequence[int]) -> list[list[Floats | None]]:
         """Return the last argument of an `act` on so many rows: the states by policy; nothing where there are none."""
-        kept = self._remembered.get(mode)
-        if kept is None or any(state is not None and len(state) != n for state, n in zip(kept, rows, strict=True)):
+        states = self._remembered.get(mode)
+        if states is None or any(state is not None and len(state) != n for state, n in zip(states, rows, strict=True)):
             return []
-        return [kept]
+        return [states]
 
     def _remember(self, mode: ActMode, decisions: Sequence[Decision]) -> None:
         """Keep what recurrent policies remember for the next `act`; `observe` and the end of an evaluation reset it."""
@@ -299,8 +299,8 @@ class TrainingSession(Checkpointer):
     ) -> EpisodeRecord:
         of_agent = getattr(self.agent, "episode_extras", dict)
         merged: dict[str, Any] = {}
-        for each in (*extras, of_agent()):  # the environment's first, so that the agent's win
-            merged |= each or {}
+        for part in (*extras, of_agent()):  # the environment's first, so that the agent's win
+            merged |= part or {}
         return EpisodeRecord(float(total_reward), int(steps), check_status(status), merged)
 
 

@@ -92,8 +92,8 @@ class StatsTracker:
 
     def state(self) -> dict[str, list[float]]:
         """Return what every aggregator knows; one that cannot tell (somebody's own) begins anew after a resume."""
-        told = {name: getattr(aggregator, "state", None) for name, (_, aggregator) in self._stats.items()}
-        return {name: state() for name, state in told.items() if state is not None}
+        states = {name: getattr(aggregator, "state", None) for name, (_, aggregator) in self._stats.items()}
+        return {name: state() for name, state in states.items() if state is not None}
 
     def restore(self, state: Mapping[str, Sequence[float]]) -> None:
         """Go on from there, with the statistics that there are now."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-KEPT = 0.2
+LEAST_SHARE = 0.2
 """Share of what the best evaluation had gained; one that kept less of it is low."""
 IN_A_ROW = 10
 """So many low evaluations, one after the other, are a collapse."""
@@ -60,7 +60,7 @@ class Trend:
             self.best, self.best_return, self.since_best, self.low = score, mean_return, 0, 0
             return True
         self.since_best += 1
-        is_low = score < self.start + KEPT * (self.best - self.start) and score + spread < self.best
+        is_low = score < self.start + LEAST_SHARE * (self.best - self.start) and score + spread < self.best
         self.low = self.low + 1 if is_low else 0
         if score == self.best and not is_less(mean_return, self.best_return):
             self.best_return = mean_return

@@ -19,7 +19,7 @@ class Record(Stage):
 
     def run(self) -> None:
         """Record one experience per policy; learners copy what they keep."""
-        told = [
+        experiences = [
             Experience(
                 observation=before.value,
                 action=action.value,
@@ -28,8 +28,8 @@ class Record(Stage):
                 terminated=ends.terminated,
                 truncated=ends.truncated,
                 valid=ends.valid if self.explosion.any or self.may_be_out else None,
-                extras=extras.told,
+                extras=extras.values,
             )
             for action, extras, before, reward, after, ends in self.batches
         ]
-        self.session.training.record(told[0] if len(told) == 1 else tuple(told), steps=self.arenas)
+        self.session.training.record(experiences[0] if len(experiences) == 1 else tuple(experiences), steps=self.arenas)

@@ -44,8 +44,8 @@ def records_of(world: World, done: Finished) -> list[EpisodeRecord]:
             extras[episode][name] = value
     for taught in world.arena.lessons:
         began = taught.steps_at(done.arena, world.one(Clock).episode[done.arena] - 1)
-        for each, step in zip(extras, began.tolist(), strict=True):
-            each[f"{LESSON_STEP}{taught.name}"] = float(step)
+        for extra, step in zip(extras, began.tolist(), strict=True):
+            extra[f"{LESSON_STEP}{taught.name}"] = float(step)
     for name, ended in zip(world.reasons, done.reasons, strict=True):
         for episode in np.flatnonzero(ended).tolist():
             extras[episode][f"end/{name}"] = 1.0

@@ -54,11 +54,11 @@ class Write(LongStage):
         schedule.written_at, schedule.evaluated_at = training.total_steps, self.evaluation.taken_at
         now, row = perf_counter(), self.metrics(evaluated)
         log = partial(training.run.log_metrics, training.total_steps, now - schedule.began, row)
-        told = {"total_steps": training.total_steps, **row}
+        metrics = {"total_steps": training.total_steps, **row}
         if schedule.diagnosis is not None:
-            schedule.diagnosis.add(told)
+            schedule.diagnosis.add(metrics)
         if schedule.fresh is not None:
-            schedule.fresh.append(told)
+            schedule.fresh.append(metrics)
         training.writes.later(log)
         if now - self.flushed > FLUSH_EVERY:
             self.flushed = now

@@ -12,7 +12,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.scene import Body, Disc, Spread, X
 from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.checks import LONGEST, shown
+from ecs_rl.scene.checks import LONGEST, quote
 
 TRUTH = "use np.where(condition, a, b) for `if`; `&`, `|`, `~` and brackets"
 CALL = "a function is not a number: call it"
@@ -382,5 +382,5 @@ class Loud:
     ],
 )
 def test_what_a_message_quotes_is_one_short_line(value: object, text: str) -> None:
-    assert shown(value) == text
-    assert len(shown(value)) <= LONGEST
+    assert quote(value) == text
+    assert len(quote(value)) <= LONGEST

@@ -54,7 +54,7 @@ def test_a_world_whose_members_are_out_comes_back_from_its_snapshots(add: Callab
         arena.agent(sees=[X(ship)], does=does, earns={"x": 0.0}, ends={"far": beyond(X(ship), 9.0)})
 
     def world() -> Any:
-        return random_world(scene_of(build, max_ticks=17), N, resources=(ActionLog(kept=True), Snapshots()))
+        return random_world(scene_of(build, max_ticks=17), N, resources=(ActionLog(is_on=True), Snapshots()))
 
     ran = world()
     for tick in range(60):
