@@ -101,7 +101,7 @@ SCHEDULE: tuple[Entry, ...] = (
     Entry("film", Film, "a clip of the policy, if asked for; a pure observer in a world of its own",
           reads=(Session, Policy, Evaluation), writes=(Films,)),
     Entry("snapshot", Snapshot, "where a checkpoint is due, the physics is made anew from the columns",
-          reads=(Session, ActionLog), writes=(ActionLog, Snapshots)),
+          reads=(Session, ActionLog, Pose, Motion, Here, Touch, Ground), writes=(ActionLog, Snapshots)),
     Entry("write", Write, "checkpoints, metrics and logs into the run directory",
           reads=(Session, Evaluation, Explosion, ActionLog, Snapshots), writes=(Session, MetricsSchedule)),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ecs_rl.callbacks import NOTHING, Callbacks
+from ecs_rl.physics.checked import CheckedPhysics
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import PLAYING, tick_of
@@ -34,7 +35,7 @@ def make_world(
         threads=threads,
         seeds=seeds,
         tick=partial(tick_of, names=stages),
-        engine=scene.engine or Physics,
+        engine=scene.engine or (CheckedPhysics if debug else Physics),
         policies=policies,
         resources=resources,
         callbacks=callbacks,

@@ -6,7 +6,7 @@ after the stages unless it asks for a higher one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import dropwhile
 
 import esper
@@ -32,7 +32,6 @@ class Runner:
         self.stages: dict[str, Stage] = {}
         for entry in entries:
             context.queried.clear()
-            context.noted.clear()
             self.stages[entry.name] = stage = entry.processor(context)
             stage.context, stage.entry = context, entry
             self._check_reads(entry)
@@ -77,10 +76,9 @@ class Runner:
                 finally:
                     self.context.asking = False
 
-    def _check_reads(self, entry: Entry) -> None:
+    def _check_reads(self, entry: Entry, looks: Set[type] = frozenset()) -> None:
         """Refuse a query for a component that the stage does not declare, and a look at one by a rule that it ran."""
         declared = {*entry.reads, *entry.keeps, *entry.writes}
-        looks = self.context.noted - self.rules_read
         for verb, secret in (("queries", self.context.queried - declared), ("reads", looks - declared)):
             if secret:
                 names = ", ".join(sorted(kind.__name__ for kind in secret))
@@ -101,10 +99,10 @@ class Runner:
                 if secret:
                     changes = f"'{processor.entry.name}' changes {', '.join(secret)}"
                     raise ScheduleError(f"{changes} without saying so in the schedule")
-                if isinstance(processor, SystemStage):
-                    processor.check_reads()
-                else:
-                    self._check_reads(processor.entry)
+                looks = frozenset[type]() if isinstance(processor, SystemStage) else self.context.noted
+                self._check_reads(processor.entry, looks - self.rules_read)
+            if isinstance(processor, SystemStage):
+                processor.check_reads()
             before = after
 
 

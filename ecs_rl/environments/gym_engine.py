@@ -32,7 +32,7 @@ SEEDS = np.uint64(0x7FFFFFFF)
 
 WITH_BODIES = ("actuate", "interact", "guard", "sense", "judge")
 """Stages that an environment has in itself, or not at all."""
-OF_BODIES = (c.Pose, c.Motion, c.Here, c.Touch, c.Amount)
+OF_BODIES = (c.Pose, c.Motion, c.Here, c.Touch, c.Ground, c.Amount)
 
 
 @component

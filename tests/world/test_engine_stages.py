@@ -20,6 +20,7 @@ from ecs_rl.ecs.schedule import ScheduleError
 from ecs_rl.environments import gym_engine
 from ecs_rl.environments.gym_engine import GymEngine
 from ecs_rl.loading import load_scene
+from ecs_rl.physics.checked import CheckedPhysics
 from ecs_rl.physics.physics import Physics
 from ecs_rl.processors.guard import Guard
 from ecs_rl.processors.simulate import Simulate
@@ -73,8 +74,11 @@ def test_a_debug_run_catches_what_an_engine_stage_does_in_secret(
     world.close()
 
 
-@pytest.mark.parametrize(("stage", "kind"), [("judge", Pose), ("judge", Amount), ("sense", Motion)])
-def test_a_debug_run_catches_a_rule_that_reads_what_its_stage_does_not_declare(stage: str, kind: type) -> None:
+@pytest.mark.parametrize(
+    ("stage", "kind"),
+    [("judge", Pose), ("judge", Amount), ("sense", Motion), ("simulate", Force)],
+)
+def test_a_debug_run_catches_what_rules_and_the_engine_read_without_a_declaration(stage: str, kind: type) -> None:
     scene = load_scene("lander")
 
     def tick(world: World) -> list[Entry]:
@@ -83,7 +87,7 @@ def test_a_debug_run_catches_a_rule_that_reads_what_its_stage_does_not_declare(s
             replace(entry, reads=tuple(set(entry.reads) - {kind})) if entry.name == stage else entry for entry in honest
         ]
 
-    made = partial(World, scene, arenas=2, tick=tick, engine=Physics, policies=random_policies(scene))
+    made = partial(World, scene, arenas=2, tick=tick, engine=CheckedPhysics, policies=random_policies(scene))
     with pytest.raises(ScheduleError, match=f"'{stage}' (queries|reads) {kind.__name__} without saying so"):
         made(debug=True).tick()
 
