@@ -1,4 +1,4 @@
-"""The functions that stages call for what lies outside a world. A world gets them when it is made."""
+"""The functions that stages call outside of a world. A world gets them when it is made."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def no_episodes(seeds: Sequence[int]) -> Generator[None, None, Records]:
 
 @dataclass(frozen=True)
 class Callbacks:
-    """What each stage calls; by default nothing happens."""
+    """One function for each stage that calls one; the defaults do nothing."""
 
     render: Callable[[], None] = nothing
     """render: show the tick to a viewer. It must not change anything."""

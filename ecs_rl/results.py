@@ -1,4 +1,4 @@
-"""What episodes come to: each agent's return, the mean that is the arena's, and the scene's scores."""
+"""Results of episodes: the return of each agent, their mean, and the scores of the scene."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ecs_rl.world import World
 
 
 class Results:
-    """Makes results of a world's reward terms and of its scores; nobody else knows how rewards of members add up."""
+    """Computes results from a world's reward terms and scores; no other module adds up rewards of members."""
 
     def __init__(self, world: World) -> None:
         self.world, self.slots = world, [slot for batch in world.batches for slot in batch.slots]

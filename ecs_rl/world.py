@@ -33,7 +33,7 @@ DecideAction = Callable[[F32, F32], Decision | NDArray[Any]]
 
 @dataclass(frozen=True)
 class AgentSlot:
-    """One agent's place in its policy's batch; the agents of a kind have one together."""
+    """The place of one agent, or of all members of a kind, in its policy's batch."""
 
     spec: AgentSpec
     rows: slice
@@ -69,7 +69,7 @@ class PolicyBatch:
     rows: int
 
     def locate(self, row: int, arenas: int) -> tuple[AgentSlot, int, str]:
-        """Return to which agent a row belongs, its arena, and which member of a kind it is, in words."""
+        """Return the agent, the arena and the member (in words) of a row."""
         slot = next(slot for slot in self.slots if row < slot.rows.stop)
         member = (row - slot.rows.start) // arenas
         return slot, row % arenas, "" if slot.spec.count is None else f" of member {member}"
@@ -182,7 +182,7 @@ class World(Context):
         return self.arena.draw_count + sum(draws_of(part, count) for part, count in parts)
 
     def _draw_slots(self) -> None:
-        """Give every column that starts with a draw its own."""
+        """Assign a slot of the episode's draws to every column that starts with a draw."""
         self.slots, following = dict[str, int](), self.arena.draw_count
         for stored in self.stored:
             if hasattr(stored.start, "draws"):
@@ -265,7 +265,7 @@ class World(Context):
         return PolicyBatch(spec.name, entity, spec, tuple(slots), rows)
 
     def _start(self) -> None:
-        """Begin the first episodes, and refuse a rule that cannot work."""
+        """Begin the first episodes, and try every rule once."""
         self.start_over()
         with blaming(self.scene.file):
             self.arena.try_rules(self.arenas)
@@ -285,11 +285,11 @@ class World(Context):
             yield from self.runner.slices(first)
 
     def start_over(self) -> None:
-        """Begin everyone's present episode again, with physics that remembers nothing of what was before."""
+        """Begin the present episode of every arena again, with an engine made anew."""
         list(self.starting_over())
 
     def starting_over(self) -> Iterator[None]:
-        """Do the same in slices, between which nothing may happen in this world."""
+        """Yield slices of the same work, between which nothing may happen in this world."""
         self.enter()
         respawn: Any = self.stages["respawn"]
         with blaming(self.scene.file):
@@ -297,16 +297,16 @@ class World(Context):
             yield from self.engine.rebuilding()
 
     def rebuild(self) -> None:
-        """Make everything behind the columns anew from them."""
+        """Make the engine anew from the columns."""
         for _ in self.engine.rebuilding():
             pass
 
     def snapshot(self) -> None:
-        """Make the physics anew from the columns, here and now: whoever starts from these goes the same way."""
+        """Make the engine anew from the columns and copy them: a world that starts from the copy goes the same way."""
         list(self.taking_snapshot())
 
     def taking_snapshot(self) -> Iterator[None]:
-        """Do the same in slices, between which nothing may happen in this world."""
+        """Yield slices of the same work, between which nothing may happen in this world."""
         yield from self.engine.rebuilding()
         log, snapshots = self.one(c.ActionLog), self.one(c.Snapshots)
         if not self.engine.starts_midway:  # the columns hold all actions that lead to them
@@ -318,7 +318,7 @@ class World(Context):
     def restore(
         self, columns: Columns, actions: Sequence[NDArray[Any]], watch: Callable[[], None] = lambda: None
     ) -> None:
-        """Go to a snapshot and from there where (ticks, rows, ...) actions per policy led; nobody learns or records."""
+        """Load a snapshot and replay (ticks, rows, ...) actions per policy; no stage learns or records."""
         self.load_columns(columns)
         self.engine.come_back(watch)
         self.snapshot()
@@ -334,7 +334,7 @@ class World(Context):
                 self.ticks += 1
 
     def check_action(self, batch: PolicyBatch, action: Any) -> None:
-        """Refuse a wrong shape, a choice that is not there, and what is not a finite number."""
+        """Raise ActionError for a wrong shape, an unknown choice, or a number that is not finite."""
         if not isinstance(action, np.ndarray):
             raise ActionError(f"policy '{batch.name}' must answer with an array, not a {type(action).__name__}")
         wrong = batch.spec.actions.wrong(action, batch.rows)
@@ -364,7 +364,7 @@ class World(Context):
         return self.engine.moving()
 
     def drive(self, policy: str, decide: DecideAction) -> None:
-        """Let a function decide for a policy from now on; it remembers nothing of what another one did."""
+        """Let a function decide for a policy from now on, with a new PolicyState if its width differs."""
         self.policies[policy] = decide
         batch = next(batch for batch in self.batches if batch.name == policy)
         state, numbers = self.of(batch.entity, c.PolicyState), state_of(decide)
@@ -372,7 +372,7 @@ class World(Context):
             self.resize(f"@policy/{policy}", state, zeros(c.PolicyState, batch.rows, numbers))
 
     def when(self, arena: int, *, judged: bool = False) -> str:
-        """Return in which arena, and at which tick of its episode, something went wrong; `judge` counts the tick."""
+        """Return the arena and the tick of its episode in words; `judged`: judge has counted the tick."""
         return f"in arena {arena} at tick {int(self.one(c.Clock).tick[arena]) + (not judged)} of its episode"
 
     @property
@@ -381,7 +381,7 @@ class World(Context):
         return {name: stage.seconds for name, stage in self.stages.items()}
 
     def close(self) -> None:
-        """Give back threads and the esper context."""
+        """Close the engine and the esper context."""
         self.engine.close()
         super().close()
 

@@ -51,7 +51,7 @@ class Column:
     """Whether older saves lack it: then it is left as it is."""
 
     def of_arena(self, array: Array, arenas: int, one: int) -> Array | None:
-        """Return the view of one arena's part, None where the arenas have no parts of their own."""
+        """Return a view of one arena's part; None where arenas have no parts."""
         match self.axis:
             case Axis.ARENA:
                 return array[one : one + 1]
@@ -63,7 +63,7 @@ class Column:
                 return None
 
     def of_arenas(self, array: Array, arenas: int, some: slice) -> Array:
-        """Return a copy of what some of the arenas have; all of it where they have no parts of their own."""
+        """Return a copy of the part of some arenas; of the whole array where arenas have no parts."""
         match self.axis:
             case Axis.ARENA:
                 return array[some].copy()
@@ -75,7 +75,7 @@ class Column:
                 return array.copy()
 
     def joined(self, parts: Sequence[Array], arenas: int) -> Array:
-        """Return the array of all arenas whose parts these are, so many arenas each: the inverse of `of_arenas`."""
+        """Return the array of all arenas from parts of `arenas` arenas; the inverse of `of_arenas`."""
         match self.axis:
             case Axis.ARENA:
                 return np.concatenate(parts)
@@ -95,7 +95,7 @@ def rows_of_arenas(array: Array, arenas: int, some: slice) -> Array:
 
 
 def joined_rows(parts: Sequence[Array], arenas: int) -> Array:
-    """Return the rows of all arenas, of parts with so many arenas each: the inverse of `rows_of_arenas`."""
+    """Return the rows of all arenas from parts of `arenas` arenas; the inverse of `rows_of_arenas`."""
     agents, shape = len(parts[0]) // arenas, parts[0].shape[1:]
     whole = np.concatenate([part.reshape(agents, arenas, *shape) for part in parts], axis=1)
     return whole.reshape(agents * arenas * len(parts), *shape)
@@ -151,7 +151,7 @@ def _declared(kind: type, field: dataclasses.Field[Any], hint: Any) -> Column:
 
 
 def _missing(self: Any, name: str) -> Any:
-    """Answer for an attribute that is not there: a tracked column, or a clear refusal."""
+    """Return a tracked column; raise for any other missing attribute."""
     tracked = self.__dict__.get("__tracked__")
     if tracked is not None and name in tracked[0]:
         tracked[1](type(self))
@@ -164,7 +164,7 @@ def _missing(self: Any, name: str) -> Any:
 
 
 def _assign(self: Any, name: str, value: Any) -> None:
-    """Write into the column, so that `gun.heat = x` and `gun.heat -= 1` both change what everyone sees."""
+    """Write into the column, so that `gun.heat = x` and `gun.heat -= 1` change the shared array."""
     tracked = self.__dict__.get("__tracked__")
     present = self.__dict__.get(name) if tracked is None else tracked[0].get(name)
     if isinstance(present, np.ndarray):
@@ -212,7 +212,7 @@ def live(kind: type[C], **arrays: Array) -> C:
 
 
 def zeros(kind: type[C], rows: int, *width: int) -> C:
-    """Return a component of the engine's own with arrays of so many rows (arenas or agents), of this width each."""
+    """Return a component of the engine with zeroed arrays of (rows, *width); rows are arenas or agents."""
     shapes = {Axis.LAST: (*width, rows), Axis.WORLD: ()}
     return live(kind, **{c.name: np.zeros(shapes.get(c.axis, (rows, *width)), c.dtype) for c in columns_of(kind)})
 
@@ -246,7 +246,7 @@ def allocate(template: C, arenas: int, count: int | None = None) -> C:
 
 
 def check_template(template: object, count: int | None = None) -> None:
-    """Refuse a start value that no column of its type can hold, in one of `count` members."""
+    """Raise SceneError for a start value that its column cannot hold, for `count` members."""
     for column in columns_of(type(template)):
         start, name = template.__dict__[column.name], f"{type(template).__name__}.{column.name}"
         if callable(start) or start is None:
@@ -272,12 +272,12 @@ def _count(start: Any) -> str:
 
 
 def new_handle(kind: type[C]) -> C:
-    """Return a twin without arrays, which a scene may hold before there is a world."""
+    """Return a handle without arrays, which a scene may hold before a world exists."""
     return object.__new__(kind)
 
 
 def bind_handle(handle: object, arrays: Mapping[str, Array], note: Callable[[type], None] | None) -> dict[str, Array]:
-    """Give a twin read-only views, and return them; with `note`, each look at one is told, by the component's class."""
+    """Bind a handle to read-only views and return them; `note` is called with its class at each read."""
     views = {name: read_only(array) for name, array in arrays.items()}
     handle.__dict__.clear()
     handle.__dict__.update(views if note is None else {"__tracked__": (views, note)})
@@ -285,6 +285,6 @@ def bind_handle(handle: object, arrays: Mapping[str, Array], note: Callable[[typ
 
 
 def views_of(handle: object) -> Mapping[str, Array]:
-    """Return the views of a bound twin by field."""
+    """Return the views of a bound handle by field."""
     tracked = handle.__dict__.get("__tracked__")
     return handle.__dict__ if tracked is None else tracked[0]

@@ -24,7 +24,7 @@ _serial = count()
 
 @dataclass(frozen=True)
 class Stored:
-    """A column in the world: where it is, how it lives, and what starts its rows."""
+    """A column of a world with its entity, its declaration and the start of its rows."""
 
     key: str
     entity: str
@@ -83,7 +83,7 @@ class Context:
         return views
 
     def resize(self, entity: str, old: object, new: object) -> None:
-        """Give a component other arrays, of another width; only for what no scene holds and no stage keeps."""
+        """Replace the arrays of a component by others of another width; no scene or stage may hold them."""
         arrays = arrays_of(new)
         vars(old).update(arrays)
         for i, stored in enumerate(self.stored):
@@ -114,7 +114,7 @@ class Context:
         return esper.component_for_entity(self.entities[entity] if isinstance(entity, str) else entity, kind)
 
     def when(self, arena: int) -> str:
-        """Return in which arena and when something went wrong."""
+        """Return the arena and the tick as words for an error message."""
         return f"in arena {arena} at tick {self.ticks}"
 
     # --- columns ----------------------------------------------------------------------------------------------------
@@ -146,11 +146,11 @@ class Context:
         return [each for each in self.stored if each.column.lasts]
 
     def save_columns(self) -> Columns:
-        """Return copies of all that lasts, under stable names."""
+        """Return copies of all lasting columns under stable names."""
         return {each.key: each.array.copy() for each in self.lasting()}
 
     def load_columns(self, columns: Columns) -> None:
-        """Put all that lasts back; the physics does not know of it until it is made anew."""
+        """Load all lasting columns; the engine must be rebuilt from them afterwards."""
         arrays = {e.key: e.array for e in self.lasting() if not e.column.is_new or e.key in columns}
         odd = arrays.keys() ^ columns.keys()
         odd |= {key for key in arrays.keys() - odd if _form(arrays[key]) != _form(columns[key])}
@@ -163,7 +163,7 @@ class Context:
             array[...] = columns[key]
 
     def copy_arena(self, source: Context, one: int, other: int) -> None:
-        """Let an arena of another context of the same scene stand in one of this one's, episode and all.
+        """Copy an arena of another context of the same scene into one of this context, with its episode.
 
         Where another policy remembers other numbers, it begins to remember anew.
         """
@@ -175,7 +175,7 @@ class Context:
                 part[...] = from_part if part.shape == from_part.shape else 0
 
     def digests(self) -> dict[tuple[str, type], str]:
-        """Return the SHA-256 of every component by entity and class; what has no columns counts by its fields."""
+        """Return the SHA-256 of every component by entity and class, over its columns or else its fields."""
         self.enter()
         components: dict[str, tuple[object, ...]] = {
             n: esper.components_for_entity(e) for n, e in self.entities.items()
@@ -183,7 +183,7 @@ class Context:
         return {(name, type(made)): _digest(made) for name, parts in components.items() for made in parts}
 
     def close(self) -> None:
-        """Give the esper context back."""
+        """Delete the esper context."""
         if esper.current_world == self.context:
             esper.switch_world("default")
         if self.context in esper.list_worlds():
@@ -191,7 +191,7 @@ class Context:
 
 
 def rows_of(value: Array, rows: I64, arenas: int, ndim: int) -> Array:
-    """Return what a rule gives in these arenas, with as many axes as what it fills; one for all stays one for all."""
+    """Return the rows of a rule's value with `ndim` axes; a value for all arenas stays one value."""
     if not value.ndim or len(value) != arenas:
         return value
     return value[rows].reshape(len(rows), *value.shape[1:], *[1] * (ndim - value.ndim))

@@ -67,7 +67,7 @@ class Runner:
                 self.context.enter()
 
     def replay(self, without: str) -> None:
-        """Run the stages that are part of the game, but for the one whose result is known."""
+        """Run the stages that play the game, except `without`, whose result is known."""
         for stage in self.stages.values():
             if stage.entry.plays and stage.entry.name != without:
                 stage.take_turn()

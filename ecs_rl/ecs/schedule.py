@@ -1,4 +1,4 @@
-"""What a stage of the tick is and declares, and the check that nothing is read before it is written."""
+"""Stages of the tick and their declarations, and the check that nothing is read before it is written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ A_MOMENT = 0.001
 
 
 class Stage(esper.Processor):
-    """A stage of the tick. Columns never move while a world lives, so each stage gathers its own when it is made."""
+    """A stage of the tick. It gathers its columns when it is made, since arrays never move while a world lives."""
 
     context: Context
     """The context whose tick this stage belongs to; the runner sets it."""
@@ -47,7 +47,7 @@ class Stage(esper.Processor):
         context.version += not asks
 
     def slices(self) -> Iterator[None]:
-        """Do the same in slices, so that a window can draw in between; most stages are a part of one."""
+        """Run the stage in slices, between which a window can draw; most stages take less than one slice."""
         before = self.seconds
         self.process()
         if self.seconds - before > A_MOMENT:
@@ -59,10 +59,10 @@ class Stage(esper.Processor):
 
 
 class LongStage(Stage):
-    """A stage whose part of the tick may take long, and comes in slices."""
+    """A stage that may take long and runs in slices."""
 
     def work(self) -> Iterator[None]:
-        """Do this stage's part of the tick, stopping now and then."""
+        """Do this stage's part of the tick, yielding between slices."""
         raise NotImplementedError
 
     def run(self) -> None:
@@ -76,7 +76,7 @@ class LongStage(Stage):
         return self.timed(self.work())
 
     def timed(self, work: Iterator[None]) -> Iterator[None]:
-        """Pass on the slices of some work, counting the time that is spent in them."""
+        """Yield the slices of some work and count their seconds."""
         while True:
             began = perf_counter()
             try:
@@ -89,7 +89,7 @@ class LongStage(Stage):
 
 
 class ScheduleError(EcsRlError):
-    """A schedule in which something is read before it is written, or written otherwise than it says."""
+    """Raised if a component is read before it is written, or if a stage does not do what it declares."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Entry:
 
 
 def check(schedule: Sequence[Entry], outside: Collection[type]) -> None:
-    """Refuse a schedule that reads something before it is written in the tick, or keeps what nobody writes again.
+    """Raise ScheduleError if a stage reads a component before it is written, or keeps one that no stage writes again.
 
     `outside` are the components that are set between the ticks.
     """

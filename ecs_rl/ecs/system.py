@@ -28,7 +28,7 @@ Moving = Callable[[], AbstractContextManager[None]]
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A stage of a scene's own, and where in the tick it stands."""
+    """A stage of a scene, and its place in the tick."""
 
     name: str
     run: Callable[..., None]
@@ -46,7 +46,7 @@ class System:
 
     @property
     def about(self) -> str:
-        """What the tick's table says about it: the first line of its docstring."""
+        """The first line of its docstring, for the table of the tick."""
         return (inspect.getdoc(self.run) or "a system of the scene").split("\n", maxsplit=1)[0].rstrip(".")
 
 
@@ -61,7 +61,7 @@ def declare(
     checked: bool = True,
     asks: bool = False,
 ) -> System:
-    """Return a system, or refuse what cannot be one; a function of components may write those unless told otherwise."""
+    """Return a system or raise SceneError; by default a function of components may write them."""
     named = name or getattr(run, "__name__", "")
     if not callable(run) or not named.isidentifier():
         raise SceneError(f"a system is a function with a name, or says name=..., not {run!r}")
@@ -98,7 +98,7 @@ def _kinds(listed: Iterable[Any], name: str, word: str) -> tuple[type, ...]:
 def placed(
     schedule: Sequence[Entry], systems: Iterable[System], moving: Moving, inside: Collection[type]
 ) -> list[Entry]:
-    """Return the schedule with the systems in their places, one after the other where several stand at one.
+    """Return the schedule with the systems in their places; systems at one place keep their order.
 
     `inside` are the engine's components that systems may write, `moving` surrounds those that write one of them.
     """
@@ -128,7 +128,7 @@ def placed(
 
 
 def _check_place(system: System, entries: Sequence[Entry], place: int, ours: Collection[str]) -> None:
-    """Refuse a place where what a system writes would be lost, in the same tick or when the run is resumed."""
+    """Raise RuleError for a place where a written value would be lost, in the same tick or at a resume."""
     where = f"stands after '{system.after}'" if system.after else f"stands before '{system.before or 'sense'}'"
     last = max(i for i, entry in enumerate(entries) if entry.plays)
     if place > last + 1:  # a tick can be left there, and is saved before its end
@@ -220,7 +220,7 @@ class SystemStage(Stage):
                 )
 
     def check_reads(self) -> None:
-        """Refuse a look at a column that was not declared; for debug runs, in which looks are noted."""
+        """Raise RuleError if the system read an undeclared column; debug runs note every read."""
         self.looked |= self.context.noted
         if self.system.reads is not None:
             secret = sorted(kind.__name__ for kind in self.looked - {*self.system.reads, *self.system.writes})

@@ -87,7 +87,7 @@ class Environment:
         return FlattenObservation(env)
 
     def close(self, env: Any) -> None:
-        """Give an environment back; one that fails in that has done its work, and is only told of."""
+        """Close an environment; a failure is only a warning."""
         # Gymnasium's own quit pygame altogether once they have drawn something, and a window of ours with it.
         if env.render_mode is not None:
             return
@@ -112,7 +112,7 @@ def calling(name: str, what: str, where: Callable[[], str] = str) -> Iterator[No
 
 @cache
 def environment_of(name: str) -> Environment:
-    """Return what there is to know of an environment, which is made once for that."""
+    """Return the spaces and limits of an environment, which is made once to read them."""
     try:
         from gymnasium import spaces
     except ImportError:
@@ -177,7 +177,7 @@ def fps_of(metadata: Mapping[str, Any]) -> float:
 
 
 def _pixels_of(name: str, seen: Any) -> Pixels | None:
-    """Return what an environment shows as a picture, None where it shows numbers; CommandError where that is too much.
+    """Return the picture that an environment shows, None for numbers; CommandError if it is too large.
 
     A picture is a Box of bytes with a height and a width.
     """
@@ -204,7 +204,7 @@ def _pixels_of(name: str, seen: Any) -> Pixels | None:
 
 
 def _numbers_of(name: str, seen: Any) -> tuple[str, ...]:
-    """Return the name of each number that is seen; CommandError where there are none, or too many."""
+    """Return the name of each number of an observation; CommandError if there are none or too many."""
     from gymnasium import spaces
 
     message = f"'{PREFIX}{name}' sees {_short(seen)}"
@@ -221,7 +221,7 @@ def _numbers_of(name: str, seen: Any) -> tuple[str, ...]:
 
 
 def _made(name: str, *, pictures: bool = False) -> Any:
-    """Return a new environment by its id; CommandError tells why there is none."""
+    """Return a new environment by its id; CommandError if it cannot be made."""
     import gymnasium
 
     more: dict[str, Any] = {}

@@ -37,7 +37,7 @@ OF_BODIES = (c.Pose, c.Motion, c.Here, c.Touch, c.Ground, c.Amount)
 
 @component
 class Taken:
-    """What was done since each episode began: with its seed all that brings an environment back. By simulate."""
+    """The actions since each episode began, which with its seed bring an environment back. Written by simulate."""
 
     value: NDArray[Any] = column(dtype=np.float32)
     """(arenas, max_ticks, columns) As the policy decided; zeros from the present tick on."""
@@ -148,7 +148,7 @@ class GymEngine:
         yield from ()
 
     def come_back(self, watch: Callable[[], None]) -> None:
-        """Play every episode again from its seed. Where that leads elsewhere, the columns tell."""
+        """Play every running episode again from its seed, and write the observations and totals that this gives."""
         observations, total = self.context.one(c.Observation).value, self.context.one(c.Terms).total
         clock, taken = self.context.one(c.Clock), self.taken.value
         for arena in range(self.arenas):
@@ -188,13 +188,13 @@ class GymEngine:
 
 
 def seeds_of(key: U64, episode: I64) -> I64:
-    """Return what each arena's episode is reset with: a seed that was named for the first, a hash for all others."""
+    """Return the seed of each arena's `reset`: a named seed for its first episode, a hash for all others."""
     hashed = (tick_words(key, episode, np.zeros_like(episode)) & SEEDS).astype(np.int64)
     return np.where((episode == 0) & (key < NAMED), (key & ~NAMED).astype(np.int64), hashed)
 
 
 class Simulate(Stage):
-    """Step every environment once, and judge: rewards, endings, what is seen, and which episodes are over."""
+    """Step every environment once and write rewards, ends, observations and finished episodes."""
 
     def __init__(self, world: World) -> None:
         (batch,) = world.batches
@@ -271,7 +271,7 @@ class Respawn(Stage):
         self.taken = world.one(Taken).value
 
     def run(self) -> None:
-        """Go on with what was seen, and begin where an episode is over."""
+        """Copy the next observations, and begin episodes where one ended."""
         self.before[...] = self.after
         rows = self.finished.rows
         if not len(rows):

@@ -25,7 +25,7 @@ WHITE = 255.0
 
 @dataclass(frozen=True)
 class Pixels:
-    """What an environment shows as a picture, and the picture that a policy sees of it."""
+    """The picture that an environment shows, and the smaller one that a policy sees."""
 
     shape: tuple[int, ...]
     """(height, width), (height, width, colours) or (colours, height, width); of four numbers the first is of frames."""
@@ -102,7 +102,7 @@ class SeesPixels(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def means(layers: NDArray[Any], cells: int, axis: int) -> NDArray[Any]:
-    """Return so many cells along an axis: each is the mean of the part that it covers, shares of rows included.
+    """Return the means of `cells` equal parts along an axis; a row on an edge counts by its shares.
 
     Sums up to each edge are subtracted: a product of matrices would wake the threads of numpy's BLAS for it.
     """

@@ -20,7 +20,7 @@ SEGMENT_RADIUS = 0.02  # metres; thinner ground lets fast corners sink in furthe
 
 
 class Built:
-    """What one arena put into its Space, its origin at (x, 0), roles in order."""
+    """The bodies, shapes, joints and ground of one arena in its Space, with the origin at (x, 0)."""
 
     def __init__(self, space: pymunk.Space, arena: Arena, x: float) -> None:
         self.space, self.arena, self.x = space, arena, x
@@ -58,22 +58,22 @@ class Built:
 
     @property
     def static(self) -> list[pymunk.Body]:
-        """The bodies that stand still until somebody puts them elsewhere."""
+        """The static bodies, which move only when a rule or a person places them."""
         return self.bodies[self.arena.mobile :]
 
     def park(self, row: int, *, here: bool) -> None:
-        """Let a body collide with what it should, or with nothing."""
+        """Switch the collisions of a body on or off."""
         if (held := self.filters[row]) is not None:
             for shape in held[0]:
                 shape.filter = held[1] if here else NOTHING
 
     def shapes_of(self, row: int) -> list[pymunk.Shape]:
-        """Return the shapes of a body, none if it can touch nothing."""
+        """Return the shapes of a body; an empty list if it cannot touch anything."""
         held = self.filters[row]
         return held[0] if held is not None else []
 
     def mend(self) -> None:
-        """Make everything anew that remembers numbers of an arena that went astray; its bodies keep their rows."""
+        """Replace joints, shapes and body states of an arena that exploded; its bodies keep their rows."""
         for joint in reversed(self.joints):  # the last joints of the Space fill the gaps: so they keep their order
             self.space.remove(joint)
         for shape in self.shapes:  # contacts and places in the tree go with them
@@ -115,7 +115,7 @@ class Built:
                 return pymunk.DampedSpring(a, b, at, joint.hinge, joint.rest, joint.stiffness, joint.damping)
 
     def _motor(self, motor: Motor, role: int | None, base: int | None) -> pymunk.SimpleMotor:
-        """Return a motor that stands still; its rate is that of the second body against the first, reversed."""
+        """Return a motor at rest; pymunk's rate is that of the first body against the second."""
         made = pymunk.SimpleMotor(self._of(role), self._of(base), 0.0)
         made.max_force = motor.strength
         return made

@@ -26,7 +26,7 @@ STATE = BodyFields.POSITION | BodyFields.ANGLE | BodyFields.VELOCITY | BodyField
 
 
 class InBuffer(Buffer):
-    """A buffer for numbers that go into the physics from numpy's memory; it has none of its own to lose."""
+    """A buffer that reads numpy's memory; it owns none."""
 
     def __init__(self) -> None:
         self._float_arr, self._int_arr = _ffi.new("pmFloatArray *"), _ffi.new("pmIntArray *")
@@ -34,7 +34,7 @@ class InBuffer(Buffer):
 
 
 class OutBuffer(Buffer):
-    """A buffer that C fills and that gives its memory back: pymunk's own never does (7.3), and anchors make many."""
+    """A buffer that C fills and that frees its memory; pymunk's own never does (7.3), and rebuilding makes many."""
 
     def __init__(self) -> None:
         self._float_arr = _ffi.gc(_lib.pmFloatArrayNew(0), _lib.pmFloatArrayFree)

@@ -1,4 +1,4 @@
-"""Drag: bodies lose their speed by themselves, tyres hold and slide; one pass for all roles that have it."""
+"""Drag: bodies lose speed, tyres hold and slide; one pass for all roles that have drag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _dragged(body: Body | None) -> bool:
 
 
 class Drag:
-    """Adds to the forces what drag makes of them within a tick, exactly for forces that stay the same in it.
+    """Adds drag to the forces of a tick; exact for forces that are constant within the tick.
 
     Under a force F a body's speed goes from v to v + (F / m - d v) k dt, where k = (1 - exp(-d dt)) / (d dt): drag
     eases all forces by the same factor as itself, however long the tick. Alone, a body keeps exp(-d dt) of its speed.
@@ -43,11 +43,11 @@ class Drag:
 
     @staticmethod
     def wanted(arena: Arena) -> bool:
-        """Tell whether any body has drag."""
+        """Return whether any body has drag."""
         return any(_dragged(role.body) for role in arena.roles)
 
     def apply(self) -> None:
-        """Ease the forces of the coming tick."""
+        """Add drag to the forces of the coming tick."""
         state = self.state[2:, self.rows]
         pushed = self.force[:, self.rows] + self.weight
         speed = state[1:]

@@ -1,4 +1,4 @@
-"""How what is not solid moves: as the physics would move it, by arithmetic on all members at once."""
+"""Motion of bodies that are not solid: pymunk's integration, by arithmetic on all members at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Flight:
         self.falls = bool(self.gravity.any())
 
     def step(self, state: F64, force: F64, here: Bool) -> None:
-        """Move everything by one tick; places first, by the speeds there are, as the physics does."""
+        """Move the rows by one tick; positions first, by the velocities before forces, as pymunk does."""
         if self.rows.start == self.rows.stop:
             return
         bodies, pushed, there = state[:, self.rows], force[:, self.rows], here[self.rows]

@@ -1,4 +1,4 @@
-"""Who overlaps whom, by arithmetic on columns: for what is not solid, and so not in the physics.
+"""Overlaps by arithmetic on columns, for bodies that are not solid and so not in pymunk.
 
 Places are arrays (..., arenas) of x, y and the angle's cosine and sine. A convex outline overlaps another unless one of
 their edges has all of the other on its outer side (the separating axis theorem).
@@ -48,7 +48,7 @@ class Place:
 
 
 def overlap(one: Shape, here: Place, other: Shape, there: Place) -> Bool:
-    """Tell where two shapes overlap."""
+    """Return where two shapes overlap."""
     if isinstance(one, Disc) and isinstance(other, Disc):
         (ax, ay), (bx, by) = here.point(one.at), there.point(other.at)
         dx, dy = ax - bx, ay - by
@@ -66,7 +66,7 @@ def overlap(one: Shape, here: Place, other: Shape, there: Place) -> Bool:
 
 
 def near_segments(shape: Shape, place: Place, segments: F64, reach: float) -> Bool:
-    """Tell where a shape is within `reach` of one of the (arenas, segments, 2, 2) of its arena."""
+    """Return where a shape is within `reach` of one of the (arenas, segments, 2, 2) of its arena, metres."""
     ends = np.moveaxis(segments, 0, -1)  # (segments, end, axis, arenas)
     beside = Place(*(each[..., None, :] for each in (place.x, place.y, place.angle)))
     if isinstance(shape, Disc):

@@ -1,4 +1,4 @@
-"""The physics of a world: the blocks behind all columns, and the shards that move them."""
+"""The physics engine: the blocks behind all columns of bodies, and the shards that move them."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Physics:
         return (*parts, live(Here, now=self.here[rows].T)) if role.comes_and_goes else parts
 
     def _turn_motors(self) -> None:
-        """Tell the motors whose speed changed."""
+        """Set the rates of the motors whose speed changed, radians per second."""
         number, arena = np.nonzero(self.motors.rate != self._rates)
         rates = self.motors.rate[number, arena]
         for n, a, rate in zip(number.tolist(), arena.tolist(), rates.tolist(), strict=True):
@@ -187,7 +187,7 @@ class Physics:
             shard.pull(self.state[:, : self.mobile])
 
     def on_threads(self, work: Callable[[list[Shard]], None]) -> None:
-        """Let each thread do this work for its share of the shards."""
+        """Run this work on each thread for its share of the shards."""
         if self._pool is None:
             work(self.shards)
             return
@@ -198,7 +198,7 @@ class Physics:
 
     @contextmanager
     def moving(self) -> Iterator[None]:
-        """Let somebody write into the columns of bodies; what they moved is moved in the Spaces too."""
+        """Surround writes into the columns of bodies; moved bodies are moved in the Spaces at the end."""
         solid = self.state[:, : self.solid]
         before = solid.copy()
         yield
@@ -209,7 +209,7 @@ class Physics:
         self.park()
 
     def park(self) -> None:
-        """Tell the Spaces who is here, where that changed; what has left stands still."""
+        """Update collisions in the Spaces where Here changed; bodies that left stand still."""
         if not self.arena.comes_and_goes:
             return
         here = self.here[: self.solid]
@@ -241,14 +241,14 @@ class Physics:
         self.park()
 
     def cut(self, rows: I64, drawn: F64) -> None:
-        """Put these arenas, which went astray, where their episodes began, with nothing that touches."""
+        """Put arenas that exploded at the start of their episodes, without contacts, and mend them."""
         state = self.state[:, : self.arena.moving]
         state[:, :, rows] = self.start(drawn, rows).transpose(2, 1, 0)[:, : self.arena.moving]
         self.contacts.forget(rows)
         self.mend(rows)
 
     def mend(self, rows: I64) -> None:
-        """Let these arenas, which went astray, forget everything; they must be placed anew before the next step."""
+        """Replace joints and shapes of arenas that exploded; they must be placed before the next step."""
         if self.shards:
             for row in rows.tolist():
                 self._built[row].mend()
@@ -256,7 +256,7 @@ class Physics:
             self._rates[:, rows] = 0.0  # their motors are new, and stand still
 
     def forget(self, rows: I64) -> None:
-        """Let these arenas be as the columns say, and their joints and contacts remember nothing of what was before."""
+        """Reset joints and contacts of these arenas, and put their bodies where the columns say."""
         if self.shards and len(rows):
             self.mend(rows)
             self.put(rows)
@@ -280,7 +280,7 @@ class Physics:
         set_states([self._built[a].bodies[r] for r, a in zip(rows.tolist(), arenas.tolist(), strict=True)], moved)
 
     def _put_static(self, rows: I64, arenas: I64) -> None:
-        """Do the same for static bodies. One that stands there already costs nothing, nor does it have any speed."""
+        """Move static bodies, named likewise; one that stands there already costs nothing."""
         places, number = self.state[:3, rows, arenas], rows - self.mobile
         other = (places != self._standing[:, number, arenas]).any(axis=0)
         rows, number, arenas, places = rows[other], number[other], arenas[other], places[:, other]
@@ -309,7 +309,7 @@ class Physics:
         return np.concatenate(lines, axis=1)
 
     def _move_terrain(self, rows: I64, segments: F64) -> None:
-        """Give these arenas (rows, segments, 2, 2) new ground; what stays, such as a landing pad, costs nothing."""
+        """Give these arenas (rows, segments, 2, 2) of new terrain; unchanged segments cost nothing."""
         terrain = self.ground.segments[:, len(self._walls) :]
         row, number = np.nonzero((terrain[rows] != segments).any(axis=(2, 3)))
         terrain[rows] = segments
@@ -318,7 +318,7 @@ class Physics:
             self._move_segments(rows[row], number)
 
     def _stamp_ground(self, rows: Sequence[int] | I64) -> None:
-        """Tell those who keep what they worked out of these arenas' ground that it may be another."""
+        """Update the hash of these arenas' ground, by which cached results are checked."""
         for row in rows:
             digest = hashlib.blake2b(self.ground.segments[row].tobytes(), digest_size=8).digest()
             self.ground.stamp[row] = int.from_bytes(digest, "little")

@@ -38,7 +38,7 @@ class Shard:
             pass
 
     def build(self, scene: Scene, arena: Arena, rows: slice) -> Iterator[None]:
-        """Make everything, in slices: of many arenas it takes longer than a frame."""
+        """Build the Space in slices, since many arenas take longer than a frame."""
         self.rows = rows
         self.count, self.bodies = rows.stop - rows.start, arena.mobile
         self.dt, self.substeps = scene.dt / scene.substeps, scene.substeps
@@ -67,7 +67,7 @@ class Shard:
         self._check_rows(static)
 
     def leave(self) -> Iterator[None]:
-        """Free everything, in slices; nothing may be asked of it any more.
+        """Free the Space in slices; the shard cannot be used afterwards.
 
         pymunk's objects hold handles of themselves. Dropped as they are they wait for Python's look for garbage, which
         frees all of them at once, in the midst of something else.
@@ -97,7 +97,7 @@ class Shard:
         batch.set_space_bodies(self.space, _FORCE, self._force_in)
 
     def step(self) -> None:
-        """Run all physics steps of one tick, and note what touched in any of them."""
+        """Run all substeps of one tick and collect the contacts of each."""
         self.touched, self.impulses = [], []
         fields = _PAIR | ArbiterFields.TOTAL_IMPULSE if self.weighs else _PAIR
         for i in range(self.substeps):

@@ -1,4 +1,4 @@
-"""Who touches whom: the physics' contacts, and the overlaps of what is not solid, as the columns of Touch.
+"""The columns of Touch, from pymunk's contacts and from overlaps of bodies that are not solid.
 
 pymunk's ids are addresses. Those of one world lie close together as a rule, so tables over their range answer in a
 tenth of the time of a search; where they do not, the search does.
@@ -66,7 +66,7 @@ class BodyNumbers:
 
 
 class Contacts:
-    """Fills Touch after each tick of the physics; costs nothing where no scene asks."""
+    """Fills Touch after each tick; does nothing unless the scene asks for contacts."""
 
     def __init__(self, arena: Arena, arenas: int, physics: Physics) -> None:
         self.arena, self.arenas, self.physics = arena, arenas, physics
@@ -94,13 +94,13 @@ class Contacts:
         self.number_of = BodyNumbers(np.array(ids))
 
     def forget(self, rows: I64) -> None:
-        """Let nothing touch in these arenas."""
+        """Clear the contacts of these arenas."""
         self.touch.pairs[rows] = False
         self.touch.members[:, rows] = self.touch.before[:, rows] = False
         self.touch.impulse[:, rows] = 0.0
 
     def feel(self, shards: Sequence[Shard]) -> None:
-        """Mark who touches whom."""
+        """Fill Touch from the contacts and overlaps of this tick."""
         if not self.arena.wants_contacts:
             return
         touch = self.touch
@@ -141,7 +141,7 @@ class Contacts:
         return rows, arena
 
     def _fill(self, touching: Touching, rows: I64, arena: I64) -> None:
-        """Fill a Touching's own slots from the contacts of the physics."""
+        """Fill the slots of a Touching from pymunk's contacts."""
         ours, theirs = touching.role.rows, touching.other_rows
         for a, b in ((rows[:, 0], rows[:, 1]), (rows[:, 1], rows[:, 0])):
             hit = (a >= ours.start) & (a < ours.stop)
@@ -158,7 +158,7 @@ class Contacts:
                 np.add.at(self.touch.impulse, (slot, arena[hit]), self.strength[hit])
 
     def _overlap(self, touching: Touching, other: Role) -> None:
-        """Fill a Touching's own slots by arithmetic, where the physics says nothing."""
+        """Fill the slots of a Touching by overlaps, where pymunk reports no contacts."""
         role, here = touching.role, self.physics.here
         met = self._met(role, other)
         met &= here[role.rows][:, None]

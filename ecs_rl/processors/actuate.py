@@ -20,7 +20,7 @@ SUMMED = (Push, Thrust, Twist)
 
 
 class Actuate(Stage):
-    """Turn actions into forces, and add what no agent drives."""
+    """Turn actions into forces, and add the forces that no agent drives."""
 
     def __init__(self, world: World) -> None:
         self.slots = [(world.of(batch.entity, Action), slot) for batch in world.batches for slot in batch.slots]

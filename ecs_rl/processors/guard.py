@@ -14,7 +14,7 @@ FASTEST = 1e5
 
 
 class Guard(Stage):
-    """Find arenas whose physics went astray, count them, and keep their numbers from everyone after this stage.
+    """Find and count arenas that exploded, and reset their columns before other stages read them.
 
     What comes and goes and gets further out than the scene's `extent` has left; anything else explodes there.
     """

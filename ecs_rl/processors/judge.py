@@ -171,7 +171,7 @@ class Judge(Stage):
 
 
 class Outs:
-    """What is special about the agents of a kind: each may be out of the game while the others go on."""
+    """The agents of kinds, each member of which may be out of the game while the others go on."""
 
     def __init__(self, world: World, slots: Sequence[tuple[PolicyBatch, AgentSlot]]) -> None:
         self.world, self.fired, self.explosion = world, world.one(EndRules).fired, world.one(Explosion)
@@ -183,7 +183,7 @@ class Outs:
             first += len(slot.spec.ends)
 
     def pay_nothing(self) -> None:
-        """Let those who were out at the beginning of the tick earn nothing."""
+        """Set the terms of members to zero that were out at the beginning of the tick."""
         for kind in self.kinds:
             kind.now *= kind.acting.T
 
@@ -197,7 +197,7 @@ class Outs:
                 kind.tell_why(self.fired[-1])
 
     def tell(self) -> None:
-        """Say in Done whose own episode ended with this tick, and whose row counts at all."""
+        """Write into Done which members ended with this tick, and which rows are valid."""
         for kind in self.kinds:
             kind.terminated |= kind.acting & ~kind.stays
             kind.truncated &= kind.stays
@@ -240,13 +240,13 @@ class OfKind:
                 self.stays &= ~ends
 
     def tell_why(self, over: Bool) -> None:
-        """Name the ends by which the last members went, where the episode is over."""
+        """Mark in EndRules the ends by which the last members went, where the episode is over."""
         for fired, ends in self.caught:
             np.logical_and(over, ends.any(axis=1), out=fired)
 
 
 def ask(rules: Sequence[RuleRow]) -> None:
-    """Let every rule fill its row, or refuse a shape that it did not have when the world was made."""
+    """Let every rule fill its row; RuleError for a shape that it did not have when the world was made."""
     value: object = None
     try:
         for entry in rules:

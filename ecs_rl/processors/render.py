@@ -7,7 +7,7 @@ from ecs_rl.world import World
 
 
 class Render(Stage):
-    """Show the tick to who watches, the last picture of an episode included; taking it away changes no result."""
+    """Call the viewer before respawn, so that it sees the last tick of an episode; it changes no result."""
 
     def __init__(self, world: World) -> None:
         self.look = world.callbacks.render

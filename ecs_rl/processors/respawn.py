@@ -25,7 +25,7 @@ from ecs_rl.world import World
 
 
 class Respawn(Stage):
-    """Start ended arenas again, each from the draws of its own next episode, and show everyone where they stand."""
+    """Begin the next episode of ended arenas from its draws, and write the first observations."""
 
     def __init__(self, world: World) -> None:
         self.world, self.physics, self.finished = world, world.engine_as(Physics), world.one(Finished)
@@ -45,7 +45,7 @@ class Respawn(Stage):
         ]
 
     def run(self) -> None:
-        """Go on with what was seen, and look again where something started anew."""
+        """Copy the next observations, and begin episodes where one ended."""
         rows = self.finished.rows
         for role, terminated in self.kinds:
             if terminated.any():

@@ -19,7 +19,7 @@ COLUMNS = ("x", "y", "angle", "vx", "vy", "spin")
 
 
 class Sense(Stage):
-    """See what came of the tick, before anything starts again, so that the last sight of an episode survives."""
+    """Write the next observations before respawn, so that the last observation of an episode survives."""
 
     def __init__(self, world: World) -> None:
         self.sights = [Sight(world, batch, world.of(batch.entity, NextObservation).value) for batch in world.batches]
@@ -47,7 +47,7 @@ class Sight:
                     first = last
 
     def look(self, *, begins: bool = False) -> None:
-        """Let every sensor write its numbers, and refuse what is not finite; `begins`: the episodes have just begun."""
+        """Let every sensor write; RuleError for a number that is not finite. `begins`: episodes have just begun."""
         with np.errstate(over="ignore", invalid="ignore"):  # refused here, by name
             for write, part in self.parts:
                 write(part)
@@ -56,7 +56,7 @@ class Sight:
             self.refuse(begins=begins)
 
     def refuse(self, *, begins: bool) -> None:
-        """Name the number that is not finite; nothing of the physics is, so it is a sensor of the scene's own."""
+        """Raise RuleError for the sensor whose number is not finite; it is one of the scene's own."""
         bad = np.argwhere(~np.isfinite(self.out))
         if len(bad):  # squares of finite numbers can overflow
             row, number = bad[0].tolist()

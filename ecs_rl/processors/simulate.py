@@ -8,7 +8,7 @@ from ecs_rl.world import World
 
 
 class Simulate(Stage):
-    """Let the physics run for one tick in all arenas."""
+    """Step the physics by one tick in all arenas."""
 
     def __init__(self, world: World) -> None:
         self.physics = world.engine_as(Physics)

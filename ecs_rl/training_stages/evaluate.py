@@ -13,7 +13,7 @@ from ecs_rl.world import World
 
 
 class Evaluate(LongStage):
-    """Examine the policies on episodes that never change, in a world of its own, and keep the best."""
+    """Evaluate the policies on fixed episodes in a world of its own, and keep the best."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -23,7 +23,7 @@ class Evaluate(LongStage):
         self.agents = names if len(names) > 1 else []
 
     def work(self) -> Iterator[None]:
-        """Hold an evaluation at the first tick at or past each multiple of `every`, stopping after its ticks."""
+        """Evaluate at the first tick at or past each multiple of `every`, yielding after its ticks."""
         evaluation = self.evaluation
         if self.session.training.total_steps // evaluation.every > evaluation.taken_at // evaluation.every:
             yield from self.hold()
@@ -69,7 +69,7 @@ class Evaluate(LongStage):
             evaluation.solved_step, evaluation.solved_second = steps, trained
 
     def restore_best(self) -> None:
-        """Where the policy has collapsed and that was asked for, go on learning from the best one."""
+        """Restore the best policy if the present one has collapsed and the settings ask for it."""
         evaluation, agent = self.evaluation, self.session.training.agent
         if evaluation.best_policy and evaluation.trend.collapsed:
             assert isinstance(agent, Restartable)

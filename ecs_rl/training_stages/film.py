@@ -11,7 +11,7 @@ from ecs_rl.world import World
 
 
 class Film(LongStage):
-    """Film how the policy plays now, in a world of its own; taking the stage away changes no result."""
+    """Film the policy in a world of its own; the stage changes no result."""
 
     def __init__(self, world: World) -> None:
         self.world, self.session, self.films = world, world.one(Session), world.one(Films)

@@ -10,7 +10,7 @@ from ecs_rl.world import World
 
 
 class Learn(LongStage):
-    """Let the agent improve once it has gathered enough, yielding between minibatches."""
+    """Update the agent once it has enough transitions, yielding between minibatches."""
 
     can_leave = True  # an agent's state tells where its update stands, and `learn` goes on from there
 
@@ -20,7 +20,7 @@ class Learn(LongStage):
         """Ticks, since this world was made, in which the agent learned from what it had gathered."""
 
     def work(self) -> Iterator[None]:
-        """Finish the update that is due, if any, stopping after each minibatch."""
+        """Run the update that is due, if any, yielding after each minibatch."""
         learned = False
         for _ in self.session.training.learn():
             learned = True

@@ -10,7 +10,7 @@ from ecs_rl.world import World
 
 
 class Record(Stage):
-    """Hand the tick's complete transitions to the session: nothing reaches a learner on any other way."""
+    """Pass the tick's complete transitions to the session, the only way to a learner."""
 
     def __init__(self, world: World) -> None:
         self.session, self.explosion, self.arenas = world.one(Session), world.one(Explosion), world.everywhere

@@ -1,4 +1,4 @@
-"""snapshot: Session -> ActionLog, and physics made anew."""
+"""snapshot: Session, bodies -> ActionLog, Snapshots, and an engine made anew."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = 50_000
 
 
 class Snapshot(LongStage):
-    """Make the physics anew from the columns where a checkpoint is due: whoever starts from it goes the same way."""
+    """Take a snapshot of the world where a checkpoint is due."""
 
     def __init__(self, world: World) -> None:
         self.world, self.session, self.log = world, world.one(Session), world.one(ActionLog)

@@ -13,13 +13,13 @@ from ecs_rl.world import World
 
 
 class Tally(Stage):
-    """Give ended episodes to the session, which keeps the statistics and the log."""
+    """Pass ended episodes to the session, which updates statistics and log."""
 
     def __init__(self, world: World) -> None:
         self.world, self.session, self.finished = world, world.one(Session), world.one(Finished)
 
     def run(self) -> None:
-        """Pass on what ended in this tick, self-play's games with their ratings."""
+        """Pass on the episodes that ended in this tick, with the ratings of self-play."""
         callbacks = self.world.callbacks
         records = callbacks.gather(records_of(self.world, self.finished))
         if records:

@@ -17,7 +17,7 @@ FLUSH_EVERY = 2.0
 
 
 class Write(LongStage):
-    """Bring checkpoints, metrics and logs to disk when they are due, or hand them to the thread that does it."""
+    """Write checkpoints, metrics and logs when they are due, or queue them for the writer thread."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -30,7 +30,7 @@ class Write(LongStage):
         self.flushed = 0.0
 
     def work(self) -> Iterator[None]:
-        """Write what is due; a checkpoint waits, in slices, for the one before it."""
+        """Write what is due; a checkpoint waits in slices for the write before it."""
         training, schedule = self.session.training, self.schedule
         if training.run is None:
             if training.saves and training.is_due():
