@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from ecs_rl.viewer.env_reader import EnvReader
 from ecs_rl.viewer.panels.sliders import share_at, slider_at, slider_bars
 from ecs_rl.viewer.view_floating import SliderView
 
@@ -47,7 +46,7 @@ class Weather:
 
     def toggle(self) -> None:
         """Show the sliders, or take them away with all that they did."""
-        if isinstance(self.window.show.reader, EnvReader):
+        if self.window.show.world.engine.picture is not None:
             self.window.say("an environment has no weather of ours", "warn")
             return
         self.is_open = not self.is_open
