@@ -14,7 +14,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -57,12 +57,12 @@ class Command:
     """Settings that override these flags."""
     files: Mapping[str, str]
     """SHA-256 by the path of a file that the jobs run: the same where a job runs."""
-    versions: Mapping[str, str]
+    versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the project and its libraries, the same where a job runs; empty on this machine."""
-    cwd: str
-    """The folder in which relative paths of the flags begin."""
-    stop_file: str
-    """On a cluster, the file that asks all jobs to save and end; "" on this machine."""
+    cwd: str = ""
+    """On a cluster, the folder in which relative paths of the words begin."""
+    stop_file: str = ""
+    """On a cluster, the file that asks all jobs to save and end."""
 
     def plan(self, setting: Mapping[str, Any], seed: int, run: str | None = None) -> Plan:
         """Return the plan of one training: a new one, or one that resumes a run."""
@@ -268,7 +268,7 @@ class Trainee:
             max((run.training.session.total_steps for run in self._runs), default=0),
             tuple(str(run.record.path) for run in self._runs),
             message=in_one_line(error),
-            traceback="" if isinstance(error, EcsRlError) else traceback.format_exc(),
+            traceback="" if isinstance(error, EcsRlError) else as_text(traceback.format_exc()),
             exit_code=error.exit_code if isinstance(error, EcsRlError) else 1,
             is_full=is_full,
         )
@@ -315,6 +315,11 @@ def report_of(runs: list[SeedRun], *, is_round: bool) -> Report:
     steps = [item["solved_step"] or UNSOLVED * run.settings.steps for item, run in zip(summaries, runs, strict=True)]
     best_eval = sum(item["best_eval"] for item in summaries) / len(runs)
     return replace(report, best_eval=best_eval, solved_step=sum(steps) / len(runs))
+
+
+def as_text(text: str) -> str:
+    """Return a text that UTF-8 can hold, whatever is in the names of somebody's files."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def in_one_line(error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections import deque
@@ -60,14 +59,7 @@ def command_of(argv: Sequence[str], plan: Plan, flag: str, over: Mapping[str, An
     over = {**over, "threads": settings.threads}
     if settings.against:
         over["against"] = settings.against
-    facts: dict[str, Any] = {
-        "files": contents(own_files(plan)),
-        "versions": {},
-        "cwd": os.getcwd(),
-        "stop_file": "",
-        **cluster,
-    }
-    return Command(flag, tuple(argv), sys.argv[0], over, **facts)
+    return Command(flag, tuple(argv), sys.argv[0], over, contents(own_files(plan)), **cluster)
 
 
 class Seeds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -175,11 +176,14 @@ def carried_out(
     heading += f" of {sweep.seeds} seeds" if sweep.seeds > 1 else ""
     heading += f", {together} at a time {with_threads(settings)}, in {file.path}"
     over = {"name": settings.name, "version": settings.version, "runs": str(settings.runs)}
-    on_cluster = {"versions": versions(), "stop_file": str(file.path.resolve() / STOPPING)} if settings.ray else {}
-    command = command_of(argv, look_up(settings), "--sweep", over, **on_cluster)
-    start: Start = partial(LocalWorker, command)
+    start: Start
     if settings.ray:
+        cluster_facts = {"versions": versions(), "cwd": os.getcwd(), "stop_file": str(file.path.resolve() / STOPPING)}
+        command = command_of(argv, look_up(settings), "--sweep", over, **cluster_facts)
         start = partial(RayWorker, command, threads=settings.threads)
+    else:
+        command = command_of(argv, look_up(settings), "--sweep", over)
+        start = partial(LocalWorker, command)
     with open_table(stream, heading, sweep.row_name) as table:
         source = source_of(file, axes, settings, table, together)
         runner = Runner(source, table, together, start)

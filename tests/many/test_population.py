@@ -45,7 +45,7 @@ LR = ["ppo.lr=1e-5..1e-2:log"]
 def trained(job: Job, folder: Path, until: Callable[[Report], bool] = lambda report: False) -> Report:
     """Return the last report of a job that is done until its end, or until it is closed."""
     over = {"name": "balance", "version": "sweep_1", "runs": str(folder)}
-    command = Command("--sweep", ARGV, "train.py", over, {}, {}, cwd=str(folder), stop_file="")
+    command = Command("--sweep", ARGV, "train.py", over, {})
     trainee = Trainee(command, lambda: False)
     report = trainee.do(Call("begin", job))
     for _ in range(60):

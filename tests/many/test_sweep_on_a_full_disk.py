@@ -36,7 +36,7 @@ def to_the_end(folder: Path, runs: tuple[str, ...] = ()) -> Report:
     """Return the last report of a trial in this folder, a new one or one that goes on with these runs."""
     folder.mkdir(exist_ok=True)
     over = {"name": "balance", "version": "sweep_1", "runs": str(folder), "threads": 1}
-    command = Command("--sweep", ARGV, "train.py", over, {}, {}, cwd=str(folder), stop_file="")
+    command = Command("--sweep", ARGV, "train.py", over, {})
     trainee = Trainee(command, lambda: False)
     report = trainee.do(Call("begin", Job(0, (0, 1), {"ppo.lr": 2e-3}, runs)))
     for _ in range(40):

@@ -156,7 +156,7 @@ def test_an_agent_that_varies_brings_its_own_settings() -> None:
 
 def test_a_job_has_the_settings_of_the_command_but_not_those_of_many_trainings() -> None:
     line = "balance --sweep ppo.lr=1,2 a=1..2 --arenas 16 --trials 3 --seeds=2 --resume runs/x --json --seed 4"
-    command = Command("--sweep", tuple(line.split()), "train.py", {"threads": 1}, {}, {}, cwd=".", stop_file="")
+    command = Command("--sweep", tuple(line.split()), "train.py", {"threads": 1}, {}, {})
     found = command.plan({"ppo.lr": 0.5}, 7).settings
     assert (found.arenas, found.seed, found.resume, found.ppo.lr, found.threads) == (16, 7, None, 0.5, 1)
     assert (found.sweep, found.trials, found.seeds, found.population) == ((), 0, 0, 0)

@@ -46,6 +46,26 @@ def trained(folder: Path, *flags: str) -> str:
     return str(answered(*command(folder, *flags))["params_sha256"])
 
 
+def test_a_folder_whose_name_is_no_text_can_have_many_trainings(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pytest.skip("this file system has texts alone")
+    words = (
+        sys.executable,
+        str(ROOT / "train.py"),
+        "balance",
+        *SMALL,
+        "--steps",
+        "2k",
+        "--runs",
+        str(tmp_path / "runs"),
+    )
+    done = subprocess.run([*words, "--seeds", "1"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_each_trial_is_what_train_py_makes_of_its_setting_and_what_fails_is_a_row(tmp_path: Path) -> None:
     networks = tmp_path / "networks.py"
     networks.write_text(NETWORKS)
@@ -145,7 +165,7 @@ def test_what_is_wrong_with_the_cluster_is_told_in_one_sentence(
 def test_a_node_with_another_scene_begins_no_trial(tmp_path: Path) -> None:
     (scene := tmp_path / "scene.py").write_text("SCENE = 1\n")
     files = contents([str(scene)])
-    command = Command("--sweep", (str(scene),), "train.py", {}, files, {}, cwd=str(tmp_path), stop_file="")
+    command = Command("--sweep", (str(scene),), "train.py", {}, files, {})
     scene.write_text("SCENE = 2\n")
     report = Trainee(command, lambda: False).do(Call("begin", Job(0, (0,), {})))
     assert (report.state, report.exit_code) == ("failed", 2)
@@ -155,6 +175,6 @@ def test_a_node_with_another_scene_begins_no_trial(tmp_path: Path) -> None:
 def test_a_node_with_other_libraries_begins_no_trial(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     older = {**versions(), "numpy": "1.0"}
-    command = Command("--sweep", ("balance",), "train.py", {}, {}, older, cwd=str(tmp_path), stop_file="")
+    command = Command("--sweep", ("balance",), "train.py", {}, {}, older)
     report = Trainee(command, lambda: False).do(Call("begin", Job(0, (0,), {})))
     assert "a node of the cluster has numpy" in report.message
