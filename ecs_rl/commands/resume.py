@@ -48,7 +48,7 @@ def _newest(run: Path) -> tuple[Path, Manifest, State]:
     paths = [steps[step] for step in sorted(steps, reverse=True)]
     found, refused = None, list[str]()
     for path in [*paths, *([latest] if latest.exists() or not paths else [])]:
-        if found is not None and path is not latest:
+        if found is not None and (path is not latest or latest.samefile(found[0])):
             break
         try:
             manifest, tensors = read_checkpoint(path)
