@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ecs_rl.cli.settings import PILOT
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import read_checkpoint, section
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import pilot_file
 from ecs_rl.training.same_policies import check_same
 from ecs_rl.training.training import Training
-
-PILOT = "pilot"
-"""What `--init-from` calls the pilot that comes with the scene."""
 
 
 def start_from(training: Training, named: Path) -> None:

@@ -43,7 +43,7 @@ def metrics_schedule_of(
     levers = sum(agent.spec.actions.levers for agent in agents.values())
     goal = partial(Diagnosis, settings.steps, solved_at=scene.solved_at, score=scene.score)
     diagnosis = goal(levers=levers, comparable=evaluation.comparable)
-    return MetricsSchedule(max(1, settings.whole // METRIC_ROWS), 0.0, diagnosis=diagnosis)
+    return MetricsSchedule(max(1, settings.steps_of_schedules // METRIC_ROWS), 0.0, diagnosis=diagnosis)
 
 
 def require_restartable(agents: Mapping[str, Agent]) -> None:
@@ -56,7 +56,7 @@ def require_restartable(agents: Mapping[str, Agent]) -> None:
 def session_of(agent: Agent, scene: Scene, settings: TrainingSettings) -> TrainingSession:
     """Return the session of an agent."""
     session = TrainingSession(agent).with_score(scene.score).with_max_steps(settings.steps)
-    session.with_schedule(settings.whole).with_checkpoint_every(settings.checkpoint_every)
+    session.with_schedule(settings.steps_of_schedules).with_checkpoint_every(settings.checkpoint_every)
     return session.with_keep_checkpoints(settings.keep)
 
 

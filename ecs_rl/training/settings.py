@@ -81,6 +81,6 @@ class TrainingSettings:
         return ",".join(dict.fromkeys(filter(None, (*self.recorder.split(","), "tensorboard" if self.tb else ""))))
 
     @property
-    def whole(self) -> int:
-        """Steps over which schedules run."""
+    def steps_of_schedules(self) -> int:
+        """Steps over which schedules such as the learning rate's run."""
         return self.schedule_steps or self.steps
