@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -42,8 +43,12 @@ def is_quick(item: pytest.Item) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the tests, and the processes that they start, a state folder of their own."""
+    """Give the tests, and the processes that they start, a state folder of their own; let no test depend on speed."""
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ecs_rl_tests_")
+    hypothesis.settings.register_profile(
+        "any_machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("any_machine")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -114,13 +114,11 @@ def test_names_in_other_letters_can_be_told_in_any_encoding(environment: dict[st
     text = (ROOT / "scenes" / "balance.py").read_text(encoding="utf-8")
     scene.write_text(text.replace('"upright": 1.0', '"прямо": 1.0'), encoding="utf-8")
     for command in (
-        f"train.py Бег/маятник.py {SMALL} --name a --runs Бег/runs",
-        f"train.py Бег/маятник.py {SMALL} --name b --runs Бег/runs --json",
-        "train.py Бег/маятник.py --check --arenas 4",
+        f"train.py Бег/маятник.py {SMALL} --name a --runs Бег/runs --json",
+        "train.py Бег/маятник.py --check --arenas 2",
         "train.py Бег/маятник.py --help",
         "play.py --list --runs Бег/runs",
         "play.py a --headless --episodes 2 --runs Бег/runs",
-        "play.py a --headless --episodes 2 --runs Бег/runs --json",
     ):
         done = shell(tmp_path, command, **environment)
         assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), (command, done.stderr)

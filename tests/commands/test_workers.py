@@ -115,7 +115,8 @@ OWN_DICE = """
 
 
 @pytest.mark.parametrize(
-    ("flag", "mark", "name"), [("--network", "network", "Residual"), ("--agent", "algorithm", "CEM")]
+    ("flag", "mark", "name"),
+    [pytest.param("--network", "network", "Residual", marks=pytest.mark.slow), ("--agent", "algorithm", "CEM")],
 )
 def test_networks_and_algorithms_of_a_users_own_learn_together_what_one_process_learns(
     tmp_path: Path, flag: str, mark: str, name: str

@@ -160,7 +160,8 @@ def test_nothing_of_ray_stays_where_the_first_process_is_killed(tmp_path: Path) 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
 @pytest.mark.parametrize(
-    "name", ["DashboardAgent", "/raylet/raylet", pytest.param("gcs_server", marks=pytest.mark.slow)]
+    "name",
+    ["/raylet/raylet", *(pytest.param(name, marks=pytest.mark.slow) for name in ("DashboardAgent", "gcs_server"))],
 )
 def test_a_training_ends_and_says_so_where_a_process_of_ray_is_killed(tmp_path: Path, name: str) -> None:
     running = started(tmp_path, *LONG, "--steps", "1M", "--workers", "2")

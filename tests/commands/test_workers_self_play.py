@@ -15,7 +15,7 @@ SMALL = (*RUN, *PPO)
 POOL = ("--self-play", "--pool-every", "500", "--pool-size", "3", "--pool-also", "random")
 
 
-@pytest.mark.parametrize("agent", [PPO, DQN], ids=["ppo", "dqn"])
+@pytest.mark.parametrize("agent", [PPO, pytest.param(DQN, marks=pytest.mark.slow)], ids=["ppo", "dqn"])
 def test_two_policies_of_their_own_learn_in_two_processes_what_they_learn_in_one(
     tmp_path: Path, agent: tuple[str, ...]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -144,8 +145,12 @@ def test_a_column_can_be_read_after_its_world_is_closed(tmp_path: Path) -> None:
 
 def test_a_real_interrupt_stays_one(tmp_path: Path) -> None:
     path = saved(tmp_path, with_line(DISC, "raise KeyboardInterrupt"))
-    with pytest.raises(KeyboardInterrupt):
-        load_scene(str(path))  # Python's own handler is in place: it may have been a person's
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in the background
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            load_scene(str(path))  # Python's own handler is in place: it may have been a person's
+    finally:
+        signal.signal(signal.SIGINT, before)
     with pytest.raises(SceneError, match="line 8: BaseException: b"):
         load_scene(str(saved(tmp_path, with_line(DISC, "raise BaseException('b')"))))
 
