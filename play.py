@@ -3,4 +3,4 @@
 from ecs_rl.cli.process import run_program
 
 if __name__ == "__main__":
-    run_program("play.py", "ecs_rl.cli.play", "interrupted")
+    run_program("play.py", "ecs_rl.commands.play", "interrupted")

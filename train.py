@@ -3,4 +3,4 @@
 from ecs_rl.cli.process import NOTHING_SAVED, run_program
 
 if __name__ == "__main__":
-    run_program("train.py", "ecs_rl.cli.train", NOTHING_SAVED)
+    run_program("train.py", "ecs_rl.commands.train", NOTHING_SAVED)

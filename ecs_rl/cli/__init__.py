@@ -1,4 +1,4 @@
 """The command line: flags, files of settings, `--help`, and what can be refused before torch is loaded.
 
-Nothing here imports torch or pygame. `app` is the door to `ecs_rl/commands/`, which carries the commands out.
+Nothing here imports torch or pygame. `ecs_rl/commands/` reads a command with it and carries it out.
 """

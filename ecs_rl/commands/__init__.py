@@ -1,1 +1,4 @@
-"""What `train.py` and `play.py` do once a command is read: train, resume, check, play, export, and their progress."""
+"""The two commands, `train` and `play`: each reads its words, then imports what carries them out.
+
+These imports stand inside functions, because torch and pygame take seconds to load: trivial mistakes are told before.
+"""

@@ -1,152 +1,60 @@
-"""`train.py SCENE`: put the training together, tick until it is done, say how it went."""
+"""`train.py`: read the command, refuse what can be refused at once, and carry out the rest."""
 
 from __future__ import annotations
 
-import shutil
-import signal
-import sys
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+from collections.abc import Sequence
 
-from ecs_rl.cli.plan import Plan
-from ecs_rl.cli.process import Answer, say_now
-from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import assemble, recorded
-from ecs_rl.commands.check import check_scene
-from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
-from ecs_rl.commands.progress import Progress, ProgressSnapshot
-from ecs_rl.commands.train_report import say_how_it_went, what_is_used_up
-from ecs_rl.console import tell
-from ecs_rl.errors import ActionError, DivergedError, EcsRlError, StorageError, WorkerLostError
-from ecs_rl.garbage import passing_over
-from ecs_rl.runs import TrainingRun
-from ecs_rl.runs.recorders import recorders_of
-from ecs_rl.training.training import Training
-
-Watch = Callable[[Path, Callable[[], None]], None]
-"""Trains in a window: with the run's folder, and what to call after each tick."""
+from ecs_rl.cli.called import asks_for_version, versions_in_words
+from ecs_rl.cli.parse import Recipes, asks_for_help, print_train_help, refuse_what_is_no_text
+from ecs_rl.cli.process import NOTHING_SAVED, Answer, carry_out
+from ecs_rl.console import deliver
 
 
-def run(plan: Plan, answer: Answer) -> int:
-    """Carry out the command; from the moment at which there is a run, signals stop the training and not the process."""
+def main(argv: Sequence[str]) -> int:
+    """Run `train.py` with these arguments and return its exit code."""
+
+    def command(answer: Answer) -> int:
+        if asks_for_version(argv):
+            deliver(versions_in_words())
+            return 0
+        refuse_what_is_no_text(argv)
+        if asks_for_help(argv):
+            print_train_help(argv, recipes_of)
+        return carry_out_training(argv, answer)
+
+    return carry_out("train", NOTHING_SAVED, command)
+
+
+def carry_out_training(argv: Sequence[str], answer: Answer) -> int:
+    """Look up what the command names, and carry it out."""
+    from ecs_rl.cli.plan import plan_of, refuse_unreadable_files, refuse_what_is_not_shared
+
+    plan = plan_of(argv)
     settings = plan.settings
-    if settings.check:
-        return check_scene(plan.scene, settings, lambda: assemble(plan)[1])
-    recorders = recorders_of(settings.recorders)
-    plan, training = assemble(plan)
-    if settings.pace and not settings.watch:
-        tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
-    if settings.watch:
-        from ecs_rl.commands.watch import train_in_window  # the door to pygame
+    refuse_unreadable_files(settings)
+    if settings.sweep or settings.trials or settings.population:
+        from ecs_rl.many.refusals import refuse_what_does_not_fit
 
-        return train_in_window(plan, training, recorders, answer)
-    answer.first = partial(stop, training)
-    return train(training, recorded(training, plan, recorders), plan.settings)
+        refuse_what_does_not_fit(settings)
+        from ecs_rl.many.sweep import run_sweep
 
+        return run_sweep(argv, plan, answer)
+    if settings.workers > 1 and not settings.check:
+        refuse_what_is_not_shared(plan)
+        from ecs_rl.tasks.workers import run_together
 
-SAVING = "saving after this tick; again to end at once"
-"""What is said at the first signal."""
+        return run_together(plan, answer)
+    if settings.seeds:
+        from ecs_rl.many.seeds import run_seeds
 
+        return run_seeds(argv, plan, answer)
+    from ecs_rl.tasks.train import run
 
-def stop(training: Training, number: signal.Signals) -> None:
-    """Stop a training as soon as it can be saved."""
-    training.stop, training.reloads = number.name, False
-    say_now(f"train.py: {number.name}: {SAVING}")
+    return run(plan, answer)
 
 
-def train(training: Training, record: TrainingRun, settings: TrainSettings, watch: Watch | None = None) -> int:
-    """Tick until the training is done, in a window if there is one to `watch` it in, then save, and report."""
-    stream = sys.stderr if settings.json else sys.stdout
-    problem: EcsRlError | None = None
-    training.session.write_behind()
-    if settings.resume is not None and training.done:
-        tell(f"train.py: nothing is left to train: {what_is_used_up(training, record)}", sys.stderr)
-    with passing_over(), Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
-        draw = partial(progress.update, partial(snapshot, training, settings))
-        recorders = RecorderMessages(record)
-        messages = CollapseMessages(training), FindingMessages(training), LessonMessages(training), recorders
+def recipes_of(scene: str) -> Recipes:
+    """Return what a scene suggests for its training."""
+    from ecs_rl.cli import plan
 
-        def shown() -> None:
-            for each in messages:
-                each.update()
-            draw()
-
-        try:
-            if watch is not None:
-                watch(record.path, shown)
-            while not training.done:
-                training.tick()
-                shown()
-        except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
-            problem = error
-            close_broken(training, error, "diverged")
-        except BaseException as error:
-            close_broken(training, error, "failed")
-            raise
-    if problem is None:
-        training.close()
-        recorders.update()
-        if not training.session.total_steps:  # a signal came when the run's directory was just made
-            shutil.rmtree(record.path, ignore_errors=True)
-            raise KeyboardInterrupt
-    else:
-        recorders.update()
-        tell(f"train.py: training diverged: {problem}", sys.stderr)
-    if training.reloads and problem is None:
-        tell(f"train.py: at step {training.session.total_steps:,} it goes on in the scene as it is now", sys.stderr)
-        return 0
-    no_films = training.films.problem if training.films is not None else ""
-    if no_films:
-        tell(f"train.py: filming was given up, training was not: {no_films}", sys.stderr)
-    say_how_it_went(training, record, settings, stream)
-    if problem is not None:
-        return DivergedError.exit_code
-    return StorageError.exit_code if no_films else 0
-
-
-def close_broken(training: Training, problem: BaseException, status: str) -> None:
-    """Save the last good policy and end; nobody can go on from the middle of a tick, so earlier checkpoints stay.
-
-    A second failure is told as well, and never in place of the first.
-    """
-    steps: list[Callable[[], None]] = [partial(training.close, status)]
-    if not isinstance(problem, StorageError | WorkerLostError) and training.session.agent.is_finite():
-        steps.insert(0, training.session.save_policy)
-    for step in steps:
-        try:
-            step()
-        except EcsRlError as second:
-            if second is not problem:
-                tell(f"train.py: nor could it be saved: {second}", sys.stderr)
-
-
-def snapshot(training: Training, settings: TrainSettings) -> ProgressSnapshot:
-    """Return what the progress display shows."""
-    session, evaluation = training.session, training.evaluation
-    stats = session.stats_summary()
-    metrics = session.agent.metrics()
-    done = "solved" if training.solved else "training"
-    if evaluation.trend.collapsed:
-        done = "collapsed"
-    if training.films is not None and training.films.problem:
-        done += ", filming was given up"
-    return ProgressSnapshot(
-        steps=session.total_steps,
-        total_steps=settings.steps,
-        seconds=training.seconds,
-        steps_per_second=session.total_steps / training.seconds if training.seconds else 0.0,
-        episodes=session.total_episodes,
-        mean_return=stats["mean_return"],
-        mean_length=stats["mean_length"],
-        mean_score=stats.get(f"score/{training.world.scene.score}"),
-        last_eval=evaluation.last,
-        elo=getattr(session.agent, "elo", None),
-        best_eval=session.best_eval,
-        best_step=session.best_step,
-        finding=str(training.finding or ""),
-        lessons=str(training.lessons),
-        losses={name: metrics[name] for name in metrics if "loss" in name or name in ("entropy", "epsilon")},
-        most_seconds=60 * settings.minutes or None,
-        state=f"stopping ({training.stop})" if training.stop else done,
-    )
+    return plan.recipes_of(scene)

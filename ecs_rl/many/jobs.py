@@ -20,18 +20,18 @@ from time import monotonic
 from typing import Any
 
 from ecs_rl.cli.plan import Plan, plan_of
-from ecs_rl.commands.assemble import assemble, recorded
-from ecs_rl.commands.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
-from ecs_rl.commands.progress import PlainLines, plain_line
-from ecs_rl.commands.resume import newest_checkpoint_file
-from ecs_rl.commands.same_everywhere import contents, refuse_other_files, refuse_other_versions, versions
-from ecs_rl.commands.train import close_broken, snapshot
-from ecs_rl.commands.train_report import summary
 from ecs_rl.errors import ActionError, CheckpointError, DivergedError, EcsRlError, StorageError, visible
 from ecs_rl.garbage import passing_over
 from ecs_rl.runs import read_metadata
 from ecs_rl.runs.files import is_refused
 from ecs_rl.runs.recorders import recorders_of
+from ecs_rl.tasks.assemble import assemble, recorded
+from ecs_rl.tasks.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
+from ecs_rl.tasks.progress import PlainLines, plain_line
+from ecs_rl.tasks.resume import newest_checkpoint_file
+from ecs_rl.tasks.same_everywhere import contents, refuse_other_files, refuse_other_versions, versions
+from ecs_rl.tasks.train import close_broken, snapshot
+from ecs_rl.tasks.train_report import summary
 
 UNSOLVED = 2
 """A seed that was not solved counts as one that took so many times its steps (the PAR2 score)."""

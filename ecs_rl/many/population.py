@@ -18,8 +18,6 @@ from pathlib import Path
 
 from ecs_rl.cli.plan import look_up
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.assemble import assemble
-from ecs_rl.commands.resume import FIXED_OF_THE_AGENT, newest_checkpoint_file
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.many.jobs import Job, Report
@@ -29,6 +27,8 @@ from ecs_rl.many.table import Table
 from ecs_rl.many.trials import SweepRows
 from ecs_rl.runs.fork import fork_run
 from ecs_rl.runs.layout import CHECKPOINTS
+from ecs_rl.tasks.assemble import assemble
+from ecs_rl.tasks.resume import FIXED_OF_THE_AGENT, newest_checkpoint_file
 
 ROUNDS = 10
 """So often the members are compared in a training, the last time at its end."""

@@ -12,15 +12,15 @@ from typing import Any
 from ecs_rl.cli.called import program
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer
-from ecs_rl.commands.assemble import assemble
-from ecs_rl.commands.init_from import start_from
-from ecs_rl.commands.same_everywhere import contents, own_files
 from ecs_rl.console import tell
 from ecs_rl.many.jobs import Command, Job, Report
 from ecs_rl.many.runner import Runner, at_once
 from ecs_rl.many.seeds_report import Outcome, report, seeds_in_words
 from ecs_rl.many.table import Table, open_table, with_threads
 from ecs_rl.many.workers import LocalWorker
+from ecs_rl.tasks.assemble import assemble
+from ecs_rl.tasks.init_from import start_from
+from ecs_rl.tasks.same_everywhere import contents, own_files
 
 
 def run_seeds(argv: Sequence[str], plan: Plan, answer: Answer) -> int:

@@ -21,8 +21,6 @@ from ecs_rl.cli.parse import cores, parse_train
 from ecs_rl.cli.plan import Plan, look_up, recipes_of
 from ecs_rl.cli.process import Answer
 from ecs_rl.cli.settings import TrainSettings, settings_as_dict
-from ecs_rl.commands.same_everywhere import versions
-from ecs_rl.commands.workers import cluster
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, DivergedError, StorageError, install
 from ecs_rl.many.checks import check_sweep
@@ -51,6 +49,8 @@ from ecs_rl.many.table import Table, open_table, with_threads
 from ecs_rl.many.trials import Trials
 from ecs_rl.many.workers import Event, LocalWorker, RayWorker, Worker
 from ecs_rl.runs.metadata import now
+from ecs_rl.tasks.same_everywhere import versions
+from ecs_rl.tasks.workers import cluster
 
 OWN_FOLDER = "sweep_"
 """How the folder of a sweep begins that has no --version."""

@@ -179,5 +179,5 @@ def test_a_window_shows_an_environment_that_wants_one(monkeypatch: pytest.Monkey
 
 def test_the_package_needs_neither_library_without_the_adapters() -> None:
     hidden = "import sys; sys.modules['gymnasium'] = sys.modules['pettingzoo'] = None"
-    code = f"{hidden}; import ecs_rl.cli.train, ecs_rl.cli.plan, ecs_rl.schedule"
+    code = f"{hidden}; import ecs_rl.commands.train, ecs_rl.cli.plan, ecs_rl.schedule"
     subprocess.run([sys.executable, "-c", code], check=True)

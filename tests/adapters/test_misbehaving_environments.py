@@ -14,7 +14,7 @@ import pytest
 from gymnasium import spaces
 from odd_environments import Line
 
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.environments.environment import MOST_TICKS, NO_LIMIT
 from ecs_rl.environments.environment_scene import load_environment
 

@@ -15,8 +15,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ecs_rl"
-MOST = 22
-"""Imports of our own modules inside functions; lower it where one goes."""
+DOOR = "commands"
+"""The room whose functions import what carries a command out."""
+MOST = 19
+"""Imports of our own modules inside functions of other rooms, half of them for pygame; lower it where one goes."""
 
 
 def imports_in_functions(node: ast.AST, *, inside: bool = False) -> Iterator[str]:
@@ -33,6 +35,7 @@ def test_imports_inside_functions_only_become_fewer() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {module}"
         for path in sorted(PACKAGE.rglob("*.py"))
+        if path.parent.name != DOOR
         for module in imports_in_functions(ast.parse(path.read_text()))
     ]
     assert len(found) <= MOST, "\n".join(found)
@@ -55,7 +58,7 @@ def test_an_import_inside_a_function_is_found_wherever_it_stands(line: str, coun
 def test_help_loads_no_heavy_library(command: str) -> None:
     heavy = {"torch", "pygame", "pymunk", "gymnasium", "ray", "optuna", "rich.live"}
     code = (
-        f"import sys\nfrom ecs_rl.cli.{command} import main\n"
+        f"import sys\nfrom ecs_rl.commands.{command} import main\n"
         "try:\n    main(['--help'])\n"
         f"except SystemExit:\n    print(sorted({heavy} & set(sys.modules)))"
     )

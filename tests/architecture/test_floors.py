@@ -18,7 +18,7 @@ FLOORS = {
     "learning": (
         *("agents", "runs", "pilots", "session", "testing", "training_stages", "schedule", "worlds", "training"),
     ),
-    "app": ("viewer", "adapters", "cli", "commands", "many"),
+    "app": ("viewer", "adapters", "cli", "tasks", "many", "commands"),
 }
 """The rooms of each floor, from the ground up. A room imports only itself and rooms before it: no cycle is possible."""
 ROOMS = tuple(room for floor in FLOORS.values() for room in floor)

@@ -14,7 +14,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ecs_rl"
 FILES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "scenes").glob("*.py"), ROOT / "train.py", ROOT / "play.py"])
-CLI = sorted(path.stem for path in (PACKAGE / "cli").glob("*.py") if path.stem != "__init__")
+CLI = [
+    f"ecs_rl.{path.parent.name}.{path.stem}"
+    for room in ("cli", "commands")
+    for path in sorted((PACKAGE / room).glob("[!_]*.py"))
+]
 
 
 def named(path: Path) -> str:
@@ -124,9 +128,8 @@ def test_what_the_command_line_needs_of_the_agents_does_not_import_torch(folder:
 
 
 def test_importing_the_command_line_imports_neither_torch_nor_pygame() -> None:
-    modules = [f"ecs_rl.cli.{name}" for name in CLI]
     code = (
-        f"import sys, importlib\nfor name in {modules}: importlib.import_module(name)\n"
+        f"import sys, importlib\nfor name in {CLI}: importlib.import_module(name)\n"
         "print(sorted({'torch', 'pygame'} & set(sys.modules)))"
     )
     done = subprocess.run(

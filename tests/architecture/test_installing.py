@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 TOP = ("pyproject.toml", "README.md", ".gitignore", "train.py", "play.py", "ecs_rl", "scenes", "assets", "tests")
 WHERE = "import ecs_rl, ecs_rl.runs; from ecs_rl.shipped import SCENES; print(ecs_rl.runs.__file__, SCENES, sep='\\n')"
 TRAIN = (
-    "from ecs_rl.cli.train import main; "
+    "from ecs_rl.commands.train import main; "
     "raise SystemExit(main(['balance', '--steps', '2k', '--eval-every', '1k', '--eval-episodes', '2', '--json']))"
 )
 
@@ -148,7 +148,7 @@ def test_a_scene_of_another_package_is_trained_and_played_by_its_name(tmp_path: 
     (facts / "entry_points.txt").write_text(told)
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from ecs_rl.cli import play, train\n"
+        "from ecs_rl.commands import play, train\n"
         "from ecs_rl.shipped import SCENES, scene_files\n"
         "assert scene_files()['balance'].parent == SCENES and 'gone' not in scene_files()\n"
         "assert train.main(['jump', '--steps', '1k', '--eval-every', '1k', '--eval-episodes', '2', '--json']) == 0\n"

@@ -16,9 +16,9 @@ from time import process_time
 from typing import Any
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.loading import load_scene
 from ecs_rl.shipped import SCENES
+from ecs_rl.tasks.assemble import assemble, recorded
 
 Trial = dict[str, Any]
 

@@ -23,11 +23,11 @@ from unittest.mock import patch
 
 from ecs_rl import world as world_module
 from ecs_rl.cli.plan import Plan, plan_of
-from ecs_rl.commands.assemble import assemble
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs import run as run_module
 from ecs_rl.session import TrainingSession
 from ecs_rl.session.checkpointer import Checkpointer
+from ecs_rl.tasks.assemble import assemble
 from ecs_rl.training.training import Training
 from ecs_rl.training_stages import record as record_module
 from ecs_rl.training_stages.write import Write

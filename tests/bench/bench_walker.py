@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
+from ecs_rl.tasks.assemble import assemble
 from ecs_rl.values import parse_count
 
 ZOO = {"lr_schedule": "constant", "lr": 3e-4, "rollout": 2048, "minibatch": 64, "epochs": 10} | {

@@ -20,8 +20,8 @@ if not os.environ.get("DISPLAY"):
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.garbage import small_collections
+from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.watch import Loop, WatchWindow

@@ -10,11 +10,11 @@ import pytest
 from readme_scenes import BEACONS
 
 from ecs_rl.agents.config import DQNConfig, PPOConfig
-from ecs_rl.cli.train import main
-from ecs_rl.commands import check_notes
+from ecs_rl.commands.train import main
 from ecs_rl.loading import load_scene
 from ecs_rl.schedule import SCHEDULE, TRAINING
 from ecs_rl.shipped import scene_names
+from ecs_rl.tasks import check_notes
 
 BALANCE = Path(__file__).parents[2] / "scenes" / "balance.py"
 FEW = ["--check", "--arenas", "4"]

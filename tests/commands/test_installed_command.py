@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ecs_rl.cli import called
-from ecs_rl.cli.main import main
+from ecs_rl.commands.main import main
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:

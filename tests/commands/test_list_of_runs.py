@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.cli.play import main
+from ecs_rl.commands.play import main
 from ecs_rl.errors import CheckpointError, visible
 from ecs_rl.runs import TrainingRun
 from ecs_rl.shipped import scene_names

@@ -10,8 +10,8 @@ import pytest
 
 from ecs_rl.cli import target
 from ecs_rl.cli.listing import table
-from ecs_rl.cli.play import main
-from ecs_rl.cli.train import main as train
+from ecs_rl.commands.play import main
+from ecs_rl.commands.train import main as train
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,9 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from ecs_rl.commands.progress import Progress, ProgressSnapshot, plain_line, time_left
 from ecs_rl.console import tell
 from ecs_rl.many.table import LiveTable, open_table
+from ecs_rl.tasks.progress import Progress, ProgressSnapshot, plain_line, time_left
 
 SNAPSHOT = ProgressSnapshot(
     steps=120_000,
@@ -261,7 +261,7 @@ def test_an_error_in_the_snapshot_itself_is_not_hidden() -> None:
 
 PIPED = """
 import sys, time
-from ecs_rl.commands.progress import Progress, ProgressSnapshot
+from ecs_rl.tasks.progress import Progress, ProgressSnapshot
 clock = iter(range(0, 1000, 4)).__next__
 progress = Progress(sys.stdout, scene="a", run="b", clock=clock)
 for step in range(9):

@@ -27,7 +27,7 @@ MISTAKES = [
 NO_MISTAKES = ["play --list", "train --version"]
 CODE = """
 import json, sys
-from ecs_rl.cli import play, train
+from ecs_rl.commands import play, train
 lines = json.loads(sys.argv[1])
 told = []
 for line in lines:

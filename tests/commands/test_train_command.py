@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.loading import load_scene
 from ecs_rl.values import parse_count
 

@@ -21,16 +21,16 @@ from pages import example
 from ecs_rl.cli.plan import Plan, look_up, refuse_what_is_not_shared
 from ecs_rl.cli.process import Answer
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands import workers
-from ecs_rl.commands.same_everywhere import (
+from ecs_rl.errors import CommandError, WorkerLostError
+from ecs_rl.tasks import workers
+from ecs_rl.tasks.same_everywhere import (
     contents,
     own_files,
     refuse_other_files,
     refuse_other_versions,
     versions,
 )
-from ecs_rl.commands.workers import answers_of, cluster
-from ecs_rl.errors import CommandError, WorkerLostError
+from ecs_rl.tasks.workers import answers_of, cluster
 
 pytest.importorskip("ray")
 ROOT = Path(__file__).resolve().parents[2]
@@ -297,7 +297,7 @@ def test_a_cluster_that_ray_refuses_is_told_in_one_line(told: str, monkeypatch: 
         raise RuntimeError(told)
 
     monkeypatch.setattr("ray.init", refuse)
-    monkeypatch.setattr("ecs_rl.commands.workers.refuse_nobody", lambda address: None)
+    monkeypatch.setattr("ecs_rl.tasks.workers.refuse_nobody", lambda address: None)
     with (
         pytest.raises(CommandError, match=r"--ray 10.0.0.1:6379: the cluster cannot be used: ") as caught,
         cluster("10.0.0.1:6379", 1, 1, "--workers 2"),

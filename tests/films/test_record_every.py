@@ -16,8 +16,8 @@ import pytest
 from film_helpers import left_behind, shown
 from readme_scenes import BEACONS
 
-from ecs_rl.cli import play as play_command
-from ecs_rl.cli import train as train_command
+from ecs_rl.commands import play as play_command
+from ecs_rl.commands import train as train_command
 from ecs_rl.runs.layout import chosen_clips, cut_clips
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.films import clips, encoder, studio
@@ -271,7 +271,7 @@ def test_the_first_clip_past_each_milestone_is_chosen_and_the_last_of_all(tmp_pa
 
 RUN = """
 import sys
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 code = main(sys.argv[1:])
 print(sorted({"pygame", "imageio_ffmpeg"} & set(sys.modules)))
 sys.exit(code)

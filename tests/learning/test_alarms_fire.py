@@ -9,7 +9,7 @@ import pytest
 from alarm_scenes import AWAY, DEATH_PAYS, HUGE, ONE_TERM, OUT_OF_REACH, RARE, TOO_SURE
 from score_scenes import DUEL
 
-from ecs_rl.cli import train as train_command
+from ecs_rl.commands import train as train_command
 
 PPO = ("--arenas", "32", "--ppo.rollout", "32", "--ppo.minibatch", "256", "--ppo.epochs", "4", "--ppo.hidden", "16")
 SURE = ("--ppo.lr", "0.05", "--ppo.epochs", "10")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
+from ecs_rl.tasks.assemble import assemble
 from ecs_rl.training.training import Training
 
 QUICK = {"walker": (-20.0, "200k"), "sheepdog": (1.0, "250k")}

@@ -9,9 +9,9 @@ import pytest
 from games import game
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
-from ecs_rl.commands.check import random_chooser
 from ecs_rl.loading import load_scene
+from ecs_rl.tasks.assemble import assemble
+from ecs_rl.tasks.check import random_chooser
 from ecs_rl.training.evaluate import SEED, play_episodes
 from ecs_rl.world import policy_specs
 

@@ -9,8 +9,8 @@ import pytest
 from lander_pilot import SHOWN, landings
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
 from ecs_rl.runs.demonstrations import save_demonstrations
+from ecs_rl.tasks.assemble import assemble
 from ecs_rl.training.imitate import imitate
 from ecs_rl.training.training import Training
 

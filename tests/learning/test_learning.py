@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ecs_rl.cli import play, train
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
+from ecs_rl.commands import play, train
+from ecs_rl.tasks.assemble import assemble
 
 RECIPES = [
     ("balance", "ppo"),

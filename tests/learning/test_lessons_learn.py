@@ -9,7 +9,7 @@ import pytest
 from lesson_scenes import FAR, LAMP
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
+from ecs_rl.tasks.assemble import assemble
 
 STEPS = 80_000
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
+from ecs_rl.tasks.assemble import assemble
 
 SCENE = Path(__file__).parents[1] / "scenes" / "balance_unseen.py"
 

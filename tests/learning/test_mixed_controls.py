@@ -9,9 +9,9 @@ import pytest
 from mixed_controls import MIXED
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
-from ecs_rl.commands.check import random_chooser
 from ecs_rl.loading import load_scene
+from ecs_rl.tasks.assemble import assemble
+from ecs_rl.tasks.check import random_chooser
 from ecs_rl.training.evaluate import play_episodes
 from ecs_rl.world import policy_specs
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble, recorded
 from ecs_rl.session.trend import IN_A_ROW
 from ecs_rl.shipped import scene_names
+from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.training.training import Training
 
 CASES = [("balance", "ppo", "200k"), ("balance", "dqn", "100k"), ("swingup", "ppo", "500k"), ("lander", "ppo", "1.5M")]

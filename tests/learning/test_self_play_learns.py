@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl.cli import play, train
+from ecs_rl.commands import play, train
 from ecs_rl.shipped import SCENES
 
 GAMES, SEED = 200, 50_000

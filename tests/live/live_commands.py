@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ecs_rl.cli import play as play_command
-from ecs_rl.cli import train as train_command
+from ecs_rl.commands import play as play_command
+from ecs_rl.commands import train as train_command
 
 ROOT = Path(__file__).parents[2]
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")

@@ -17,11 +17,11 @@ import pytest
 from ecs_rl.cli.parse import parse_play
 from ecs_rl.cli.plan import plan_of
 from ecs_rl.cli.target import checkpoints_meant, run_of
-from ecs_rl.commands import playing
-from ecs_rl.commands.assemble import assemble, recorded
-from ecs_rl.commands.show import shows_of
 from ecs_rl.ecs import schedule as base
 from ecs_rl.ecs.context import Columns
+from ecs_rl.tasks import playing
+from ecs_rl.tasks.assemble import assemble, recorded
+from ecs_rl.tasks.show import shows_of
 from ecs_rl.training.training import Training
 from ecs_rl.viewer import mistakes
 from ecs_rl.viewer.camera import Camera

@@ -13,7 +13,7 @@ from lander_pilot import landings, pilot
 from live_commands import train
 from live_windows import TINY, Live, Scripted, post, seeing, watching
 
-from ecs_rl.cli.play import main as play
+from ecs_rl.commands.play import main as play
 from ecs_rl.components import Action, Observation
 from ecs_rl.runs.demonstrations import read_demonstrations, save_demonstrations
 from ecs_rl.viewer.live.hands import CODES, Hands

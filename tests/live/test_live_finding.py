@@ -8,8 +8,8 @@ from live_windows import TINY, Live, down, up, watching
 
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
-from ecs_rl.commands.train import snapshot
 from ecs_rl.session.diagnosis import WORDS, Diagnosis
+from ecs_rl.tasks.train import snapshot
 
 
 def stagnate(live: Live, *, opposed: bool = False) -> None:

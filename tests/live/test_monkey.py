@@ -11,8 +11,8 @@ from live_windows import SMALL as SHORT
 from live_windows import TINY, seeing
 from monkey import Monkey, let_loose
 
-from ecs_rl.cli import play as play_command
-from ecs_rl.cli import train as train_command
+from ecs_rl.commands import play as play_command
+from ecs_rl.commands import train as train_command
 
 EVENTS, MANY = 400, 5000
 """Events of a kind of window in the suite, and in the slow one, where all kinds together have 100,000."""

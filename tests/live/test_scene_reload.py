@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from live_windows import TINY, Live, watching
 
-from ecs_rl.cli import train as train_command
+from ecs_rl.commands import train as train_command
 from ecs_rl.runs import read_metadata
 from ecs_rl.shipped import scene_files
 from ecs_rl.training_stages.learn import Learn

@@ -17,7 +17,7 @@ import pytest
 
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import look_up, recipes_of
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.errors import CommandError
 from ecs_rl.many.jobs import Call, Command, Job, Report, Trainee
 from ecs_rl.many.population import (

@@ -12,7 +12,7 @@ import pytest
 
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import look_up, recipes_of
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.many.checks import check_sweep
 from ecs_rl.many.ranges import Axis, parse_ranges
 from ecs_rl.many.record import GRID, RANDOM, Row, Sweep, SweepFile, read_sweep

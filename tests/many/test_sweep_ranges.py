@@ -13,7 +13,7 @@ import pytest
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.many.jobs import Command, Report
 from ecs_rl.many.ranges import Choice, Range, drawn, grid, in_words, parse_ranges
@@ -235,8 +235,8 @@ def test_a_sweep_is_read_as_it_was_written_and_goes_on_only_as_it_was_begun(tmp_
 
 def test_nothing_of_ray_or_optuna_is_imported_without_a_sweep_or_workers(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom ecs_rl.cli.train import main\n"
-        "import ecs_rl.many.sweep, ecs_rl.many.search, ecs_rl.commands.workers\n"
+        "import sys\nfrom ecs_rl.commands.train import main\n"
+        "import ecs_rl.many.sweep, ecs_rl.many.search, ecs_rl.tasks.workers\n"
         "main('balance --steps 1k --arenas 8 --eval-episodes 2 --runs runs'.split())\n"
         "print(sorted(name for name in sys.modules if name.split('.')[0] in ('ray', 'optuna', 'pandas', 'pyarrow')))"
     )

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.commands.same_everywhere import contents, versions
 from ecs_rl.many.jobs import Call, Command, Job, Trainee
+from ecs_rl.tasks.same_everywhere import contents, versions
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--arenas", "16", "--eval-every", "2k", "--eval-episodes", "2", "--threads", "1")

@@ -14,7 +14,7 @@ import ecs_rl
 from ecs_rl.agents import ActMode, Agent, Discrete, PolicySpec
 from ecs_rl.agents.base import output_of
 from ecs_rl.agents.make import AGENTS
-from ecs_rl.cli.train import main as train
+from ecs_rl.commands.train import main as train
 from ecs_rl.pilots.numpy_policy import NumpyPolicy
 from ecs_rl.pilots.ops import NumpyOps
 from ecs_rl.pilots.source import DEFAULTS, saved_policies

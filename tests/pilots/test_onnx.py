@@ -13,7 +13,7 @@ import pytest
 from pilot_files import KINDS, LEVERS, MIXED, PPO, checkpoint, observations, wild_agent, write
 
 from ecs_rl.agents import ActMode, make_agent
-from ecs_rl.cli.play import main as play
+from ecs_rl.commands.play import main as play
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")

@@ -18,7 +18,7 @@ from pilot_files import CHOICE, KINDS, PPO, checkpoint, observations, wild_agent
 import ecs_rl
 from ecs_rl import shipped
 from ecs_rl.agents import ActMode, Decision, make_agent
-from ecs_rl.cli.train import main as train
+from ecs_rl.commands.train import main as train
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, ObservationError
 from ecs_rl.pilots.pilot import Pilot
 from ecs_rl.runs import TrainingRun

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # what tests share
 import pygame
 from pages import tutorial
 
-from ecs_rl.cli.train import main as train
+from ecs_rl.commands.train import main as train
 from ecs_rl.loading import load_scene
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.context import DrawContext

@@ -19,7 +19,7 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"
 import pygame
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble, recorded
+from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import Title, film_episode, film_still

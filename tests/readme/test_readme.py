@@ -14,13 +14,13 @@ from pages import PAGES, README, ROOT, TEXT, between, example
 from ecs_rl.cli.flags import flags_of
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
-from ecs_rl.cli.play import main as play
 from ecs_rl.cli.settings import PlaySettings, TrainSettings
-from ecs_rl.cli.train import main
-from ecs_rl.commands.check import check_scene
+from ecs_rl.commands.play import main as play
+from ecs_rl.commands.train import main
 from ecs_rl.ecs.schedule import Entry
 from ecs_rl.loading import load_scene
 from ecs_rl.schedule import SCHEDULE
+from ecs_rl.tasks.check import check_scene
 from ecs_rl.viewer.live.commands import help_groups
 
 

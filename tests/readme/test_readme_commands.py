@@ -15,9 +15,9 @@ from lander_pilot import landings
 from pages import README, ROOT, TEXT, example
 
 import ecs_rl
-from ecs_rl.cli import play, train
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
+from ecs_rl.commands import play, train
 from ecs_rl.runs.demonstrations import save_demonstrations
 
 SMALL = {

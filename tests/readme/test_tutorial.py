@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pages import tutorial
 
-from ecs_rl.cli.play import main as play
-from ecs_rl.cli.train import main
+from ecs_rl.commands.play import main as play
+from ecs_rl.commands.train import main
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ecs_rl.cli import play as play_command
-from ecs_rl.cli import train as train_command
+from ecs_rl.commands import play as play_command
+from ecs_rl.commands import train as train_command
 
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as programs get it from a terminal, also where tests run by `nohup`

@@ -185,7 +185,7 @@ def test_no_checkpoint_has_a_module_imported_on_its_word_alone(tmp_path: Path) -
 
 def test_a_scene_of_the_project_never_imports_the_library() -> None:
     code = (
-        "import sys; from ecs_rl.cli.train import main; "
+        "import sys; from ecs_rl.commands.train import main; "
         "main(['balance', '--check', '--arenas', '2', '--json']); print('gymnasium' in sys.modules)"
     )
     import subprocess

@@ -10,7 +10,7 @@ import pytest
 from lander_pilot import landings
 from pages import example
 
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.runs.demonstrations import Demonstrations, save_demonstrations
 
 SMALL = ("lander", "--arenas", "8", "--steps", "600", "--eval-every", "600", "--eval-episodes", "2", "--threads", "1")

@@ -11,9 +11,9 @@ import pytest
 from command_runs import DQN, PPO, SAC, Told, metadata, rows, train
 
 from ecs_rl.cli.plan import plan_of
-from ecs_rl.commands.assemble import assemble
 from ecs_rl.errors import CommandError
 from ecs_rl.runs.rows import Change, changes_in
+from ecs_rl.tasks.assemble import assemble
 from ecs_rl.training.training import Training
 
 SMALL = ("--arenas", "8", "--steps", "2400", "--eval-every", "800", "--eval-episodes", "2", "--checkpoint-every", "400")

@@ -18,7 +18,7 @@ SCENES = ("balance", "beacons")
 PINNED = """
 import os, sys
 os.sched_setaffinity(0, map(int, sys.argv[1].split(",")))
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 sys.exit(main(sys.argv[2:]))
 """
 

@@ -9,11 +9,11 @@ from games import GAMES, TEXTS, game
 from scene_contract import SceneContract
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.cli import train
-from ecs_rl.commands import check
-from ecs_rl.commands.check import random_chooser
+from ecs_rl.commands import train
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
+from ecs_rl.tasks import check
+from ecs_rl.tasks.check import random_chooser
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scene_files import DISC, DOES, EARNS, ENDS, OTHER, SEES, run, with_line
 
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.session.aggregators import RollingMean, RollingStd

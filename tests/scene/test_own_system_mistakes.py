@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from readme_scenes import BEACONS, line_of
 
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 
 SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1M")
 CHECK = ("--check", "--arenas", "4")

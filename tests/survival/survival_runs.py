@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 import torch
 
-from ecs_rl.cli import train as train_command
+from ecs_rl.commands import train as train_command
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import milestones
 from ecs_rl.session import TrainingSession
@@ -46,7 +46,7 @@ FORKS = multiprocessing.get_context("forkserver")
 STATUS = threading.Lock()
 """Held wherever an exit status may be read. It can be read once, and every start of a process reads those of all that
 have ended: of two threads that read the same one, the second finds nothing and calls it 255."""
-FORKS.set_forkserver_preload(["torch", "rich.live", "tyro", "safetensors.torch", "ecs_rl.training", "ecs_rl.commands"])
+FORKS.set_forkserver_preload(["torch", "rich.live", "tyro", "safetensors.torch", "ecs_rl.training", "ecs_rl.tasks"])
 
 
 @dataclass(frozen=True)

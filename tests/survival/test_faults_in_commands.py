@@ -15,7 +15,7 @@ from time import perf_counter
 import pytest
 from injected_faults import Act, Call, failing, watched
 
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs import read_manifest
 

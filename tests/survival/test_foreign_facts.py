@@ -14,7 +14,7 @@ import pytest
 import torch
 from survival_runs import SMALL_DQN, SMALL_PPO, SMALL_SAC, Told, train
 
-from ecs_rl.cli import play as play_command
+from ecs_rl.commands import play as play_command
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs import read_checkpoint, sealed_pieces
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from injected_faults import Call, copied, prepared, refusal, save, sound, watched
 
-from ecs_rl.cli.train import main
+from ecs_rl.commands.train import main
 from ecs_rl.errors import CheckpointError, StorageError
 from ecs_rl.runs import TrainingRun, list_runs
 from ecs_rl.runs.lock import RunLock

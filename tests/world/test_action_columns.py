@@ -10,13 +10,13 @@ from mixed_controls import MIXED
 from numpy.typing import NDArray
 from world_helpers import random_world, scene_of, sights
 
-from ecs_rl.commands.check import random_chooser
 from ecs_rl.components import Action, ActionLog, Finished, Snapshots, Terms
 from ecs_rl.errors import ActionError, CheckpointError
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Choice, Controls, Disc, Feel, Push, Trigger, X
 from ecs_rl.scene.scene import Scene
+from ecs_rl.tasks.check import random_chooser
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world

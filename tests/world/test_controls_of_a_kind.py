@@ -9,7 +9,6 @@ import pytest
 from world_helpers import SMALL_PPO, role_of, scene_of
 
 from ecs_rl.agents.base import PolicyOutput
-from ecs_rl.commands.check import random_chooser
 from ecs_rl.components import Action, ActionLog, Amount, Snapshots, UserInput
 from ecs_rl.errors import ActionError
 from ecs_rl.scene import (
@@ -28,6 +27,7 @@ from ecs_rl.scene import (
     component,
 )
 from ecs_rl.schedule import ON_STAGE
+from ecs_rl.tasks.check import random_chooser
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.snapshots import restore_world, save_world

@@ -10,13 +10,13 @@ from pathlib import Path
 from ecs_rl.cli.listing import standing
 from ecs_rl.cli.settings import PlaySettings
 from ecs_rl.cli.target import folder_for, run_of
-from ecs_rl.commands.episodes import Report as EpisodeReport
-from ecs_rl.commands.playing import Candidate, Report
 from ecs_rl.console import tell
 from ecs_rl.pilots.gallery import PilotEntry
 from ecs_rl.runs.episode_file import Episode
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_abouts
+from ecs_rl.tasks.episodes import Report as EpisodeReport
+from ecs_rl.tasks.playing import Candidate, Report
 from ecs_rl.viewer.films.studio import record_play
 from ecs_rl.viewer.live.display import Display, NoDisplay
 from ecs_rl.viewer.live.menu import Menu, Offer

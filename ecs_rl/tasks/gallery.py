@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from ecs_rl.cli.listing import lines_of_pilots
-from ecs_rl.cli.play import play
 from ecs_rl.cli.settings import PlaySettings
-from ecs_rl.commands.playing import Report, candidate, play_headless
+from ecs_rl.cli.target import checkpoints_meant
 from ecs_rl.console import deliver, tell
 from ecs_rl.pilots.gallery import gallery
 from ecs_rl.runs import NoRunError
 from ecs_rl.runs.layout import run_directories
 from ecs_rl.shipped import pilot_file
+from ecs_rl.tasks.playing import Report, candidate, play, play_headless
 
 
 def offer(settings: PlaySettings, none: NoRunError) -> int:
@@ -31,12 +31,12 @@ def offer(settings: PlaySettings, none: NoRunError) -> int:
     tell(f"play.py: {none if broken else f'there is no run in {settings.runs} yet: these are the pilots'}", sys.stderr)
     if settings.headless:
         return play_all(settings, list(pilots))
-    from ecs_rl.commands.show import choose_pilot  # the door to pygame
+    from ecs_rl.tasks.show import choose_pilot  # the door to pygame
 
     scene = choose_pilot(pilots)
     if scene is None:
         return list_pilots(settings)
-    return play(replace(settings, target=scene)) if scene else 0
+    return play(*checkpoints_meant(replace(settings, target=scene))) if scene else 0
 
 
 def play_all(settings: PlaySettings, scenes: list[str]) -> int:

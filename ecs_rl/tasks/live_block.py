@@ -12,8 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ecs_rl.commands.progress import ProgressSnapshot, evaluation, labelled, means, percent, time_left, whole
 from ecs_rl.console import number
+from ecs_rl.tasks.progress import ProgressSnapshot, evaluation, labelled, means, percent, time_left, whole
 
 
 class LiveBlock:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.commands.check_evaluations import evaluations_in_words, time_evaluations
-from ecs_rl.commands.check_notes import Equals, Waiting, always_equal, memory_of, seen_through
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
 from ecs_rl.console import deliver, tell
 from ecs_rl.ecs import Entry, Stage
@@ -30,6 +28,8 @@ from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
 from ecs_rl.session.diagnosis import cancel, of_random_play
 from ecs_rl.spaces import PolicySpec
+from ecs_rl.tasks.check_evaluations import evaluations_in_words, time_evaluations
+from ecs_rl.tasks.check_notes import Equals, Waiting, always_equal, memory_of, seen_through
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
 from ecs_rl.training.training import Training
 from ecs_rl.world import World, policy_specs

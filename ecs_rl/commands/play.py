@@ -1,11 +1,10 @@
-"""`play.py`: read the command, find the checkpoints that are meant, and hand the rest to the app."""
+"""`play.py`: read the command, find the checkpoints that are meant, and play them."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
 
-from ecs_rl.cli.app import app
 from ecs_rl.cli.called import asks_for_version, versions_in_words
 from ecs_rl.cli.parse import parse_play
 from ecs_rl.cli.process import Answer, carry_out
@@ -33,38 +32,44 @@ def interrupt(number: signal.Signals) -> None:
 
 def run(settings: PlaySettings, answer: Answer) -> int:
     """Carry out the command."""
-    code: int
     if settings.list:
-        code = app("cli.listing").list_all(settings)  # it needs no torch, and `--help` needs no runs
-    elif settings.export is not None:
-        code = app("commands.export").export(settings)
-    else:
-        answer.first = interrupt
-        is_episode = (settings.target or "").endswith(".episode")
-        code = app("commands.episodes").play_episode(settings) if is_episode else play(settings)
-    return code
+        from ecs_rl.cli.listing import list_all
+
+        return list_all(settings)
+    if settings.export is not None:
+        from ecs_rl.tasks.export import export
+
+        return export(settings)
+    answer.first = interrupt
+    if (settings.target or "").endswith(".episode"):
+        from ecs_rl.tasks.episodes import play_episode
+
+        return play_episode(settings)
+    return play(settings)
 
 
 def play(settings: PlaySettings) -> int:
     """Play what is asked for, in the way that is asked for; the pilots where nothing is, and there is no run."""
-    from ecs_rl.cli.target import checkpoints_meant  # it looks into runs, and `--help` needs none
-    from ecs_rl.runs import NoRunError
-
     if settings.save_demo is not None and not settings.human:
         raise CommandError("--save-demo keeps what a person does: add --human")
-    code: int
+    if settings.human:
+        from ecs_rl.tasks.human import play_human
+
+        return play_human(settings)
+    from ecs_rl.cli.target import checkpoints_meant
+    from ecs_rl.runs import NoRunError
+
     try:
-        if settings.human:
-            code = app("commands.human").play_human(settings)
-            return code
         settings, paths = checkpoints_meant(settings)
     except NoRunError as none:
         if not asks_for_nothing(settings):
             raise
-        code = app("commands.gallery").offer(settings, none)
-    else:
-        code = app("commands.playing").play(settings, paths)
-    return code
+        from ecs_rl.tasks.gallery import offer
+
+        return offer(settings, none)
+    from ecs_rl.tasks import playing
+
+    return playing.play(settings, paths)
 
 
 def asks_for_nothing(settings: PlaySettings) -> bool:

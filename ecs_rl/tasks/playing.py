@@ -12,13 +12,13 @@ from typing import Any
 from ecs_rl.agents.own import load_algorithm
 from ecs_rl.cli.settings import PlaySettings, is_checkpoint_name
 from ecs_rl.cli.target import is_pilot, run_of
-from ecs_rl.commands.assemble import opponent_meant
 from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError
 from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord, EvalReport
 from ecs_rl.spaces import ActMode
+from ecs_rl.tasks.assemble import opponent_meant
 from ecs_rl.training.opponent import Opponent, standing
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.endings import Ended
@@ -43,7 +43,7 @@ def play(settings: PlaySettings, paths: Sequence[Path]) -> int:
     if settings.headless and settings.record is None:
         play_headless(found, settings, report)
     else:
-        from ecs_rl.commands import show  # the door to pygame
+        from ecs_rl.tasks import show  # the door to pygame
 
         shown = show.play_in_window if settings.record is None else show.film
         shown(found, settings, report)

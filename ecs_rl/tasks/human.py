@@ -12,12 +12,12 @@ from typing import Any
 from ecs_rl.cli.parse import name_of_run
 from ecs_rl.cli.settings import PlaySettings
 from ecs_rl.cli.target import checkpoint_meant, folder_for, is_scene_file, run_of
-from ecs_rl.commands.playing import Candidate, candidate
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
+from ecs_rl.tasks.playing import Candidate, candidate
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.live.demo_recorder import DemoRecorder, begun
 from ecs_rl.viewer.live.display import Display, NoDisplay

@@ -10,14 +10,14 @@ from ecs_rl.agents.selfplay import PoolSettings
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.cli.target import checkpoint_meant
-from ecs_rl.commands.init_from import start_from
-from ecs_rl.commands.resume import resume, with_its_network
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.recorders import Recorder
 from ecs_rl.runs.rows import changes_of
 from ecs_rl.scene.scene import Scene
+from ecs_rl.tasks.init_from import start_from
+from ecs_rl.tasks.resume import resume, with_its_network
 from ecs_rl.training.imitate import imitate
 from ecs_rl.training.opponent import Opponent, opponent_of
 from ecs_rl.training.prepare import prepare

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from ecs_rl.console import end_line, number, redirect_to_nowhere, write_over
 
 if TYPE_CHECKING:
-    from ecs_rl.commands.live_block import LiveBlock
+    from ecs_rl.tasks.live_block import LiveBlock
 
 
 @dataclass(frozen=True)
@@ -199,6 +199,6 @@ def has_cursor(stream: TextIO) -> bool:
 def _display_for(stream: TextIO, scene: str, run: str) -> PlainLines | NotebookLine | LiveBlock:
     if not has_cursor(stream):
         return NotebookLine(stream) if stream.isatty() and is_in_notebook() else PlainLines(stream)
-    from ecs_rl.commands.live_block import LiveBlock  # rich costs 40 ms, and only a terminal needs it
+    from ecs_rl.tasks.live_block import LiveBlock  # rich costs 40 ms, and only a terminal needs it
 
     return LiveBlock(stream, scene, run)

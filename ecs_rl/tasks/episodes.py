@@ -38,7 +38,7 @@ def play_episode(settings: PlaySettings) -> int:
         ended, exact = played_again(scene, episode)
         report.add(ended, exact=exact)
         return 0
-    from ecs_rl.commands import show  # the door to pygame
+    from ecs_rl.tasks import show  # the door to pygame
 
     if settings.record is not None:
         show.film_episode(scene, episode, settings, report)
