@@ -142,6 +142,7 @@ def test_without_the_extra_it_says_how_to_get_it(
 ) -> None:
     path, _ = checkpoint(tmp_path / "a.safetensors", "dqn")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    monkeypatch.delitem(sys.modules, "ecs_rl.pilots.onnx_file", raising=False)
+    for module in ("ecs_rl.pilots.onnx_file", "ecs_rl.tasks.export"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     assert play([str(path), "--export", str(tmp_path / "a.onnx")]) == 2
     assert "ONNX files need the package onnx: python -m pip install 'ecs-rl[onnx]'" in capsys.readouterr().err
