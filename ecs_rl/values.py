@@ -54,15 +54,15 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
 
 def parse_count(text: str) -> int:
     """Return the whole number that a person wrote, whatever its sign; anything else is a `CommandError`."""
-    form, shown = _FORM.fullmatch(text.strip()), visible(text, 60)
+    form, quoted_text = _FORM.fullmatch(text.strip()), visible(text, 60)
     if form is None:
-        raise CommandError(f"'{shown}' is not a whole number: write it like 5000, 500k, 2M, 5e5 or 1_000_000")
+        raise CommandError(f"'{quoted_text}' is not a whole number: write it like 5000, 500k, 2M, 5e5 or 1_000_000")
     # Decimal and not float: 0.7M is exactly 700000, and 2**53 + 1 keeps its last digit.
     number = Decimal(form[1]) * _UNIT[form[2].lower()]
     if abs(number) > LARGEST:
-        raise CommandError(f"'{shown}' is too large: the largest number is {LARGEST}")
+        raise CommandError(f"'{quoted_text}' is too large: the largest number is {LARGEST}")
     if number != int(number):
-        raise CommandError(f"'{shown}' is not a whole number: it has a fraction")
+        raise CommandError(f"'{quoted_text}' is not a whole number: it has a fraction")
     return int(number)
 
 
@@ -89,15 +89,15 @@ def hints_of(settings: type, prefix: str = "") -> dict[str, Any]:
 
 @cache
 def _hints_of(settings: Hashable, prefix: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     for name, hint in get_type_hints(cast(type, settings), include_extras=True).items():
         if get_origin(hint) is ClassVar:
             continue
-        found |= hints_of(kind_of(hint), f"{prefix}{name}.") if is_dataclass(kind_of(hint)) else {prefix + name: hint}
-    return found
+        hints |= hints_of(kind_of(hint), f"{prefix}{name}.") if is_dataclass(kind_of(hint)) else {prefix + name: hint}
+    return hints
 
 
-def fitted(shown: str, value: Any, hint: Any) -> Any:
+def fitted(label: str, value: Any, hint: Any) -> Any:
     """Return a value as the type of its setting; a `CommandError` names the setting as `shown` and what it must be.
 
     Numbers may be text. `Meta.extra["allows"]` of a type is a condition that its bounds cannot express.
@@ -105,15 +105,15 @@ def fitted(shown: str, value: Any, hint: Any) -> Any:
     meta = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Meta)), Meta())
     try:
         value = _read(value, hint)
-        found = msgspec.convert(value, hint, dec_hook=lambda kind, text: kind(text))
-        allowed = (meta.extra or {}).get("allows", _finite)(found)
+        fitting = msgspec.convert(value, hint, dec_hook=lambda kind, text: kind(text))
+        allowed = (meta.extra or {}).get("allows", _finite)(fitting)
     except CommandError as error:
-        raise CommandError(f"{shown}: {error}") from None
+        raise CommandError(f"{label}: {error}") from None
     except (msgspec.ValidationError, TypeError, ValueError, ArithmeticError):
         allowed = False
     if not allowed:
-        raise CommandError(f"{shown} must be {_wanted(hint, meta)}, not {quoted(value)}{_near(value, hint)}")
-    return found
+        raise CommandError(f"{label} must be {_wanted(hint, meta)}, not {quoted(value)}{_near(value, hint)}")
+    return fitting
 
 
 def _read(value: Any, hint: Any) -> Any:
@@ -155,8 +155,8 @@ def _wanted(hint: Any, meta: Meta) -> str:
     if meta.ge is not None and meta.le is not None:
         return f"{words} from {meta.ge:,} to {meta.le:,}"
     bounds = {"greater than": meta.gt, "of at least": meta.ge, "less than": meta.lt, "of at most": meta.le}
-    told = " and ".join(f"{what} {bound}" for what, bound in bounds.items() if bound is not None)
-    return f"{words} {told}".rstrip()
+    limits = " and ".join(f"{what} {bound}" for what, bound in bounds.items() if bound is not None)
+    return f"{words} {limits}".rstrip()
 
 
 def _near(value: Any, hint: Any) -> str:

@@ -77,10 +77,10 @@ def _is_unknown(file: Path) -> bool:
 
 def settings_in(config: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """Return the settings with these names in a run's `config.json`, as they would be written today."""
-    found = {name: value for name, value in config.items() if name in names}
-    if found.get("workers") == 0:  # once the default, for one process
-        found["workers"] = 1
-    return found
+    settings = {name: value for name, value in config.items() if name in names}
+    if settings.get("workers") == 0:  # once the default, for one process
+        settings["workers"] = 1
+    return settings
 
 
 def lasting_settings(
@@ -99,9 +99,9 @@ def lasting_settings(
             reason = f"that run was trained with {quoted(value)}, and a program runs only if the command line names it"
             raise CommandError(f"--config {path}: {reason}: add --{flag.replace('_', '-')} {value}")
     left_out = {name for name, value in programs.items() if is_reference(str(value))}
-    found = settings_in(config, {*lasting, "agent"} - left_out)
-    if agent in found and f"{agent}.network" in left_out:
-        found[agent] = {name: value for name, value in found[agent].items() if name != "network"}
+    settings = settings_in(config, {*lasting, "agent"} - left_out)
+    if agent in settings and f"{agent}.network" in left_out:
+        settings[agent] = {name: value for name, value in settings[agent].items() if name != "network"}
     if config.get("scene") in scene_names():
-        found["scene"] = config["scene"]
-    return found
+        settings["scene"] = config["scene"]
+    return settings

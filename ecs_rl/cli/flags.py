@@ -89,13 +89,13 @@ def _near(name: str, flags: Sequence[str]) -> str | None:
 
 def _first_sentence(box: str) -> str:
     """Return what a box of tyro says above its first rule, without the frame."""
-    said: list[str] = []
+    lines: list[str] = []
     for line in box.splitlines()[1:]:
         words = line.strip(" │|")
         if re.fullmatch(r"[─╰╯+-]*", words):
             break
-        said.append(words)
-    return " ".join(said) or "the command line cannot be read"
+        lines.append(words)
+    return " ".join(lines) or "the command line cannot be read"
 
 
 _REGISTRY = ConstructorRegistry()

@@ -33,8 +33,8 @@ def list_all(settings: PlaySettings) -> int:
 
     A target names the scene or the run's name that is listed alone.
     """
-    asked = settings.target or ""
-    entries = [entry for entry in list_runs(settings.runs) if not asked or asked in names_of(entry)]
+    target = settings.target or ""
+    entries = [entry for entry in list_runs(settings.runs) if not target or target in names_of(entry)]
     if settings.json:
         rows = [
             {
@@ -47,9 +47,9 @@ def list_all(settings: PlaySettings) -> int:
         ]
         deliver(json.dumps(rows))
         return 0
-    pilots = lines_of_pilots(asked)
+    pilots = lines_of_pilots(target)
     if not entries:
-        none = f"there are no runs of {asked} in" if asked else "there are no runs in"
+        none = f"there are no runs of {target} in" if target else "there are no runs in"
         deliver("\n".join([*pilots, f"{none} {settings.runs}: train one first"]))
         return 0
     # A pipe has no width: nothing is left out.

@@ -50,12 +50,12 @@ _UNTIL = ("steps", "solved")
 
 def refuse_what_is_no_text(argv: Sequence[str]) -> None:
     """Refuse names that cannot go into a run's files, all of which are UTF-8."""
-    for each in argv:
+    for word in argv:
         try:
-            each.encode()
+            word.encode()
         except UnicodeEncodeError:
-            told = each.encode(errors="backslashreplace").decode()
-            raise CommandError(f"'{told}' is not text in this locale: rename it, or set LC_ALL=C.UTF-8") from None
+            readable = word.encode(errors="backslashreplace").decode()
+            raise CommandError(f"'{readable}' is not text in this locale: rename it, or set LC_ALL=C.UTF-8") from None
 
 
 def asks_for_help(argv: Sequence[str]) -> bool:
@@ -175,12 +175,12 @@ def _kind_named(argv: Sequence[str], kind: type[TrainSettings]) -> type[TrainSet
 
 def _value_of(flag: str, argv: Sequence[str]) -> str | None:
     """Return what stands behind a flag the last time."""
-    found = None
+    last = None
     for token, following in pairwise((*argv, "")):
         name, equals, value = token.partition("=")
         if name == flag:
-            found = value if equals else following
-    return found
+            last = value if equals else following
+    return last
 
 
 def _train_flags(argv: Sequence[str], kind: type[TrainSettings]) -> Layer:
@@ -192,23 +192,23 @@ def _below(
 ) -> tuple[type[TrainSettings], Layer]:
     """Return what counts where the command line is silent; of a run to resume the algorithm comes with it."""
     config = _config_layer(kind, line)
-    asked = _finished(_settings_of(kind, config | line))
-    _require_scene(asked)
-    suggested = recipes(asked.scene)
-    resumed = dict(earlier(asked)) if earlier and asked.resume is not None else {}
+    named = _finished(_settings_of(kind, config | line))
+    _require_scene(named)
+    suggested = recipes(named.scene)
+    resumed = dict(earlier(named)) if earlier and named.resume is not None else {}
     own = resumed.get("agent")
     if isinstance(own, Algorithm):
         resumed["agent"] = own.name
         kind = kind if own.name in kind.algorithms else settings_with(own, kind)
-    agent = asked.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
-    layer = _recipe_layer(kind, asked.scene, suggested, agent) | _earlier_layer(kind, resumed, agent)
+    agent = named.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
+    layer = _recipe_layer(kind, named.scene, suggested, agent) | _earlier_layer(kind, resumed, agent)
     usual, over = _settings_of(kind, layer), config | line
     layer["schedule_steps"] = usual.schedule_steps or usual.steps
     if "eval_every" not in layer:
         episodes = over.get("eval_episodes", usual.eval_episodes)
         every = usual_eval_every(getattr(suggested, "max_ticks", 0), episodes, layer["schedule_steps"])
         usual = replace(usual, eval_every=every)
-    layer |= _as_often(usual, over.get("arenas", 0)) | config | {"scene": asked.scene, "agent": agent}
+    layer |= _as_often(usual, over.get("arenas", 0)) | config | {"scene": named.scene, "agent": agent}
     return kind, layer
 
 
@@ -287,11 +287,11 @@ def _layer_of(values: Mapping[str, Any], kind: type, where: str = "", error: typ
             known = [each for each in hints if each != "config"]
             near = nearest_setting(key, [each.replace("_", "-") for each in known] if "-" in key else known)
             raise error(f"{where}: unknown setting '{key}': {near}")
-        shown = f"{where}: {key}" if where else flags_of(kind)[name]
+        label = f"{where}: {key}" if where else flags_of(kind)[name]
         try:
-            layer[name] = fitted(shown, value, hints[name])
+            layer[name] = fitted(label, value, hints[name])
             if name == "agent" and algorithms:
-                layer[name] = _agent_named(shown, layer[name], algorithms)
+                layer[name] = _agent_named(label, layer[name], algorithms)
         except CommandError as refused:
             raise error(str(refused)) from None
     if layer.get("until") in _UNTIL:  # `solved` is another word for a switch, and `steps` takes that back
@@ -307,7 +307,7 @@ def _flat(values: Mapping[str, Any], algorithms: Collection[str]) -> Iterator[tu
             yield key, value
 
 
-def _agent_named(shown: str, text: str, algorithms: Mapping[str, Algorithm]) -> str:
+def _agent_named(label: str, text: str, algorithms: Mapping[str, Algorithm]) -> str:
     """Return the name of an algorithm that is named by it, or by its file."""
     if is_reference(text):
         # The one that was loaded for the flags; there can be another only in a file below a command line with its own.
@@ -315,7 +315,7 @@ def _agent_named(shown: str, text: str, algorithms: Mapping[str, Algorithm]) -> 
     if text and text not in AGENTS:
         close = difflib.get_close_matches(text, AGENTS, n=1, cutoff=0.5)
         hint = f"did you mean '{close[0]}'?" if close else "one of your own is named as FILE.py:CLASS"
-        raise CommandError(f"{shown} must be {' or '.join(AGENTS)}, not {quoted(text)}: {hint}")
+        raise CommandError(f"{label} must be {' or '.join(AGENTS)}, not {quoted(text)}: {hint}")
     return text
 
 
@@ -340,8 +340,8 @@ def _recipe_layer(kind: type[TrainSettings], scene: str, recipes: Recipes, agent
     close = difflib.get_close_matches(agent, unknown, n=1, cutoff=0.5) if agent not in recipes else []
     if agent in unknown or close:
         name = agent if agent in unknown else close[0]
-        told = f"{nearest(name, AGENTS)} One of your own is trained with --agent FILE.py:CLASS"
-        raise SceneError(f"scene '{scene}': unknown agent '{name}': {told}")
+        problem = f"{nearest(name, AGENTS)} One of your own is trained with --agent FILE.py:CLASS"
+        raise SceneError(f"scene '{scene}': unknown agent '{name}': {problem}")
     where = f"scene '{scene}', recipe for {agent}"
     names = {name.removeprefix(f"{agent}."): name for name in hints_of(kind)}
     names = {short: name for short, name in names.items() if name not in _OF_THE_CALL and "." not in short}

@@ -113,8 +113,8 @@ def refuse_what_is_not_shared(plan: Plan) -> None:
             raise CommandError(f"--workers cannot be used with {reason}; leave one of them out")
     most = MOST_ON_A_CORE * cores()
     if not settings.ray and settings.workers > most:
-        told = f"this machine has {cores()} cores, and more processes wait for each other"
-        raise CommandError(f"--workers {settings.workers}: {told}: take at most {most}")
+        problem = f"this machine has {cores()} cores, and more processes wait for each other"
+        raise CommandError(f"--workers {settings.workers}: {problem}: take at most {most}")
     check_shares(settings.arenas, settings.workers)
     if importlib.util.find_spec("ray") is None:
         raise CommandError(f"--workers needs ray: {install('ray')}, or leave --workers out")
@@ -146,16 +146,16 @@ def not_meant(scene: Scene, run: Path, manifest: Manifest) -> str:
 
 def settings_of_run(run: FoundRun, settings: TrainSettings) -> Mapping[str, Any]:
     """Return what is taken from the settings of a run: all but programs, which whoever resumes it names again."""
-    found = settings_of(run.path)
-    agent = found.get("agent", "")
-    found = {name: value for name, value in found.items() if name not in PROGRAMS or not is_reference(str(value))}
+    earlier = settings_of(run.path)
+    agent = earlier.get("agent", "")
+    earlier = {name: value for name, value in earlier.items() if name not in PROGRAMS or not is_reference(str(value))}
     if agent in ("", *settings.algorithms):
-        return found
+        return earlier
     if run.manifest is None or run.manifest.agent != agent:
         raise CheckpointError(f"{run.path}: its settings name {quoted(agent)}, which is no agent: mend its config.json")
     if settings.agent:
-        return found  # resuming tells that these are not of one algorithm
-    return {**found, "agent": trusted_algorithm(run.path / CHECKPOINTS / "latest.safetensors", run.manifest)}
+        return earlier  # resuming tells that these are not of one algorithm
+    return {**earlier, "agent": trusted_algorithm(run.path / CHECKPOINTS / "latest.safetensors", run.manifest)}
 
 
 def refuse_several(settings: TrainSettings) -> NoReturn:
@@ -169,5 +169,5 @@ def refuse_several(settings: TrainSettings) -> NoReturn:
         and entry.metadata.status in ("interrupted", "killed")
     ]
     runs = [str(path) for path in reversed(stopped[: settings.seeds])] or ["RUN"]
-    told = "; ".join(f"{typed('train')} {settings.scene} --resume {run}" for run in runs)
-    raise CommandError(f"--seeds begins new runs: go on with each run by itself: {told}")
+    commands = "; ".join(f"{typed('train')} {settings.scene} --resume {run}" for run in runs)
+    raise CommandError(f"--seeds begins new runs: go on with each run by itself: {commands}")

@@ -57,16 +57,16 @@ class Answer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Give the signals back; after one of them only the end is left, which an echo must not disturb."""
-        for each, handler in self._before.items():
-            signal.signal(each, signal.SIG_IGN if self.came else handler)
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_IGN if self.came else handler)
 
 
 def answered_signals() -> list[signal.Signals]:
     """Return the signals that ask a command to end."""
-    found = [signal.SIGINT, signal.SIGTERM]
+    signals = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        found.append(signal.SIGHUP)
-    return found
+        signals.append(signal.SIGHUP)
+    return signals
 
 
 def leaving(words: str) -> First:
@@ -119,7 +119,7 @@ def run_program(name: str, module: str, words: str) -> NoReturn:
     try:
         code = import_module(module).main(sys.argv[1:])
     finally:
-        for each in answered_signals():
-            signal.signal(each, signal.SIG_IGN)  # all is said: there is nothing left to interrupt
+        for number in answered_signals():
+            signal.signal(number, signal.SIG_IGN)  # all is said: there is nothing left to interrupt
         settle_streams()
     sys.exit(code)

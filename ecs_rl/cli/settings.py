@@ -165,8 +165,8 @@ def settings_with(own: Algorithm, kind: type[TrainSettings] = TrainSettings) -> 
     names = {*dir(kind), *hints_of(kind)}
     for name, what in {own.name: "its name", **{name: f"Config.{name}" for name in hints_of(own.Config)}}.items():
         if name in names:
-            told = f"{what} is that of a setting of every training, '{name}': choose another"
-            raise CommandError(f"--agent {own.reference}: {told}")
+            problem = f"{what} is that of a setting of every training, '{name}': choose another"
+            raise CommandError(f"--agent {own.reference}: {problem}")
     table = (own.name, _table(own), field(default_factory=own.Config))
     known = {"algorithms": {**AGENTS, own.name: own}, "__reduce__": _sent}
     return make_dataclass("TrainSettings", [table], bases=(kind,), frozen=True, namespace=known)
@@ -261,6 +261,6 @@ def settings_as_dict(settings: TrainSettings) -> dict[str, Any]:
     network = getattr(getattr(settings, settings.agent, None), "network", "")
     if isinstance(network, OwnNetwork):
         plain["network_sha256"] = network.sha256
-    kept = {name: value for name, value in plain.items() if name not in settings.algorithms or name == settings.agent}
+    chosen = {name: value for name, value in plain.items() if name not in settings.algorithms or name == settings.agent}
     own = settings.algorithms.get(settings.agent)
-    return kept | ({"agent_file": own.reference, "agent_sha256": own.sha256} if own and own.reference else {})
+    return chosen | ({"agent_file": own.reference, "agent_sha256": own.sha256} if own and own.reference else {})

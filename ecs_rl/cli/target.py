@@ -71,28 +71,28 @@ def checkpoint_meant(settings: PlaySettings) -> Path:
         raise CommandError(
             f"{target} is a file: name the directory of a run, a .safetensors file or a scene's .py file"
         )
-    found = run_or_pilot(settings)
-    if isinstance(found, Path):
-        return found
-    for skipped in found.skipped:
+    place = run_or_pilot(settings)
+    if isinstance(place, Path):
+        return place
+    for skipped in place.skipped:
         tell(f"{program('play')}: {skipped}", sys.stderr)
     which = settings.checkpoint
-    if which == "best" and not settings.compare and found.path not in (Path(target), settings.runs / target):
-        tell_what_is_better(found.path, settings.runs)
-    kept = policies(found.path)
-    if re.fullmatch("[0-9]{1,18}", which) and kept:
-        step = min(sorted(kept), key=lambda step: abs(step - int(which)))
+    if which == "best" and not settings.compare and place.path not in (Path(target), settings.runs / target):
+        tell_what_is_better(place.path, settings.runs)
+    saved = policies(place.path)
+    if re.fullmatch("[0-9]{1,18}", which) and saved:
+        step = min(sorted(saved), key=lambda step: abs(step - int(which)))
         if step != int(which):
             note = f"no policy was kept at step {int(which):,}: this is the nearest, step {step:,}"
             tell(f"{program('play')}: {note}", sys.stderr)
-        return kept[step]
-    path = found.path / CHECKPOINTS / f"{which}.safetensors"
+        return saved[step]
+    path = place.path / CHECKPOINTS / f"{which}.safetensors"
     if not path.is_file():
         own = sorted(each.stem for each in path.parent.glob("best_*.safetensors"))
         there = [*(name for name in ("best", *own, "latest") if path.with_stem(name).is_file())]
-        there += map(str, sorted(kept))
+        there += map(str, sorted(saved))
         hint = f"use --checkpoint {there[0]}" if there else "train it further"
-        raise CheckpointError(f"{found.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
+        raise CheckpointError(f"{place.path} has no checkpoint '{which}'; there is: {', '.join(there)}: {hint}")
     return path
 
 
@@ -133,16 +133,16 @@ def run_or_pilot(settings: PlaySettings) -> FoundRun | Path:
         file = scene_path(scene)
         scene = reference_of(file)
         if scene not in scene_names():
-            found = run_of_scene(scene, runs, sha256=sources_of(file).sha256)
-            if found is None:
+            run = run_of_scene(scene, runs, sha256=sources_of(file).sha256)
+            if run is None:
                 raise NoRunError(f"there is no run of {file} in {runs}: train one first: {typed('train')} {file}")
-            return found
+            return run
     try:
         return find_run(scene or None, runs, unfit=partial(trains_another, scene))
     except (CommandError, NoRunError) as none:
-        found = run_of_scene(scene, runs) if scene in scene_names() else None
-        if found is not None:
-            return found
+        run = run_of_scene(scene, runs) if scene in scene_names() else None
+        if run is not None:
+            return run
         pilot = pilot_file(scene)
         if pilot is None:
             raise
@@ -193,16 +193,16 @@ def tell_what_is_better(run: Path, runs: Path) -> None:
     known, opponent = read_metadata(run), opponent_of_evaluations(run)
     if opponent is None:
         return
-    mine = -math.inf if known.best_eval is None else known.best_eval
+    own_best = -math.inf if known.best_eval is None else known.best_eval
     better = ""
     for path, metadata, _ in list_runs(runs):
-        if metadata is None or metadata.best_eval is None or metadata.best_eval <= mine:
+        if metadata is None or metadata.best_eval is None or metadata.best_eval <= own_best:
             continue
         same_scene = (metadata.scene, metadata.scene_sha256) == (known.scene, known.scene_sha256)
         if same_scene and opponent_of_evaluations(path) == opponent:
-            mine, better = metadata.best_eval, f"; {path} has {number(metadata.best_eval)}"
+            own_best, better = metadata.best_eval, f"; {path} has {number(metadata.best_eval)}"
     pilot = gallery().get(known.scene)
-    if pilot is not None and pilot.score - pilot.std > mine and pilot.against == Path(opponent).name:
+    if pilot is not None and pilot.score - pilot.std > own_best and pilot.against == Path(opponent).name:
         better += f"; the pilot has {number(pilot.score)} (--pilot)"
     if better:
         reached = "no evaluation" if known.best_eval is None else f"best evaluation {number(known.best_eval)}"

@@ -69,8 +69,8 @@ def refuse_too_many_clips(settings: TrainSettings) -> None:
     require_encoder("--record-every")
     clips = settings.steps // max(settings.record_every, settings.arenas)
     if clips > MOST_CLIPS:
-        told = f"--record-every {settings.record_every} asks for {clips:,} clips in {settings.steps:,} steps"
-        raise CommandError(f"{told}: at most {MOST_CLIPS:,}, so take {-(-settings.steps // MOST_CLIPS)} or more")
+        problem = f"--record-every {settings.record_every} asks for {clips:,} clips in {settings.steps:,} steps"
+        raise CommandError(f"{problem}: at most {MOST_CLIPS:,}, so take {-(-settings.steps // MOST_CLIPS)} or more")
 
 
 def recorded(training: Training, plan: Plan, recorders: Mapping[str, Recorder] | None = None) -> TrainingRun:

@@ -52,7 +52,7 @@ def check_scene(scene: Scene, settings: TrainSettings, begin: Callable[[], Train
     waiting = Waiting(scene.name)
     tick = watch(scene, settings)  # first: it is short, and says best what is wrong
     first, again = Play(scene, settings), Play(scene, settings)
-    found = first.run(partial(waiting.at, "play 1 of 3"))
+    findings = first.run(partial(waiting.at, "play 1 of 3"))
     again.run(partial(waiting.at, "play 2 of 3"))
     same, resumable = first.whole == again.whole, True
     if same:
@@ -64,13 +64,13 @@ def check_scene(scene: Scene, settings: TrainSettings, begin: Callable[[], Train
         problems.append("the same seed gave different numbers: something in the scene draws its own random numbers")
     if not resumable:
         problems.append(first.world.engine.why_not_resumable)
-    if found["explosions"]:
-        problems.append(f"{found['explosions']} arenas exploded under random actions: see masses, forces and joints")
+    if findings["explosions"]:
+        problems.append(f"{findings['explosions']} arenas exploded under random actions: see masses, forces and joints")
     for name in first.alike:
         problems.append(
             f"'{name}' is one number for all arenas: rules work on all arenas at once, so leave .mean() out"
         )
-    finding = of_random_play(found["reward_per_tick"], first.cancels and not scene.score)
+    finding = of_random_play(findings["reward_per_tick"], first.cancels and not scene.score)
     evaluations = time_evaluations(begin()) if begin is not None and not problems else None
     facts = {
         "scene": settings.scene,
@@ -80,7 +80,7 @@ def check_scene(scene: Scene, settings: TrainSettings, begin: Callable[[], Train
         "problems": problems,
         "deterministic": same,
         "resumable": resumable,
-        **found,
+        **findings,
         "finding": str(finding or ""),
         "tick": tick,
         "lessons": first.lessons,
@@ -151,11 +151,11 @@ class Play:
                 each.look()
             for equal in equals:
                 equal.look()
-            told = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)
-            whole.update(told + finished.scores.tobytes())
+            seen_bytes = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)
+            whole.update(seen_bytes + finished.scores.tobytes())
             came_to.append(finished.returns)
             if world.ticks > half:
-                after.update(told)
+                after.update(seen_bytes)
             earned += terms.array.sum(axis=0)
             ends += finished.reasons.sum(axis=1) if len(finished.arena) else 0
             came += finished.scores.T.tolist()
@@ -332,5 +332,5 @@ def report(facts: dict[str, Any]) -> list[str]:
     return [*lines, *([f"to look at: {facts['finding']}"] if facts["finding"] else [])]
 
 
-def _lesson(told: dict[str, Any]) -> str:
-    return f"{told['easy']} -> {told['full']} in {told['steps']} steps, each when {told['when']}"
+def _lesson(facts: dict[str, Any]) -> str:
+    return f"{facts['easy']} -> {facts['full']} in {facts['steps']} steps, each when {facts['when']}"

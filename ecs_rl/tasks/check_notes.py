@@ -70,9 +70,9 @@ def seen_through(arena: Arena) -> list[str]:
                 behind = [role for role in blocks if role not in roles]
                 seen = [role for role in roles if role not in blocks]
                 if behind and seen and isinstance(sensor, Rays):
-                    told = f"the rays of '{sensor.role.name}' see '{seen[0].name}' through '{behind[0].name}'"
+                    note = f"the rays of '{sensor.role.name}' see '{seen[0].name}' through '{behind[0].name}'"
                     cure = "which does not hide it: name both in one group of hits, or compare two groups ray by ray"
-                    notes.setdefault(sensor.role, f"{told}, {cure}")
+                    notes.setdefault(sensor.role, f"{note}, {cure}")
     return list(notes.values())
 
 

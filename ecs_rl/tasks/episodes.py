@@ -24,9 +24,9 @@ FITS = ("target", "headless", "record", "speed", "scene", "runs", "json")
 
 def play_episode(settings: PlaySettings) -> int:
     """Play the episode again in the way that is asked for."""
-    for each in fields(settings):
-        if each.name not in FITS and getattr(settings, each.name) != each.default:
-            flag = f"--{each.name.replace('_', '-')}"
+    for setting in fields(settings):
+        if setting.name not in FITS and getattr(settings, setting.name) != setting.default:
+            flag = f"--{setting.name.replace('_', '-')}"
             raise CommandError(f"{flag}: an episode goes as it went: leave {flag} out")
     path = Path(settings.target or "")
     if not path.is_file():
@@ -69,8 +69,8 @@ class Report:
         self._told = True
         facts, record = self.episode.facts, ended.record
         if not exact:
-            told = f"{ended.total:.6g} in {ended.length} ticks, not {facts.total:.6g} in {facts.ticks}"
-            tell(f"play.py: {self.path} came out otherwise than it was: {told}", sys.stderr)
+            difference = f"{ended.total:.6g} in {ended.length} ticks, not {facts.total:.6g} in {facts.ticks}"
+            tell(f"play.py: {self.path} came out otherwise than it was: {difference}", sys.stderr)
         if self.settings.json:
             row: dict[str, Any] = {
                 "episode": str(self.path),

@@ -23,8 +23,8 @@ def export(settings: PlaySettings) -> int:
     write_onnx(policies, settings.export)
     if settings.json:
         names = [saved.spec.name for saved in policies]
-        told = {"checkpoint": str(path), "step": policies[0].step, "export": str(settings.export), "policies": names}
-        deliver(json.dumps(told))
+        summary = {"checkpoint": str(path), "step": policies[0].step, "export": str(settings.export), "policies": names}
+        deliver(json.dumps(summary))
         return 0
     for saved in policies:
         who = f"{saved.spec.name}, " if len(policies) > 1 else ""

@@ -44,15 +44,15 @@ def play_all(settings: PlaySettings, scenes: list[str]) -> int:
     rows: list[dict[str, Any]] = []
     for scene in scenes:
         silent = replace(settings, target=str(pilot_file(scene)), json=True)
-        found = [candidate(silent, Path(silent.target or ""))]
-        report = Report(found, silent)
-        play_headless(found, silent, report)
+        candidates = [candidate(silent, Path(silent.target or ""))]
+        report = Report(candidates, silent)
+        play_headless(candidates, silent, report)
         row = {"scene": scene, **report.rows()[0]}
         rows.append(row)
         if not settings.json:
             score = f"mean score {row['mean_score']:.1f}, " if "mean_score" in row else ""
             mean = f"{score}mean return {row['mean_return']:.1f} ± {row['std_return']:.1f}"
-            deliver(f"{scene}, {found[0].label}: {mean} over {row['episodes']} episodes")
+            deliver(f"{scene}, {candidates[0].label}: {mean} over {row['episodes']} episodes")
     if settings.json:
         deliver(json.dumps({"pilots": rows}))
     return 0

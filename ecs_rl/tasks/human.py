@@ -49,12 +49,12 @@ def scene_and_rival(settings: PlaySettings) -> tuple[Scene, Candidate | None]:
     if not named:
         rival = candidate_meant(settings)
         return rival.player.scene, rival
-    scene, found = load_scene(named), None
+    scene, opponent = load_scene(named), None
     with suppress(CheckpointError, CommandError):  # no run is no hindrance: a person needs none
         if target is None or is_scene(target):
             target = named if is_scene_file(named) else name_of_run(named)
-        found = candidate_meant(replace(settings, target=target, scene=named), scene)
-    return scene, found
+        opponent = candidate_meant(replace(settings, target=target, scene=named), scene)
+    return scene, opponent
 
 
 def candidate_meant(settings: PlaySettings, scene: Scene | None = None) -> Candidate:
@@ -84,23 +84,27 @@ class Results:
 
     def finish(self, scene: Scene) -> None:
         """Tell who was better on the episodes that both have played, and where the demonstration is."""
-        mine, *others = ({arena: each.total for arena, each in ended.items()} for ended in self.ended)
-        mean = fmean(mine.values()) if mine else None
-        told: dict[str, Any] = {"scene": scene.reference, "episodes": len(mine), "mean_return": mean}
-        told["returns"] = list(mine.values())
-        lines = ["nothing was played to its end" if mean is None else f"you: mean {mean:.1f} over {len(mine)} episodes"]
+        own_results, *others = ({arena: each.total for arena, each in ended.items()} for ended in self.ended)
+        mean = fmean(own_results.values()) if own_results else None
+        summary: dict[str, Any] = {"scene": scene.reference, "episodes": len(own_results), "mean_return": mean}
+        summary["returns"] = list(own_results.values())
+        lines = [
+            "nothing was played to its end"
+            if mean is None
+            else f"you: mean {mean:.1f} over {len(own_results)} episodes"
+        ]
         for theirs in others:
-            both = mine.keys() & theirs.keys()
+            both = own_results.keys() & theirs.keys()
             assert self._rival is not None
-            wins = sum(mine[arena] > theirs[arena] for arena in both)
-            told["policy"] = {"checkpoint": str(self._rival.path), "returns": list(theirs.values()), "wins": wins}
+            wins = sum(own_results[arena] > theirs[arena] for arena in both)
+            summary["policy"] = {"checkpoint": str(self._rival.path), "returns": list(theirs.values()), "wins": wins}
             if both:
                 lines.append(f"you won {wins} of {len(both)} against {self._rival.label}")
         demo = self._settings.save_demo
         if demo is not None and demo.exists():
-            told["demo"] = str(demo)
+            summary["demo"] = str(demo)
             lines.append(f"what you did is in {demo}: train.py {scene.reference} --imitate {demo}")
-        for line in [json.dumps(told)] if self._settings.json else lines:
+        for line in [json.dumps(summary)] if self._settings.json else lines:
             tell(line)
 
 

@@ -31,8 +31,8 @@ def meant(named: Path, scene: Scene) -> Path:
     """Return the checkpoint that `--init-from` names: a file, or that of the scene's pilot, if it has one."""
     if str(named) != PILOT:
         return named
-    found = pilot_file(scene.reference)
-    if found is None:
-        told = f"no pilot comes with the scene '{scene.name}'"
-        raise CommandError(f"--init-from {PILOT}: {told}: name a checkpoint file, or leave --init-from out")
-    return found
+    pilot = pilot_file(scene.reference)
+    if pilot is None:
+        problem = f"no pilot comes with the scene '{scene.name}'"
+        raise CommandError(f"--init-from {PILOT}: {problem}: name a checkpoint file, or leave --init-from out")
+    return pilot

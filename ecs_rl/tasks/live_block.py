@@ -33,12 +33,12 @@ class LiveBlock:
             redirect_stderr=sys.stderr.isatty(),
         )
 
-    def draw(self, shown: ProgressSnapshot) -> None:
+    def draw(self, snapshot: ProgressSnapshot) -> None:
         """Draw this snapshot over the one before."""
         if not self._live.is_started:
             self._live.start()
             self._console.show_cursor(True)  # a second Ctrl-C leaves at once, and must not leave it hidden
-        self._live.update(self._block(shown), refresh=True)
+        self._live.update(self._block(snapshot), refresh=True)
 
     def stop(self) -> None:
         """Leave the last block standing and let others print again."""
@@ -47,22 +47,26 @@ class LiveBlock:
         except (OSError, ValueError):  # the terminal is gone; what it held back is of no use to anyone
             self._console.quiet = True
 
-    def _block(self, shown: ProgressSnapshot) -> Group:
+    def _block(self, snapshot: ProgressSnapshot) -> Group:
         head = Table.grid(expand=True, padding=(0, 2))
         head.add_column(no_wrap=True, ratio=1, overflow="ellipsis")
         head.add_column(no_wrap=True)
-        head.add_row(Text(self._title, "bold"), Text(shown.state, "cyan"))
-        length = number(shown.mean_length)
+        head.add_row(Text(self._title, "bold"), Text(snapshot.state, "cyan"))
+        length = number(snapshot.mean_length)
         rows = [
-            [f"{whole(shown.steps_per_second)} steps/s", f"{shown.episodes:,} episodes", f"{whole(shown.seconds)} s"],
-            labelled(*means(shown), ("length", length), evaluation(shown)),
-            labelled(("lesson", shown.lessons)),
+            [
+                f"{whole(snapshot.steps_per_second)} steps/s",
+                f"{snapshot.episodes:,} episodes",
+                f"{whole(snapshot.seconds)} s",
+            ],
+            labelled(*means(snapshot), ("length", length), evaluation(snapshot)),
+            labelled(("lesson", snapshot.lessons)),
             labelled(
-                *((name, f"{value:.4g}" if math.isfinite(value) else "-") for name, value in shown.losses.items())
+                *((name, f"{value:.4g}" if math.isfinite(value) else "-") for name, value in snapshot.losses.items())
             ),
         ]
-        found = [Text(shown.finding, "yellow")] if shown.finding else []
-        return Group(head, _bar(shown), *(_line(row) for row in rows if row), *found)
+        notes = [Text(snapshot.finding, "yellow")] if snapshot.finding else []
+        return Group(head, _bar(snapshot), *(_line(row) for row in rows if row), *notes)
 
 
 class PatientConsole(Console):
@@ -74,13 +78,13 @@ class PatientConsole(Console):
         raise BrokenPipeError
 
 
-def _bar(shown: ProgressSnapshot) -> Table:
-    left = time_left(shown)
+def _bar(snapshot: ProgressSnapshot) -> Table:
+    left = time_left(snapshot)
     table = Table.grid(expand=True, padding=(0, 1))
     table.add_column(ratio=1)
     table.add_column(no_wrap=True, overflow="ellipsis")
-    counts = f"{shown.steps:,}/{shown.total_steps:,} {percent(shown)}" + (f"  left {left}" if left else "")
-    table.add_row(ProgressBar(total=max(1, shown.total_steps), completed=shown.steps), counts)
+    counts = f"{snapshot.steps:,}/{snapshot.total_steps:,} {percent(snapshot)}" + (f"  left {left}" if left else "")
+    table.add_row(ProgressBar(total=max(1, snapshot.total_steps), completed=snapshot.steps), counts)
     return table
 
 

@@ -76,6 +76,9 @@ class RecorderMessages:
 
     def update(self) -> None:
         """Say what has failed since the last call."""
-        for each in [each for each in self._waiting if each.problem]:
-            self._waiting = [other for other in self._waiting if other is not each]
-            tell(f"train.py: the recorder {each.name} was given up, training was not: {each.problem}", sys.stderr)
+        for recording in [recording for recording in self._waiting if recording.problem]:
+            self._waiting = [other for other in self._waiting if other is not recording]
+            tell(
+                f"train.py: the recorder {recording.name} was given up, training was not: {recording.problem}",
+                sys.stderr,
+            )

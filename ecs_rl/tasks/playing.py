@@ -38,15 +38,15 @@ class Candidate:
 
 def play(settings: PlaySettings, paths: Sequence[Path]) -> int:
     """Play some checkpoints, in the way that is asked for."""
-    found = candidates(settings, paths)
-    report = Report(found, settings)
+    entries = candidates(settings, paths)
+    report = Report(entries, settings)
     if settings.headless and settings.record is None:
-        play_headless(found, settings, report)
+        play_headless(entries, settings, report)
     else:
         from ecs_rl.tasks import show  # the door to pygame
 
-        shown = show.play_in_window if settings.record is None else show.film
-        shown(found, settings, report)
+        play_visibly = show.play_in_window if settings.record is None else show.film
+        play_visibly(entries, settings, report)
     report.finish()
     return 0
 
@@ -55,11 +55,11 @@ def candidates(settings: PlaySettings, paths: Sequence[Path]) -> list[Candidate]
     """Return these checkpoints, loaded: the one that is meant, or those to compare."""
     scene = load_scene(settings.scene) if settings.scene else None
     names = settings.compare or ("",)
-    found = [candidate(settings, path, name, scene) for path, name in zip(paths, names, strict=True)]
-    scenes = {each.player.scene.reference for each in found}
+    entries = [candidate(settings, path, name, scene) for path, name in zip(paths, names, strict=True)]
+    scenes = {each.player.scene.reference for each in entries}
     if len(scenes) > 1:
         raise CommandError(f"--compare needs checkpoints of one scene, not of {' and '.join(sorted(scenes))}")
-    return found
+    return entries
 
 
 def candidate(settings: PlaySettings, path: Path, name: str = "", scene: Scene | None = None) -> Candidate:
@@ -84,9 +84,9 @@ def candidate(settings: PlaySettings, path: Path, name: str = "", scene: Scene |
 class Report:
     """What is told of the episodes: each in a line and the means at the end, or with `--json` one object."""
 
-    def __init__(self, found: Sequence[Candidate], settings: PlaySettings) -> None:
-        self._found, self._settings = found, settings
-        self._records: list[dict[int, EpisodeRecord]] = [{} for _ in found]
+    def __init__(self, entries: Sequence[Candidate], settings: PlaySettings) -> None:
+        self._entries, self._settings = entries, settings
+        self._records: list[dict[int, EpisodeRecord]] = [{} for _ in entries]
         # Where words are all that was asked for, not being able to write them is a failure.
         self._say = deliver if settings.json or (settings.headless and settings.record is None) else tell
 
@@ -95,10 +95,10 @@ class Report:
         self._records[number][episode] = record
         if self._settings.json:
             return
-        who = f"{self._found[number].label}, " if len(self._found) > 1 else ""
+        who = f"{self._entries[number].label}, " if len(self._entries) > 1 else ""
         terms = "  ".join(f"{name} {value:.1f}" for name, value in record.extras.items() if not name.startswith("end/"))
         ends = [name.removeprefix("end/") for name in record.extras if name.startswith("end/")]
-        score = self._found[number].player.scene.score
+        score = self._entries[number].player.scene.score
         lead = f"{'score ' if score else ''}{record.result(score):8.1f}"
         how = f"{lead} in {record.length} ticks ({', '.join(ends) or 'time is up'})  {terms}"
         self._say(f"{who}seed {self._settings.seed + episode}: {how}")
@@ -118,16 +118,16 @@ class Report:
     def rows(self) -> list[dict[str, Any]]:
         """Return what each candidate's episodes came to, and tell it in words."""
         rows: list[dict[str, Any]] = []
-        for each, by_episode in zip(self._found, self._records, strict=True):
+        for entry, by_episode in zip(self._entries, self._records, strict=True):
             if not by_episode:
                 continue
             records = [record for _, record in sorted(by_episode.items())]
-            report = EvalReport.of(records, each.player.manifest.step)
-            run, score = run_of(each.path), each.player.scene.score
+            report = EvalReport.of(records, entry.player.manifest.step)
+            run, score = run_of(entry.path), entry.player.scene.score
             row = {
                 "run": None if run is None else str(run),
-                "checkpoint": str(each.path),
-                "step": each.player.manifest.step,
+                "checkpoint": str(entry.path),
+                "step": entry.player.manifest.step,
                 **{name: getattr(report, name) for name in _MEANS},
                 "returns": [record.total_reward for record in records],
             }
@@ -137,25 +137,25 @@ class Report:
                 mean = f"mean score {report.scores[score]:.1f}, mean return {mean.removeprefix('mean ')}"
             rows.append(row)
             if not self._settings.json:
-                self._say(f"{each.player.scene.name}, {each.label}: {mean} over {report.episodes} episodes")
-            if each.opponent is not None:
-                row |= self._standing(each.opponent, [each.opponent.lead(record, score) for record in records])
+                self._say(f"{entry.player.scene.name}, {entry.label}: {mean} over {report.episodes} episodes")
+            if entry.opponent is not None:
+                row |= self._standing(entry.opponent, [entry.opponent.lead(record, score) for record in records])
         return rows
 
     def _standing(self, opponent: Opponent, leads: Sequence[float]) -> dict[str, Any]:
         """Return how it stands against an opponent, and tell it."""
-        found = standing(leads)
+        counts = standing(leads)
         if not self._settings.json:
-            told = "{wins} won, {draws} drawn, {losses} lost".format(**found)
-            share = "{low:.0%} to {high:.0%} won".format(**found)
-            self._say(f"against {opponent.reference}: {told}: {share} (95 % interval)")
-        return found
+            words = "{wins} won, {draws} drawn, {losses} lost".format(**counts)
+            share = "{low:.0%} to {high:.0%} won".format(**counts)
+            self._say(f"against {opponent.reference}: {words}: {share} (95 % interval)")
+        return counts
 
 
-def play_headless(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
+def play_headless(entries: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
     """Play all episodes at once, as an evaluation does."""
     mode = ActMode.SAMPLE if settings.stochastic else ActMode.GREEDY
-    played = [each.player.play(settings.episodes, settings.seed, mode, each.opponent) for each in found]
+    played = [each.player.play(settings.episodes, settings.seed, mode, each.opponent) for each in entries]
     for number, records in enumerate(played):
         for episode, record in enumerate(records):
             report.add(number, episode, record)

@@ -79,9 +79,9 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _draw(self, shown: ProgressSnapshot) -> None:
+    def _draw(self, snapshot: ProgressSnapshot) -> None:
         try:
-            self._display.draw(shown)
+            self._display.draw(snapshot)
             self._due = self._clock() + self._display.interval
         except (OSError, ValueError) as error:  # the reader went away, or somebody closed the stream
             self._due = math.inf
@@ -99,31 +99,31 @@ class PlainLines:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def draw(self, shown: ProgressSnapshot) -> None:
+    def draw(self, snapshot: ProgressSnapshot) -> None:
         """Write one line."""
-        self._stream.write(plain_line(shown) + "\n")
+        self._stream.write(plain_line(snapshot) + "\n")
         self._stream.flush()
 
     def stop(self) -> None:
         """Nothing to give back."""
 
 
-def plain_line(shown: ProgressSnapshot) -> str:
+def plain_line(snapshot: ProgressSnapshot) -> str:
     """Return a snapshot in one line, leaving out what is not known."""
     parts = [
-        f"steps {shown.steps:,}/{shown.total_steps:,} {percent(shown)}",
-        f"{whole(shown.steps_per_second)} steps/s",
-        *labelled(*means(shown), evaluation(shown), ("lesson", shown.lessons)),
-        *labelled(("left", time_left(shown))),
-        *([] if shown.state in ("", "training") else [shown.state]),
+        f"steps {snapshot.steps:,}/{snapshot.total_steps:,} {percent(snapshot)}",
+        f"{whole(snapshot.steps_per_second)} steps/s",
+        *labelled(*means(snapshot), evaluation(snapshot), ("lesson", snapshot.lessons)),
+        *labelled(("left", time_left(snapshot))),
+        *([] if snapshot.state in ("", "training") else [snapshot.state]),
     ]
     return "  ".join(parts)
 
 
-def means(shown: ProgressSnapshot) -> list[tuple[str, str]]:
+def means(snapshot: ProgressSnapshot) -> list[tuple[str, str]]:
     """Return the rolling means by name: the score's first, if there is one, then the return's; and self-play's Elo."""
-    elo = number(shown.elo) and f"{number(shown.elo)}{best(shown)}"
-    return [("score", number(shown.mean_score)), ("return", number(shown.mean_return)), ("elo", elo)]
+    elo = number(snapshot.elo) and f"{number(snapshot.elo)}{best(snapshot)}"
+    return [("score", number(snapshot.mean_score)), ("return", number(snapshot.mean_return)), ("elo", elo)]
 
 
 def labelled(*pairs: tuple[str, str]) -> list[str]:
@@ -131,9 +131,9 @@ def labelled(*pairs: tuple[str, str]) -> list[str]:
     return [f"{label} {value}" for label, value in pairs if value]
 
 
-def percent(shown: ProgressSnapshot) -> str:
+def percent(snapshot: ProgressSnapshot) -> str:
     """Return how much is done, `100%` only when all of it is."""
-    return f"{min(100, 100 * shown.steps // max(1, shown.total_steps))}%"
+    return f"{min(100, 100 * snapshot.steps // max(1, snapshot.total_steps))}%"
 
 
 def whole(value: float) -> str:
@@ -141,26 +141,26 @@ def whole(value: float) -> str:
     return f"{value:,.0f}" if math.isfinite(value) else "-"
 
 
-def evaluation(shown: ProgressSnapshot) -> tuple[str, str]:
+def evaluation(snapshot: ProgressSnapshot) -> tuple[str, str]:
     """Return `eval` and `201.3 (best 210.0 at 98,304)`, or nothing before the first evaluation."""
-    label = "eval" if shown.mean_score is None else "eval score"
-    return label, f"{number(shown.last_eval)}{best(shown) if shown.elo is None else ''}".strip()
+    label = "eval" if snapshot.mean_score is None else "eval score"
+    return label, f"{number(snapshot.last_eval)}{best(snapshot) if snapshot.elo is None else ''}".strip()
 
 
-def best(shown: ProgressSnapshot) -> str:
+def best(snapshot: ProgressSnapshot) -> str:
     """Return ` (best 210.0 at 98,304)`, or nothing while there is none."""
-    at = f" at {shown.best_step:,}" if shown.best_step is not None else ""
-    return f" (best {number(shown.best_eval)}{at})" if number(shown.best_eval) else ""
+    at = f" at {snapshot.best_step:,}" if snapshot.best_step is not None else ""
+    return f" (best {number(snapshot.best_eval)}{at})" if number(snapshot.best_eval) else ""
 
 
-def time_left(shown: ProgressSnapshot) -> str:
+def time_left(snapshot: ProgressSnapshot) -> str:
     """Return `0:04`, `1:02:03` or `2d 3h`, or nothing while the speed is not known."""
-    speed = shown.steps_per_second
+    speed = snapshot.steps_per_second
     if not (math.isfinite(speed) and speed > 0):
         return ""
-    left = (shown.total_steps - shown.steps) / speed
-    if shown.most_seconds is not None:
-        left = min(left, shown.most_seconds - shown.seconds)
+    left = (snapshot.total_steps - snapshot.steps) / speed
+    if snapshot.most_seconds is not None:
+        left = min(left, snapshot.most_seconds - snapshot.seconds)
     seconds = max(0, math.ceil(left))
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)
@@ -177,9 +177,9 @@ class NotebookLine:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def draw(self, shown: ProgressSnapshot) -> None:
+    def draw(self, snapshot: ProgressSnapshot) -> None:
         """Write the line over the one before."""
-        write_over(plain_line(shown), self._stream)
+        write_over(plain_line(snapshot), self._stream)
 
     def stop(self) -> None:
         """End the line."""

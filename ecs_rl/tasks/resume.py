@@ -46,9 +46,9 @@ def newest_checkpoint_file(run: Path) -> Path:
 def _newest(run: Path) -> tuple[Path, Manifest, State]:
     steps, latest = step_checkpoints(run), run / CHECKPOINTS / "latest.safetensors"
     paths = [steps[step] for step in sorted(steps, reverse=True)]
-    found, refused = None, list[str]()
+    newest, refused = None, list[str]()
     for path in [*paths, *([latest] if latest.exists() or not paths else [])]:
-        if found is not None and (path is not latest or latest.samefile(found[0])):
+        if newest is not None and (path is not latest or latest.samefile(newest[0])):
             break
         try:
             manifest, tensors = read_checkpoint(path)
@@ -58,12 +58,12 @@ def _newest(run: Path) -> tuple[Path, Manifest, State]:
             tell(f"train.py: passed over: {error}", sys.stderr)
             refused.append(str(error))
             continue
-        if manifest.full and (found is None or manifest.step > found[1].step):
-            found = path, manifest, tensors
-    if found is None:
+        if manifest.full and (newest is None or manifest.step > newest[1].step):
+            newest = path, manifest, tensors
+    if newest is None:
         why = refused[0] if refused else "all of them hold a policy alone"
         raise CheckpointError(f"{run} has no checkpoint to go on from ({why}): start a new run, or use --init-from")
-    return found
+    return newest
 
 
 def with_its_network(plan: Plan) -> Plan:
@@ -183,8 +183,8 @@ def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
             if name in old and old[name] != new.get(name):
                 flag = f"--{prefix}{name.replace('_', '-')}"
                 if name in PROGRAMS and not new.get(name) and is_reference(str(old[name])):
-                    told = f"{record.path} was started with {flag} {old[name]}, and no run names a program to be run"
-                    raise CommandError(f"{told}: if you trust it, name it again")
+                    message = f"{record.path} was started with {flag} {old[name]}, and no run names a program to be run"
+                    raise CommandError(f"{message}: if you trust it, name it again")
                 raise CommandError(
                     f"{flag} is {new.get(name)}, and {record.path} was started with {old[name] or 'none'}: "
                     "leave it out to go on, or start a new run"

@@ -49,21 +49,21 @@ def _digest(file: Path) -> str:
 
 
 def refuse_other_versions(
-    found: list[dict[str, str]], mine: Mapping[str, str] | None = None, flag: str = "--workers"
+    nodes: list[dict[str, str]], own: Mapping[str, str] | None = None, flag: str = "--workers"
 ) -> None:
     """Refuse workers whose libraries, or whose ecs_rl, are not those of this process, or `mine`."""
-    mine = mine or versions()
-    for theirs in found:
-        for name, version in mine.items():
+    own = own or versions()
+    for theirs in nodes:
+        for name, version in own.items():
             if theirs.get(name) != version:
-                told = f"a node of the cluster has {name} {theirs.get(name)}, and this machine {version}"
-                raise CommandError(f"{flag}: {told}: install the same everywhere")
+                message = f"a node of the cluster has {name} {theirs.get(name)}, and this machine {version}"
+                raise CommandError(f"{flag}: {message}: install the same everywhere")
 
 
-def refuse_other_files(found: list[dict[str, str]], mine: Mapping[str, str], flag: str = "--workers") -> None:
+def refuse_other_files(nodes: list[dict[str, str]], own: Mapping[str, str], flag: str = "--workers") -> None:
     """Refuse workers whose files are not those of this machine: they would train something else."""
-    for theirs in found:
-        for file, content in mine.items():
+    for theirs in nodes:
+        for file, content in own.items():
             if theirs[file] != content:
-                told = f"another {file} than there was here" if theirs[file] else f"no file {file}"
-                raise CommandError(f"{flag}: a node of the cluster has {told}: copy it there")
+                difference = f"another {file} than there was here" if theirs[file] else f"no file {file}"
+                raise CommandError(f"{flag}: a node of the cluster has {difference}: copy it there")

@@ -26,30 +26,30 @@ from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.replay import Replay
 
 
-def play_in_window(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
+def play_in_window(entries: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
     """Play in a window, until it is closed."""
     try:
-        display = Display(f"{found[0].player.scene.name} - ecs_rl")
+        display = Display(f"{entries[0].player.scene.name} - ecs_rl")
     except NoDisplay as none:
         raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
     shows: list[LiveEpisode] = []
     try:
-        shows = shows_of(found, settings)
+        shows = shows_of(entries, settings)
         playlist = Playlist(shows, report.add_watched)
-        run = run_of(found[0].path)
-        checkpoints = CheckpointList(run, now=found[0].path) if run is not None else None
-        watch_play(shows, display, folder_for(found[0].path), playlist, checkpoints, attended=not settings.json)
+        run = run_of(entries[0].path)
+        checkpoints = CheckpointList(run, now=entries[0].path) if run is not None else None
+        watch_play(shows, display, folder_for(entries[0].path), playlist, checkpoints, attended=not settings.json)
     finally:
         for show in shows:
             show.close()
         display.close()
 
 
-def film(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
+def film(entries: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
     """Play into a film; it needs no display."""
     assert settings.record is not None
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    shows = shows_of(found, settings)
+    shows = shows_of(entries, settings)
     try:
         for episode in record_play(shows, settings.record, speed=settings.speed):
             for number, ended in enumerate(episode):
@@ -60,20 +60,20 @@ def film(found: Sequence[Candidate], settings: PlaySettings, report: Report) -> 
     tell(f"film written: {settings.record}", sys.stderr if settings.json else sys.stdout)
 
 
-def shows_of(found: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpisode]:
+def shows_of(entries: Sequence[Candidate], settings: PlaySettings) -> list[LiveEpisode]:
     """Return one show for each candidate, all on the same seeds."""
     seeds = range(settings.seed, settings.seed + settings.episodes)
     shows = [
         LiveEpisode(
-            each.player.scene,
-            each.player.agents,
+            entry.player.scene,
+            entry.player.agents,
             seeds=seeds,
             sampled=settings.stochastic,
-            label=each.label,
+            label=entry.label,
             stays=True,
-            opponent=each.opponent,
+            opponent=entry.opponent,
         )
-        for each in found
+        for entry in entries
     ]
     for show in shows:
         show.speed = settings.speed

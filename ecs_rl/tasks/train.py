@@ -68,8 +68,8 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, watc
         messages = CollapseMessages(training), FindingMessages(training), LessonMessages(training), recorders
 
         def shown() -> None:
-            for each in messages:
-                each.update()
+            for message in messages:
+                message.update()
             draw()
 
         try:

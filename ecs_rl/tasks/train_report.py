@@ -45,17 +45,17 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
 
 def say_how_it_went(training: Training, record: TrainingRun, settings: TrainSettings, stream: TextIO) -> None:
     """Print the last words: a sentence for people, and with `--json` one line for programs."""
-    told = summary(training, record, settings)
-    score = "Elo" if "elo" in told else "score" if training.world.scene.score else "evaluation"
-    best = "no evaluation yet" if told["best_eval"] is None else f"best {score} {number(told['best_eval'])}"
-    solved = "" if told["solved_second"] is None else f", solved after {told['solved_second']:.2f} s of training"
+    result = summary(training, record, settings)
+    score = "Elo" if "elo" in result else "score" if training.world.scene.score else "evaluation"
+    best = "no evaluation yet" if result["best_eval"] is None else f"best {score} {number(result['best_eval'])}"
+    solved = "" if result["solved_second"] is None else f", solved after {result['solved_second']:.2f} s of training"
     collapsed = ", and the policy has collapsed since" if training.evaluation.trend.collapsed else ""
-    tell(f"{told['status']}{why(training)} at step {told['steps']:,}: {best}{solved}{collapsed}", stream)
+    tell(f"{result['status']}{why(training)} at step {result['steps']:,}: {best}{solved}{collapsed}", stream)
     tell(how_to_play(record), stream)
-    if told["status"] == "interrupted":
+    if result["status"] == "interrupted":
         tell(f"go on: {typed('train')} {settings.scene} --resume {record.path}", stream)
     if settings.json:
-        deliver(json.dumps(told))
+        deliver(json.dumps(result))
 
 
 def what_is_used_up(training: Training, record: TrainingRun) -> str:
