@@ -193,7 +193,7 @@ def seeds_of(key: U64, episode: I64) -> I64:
     return np.where((episode == 0) & (key < NAMED), (key & ~NAMED).astype(np.int64), hashed)
 
 
-class Simulate(Stage):
+class StepEnvironments(Stage):
     """Step every environment once and write rewards, ends, observations and finished episodes."""
 
     def __init__(self, world: World) -> None:
@@ -259,7 +259,7 @@ class Simulate(Stage):
             vars(done).update(vars(c.Finished()))
 
 
-class Respawn(Stage):
+class RespawnEnvironments(Stage):
     """Begin ended episodes anew, each with its own seed."""
 
     def __init__(self, world: World) -> None:
@@ -301,10 +301,10 @@ class Respawn(Stage):
 
 # fmt: off
 OWN: tuple[Entry, ...] = (
-    Entry("simulate", Simulate, "every environment takes its step and is judged", plays=True,
+    Entry("simulate", StepEnvironments, "every environment takes its step and is judged", plays=True,
           reads=(c.Action,), keeps=(c.ActionLog, c.RewardWeights),
           writes=(c.NextObservation, c.Reward, c.EpisodeEnd, c.EndRules, c.Done, c.Terms, c.Finished, c.Clock, Taken)),
-    Entry("respawn", Respawn, "ended episodes begin anew, seeded per arena and episode", plays=True,
+    Entry("respawn", RespawnEnvironments, "ended episodes begin anew, seeded per arena and episode", plays=True,
           reads=(c.Finished, c.NextObservation), keeps=(c.Chance,),
           writes=(c.Clock, c.Terms, Taken, c.PolicyState, c.Observation)),
 )

@@ -44,7 +44,7 @@ LONGEST_MESSAGE = 500
 
 
 @dataclass(frozen=True)
-class Command:
+class JobCommand:
     """What all jobs of one command share."""
 
     flag: str
@@ -96,7 +96,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Report:
+class JobReport:
     """Where a job stands."""
 
     state: str
@@ -209,19 +209,19 @@ class SeedRun:
 class Trainee:
     """Does one job after another; lives in a worker."""
 
-    def __init__(self, command: Command, must_stop: Callable[[], bool]) -> None:
+    def __init__(self, command: JobCommand, must_stop: Callable[[], bool]) -> None:
         """`must_stop` is asked after each tick whether all is to be saved and to end."""
         self._command, self._must_stop = command, must_stop
         self._runs: list[SeedRun] = []
         self._round: deque[SeedRun] = deque()
         """Trainings that the present round of evaluations still needs."""
 
-    def do(self, call: Call) -> Report:
+    def do(self, call: Call) -> JobReport:
         """Do what a call says and report. An error ends the job, and not the worker."""
         if call.job is not None:
             self._runs, self._round = [], deque()
             if self._must_stop():
-                return Report("interrupted", runs=call.job.runs)
+                return JobReport("interrupted", runs=call.job.runs)
         try:
             if call.job is not None:
                 self._begin(call.job)
@@ -260,10 +260,10 @@ class Trainee:
         for run in self._runs:
             run.close()
 
-    def _report_error(self, error: Exception) -> Report:
+    def _report_error(self, error: Exception) -> JobReport:
         """End the job, and return why."""
         is_full = is_refused(error)
-        report = Report(
+        report = JobReport(
             "interrupted" if is_full else "failed",
             max((run.training.session.total_steps for run in self._runs), default=0),
             tuple(str(run.record.path) for run in self._runs),
@@ -287,12 +287,12 @@ def can_go_on(run: Path) -> bool:
     return True
 
 
-def report_of(runs: list[SeedRun], *, is_round: bool) -> Report:
+def report_of(runs: list[SeedRun], *, is_round: bool) -> JobReport:
     """Return where the trainings of a job stand together."""
     first = runs[0].training.evaluation
     summaries = tuple(summary(run.training, run.record, run.settings) for run in runs)
     states = {item["status"] for item in summaries}
-    report = Report(
+    report = JobReport(
         state=next((state for state in ("running", "interrupted", "finished") if state in states), "solved"),
         steps=max(item["steps"] for item in summaries),
         runs=tuple(item["run"] for item in summaries),

@@ -20,8 +20,8 @@ from ecs_rl.cli.plan import look_up
 from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, StorageError
-from ecs_rl.many.jobs import Job, Report
-from ecs_rl.many.ranges import Axis, Choice, Setting, in_words
+from ecs_rl.many.jobs import Job, JobReport
+from ecs_rl.many.ranges import Axis, OneOf, Setting, in_words
 from ecs_rl.many.record import BROKEN, Row, SweepFile, TakenOver
 from ecs_rl.many.table import Table
 from ecs_rl.many.trials import SweepRows
@@ -64,7 +64,7 @@ def refuse_what_cannot_change(axes: Sequence[Axis], settings: TrainSettings) -> 
         refusal = f"--population: '{axis.name}' cannot change in a training that goes on: vary it by --sweep alone"
         if not table or name in (*FIXED_OF_THE_AGENT, *BEGUN):
             raise CommandError(refusal)
-        ends = axis.values if isinstance(axis, Choice) else (axis.at(0.0), axis.at(1.0))
+        ends = axis.values if isinstance(axis, OneOf) else (axis.at(0.0), axis.at(1.0))
         usual = usual or _shapes(settings)
         for value in ends:
             config = replace(getattr(settings, settings.agent), **{name: value})
@@ -110,7 +110,7 @@ class Population(SweepRows):
             self.show(row)
         return job
 
-    def take(self, job: Job, report: Report) -> str:
+    def take(self, job: Job, report: JobReport) -> str:
         """Take a report; a member that has reached the end of its round rests."""
         row = self._rows[job.number]
         if report.state == RESTING:
@@ -194,7 +194,7 @@ def changed(setting: Setting, axes: Sequence[Axis], random_numbers: random.Rando
     new = dict(setting)
     for axis in axes:
         is_anew = random_numbers.random() < ANEW
-        if isinstance(axis, Choice):
+        if isinstance(axis, OneOf):
             if is_anew:
                 new[axis.name] = random_numbers.choice(axis.values)
             else:

@@ -70,7 +70,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     """One of several values."""
 
     name: str
@@ -96,7 +96,7 @@ class Choice:
         return [(self.place(value), value_in_words(value)) for value in self.values]
 
 
-Axis = Range | Choice
+Axis = Range | OneOf
 
 
 def parse_ranges(texts: Sequence[str], settings: TrainSettings) -> tuple[Axis, ...]:
@@ -153,7 +153,7 @@ def _axis(name: str, text: str, range_: str, hint: Any) -> Axis:
     if len(values) < 2:
         remedy = f"it names one value: give it as --{name.replace('_', '-')}"
         raise CommandError(f"{flag}: {remedy}, or write {name}=LOW..HIGH or {name}=A,B,C")
-    return Choice(name, text, values)
+    return OneOf(name, text, values)
 
 
 def _range(name: str, text: str, range_: str, hint: Any) -> Range:
@@ -178,7 +178,7 @@ def _value(flag: str, text: str, hint: Any) -> Any:
 
 
 def _check_agents(axis: Axis, settings: TrainSettings) -> None:
-    if axis.name == "agent" and isinstance(axis, Choice):
+    if axis.name == "agent" and isinstance(axis, OneOf):
         for value in axis.values:
             if value not in settings.algorithms:
                 raise CommandError(
@@ -191,12 +191,12 @@ def _check_agents(axis: Axis, settings: TrainSettings) -> None:
 
 def combinations(axes: Sequence[Axis]) -> int:
     """Return how many settings there are, 0 where a range has any number of them."""
-    return math.prod(len(axis.values) if isinstance(axis, Choice) else 0 for axis in axes)
+    return math.prod(len(axis.values) if isinstance(axis, OneOf) else 0 for axis in axes)
 
 
 def grid(axes: Sequence[Axis]) -> list[Setting]:
     """Return every combination of lists of values, the last one's values changing first."""
-    lists = [axis.values for axis in axes if isinstance(axis, Choice)]
+    lists = [axis.values for axis in axes if isinstance(axis, OneOf)]
     return [dict(zip((axis.name for axis in axes), values, strict=True)) for values in product(*lists)]
 
 

@@ -18,7 +18,7 @@ from ecs_rl.cli.called import program
 from ecs_rl.cli.parse import cores
 from ecs_rl.cli.process import Answer, say_now
 from ecs_rl.cli.settings import TrainSettings
-from ecs_rl.many.jobs import Call, Job, Report
+from ecs_rl.many.jobs import Call, Job, JobReport
 from ecs_rl.many.table import Table
 from ecs_rl.many.workers import Event, Worker
 from ecs_rl.tasks.train import SAVING
@@ -50,7 +50,7 @@ class Source(Protocol):
     def next(self) -> Job | None:
         """Return the job to begin now; None while there is none. If no job runs, None means that all is over."""
 
-    def take(self, job: Job, report: Report) -> str:
+    def take(self, job: Job, report: JobReport) -> str:
         """Take a report. Return "" if the job goes on, else the state in which it is to end now."""
 
     def said(self, job: Job, message: str) -> None:
@@ -73,7 +73,7 @@ class Task:
     """The last lines of stderr that are no messages."""
 
 
-class Runner:
+class JobRunner:
     """Lets up to `at_once` workers do the jobs of a source."""
 
     def __init__(
@@ -144,7 +144,7 @@ class Runner:
         else:
             task.lines.append(event.line)
 
-    def _take(self, worker: Worker, task: Task, report: Report) -> None:
+    def _take(self, worker: Worker, task: Task, report: JobReport) -> None:
         if task.end_state and report.state == "interrupted":  # it was closed
             report = replace(report, state=task.end_state)
         task.job = replace(task.job, runs=report.runs or task.job.runs)
@@ -158,7 +158,7 @@ class Runner:
 
     def _lost(self, task: Task, exit_code: int) -> None:
         if self.is_stopping and exit_code in NOT_BEGUN:
-            self._source.take(task.job, Report("interrupted", runs=task.job.runs))
+            self._source.take(task.job, JobReport("interrupted", runs=task.job.runs))
         elif self.is_stopping or not task.restarts:
             self._source.lost(task.job, exit_code, list(task.lines))
         else:

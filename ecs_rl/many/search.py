@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from ecs_rl.many.ranges import Axis, Choice, Setting, combinations, drawn, grid
+from ecs_rl.many.ranges import Axis, OneOf, Setting, combinations, drawn, grid
 from ecs_rl.many.record import BROKEN, GRID, OPTUNA, RANDOM, Row, Sweep
 
 USUAL_TRIALS = 16
@@ -162,7 +162,7 @@ def _distribution(axis: Axis) -> Any:
     """Return what Optuna calls a range; of a list of values it knows the numbers."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    if isinstance(axis, Choice):
+    if isinstance(axis, OneOf):
         return CategoricalDistribution(range(len(axis.values)))
     if axis.whole:
         return IntDistribution(int(axis.low), int(axis.high), log=axis.log)
@@ -170,8 +170,8 @@ def _distribution(axis: Axis) -> Any:
 
 
 def _value(axis: Axis, parameter: Any) -> Any:
-    return axis.values[parameter] if isinstance(axis, Choice) else axis.nearest(parameter)
+    return axis.values[parameter] if isinstance(axis, OneOf) else axis.nearest(parameter)
 
 
 def _parameter(axis: Axis, value: Any) -> Any:
-    return axis.values.index(axis.own(value)) if isinstance(axis, Choice) else value
+    return axis.values.index(axis.own(value)) if isinstance(axis, OneOf) else value

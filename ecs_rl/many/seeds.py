@@ -13,8 +13,8 @@ from ecs_rl.cli.called import program
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer
 from ecs_rl.console import tell
-from ecs_rl.many.jobs import Command, Job, Report
-from ecs_rl.many.runner import Runner, at_once
+from ecs_rl.many.jobs import Job, JobCommand, JobReport
+from ecs_rl.many.runner import JobRunner, at_once
 from ecs_rl.many.seeds_report import Outcome, report, seeds_in_words
 from ecs_rl.many.table import Table, open_table, with_threads
 from ecs_rl.many.workers import LocalWorker
@@ -34,7 +34,7 @@ def run_seeds(argv: Sequence[str], plan: Plan, answer: Answer) -> int:
     command = command_of(argv, plan, "--seeds", {})
     with open_table(stream, f"{heading} {with_threads(settings)}", "seed", seeds) as table:
         source = Seeds(seeds, table)
-        runner = Runner(source, table, together, partial(LocalWorker, command))
+        runner = JobRunner(source, table, together, partial(LocalWorker, command))
         runner.run(answer)
     if runner.is_stopping and not any(outcome.summary for outcome in source.outcomes.values()):
         raise KeyboardInterrupt
@@ -53,13 +53,13 @@ def checked(plan: Plan) -> Plan:
     return plan
 
 
-def command_of(argv: Sequence[str], plan: Plan, flag: str, over: Mapping[str, Any], **cluster: Any) -> Command:
+def command_of(argv: Sequence[str], plan: Plan, flag: str, over: Mapping[str, Any], **cluster: Any) -> JobCommand:
     """Return what all jobs of a command share; `cluster` is what a job on another machine needs besides."""
     settings = plan.settings
     over = {**over, "threads": settings.threads}
     if settings.against:
         over["against"] = settings.against
-    return Command(flag, tuple(argv), sys.argv[0], over, contents(own_files(plan)), **cluster)
+    return JobCommand(flag, tuple(argv), sys.argv[0], over, contents(own_files(plan)), **cluster)
 
 
 class Seeds:
@@ -83,7 +83,7 @@ class Seeds:
         self._table.state(seed, "training")
         return Job(seed, (seed,), {})
 
-    def take(self, job: Job, report: Report) -> str:
+    def take(self, job: Job, report: JobReport) -> str:
         """Show how far the run is, and keep how it ended."""
         if report.progress:
             self._table.progress(job.number, report.progress)

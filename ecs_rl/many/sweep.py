@@ -24,7 +24,7 @@ from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, DivergedError, StorageError, install
 from ecs_rl.many.checks import check_sweep
-from ecs_rl.many.jobs import Command
+from ecs_rl.many.jobs import JobCommand
 from ecs_rl.many.population import Population, refuse_what_cannot_change
 from ecs_rl.many.ranges import Axis, drawn, parse_ranges
 from ecs_rl.many.record import (
@@ -41,7 +41,7 @@ from ecs_rl.many.record import (
     read_sweep,
     refuse_another,
 )
-from ecs_rl.many.runner import Runner, at_once
+from ecs_rl.many.runner import JobRunner, at_once
 from ecs_rl.many.search import ListedSettings, OptunaSearch, first_rung, search_of
 from ecs_rl.many.seeds import checked, command_of
 from ecs_rl.many.sweep_report import report
@@ -186,7 +186,7 @@ def carried_out(
         start = partial(LocalWorker, command)
     with open_table(stream, heading, sweep.row_name) as table:
         source = source_of(file, axes, settings, table, together)
-        runner = Runner(source, table, together, start)
+        runner = JobRunner(source, table, together, start)
         runner.run(answer)
     if runner.is_stopping and not source.problem and not any(row.steps for row in sweep.rows):
         shutil.rmtree(file.path, ignore_errors=True)
@@ -240,7 +240,7 @@ def how_to_go_on(argv: Sequence[str], file: SweepFile) -> str:
     return f"{typed('train')} {shlex.join(words)} --resume {shlex.quote(str(file.path))}"
 
 
-def recipe_settings(command: Command, settings: TrainSettings, sweep: Sweep) -> dict[str, Any]:
+def recipe_settings(command: JobCommand, settings: TrainSettings, sweep: Sweep) -> dict[str, Any]:
     """Return the settings of the best trial that the scene's own recipe has not, in one level, and its agent."""
     if sweep.best is None:
         return {}

@@ -7,7 +7,7 @@ from itertools import count
 
 from ecs_rl.console import number
 from ecs_rl.errors import StorageError
-from ecs_rl.many.jobs import Job, Report
+from ecs_rl.many.jobs import Job, JobReport
 from ecs_rl.many.ranges import in_words
 from ecs_rl.many.record import BEST_EVAL, Row, SweepFile
 from ecs_rl.many.search import Search
@@ -49,7 +49,7 @@ class SweepRows:
         seeds = tuple(self._sweep.seed + i for i in range(self._sweep.seeds))
         return Job(row.trial, seeds, row.setting, tuple(row.runs))
 
-    def note(self, row: Row, report: Report) -> None:
+    def note(self, row: Row, report: JobReport) -> None:
         """Write a report into its row, its file and the table."""
         before, steps = row.state, row.steps
         take_report(row, report, self._sweep.measure)
@@ -103,7 +103,7 @@ class Trials(SweepRows):
         self.show(row)
         return job
 
-    def take(self, job: Job, report: Report) -> str:
+    def take(self, job: Job, report: JobReport) -> str:
         """Take a report; a trial that is worse than most ends here."""
         row = self._rows[job.number]
         if report.is_over or report.is_round:
@@ -121,7 +121,7 @@ class Trials(SweepRows):
         self._search.tell(row)
 
 
-def take_report(row: Row, report: Report, measure: str) -> None:
+def take_report(row: Row, report: JobReport, measure: str) -> None:
     """Write a report into its row."""
     row.state, row.message = report.state, report.message
     row.steps, row.runs = max(row.steps, report.steps), list(report.runs or row.runs)

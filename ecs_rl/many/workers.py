@@ -22,7 +22,7 @@ from typing import IO, Any, Protocol, TypeVar
 import msgspec
 
 from ecs_rl.cli.process import Answer
-from ecs_rl.many.jobs import Call, Command, Report, Trainee
+from ecs_rl.many.jobs import Call, JobCommand, JobReport, Trainee
 from ecs_rl.runs.files import plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ class Event:
     """What came from a worker: the report of a call, a line of its stderr, or its end."""
 
     worker: Worker
-    report: Report | None = None
+    report: JobReport | None = None
     line: str = ""
     is_end: bool = False
     exit_code: int = 0
@@ -84,7 +84,7 @@ class Worker(Protocol):
 class LocalWorker:
     """A process of this machine."""
 
-    def __init__(self, command: Command, events: SimpleQueue[Event]) -> None:
+    def __init__(self, command: JobCommand, events: SimpleQueue[Event]) -> None:
         self._events = events
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", WORKER, str(ROOT)],
@@ -123,7 +123,7 @@ class LocalWorker:
 
     def _read_reports(self) -> None:
         assert self._process.stdout is not None
-        while report := receive(Report, self._process.stdout):
+        while report := receive(JobReport, self._process.stdout):
             self._events.put(Event(self, report=report))
         self._lines.join(LAST_LINES)
         self._events.put(Event(self, is_end=True, exit_code=self._process.wait()))
@@ -137,7 +137,7 @@ class LocalWorker:
 class RayWorker:
     """An actor on a machine of a cluster."""
 
-    def __init__(self, command: Command, events: SimpleQueue[Event], threads: int) -> None:
+    def __init__(self, command: JobCommand, events: SimpleQueue[Event], threads: int) -> None:
         import ray
 
         self._events, self._stop_file, self._is_up = events, Path(command.stop_file), False
@@ -171,7 +171,7 @@ class RayWorker:
 class RemoteTrainee(Trainee):
     """A trainee on a machine of a cluster, which shares the folder of the sweep."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: JobCommand) -> None:
         os.chdir(command.cwd)
         super().__init__(command, stop_by_file(Path(command.stop_file)))
 
@@ -198,7 +198,7 @@ def serve() -> None:
     os.dup2(2, 1)  # what a user's code prints is no report
     stopping = threading.Event()
     Answer(lambda number: stopping.set()).install()
-    command = receive(Command, calls)
+    command = receive(JobCommand, calls)
     if command is None:
         return
     trainee = Trainee(command, stopping.is_set)

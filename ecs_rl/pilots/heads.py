@@ -15,14 +15,14 @@ SMALLEST, LARGEST = -10.0, 2.0
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceHead:
     """One of several options."""
 
     outputs: slice
 
 
 @dataclass(frozen=True)
-class Levers:
+class LeverHead:
     """Numbers between -1 and 1."""
 
     outputs: slice
@@ -48,16 +48,16 @@ class Head:
         places, needed = _places(saved)
         if width != needed:
             raise ValueError(f"its network has {width} outputs, and its actions take {needed}")
-        self.parts: list[Choice | Levers] = []
+        self.parts: list[ChoiceHead | LeverHead] = []
         lever = 0
         for part, at in zip(space.parts, places, strict=True):
             if isinstance(part, Discrete):
-                self.parts.append(Choice(at))
+                self.parts.append(ChoiceHead(at))
             elif saved.agent == "sac":
-                self.parts.append(Levers(at, slice(space.levers + at.start, space.levers + at.stop), squashed=True))
+                self.parts.append(LeverHead(at, slice(space.levers + at.start, space.levers + at.stop), squashed=True))
             else:
                 spread = saved.tensors["policy/log_std"][lever : lever + part.levers]
-                self.parts.append(Levers(at, spread, squashed=False))
+                self.parts.append(LeverHead(at, spread, squashed=False))
                 lever += part.levers
         self._is_all = isinstance(space, Discrete) and self.parts[0].outputs == slice(0, width)
 
@@ -66,7 +66,7 @@ class Head:
         actions = []
         for part in self.parts:
             outputs = output if self._is_all else ops.take(output, part.outputs)
-            if isinstance(part, Choice):
+            if isinstance(part, ChoiceHead):
                 choice = ops.argmax(outputs)
                 actions.append(ops.reshape(ops.as_float(choice), (1,)) if self.several else choice)
             else:
@@ -81,7 +81,7 @@ class Head:
         actions = []
         for part in self.parts:
             outputs = output[:, part.outputs]
-            if isinstance(part, Choice):
+            if isinstance(part, ChoiceHead):
                 choice = (outputs + random.gumbel(size=outputs.shape)).argmax(1)
                 actions.append(choice[:, None].astype(np.float32) if self.several else choice)
                 continue

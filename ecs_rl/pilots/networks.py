@@ -74,7 +74,7 @@ class Perceptron:
         return x
 
 
-class GRU:
+class PilotGRU:
     """A perceptron, a gated recurrent unit and a head; the formula is that of `ecs_rl/agents/gru.py`."""
 
     def __init__(self, tensors: Tensors, name: str, activation: str) -> None:
@@ -96,7 +96,7 @@ class GRU:
         return self._head.of(ops, after), after
 
 
-class Convolution:
+class PilotConvolution:
     """Convolutions over each picture, then a perceptron over all."""
 
     state = 0
@@ -126,7 +126,7 @@ class Convolution:
         return self._head.of(ops, self._body.of(ops, ops.concat(seen, 1))), state
 
 
-class Attention:
+class PilotAttention:
     """What is plain asks, the members of every set that are there answer, and beside them one that always is there."""
 
     state = 0
@@ -182,9 +182,9 @@ def network_of(saved: SavedPolicy) -> Net:
     name, activation = "q" if saved.agent == "dqn" else "policy", str(saved.setting("activation"))
     make: dict[str, Callable[[], Any]] = {
         "mlp": lambda: Perceptron(saved.tensors, _numbered(saved.tensors, name), activation),
-        "gru": lambda: GRU(saved.tensors, name, activation),
-        "conv": lambda: Convolution(saved.tensors, name, activation, saved),
-        "attention": lambda: Attention(saved.tensors, name, activation, saved),
+        "gru": lambda: PilotGRU(saved.tensors, name, activation),
+        "conv": lambda: PilotConvolution(saved.tensors, name, activation, saved),
+        "attention": lambda: PilotAttention(saved.tensors, name, activation, saved),
     }
     net: Net = make[saved.setting("network") or "mlp"]()
     return net

@@ -18,7 +18,7 @@ BACKENDS = ("torch", "numpy")
 MOST_NAMES = 6
 
 
-class Policy(Protocol):
+class PilotPolicy(Protocol):
     """What decides for a batch: the same in every backend."""
 
     state: int
@@ -31,7 +31,7 @@ class Policy(Protocol):
 class Pilot:
     """A policy with the names of what it sees and does; its normaliser and its memory are inside."""
 
-    def __init__(self, saved: SavedPolicy, policy: Policy) -> None:
+    def __init__(self, saved: SavedPolicy, policy: PilotPolicy) -> None:
         self.path, self.scene, self.step = saved.path, saved.scene, saved.step
         self.spec: PolicySpec = saved.spec
         self._policy, self._lone = policy, isinstance(saved.spec.actions, Discrete)

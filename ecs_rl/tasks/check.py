@@ -131,8 +131,11 @@ class Play:
         batches, finished = world.each(NextObservation, Reward), world.one(Finished)
         whole, after, busy = hashlib.sha256(), hashlib.sha256(), 0.0
         equals = [Equals(seen.value) for seen, _ in batches]
-        ranges, terms = [Range(seen.value) for seen, _ in batches], Range(np.zeros((world.arenas, len(world.terms))))
-        scores, came = Range(np.zeros((world.arenas, len(world.arena.scores)))), list[list[float]]()
+        ranges, terms = (
+            [ValueRange(seen.value) for seen, _ in batches],
+            ValueRange(np.zeros((world.arenas, len(world.terms)))),
+        )
+        scores, came = ValueRange(np.zeros((world.arenas, len(world.arena.scores)))), list[list[float]]()
         came_to = list[dict[str, F64]]()
         earned, ends = np.zeros(len(world.terms)), np.zeros(len(world.reasons), int)
         began = world.ticks
@@ -187,7 +190,7 @@ class Play:
         }
 
 
-class Range:
+class ValueRange:
     """How far the numbers of (rows, numbers) go, and whether rows ever differ."""
 
     def __init__(self, array: F32 | F64) -> None:
@@ -268,7 +271,7 @@ def _rules(world: World) -> list[Rule]:
     return [*seen, *(rule for spec in agents for rule in spec.earns.values()), *world.arena.scores.values()]
 
 
-def _notes(world: World, ranges: Sequence[Range], equals: Sequence[Equals]) -> list[str]:
+def _notes(world: World, ranges: Sequence[ValueRange], equals: Sequence[Equals]) -> list[str]:
     """Return what is worth a look in what a play has shown of each policy."""
     never = unread(world.arena.lessons)
     notes = [f"nothing reads lesson '{name}': take {name}.value in a start, a terrain or a rule" for name in never]

@@ -33,7 +33,7 @@ def play_episode(settings: PlaySettings) -> int:
         raise CommandError(f"there is no episode {path}: check the path")
     episode = read_episode(path)
     scene = _scene(path, episode, settings)
-    report = Report(path, episode, scene, settings)
+    report = EpisodeReport(path, episode, scene, settings)
     if settings.headless and settings.record is None:
         ended, exact = played_again(scene, episode)
         report.add(ended, exact=exact)
@@ -55,7 +55,7 @@ def _scene(path: Path, episode: Episode, settings: PlaySettings) -> Scene:
     return scene
 
 
-class Report:
+class EpisodeReport:
     """Tells how the episode went, once; with `--json` as one object."""
 
     def __init__(self, path: Path, episode: Episode, scene: Scene, settings: PlaySettings) -> None:

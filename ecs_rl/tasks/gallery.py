@@ -16,7 +16,7 @@ from ecs_rl.pilots.gallery import gallery
 from ecs_rl.runs import NoRunError
 from ecs_rl.runs.layout import run_directories
 from ecs_rl.shipped import pilot_file
-from ecs_rl.tasks.playing import Report, candidate, play, play_headless
+from ecs_rl.tasks.playing import PlayReport, candidate, play, play_headless
 
 
 def offer(settings: PlaySettings, none: NoRunError) -> int:
@@ -45,7 +45,7 @@ def play_all(settings: PlaySettings, scenes: list[str]) -> int:
     for scene in scenes:
         silent = replace(settings, target=str(pilot_file(scene)), json=True)
         candidates = [candidate(silent, Path(silent.target or ""))]
-        report = Report(candidates, silent)
+        report = PlayReport(candidates, silent)
         play_headless(candidates, silent, report)
         row = {"scene": scene, **report.rows()[0]}
         rows.append(row)

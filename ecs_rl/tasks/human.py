@@ -36,7 +36,7 @@ def play_human(settings: PlaySettings) -> int:
     scene, rival = scene_and_rival(settings)
     if settings.save_demo is not None:
         begun(settings.save_demo, scene)  # what cannot be written is told now, not after the first episode
-    results = Results(rival, settings)
+    results = HumanResults(rival, settings)
     _play(scene, rival, settings, results)
     results.finish(scene)
     return 0
@@ -67,7 +67,7 @@ def is_scene(target: str) -> bool:
     return target in scene_names() or target.startswith("gym:") or Path(target).suffix == ".py"
 
 
-class Results:
+class HumanResults:
     """What the person and the policy came to, episode by episode."""
 
     def __init__(self, rival: Candidate | None, settings: PlaySettings) -> None:
@@ -108,7 +108,7 @@ class Results:
             tell(line)
 
 
-def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results: Results) -> None:
+def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results: HumanResults) -> None:
     try:
         display = Display(f"{scene.name} - ecs_rl")
     except NoDisplay as none:

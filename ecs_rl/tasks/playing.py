@@ -39,7 +39,7 @@ class Candidate:
 def play(settings: PlaySettings, paths: Sequence[Path]) -> int:
     """Play some checkpoints, in the way that is asked for."""
     entries = candidates(settings, paths)
-    report = Report(entries, settings)
+    report = PlayReport(entries, settings)
     if settings.headless and settings.record is None:
         play_headless(entries, settings, report)
     else:
@@ -81,7 +81,7 @@ def candidate(settings: PlaySettings, path: Path, name: str = "", scene: Scene |
     return Candidate(path, player, f"{word}step {player.manifest.step:,}", opponent)
 
 
-class Report:
+class PlayReport:
     """What is told of the episodes: each in a line and the means at the end, or with `--json` one object."""
 
     def __init__(self, entries: Sequence[Candidate], settings: PlaySettings) -> None:
@@ -152,7 +152,7 @@ class Report:
         return counts
 
 
-def play_headless(entries: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
+def play_headless(entries: Sequence[Candidate], settings: PlaySettings, report: PlayReport) -> None:
     """Play all episodes at once, as an evaluation does."""
     mode = ActMode.SAMPLE if settings.stochastic else ActMode.GREEDY
     played = [each.player.play(settings.episodes, settings.seed, mode, each.opponent) for each in entries]

@@ -49,7 +49,7 @@ class ProgressSnapshot:
     """What is going on, in a word: training, evaluating, saving, interrupted, solved."""
 
 
-class Progress:
+class ProgressDisplay:
     """Draws a snapshot now and then; between two drawings `update` costs one look at the clock."""
 
     def __init__(self, stream: TextIO, *, scene: str, run: str, clock: Callable[[], float] = time.perf_counter) -> None:

@@ -15,8 +15,8 @@ from ecs_rl.pilots.gallery import PilotEntry
 from ecs_rl.runs.episode_file import Episode
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_abouts
-from ecs_rl.tasks.episodes import Report as EpisodeReport
-from ecs_rl.tasks.playing import Candidate, Report
+from ecs_rl.tasks.episodes import EpisodeReport
+from ecs_rl.tasks.playing import Candidate, PlayReport
 from ecs_rl.viewer.films.studio import record_play
 from ecs_rl.viewer.live.display import Display, NoDisplay
 from ecs_rl.viewer.live.menu import Menu, Offer
@@ -26,7 +26,7 @@ from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.replay import Replay
 
 
-def play_in_window(entries: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
+def play_in_window(entries: Sequence[Candidate], settings: PlaySettings, report: PlayReport) -> None:
     """Play in a window, until it is closed."""
     try:
         display = Display(f"{entries[0].player.scene.name} - ecs_rl")
@@ -45,7 +45,7 @@ def play_in_window(entries: Sequence[Candidate], settings: PlaySettings, report:
         display.close()
 
 
-def film(entries: Sequence[Candidate], settings: PlaySettings, report: Report) -> None:
+def film(entries: Sequence[Candidate], settings: PlaySettings, report: PlayReport) -> None:
     """Play into a film; it needs no display."""
     assert settings.record is not None
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")

@@ -20,7 +20,7 @@ from ecs_rl.runs.recorders import recorders_of
 from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.tasks.check import check_scene
 from ecs_rl.tasks.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
-from ecs_rl.tasks.progress import Progress, ProgressSnapshot
+from ecs_rl.tasks.progress import ProgressDisplay, ProgressSnapshot
 from ecs_rl.tasks.train_report import say_how_it_went, what_is_used_up
 from ecs_rl.training.training import Training
 
@@ -62,7 +62,7 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, watc
     training.session.write_behind()
     if settings.resume is not None and training.done:
         tell(f"train.py: nothing is left to train: {what_is_used_up(training, record)}", sys.stderr)
-    with passing_over(), Progress(stream, scene=settings.scene, run=str(record.path)) as progress:
+    with passing_over(), ProgressDisplay(stream, scene=settings.scene, run=str(record.path)) as progress:
         draw = partial(progress.update, partial(snapshot, training, settings))
         recorders = RecorderMessages(record)
         messages = CollapseMessages(training), FindingMessages(training), LessonMessages(training), recorders

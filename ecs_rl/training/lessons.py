@@ -24,13 +24,13 @@ class Curriculum:
     """Lets the arenas of a training begin with the easy end of every lesson, and go on as training gets good."""
 
     def __init__(self) -> None:
-        self.parts: list[Progress] = []
+        self.parts: list[LessonProgress] = []
         self._score = ""
 
     def begin(self, world: World, *, self_play: bool) -> None:
         """Begin all episodes of the world anew where it has lessons; CommandError for one that can never go on."""
         self._score, self._clock = world.scene.score, world.one(Clock)
-        self.parts = [Progress(taught, world.everywhere) for taught in world.arena.lessons]
+        self.parts = [LessonProgress(taught, world.everywhere) for taught in world.arena.lessons]
         if not self.parts:
             return
         for part in self.parts:
@@ -103,7 +103,7 @@ class Curriculum:
             part.results.extend(saved.results)
 
 
-class Progress:
+class LessonProgress:
     """One lesson, and the results since the last step."""
 
     def __init__(self, taught: Taught, arenas: int) -> None:

@@ -17,7 +17,7 @@ from rich.live import Live
 
 from ecs_rl.console import tell
 from ecs_rl.many.table import LiveTable, open_table
-from ecs_rl.tasks.progress import Progress, ProgressSnapshot, plain_line, time_left
+from ecs_rl.tasks.progress import ProgressDisplay, ProgressSnapshot, plain_line, time_left
 
 SNAPSHOT = ProgressSnapshot(
     steps=120_000,
@@ -83,8 +83,8 @@ def shown(stream: io.StringIO) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
 
 
-def make(stream: TextIO, clock: Callable[[], float]) -> Progress:
-    return Progress(stream, scene="cartpole", run="runs/cartpole/v1/x", clock=clock)
+def make(stream: TextIO, clock: Callable[[], float]) -> ProgressDisplay:
+    return ProgressDisplay(stream, scene="cartpole", run="runs/cartpole/v1/x", clock=clock)
 
 
 @pytest.fixture(autouse=True)
@@ -261,9 +261,9 @@ def test_an_error_in_the_snapshot_itself_is_not_hidden() -> None:
 
 PIPED = """
 import sys, time
-from ecs_rl.tasks.progress import Progress, ProgressSnapshot
+from ecs_rl.tasks.progress import ProgressDisplay, ProgressSnapshot
 clock = iter(range(0, 1000, 4)).__next__
-progress = Progress(sys.stdout, scene="a", run="b", clock=clock)
+progress = ProgressDisplay(sys.stdout, scene="a", run="b", clock=clock)
 for step in range(9):
     progress.update(lambda: ProgressSnapshot(step, 10, 1.0, 1.0))
 progress.close()
@@ -309,12 +309,12 @@ def test_what_is_printed_into_a_piped_stdout_stays_there_while_stderr_shows_the_
 
 
 def test_an_update_that_draws_nothing_costs_less_than_two_microseconds() -> None:
-    progress = Progress(io.StringIO(), scene="a", run="b")
+    progress = ProgressDisplay(io.StringIO(), scene="a", run="b")
     best = min(_seconds_of_updates(progress, 10_000) for _ in range(5))
     assert best / 10_000 < 2e-6
 
 
-def _seconds_of_updates(progress: Progress, count: int) -> float:
+def _seconds_of_updates(progress: ProgressDisplay, count: int) -> float:
     snapshot = Counted()
     start = time.process_time()  # which others on the machine do not take
     for _ in range(count):
@@ -341,7 +341,7 @@ def test_a_notebook_gets_one_line_that_is_written_over_and_never_moves_the_curso
 ) -> None:
     monkeypatch.setenv("JPY_PARENT_PID", "1")
     terminal, clock, many = Terminal(), Clock(), Counted()
-    with Progress(terminal, scene="lander", run="runs/lander", clock=clock) as progress:
+    with ProgressDisplay(terminal, scene="lander", run="runs/lander", clock=clock) as progress:
         for _ in range(3):
             progress.update(many)
             clock.now += 5.0

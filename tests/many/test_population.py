@@ -19,7 +19,7 @@ from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import look_up, recipes_of
 from ecs_rl.commands.train import main
 from ecs_rl.errors import CommandError
-from ecs_rl.many.jobs import Call, Command, Job, Report, Trainee
+from ecs_rl.many.jobs import Call, Job, JobCommand, JobReport, Trainee
 from ecs_rl.many.population import (
     RESTING,
     Population,
@@ -42,10 +42,10 @@ PARTS = ("steps", "episodes", "best_eval", "best_step", "params_sha256")
 LR = ["ppo.lr=1e-5..1e-2:log"]
 
 
-def trained(job: Job, folder: Path, until: Callable[[Report], bool] = lambda report: False) -> Report:
+def trained(job: Job, folder: Path, until: Callable[[JobReport], bool] = lambda report: False) -> JobReport:
     """Return the last report of a job that is done until its end, or until it is closed."""
     over = {"name": "balance", "version": "sweep_1", "runs": str(folder)}
-    command = Command("--sweep", ARGV, "train.py", over, {})
+    command = JobCommand("--sweep", ARGV, "train.py", over, {})
     trainee = Trainee(command, lambda: False)
     report = trainee.do(Call("begin", job))
     for _ in range(60):
@@ -55,7 +55,7 @@ def trained(job: Job, folder: Path, until: Callable[[Report], bool] = lambda rep
     raise AssertionError("it does not end")
 
 
-def at_2000(report: Report) -> bool:
+def at_2000(report: JobReport) -> bool:
     return report.evaluated_at >= 2000
 
 
@@ -171,7 +171,7 @@ class Members:
         return numbers
 
     def report(self, number: int, **facts: Any) -> str:
-        return self.source.take(Job(number, (number,), {}), Report(**{"state": "running", **facts}))
+        return self.source.take(Job(number, (number,), {}), JobReport(**{"state": "running", **facts}))
 
     def rests(self, number: int, last_eval: float) -> None:
         facts: dict[str, Any] = {"steps": 1000, "evaluated_at": 1000, "last_eval": last_eval}
@@ -186,7 +186,7 @@ def members(tmp_path: Path) -> Any:
     members.file.close()
 
 
-def run_of(member: Report, number: int, members: Members) -> None:
+def run_of(member: JobReport, number: int, members: Members) -> None:
     """Give a member the run of another training."""
     members.row(number).runs = list(member.runs)
 

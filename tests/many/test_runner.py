@@ -9,12 +9,12 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from ecs_rl.cli.process import Answer
-from ecs_rl.many.jobs import Call, Job, Report
-from ecs_rl.many.runner import Runner
+from ecs_rl.many.jobs import Call, Job, JobReport
+from ecs_rl.many.runner import JobRunner
 from ecs_rl.many.table import Table
 from ecs_rl.many.workers import Event
 
-Reply = Callable[[str, Job], Report | None]
+Reply = Callable[[str, Job], JobReport | None]
 
 
 class Played:
@@ -57,7 +57,7 @@ class Numbers:
     def next(self) -> Job | None:
         return self.waiting.popleft() if self.waiting else None
 
-    def take(self, job: Job, report: Report) -> str:
+    def take(self, job: Job, report: JobReport) -> str:
         self.reports.append((job.number, report.state))
         return self.ends.get(job.number, "")
 
@@ -68,16 +68,16 @@ class Numbers:
         self.died.append((job.number, exit_code))
 
 
-def played(source: Numbers, reply: Reply, at_once: int = 1) -> tuple[Runner, list[str]]:
+def played(source: Numbers, reply: Reply, at_once: int = 1) -> tuple[JobRunner, list[str]]:
     log = list[str]()
-    runner = Runner(source, Table(io.StringIO()), at_once, lambda events: Played(events, reply, log))
+    runner = JobRunner(source, Table(io.StringIO()), at_once, lambda events: Played(events, reply, log))
     runner.run(Answer(lambda number: None))
     return runner, log
 
 
-def by_method(method: str, job: Job) -> Report:
+def by_method(method: str, job: Job) -> JobReport:
     states = {"begin": "running", "advance": "finished"}
-    return Report(states.get(method, "interrupted"), runs=("run",))
+    return JobReport(states.get(method, "interrupted"), runs=("run",))
 
 
 def test_one_worker_does_one_job_after_another() -> None:
@@ -103,7 +103,7 @@ def test_a_job_that_its_source_ends_is_closed_and_gets_that_state() -> None:
 def test_a_job_whose_worker_died_begins_again_with_its_runs_and_has_failed_after_that() -> None:
     source, jobs = Numbers(2), list[Job]()
 
-    def dies(method: str, job: Job) -> Report | None:
+    def dies(method: str, job: Job) -> JobReport | None:
         jobs.append(job)
         return None if (method, job.number) == ("advance", 0) else by_method(method, job)
 
@@ -117,9 +117,9 @@ def test_a_job_whose_worker_died_begins_again_with_its_runs_and_has_failed_after
 def test_a_source_that_must_stop_stops_what_runs_and_begins_nothing_more() -> None:
     source = Numbers(3)
 
-    def stops(method: str, job: Job) -> Report:
+    def stops(method: str, job: Job) -> JobReport:
         source.must_stop = True
-        return Report("interrupted" if method == "stopped" else "running")
+        return JobReport("interrupted" if method == "stopped" else "running")
 
     runner, log = played(source, stops, at_once=2)
     assert runner.is_stopping
@@ -136,6 +136,6 @@ def test_a_worker_that_was_stopped_before_it_could_answer_leaves_its_job_to_go_o
             answer.first(signal.SIGINT)
             self.events.put(Event(self, is_end=True, exit_code=-signal.SIGTERM))
 
-    runner = Runner(source, Table(io.StringIO()), 1, lambda events: Stopped(events, by_method, []))
+    runner = JobRunner(source, Table(io.StringIO()), 1, lambda events: Stopped(events, by_method, []))
     runner.run(answer)
     assert (source.reports, source.died) == ([(0, "interrupted")], [])

@@ -17,7 +17,7 @@ from ecs_rl.cli.plan import look_up, recipes_of
 from ecs_rl.cli.process import Answer
 from ecs_rl.errors import StorageError
 from ecs_rl.many import sweep as sweep_command
-from ecs_rl.many.jobs import Call, Command, Job, Report, Trainee
+from ecs_rl.many.jobs import Call, Job, JobCommand, JobReport, Trainee
 from ecs_rl.many.ranges import parse_ranges
 from ecs_rl.many.record import GRID, SweepFile, read_sweep
 from ecs_rl.many.search import ListedSettings
@@ -32,11 +32,11 @@ ARGV = (
 RANGES = ("ppo.lr=1e-3,2e-3",)
 
 
-def to_the_end(folder: Path, runs: tuple[str, ...] = ()) -> Report:
+def to_the_end(folder: Path, runs: tuple[str, ...] = ()) -> JobReport:
     """Return the last report of a trial in this folder, a new one or one that goes on with these runs."""
     folder.mkdir(exist_ok=True)
     over = {"name": "balance", "version": "sweep_1", "runs": str(folder), "threads": 1}
-    command = Command("--sweep", ARGV, "train.py", over, {})
+    command = JobCommand("--sweep", ARGV, "train.py", over, {})
     trainee = Trainee(command, lambda: False)
     report = trainee.do(Call("begin", Job(0, (0, 1), {"ppo.lr": 2e-3}, runs)))
     for _ in range(40):
@@ -101,7 +101,7 @@ def begun(file: SweepFile) -> tuple[Trials, Job, Job]:
     return trials, first, second
 
 
-FULL = Report("interrupted", 1000, message="cannot write x", is_full=True)
+FULL = JobReport("interrupted", 1000, message="cannot write x", is_full=True)
 
 
 def test_a_full_disk_stops_the_sweep_and_leaves_all_trials_to_go_on_with(file: SweepFile) -> None:
@@ -124,7 +124,7 @@ def test_what_the_disk_refuses_of_the_sweeps_own_file_ends_no_trial(
 ) -> None:
     trials, first, second = begun(file)
     with full_after(0, monkeypatch):
-        trials.take(first, Report("interrupted", 1000))
+        trials.take(first, JobReport("interrupted", 1000))
         trials.lost(second, -9, [])
     assert "sweep.json: No space left on device" in trials.problem
     assert trials.must_stop

@@ -15,8 +15,8 @@ from ecs_rl.cli.plan import recipes_of
 from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.commands.train import main
 from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.many.jobs import Command, Report
-from ecs_rl.many.ranges import Choice, Range, drawn, grid, in_words, parse_ranges
+from ecs_rl.many.jobs import JobCommand, JobReport
+from ecs_rl.many.ranges import OneOf, Range, drawn, grid, in_words, parse_ranges
 from ecs_rl.many.record import Row, Sweep, SweepFile, newest_sweep, read_sweep, refuse_another
 from ecs_rl.many.search import search_of
 from ecs_rl.many.sweep import what_needs_optuna
@@ -30,7 +30,7 @@ def settings(*more: str) -> TrainSettings:
     return parse_train(["balance", *more], recipes_of)
 
 
-def ranges(*texts: str, more: tuple[str, ...] = ()) -> tuple[Range | Choice, ...]:
+def ranges(*texts: str, more: tuple[str, ...] = ()) -> tuple[Range | OneOf, ...]:
     return parse_ranges(texts, settings(*more))
 
 
@@ -68,7 +68,7 @@ def test_whole_numbers_stay_whole_and_both_ends_are_as_likely_as_the_rest() -> N
 
 def test_values_of_every_kind_can_be_listed() -> None:
     axes = ranges("ppo.hidden=32x32,64", "ppo.shared=true,false", "network=mlp,gru", "ppo.lr_schedule=linear,constant")
-    assert [axis.values for axis in axes if isinstance(axis, Choice)] == [
+    assert [axis.values for axis in axes if isinstance(axis, OneOf)] == [
         ((32, 32), (64,)),
         (True, False),
         ("mlp", "gru"),
@@ -156,7 +156,7 @@ def test_an_agent_that_varies_brings_its_own_settings() -> None:
 
 def test_a_job_has_the_settings_of_the_command_but_not_those_of_many_trainings() -> None:
     line = "balance --sweep ppo.lr=1,2 a=1..2 --arenas 16 --trials 3 --seeds=2 --resume runs/x --json --seed 4"
-    command = Command("--sweep", tuple(line.split()), "train.py", {"threads": 1}, {}, {})
+    command = JobCommand("--sweep", tuple(line.split()), "train.py", {"threads": 1}, {}, {})
     found = command.plan({"ppo.lr": 0.5}, 7).settings
     assert (found.arenas, found.seed, found.resume, found.ppo.lr, found.threads) == (16, 7, None, 0.5, 1)
     assert (found.sweep, found.trials, found.seeds, found.population) == ((), 0, 0, 0)
@@ -191,10 +191,10 @@ def replace_value(row: Row, value: float) -> Row:
 
 def test_reports_become_rows_with_a_curve() -> None:
     row = Row(trial=0, setting={})
-    first = Report("running", 10, ("a",), ({},), best_eval=1.0, solved_step=80.0)
+    first = JobReport("running", 10, ("a",), ({},), best_eval=1.0, solved_step=80.0)
     take_report(row, first, "best_eval")
     take_report(row, replace(first, steps=20, best_eval=3.0, solved_step=40.0), "solved_step")
-    take_report(row, Report("failed", message="gone"), "best_eval")
+    take_report(row, JobReport("failed", message="gone"), "best_eval")
     assert (row.curve, row.value, row.steps, row.runs) == ([(10, 1.0), (20, 3.0)], 40.0, 20, ["a"])
     assert (row.state, row.message) == ("failed", "gone")
 

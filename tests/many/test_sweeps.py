@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.many.jobs import Call, Command, Job, Trainee
+from ecs_rl.many.jobs import Call, Job, JobCommand, Trainee
 from ecs_rl.tasks.same_everywhere import contents, versions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_the_cluster_is_told_in_one_sentence(
 def test_a_node_with_another_scene_begins_no_trial(tmp_path: Path) -> None:
     (scene := tmp_path / "scene.py").write_text("SCENE = 1\n")
     files = contents([str(scene)])
-    command = Command("--sweep", (str(scene),), "train.py", {}, files, {})
+    command = JobCommand("--sweep", (str(scene),), "train.py", {}, files, {})
     scene.write_text("SCENE = 2\n")
     report = Trainee(command, lambda: False).do(Call("begin", Job(0, (0,), {})))
     assert (report.state, report.exit_code) == ("failed", 2)
@@ -175,6 +175,6 @@ def test_a_node_with_another_scene_begins_no_trial(tmp_path: Path) -> None:
 def test_a_node_with_other_libraries_begins_no_trial(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     older = {**versions(), "numpy": "1.0"}
-    command = Command("--sweep", ("balance",), "train.py", {}, {}, older)
+    command = JobCommand("--sweep", ("balance",), "train.py", {}, {}, older)
     report = Trainee(command, lambda: False).do(Call("begin", Job(0, (0,), {})))
     assert "a node of the cluster has numpy" in report.message

@@ -53,8 +53,8 @@ def write_observation(stage: Stage) -> None:
     [
         ("balance", Guard, read_force, "'guard' queries Force without saying so"),
         ("balance", Simulate, write_clock, "'simulate' changes Clock without saying so"),
-        (CARTPOLE, gym_engine.Simulate, read_state, "'simulate' queries PolicyState without saying so"),
-        (CARTPOLE, gym_engine.Simulate, write_observation, "'simulate' changes Observation without saying so"),
+        (CARTPOLE, gym_engine.StepEnvironments, read_state, "'simulate' queries PolicyState without saying so"),
+        (CARTPOLE, gym_engine.StepEnvironments, write_observation, "'simulate' changes Observation without saying so"),
     ],
 )
 def test_a_debug_run_catches_what_an_engine_stage_does_in_secret(
