@@ -1,4 +1,4 @@
-"""What ships beside the code: scenes, assets and pilots, and the scenes of other packages. It imports nothing heavy.
+"""What ships with the code: scenes, assets, pilots, recorders, and scenes of other packages. It imports nothing heavy.
 
 In a clone both folders lie beside the package, in an installed package inside it. Another package names its scenes in
 the entry points of the group `ecs_rl.scenes`, each with the module that is the scene's file. No code of that package
@@ -22,6 +22,9 @@ from ecs_rl.errors import quoted, visible
 GROUP = "ecs_rl.scenes"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """How a scene may be called: a run has the same name."""
+
+RECORDERS = {"tensorboard": "TensorboardRecorder", "mlflow": "MlflowRecorder", "wandb": "WandbRecorder"}
+"""The class of each recorder that comes with the project, in the module `runs/NAME_recorder.py`."""
 
 _PACKAGE = Path(__file__).resolve().parent
 

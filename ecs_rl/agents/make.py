@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ecs_rl.agents.base import Agent, State
 from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig, SACConfig
 from ecs_rl.errors import CommandError, nearest
-from ecs_rl.spaces import PolicySpec
 from ecs_rl.user_files.explain import blaming
+
+if TYPE_CHECKING:  # numpy takes a third of the time of `--help`
+    from ecs_rl.agents.base import Agent, State
+    from ecs_rl.spaces import PolicySpec
 
 
 @dataclass(frozen=True)

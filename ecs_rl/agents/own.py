@@ -7,7 +7,6 @@ import re
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
-from ecs_rl.agents.base import Agent
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError, quoted
 from ecs_rl.user_files.explain import blaming
@@ -28,6 +27,8 @@ METHODS: dict[str, tuple[str, ...]] = {
     "parameters_sha256": (),
 }
 """The methods of an algorithm, and with what each is called."""
+PROTOCOL = "ecs_rl.agents.base"
+"""The module of `Agent`, whose methods do nothing. It is not imported: numpy would come with it into `--help`."""
 SETTINGS = "whole numbers, numbers, true or false, texts, choices (Literal) or tuples of these"
 
 
@@ -72,7 +73,7 @@ def _checked(kind: Any) -> tuple[str, type[Any]]:
 def _check_method(kind: type, method: str, arguments: tuple[str, ...]) -> None:
     told = f"{method}({', '.join(('self', *arguments))})"
     own = getattr(kind, method, None)
-    if not callable(own) or own is getattr(Agent, method):
+    if not callable(own) or getattr(own, "__module__", "") == PROTOCOL:
         raise ValueError(f"it has no method {told}; see Agent in ecs_rl/agents/base.py")
     if unfit := _unfit(own, None, *arguments):
         raise ValueError(f"{method} must be called as {told}: {unfit}")

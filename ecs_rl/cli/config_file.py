@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ecs_rl.errors import CommandError, quoted
-from ecs_rl.runs.files import MAX_JSON_BYTES, UNREADABLE, opened
+from ecs_rl.files import MAX_JSON_BYTES, UNREADABLE, opened
 from ecs_rl.shipped import scene_names
 from ecs_rl.user_files.known import is_known
 from ecs_rl.user_files.named import is_reference

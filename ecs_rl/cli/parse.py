@@ -25,7 +25,7 @@ from ecs_rl.cli.flags import flags_of, print_help, read_flags
 from ecs_rl.cli.help import about_playing, about_training
 from ecs_rl.cli.settings import PILOT, PlaySettings, TrainSettings, algorithms_of, is_checkpoint_name, settings_with
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
-from ecs_rl.session.milestones import usual_eval_every
+from ecs_rl.milestones import usual_eval_every
 from ecs_rl.shipped import scene_names
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.user_files.named import is_reference

@@ -21,9 +21,9 @@ from typing import Any
 
 from ecs_rl.cli.plan import Plan, plan_of
 from ecs_rl.errors import ActionError, CheckpointError, DivergedError, EcsRlError, StorageError, visible
+from ecs_rl.files import is_refused
 from ecs_rl.garbage import passing_over
 from ecs_rl.runs import read_metadata
-from ecs_rl.runs.files import is_refused
 from ecs_rl.runs.recorders import recorders_of
 from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.tasks.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Meta
 
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.files import UNREADABLE, opened, plain
 from ecs_rl.many.ranges import in_words
-from ecs_rl.runs.files import UNREADABLE, opened, plain
 from ecs_rl.runs.lock import RunLock
 
 FILE = "sweep.json"

@@ -22,8 +22,8 @@ from typing import IO, Any, Protocol, TypeVar
 import msgspec
 
 from ecs_rl.cli.process import Answer
+from ecs_rl.files import plain
 from ecs_rl.many.jobs import Call, JobCommand, JobReport, Trainee
-from ecs_rl.runs.files import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that this package is in: a worker may start in any other one."""

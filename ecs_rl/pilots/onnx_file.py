@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ecs_rl.errors import CommandError, StorageError, install
+from ecs_rl.files import temporary_name
 from ecs_rl.pilots.numpy_policy import NumpyPolicy
 from ecs_rl.pilots.ops import Array, Numbers
 from ecs_rl.pilots.pilot import Pilot
 from ecs_rl.pilots.source import SavedPolicy
-from ecs_rl.runs.files import temporary_name
 from ecs_rl.spaces import Discrete
 
 try:

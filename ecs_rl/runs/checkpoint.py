@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol, TypeVar, c
 import msgspec
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import UNREADABLE, Bytes, opened, plain
+from ecs_rl.files import UNREADABLE, Bytes, opened, plain
 from ecs_rl.runs.manifest import SCHEMA, UNSEALED, Manifest
 
 if TYPE_CHECKING:

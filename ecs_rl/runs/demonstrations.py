@@ -12,8 +12,8 @@ import torch
 
 from ecs_rl.agents.base import Demonstration
 from ecs_rl.errors import CheckpointError
+from ecs_rl.files import Folder
 from ecs_rl.runs.checkpoint import arrays_of, join_sections, read_sealed, sealed_pieces, section
-from ecs_rl.runs.files import Folder
 from ecs_rl.runs.manifest import Manifest, PolicyEntry
 from ecs_rl.runs.metadata import versions_here
 from ecs_rl.spaces import PolicySpec

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64
 from ecs_rl.errors import CheckpointError
+from ecs_rl.files import Folder
 from ecs_rl.runs.checkpoint import arrays_of, read_sealed, sealed_pieces
-from ecs_rl.runs.files import Folder
 from ecs_rl.runs.manifest import SCHEMA, UNSEALED, Count, PolicyEntry, Whole
 
 SUFFIX = ".episode"

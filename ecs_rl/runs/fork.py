@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from ecs_rl.files import writing
 from ecs_rl.runs.checkpoint import read_manifest
-from ecs_rl.runs.files import writing
 from ecs_rl.runs.layout import CHECKPOINTS, milestones
 from ecs_rl.runs.metadata import read_metadata
 from ecs_rl.runs.run import TrainingRun, settings_of

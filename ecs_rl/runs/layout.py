@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, StorageError, nearest, visible
+from ecs_rl.files import Folder, writing
 from ecs_rl.runs.checkpoint import read_manifest
-from ecs_rl.runs.files import Folder, writing
 from ecs_rl.runs.lock import is_free
 from ecs_rl.runs.manifest import Manifest
 from ecs_rl.runs.metadata import Metadata, read_metadata

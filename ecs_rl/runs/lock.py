@@ -16,7 +16,7 @@ from weakref import WeakSet
 import msgspec
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, UNREADABLE, Folder, closing, plain_size, write_all, writing
+from ecs_rl.files import NO_LINKS, PLAIN_FLAGS, UNREADABLE, Folder, closing, plain_size, write_all, writing
 from ecs_rl.runs.metadata import iso, now
 
 LOCK = ".lock"

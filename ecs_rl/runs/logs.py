@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from ecs_rl.errors import CheckpointError, StorageError
+from ecs_rl.files import NO_LINKS, PLAIN_FLAGS, plain, plain_size, storage_error, write_all, writing
 from ecs_rl.records import Status
-from ecs_rl.runs.files import NO_LINKS, PLAIN_FLAGS, plain, plain_size, storage_error, write_all, writing
 
 BUFFER_BYTES = 1 << 16
 MAX_ROW_BYTES = 64_000_000

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ecs_rl.runs.files import read_json
+from ecs_rl.files import read_json
 from ecs_rl.runs.manifest import Count, Whole
 
 _LIBRARIES = ("ecs-rl", "esper", "msgspec", "numpy", "pygame-ce", "pymunk", "safetensors", "torch")

@@ -19,11 +19,10 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, quoted, told_of, visible
+from ecs_rl.shipped import RECORDERS
 from ecs_rl.user_files.explain import blaming
 from ecs_rl.user_files.named import is_reference, load_object
 
-SHIPPED = {"tensorboard": "TensorboardRecorder", "mlflow": "MlflowRecorder", "wandb": "WandbRecorder"}
-"""The class of each recorder that comes with the project; NAME has its own module, NAME_recorder.py."""
 FLAG = "--recorder"
 METHODS = ("begin", "record", "finish")
 LONGEST_PROBLEM = 500
@@ -140,16 +139,16 @@ def _is_number(value: Any) -> bool:
 def recorders_of(text: str) -> dict[str, Recorder]:
     """Return new recorders by the names that `--recorder` gives, with commas between them; CommandError if one is none.
 
-    A name is one of SHIPPED, or FILE.py:NAME of a class of one's own, which is made without arguments.
+    A name is one of RECORDERS, or FILE.py:NAME of a class of one's own, which is made without arguments.
     """
     return {name: _recorder(name) for name in filter(None, text.split(","))}
 
 
 def _recorder(name: str) -> Recorder:
-    if name in SHIPPED:
-        return cast(Recorder, getattr(import_module(f"ecs_rl.runs.{name}_recorder"), SHIPPED[name])())
+    if name in RECORDERS:
+        return cast(Recorder, getattr(import_module(f"ecs_rl.runs.{name}_recorder"), RECORDERS[name])())
     if not is_reference(name):
-        raise CommandError(f"{FLAG} {name}: there is {', '.join(SHIPPED)}, or FILE.py:NAME of your own")
+        raise CommandError(f"{FLAG} {name}: there is {', '.join(RECORDERS)}, or FILE.py:NAME of your own")
     own = load_object(FLAG, name)
     with blaming(FLAG, own.file):
         if not callable(own.value):

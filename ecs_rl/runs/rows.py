@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ecs_rl.errors import CommandError
-from ecs_rl.runs.files import UNREADABLE, opened
+from ecs_rl.files import UNREADABLE, opened
 
 MAX_LOG_BYTES = 1 << 32
 CHANGE = "change/"

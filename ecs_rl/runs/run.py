@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, StorageError
+from ecs_rl.files import Folder, json_bytes, plain, read_json, writing
 from ecs_rl.records import Status
 from ecs_rl.runs.checkpoint import sealed_pieces
-from ecs_rl.runs.files import Folder, json_bytes, plain, read_json, writing
 from ecs_rl.runs.layout import CHECKPOINTS, find_run, new_run_directory, sound_manifest, step_checkpoints
 from ecs_rl.runs.lock import RunLock
 from ecs_rl.runs.logs import METRIC_GROUPS, EvalEpisode, JsonLines, TrainEpisode

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ecs_rl.errors import CheckpointError, CommandError, install
-from ecs_rl.runs.files import Folder, closing, writing
+from ecs_rl.files import Folder, closing, writing
 from ecs_rl.runs.logs import Appended
 from ecs_rl.runs.recorders import RunFacts
 

@@ -15,10 +15,10 @@ import msgspec
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError
+from ecs_rl.milestones import mark_after
 from ecs_rl.records import EvalReport
 from ecs_rl.runs import EvalSettings, Manifest, PolicyEntry, TrainingRun, join_sections, read_manifest
 from ecs_rl.runs.write_queue import WriteQueue
-from ecs_rl.session.milestones import mark_after
 from ecs_rl.session.trend import is_less
 from ecs_rl.spaces import PolicySpec
 

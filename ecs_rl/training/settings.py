@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Meta
 from tyro.conf import arg
 
-from ecs_rl.runs.recorders import SHIPPED
-from ecs_rl.session.milestones import USUAL_EVAL_EVERY
+from ecs_rl.milestones import USUAL_EVAL_EVERY
+from ecs_rl.shipped import RECORDERS
 from ecs_rl.values import AtOnce, Count, Natural, Weight
 
 
@@ -61,7 +61,7 @@ class TrainingSettings:
     """Steps between two clips of the policy in the run's folder films, 0 for none (needs imageio-ffmpeg)."""
     tb: bool = False
     """Short for --recorder tensorboard: the metrics in the run's folder `tb` (needs tensorboard)."""
-    recorder: Annotated[str, arg(metavar="|".join((*SHIPPED, "FILE.py:NAME")), help_behavior_hint="")] = ""
+    recorder: Annotated[str, arg(metavar="|".join((*RECORDERS, "FILE.py:NAME")), help_behavior_hint="")] = ""
     """Record the training by TensorBoard, MLflow or W&B too, or by a class of your own; several with commas."""
     threads: Natural = 0
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""

@@ -14,7 +14,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.runs.files import Folder
+from ecs_rl.files import Folder
 from ecs_rl.session.bootstrap import interval, iqm
 from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
 from ecs_rl.viewer.history import History

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pygame
 
-from ecs_rl.runs.files import Folder
+from ecs_rl.files import Folder
 from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
 from ecs_rl.viewer.number_formats import short
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RULE, SECOND_LINE, mix

@@ -56,7 +56,7 @@ def test_an_import_inside_a_function_is_found_wherever_it_stands(line: str, coun
 
 @pytest.mark.parametrize("command", ["train", "play"])
 def test_help_loads_no_heavy_library(command: str) -> None:
-    heavy = {"torch", "pygame", "pymunk", "gymnasium", "ray", "optuna", "rich.live"}
+    heavy = {"torch", "numpy", "pygame", "pymunk", "gymnasium", "ray", "optuna", "rich.live"}
     code = (
         f"import sys\nfrom ecs_rl.commands.{command} import main\n"
         "try:\n    main(['--help'])\n"

@@ -10,7 +10,10 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ecs_rl"
 FLOORS = {
-    "base": (*("arrays", "errors", "console", "garbage", "records", "shipped", "user_files", "spaces", "values"),),
+    "base": (
+        *("arrays", "errors", "console", "garbage", "records", "shipped", "files", "milestones", "user_files"),
+        *("spaces", "values"),
+    ),
     "engine": (
         *("callbacks", "ecs", "components", "geometry", "scene", "physics", "world", "results", "processors"),
         *("environments", "loading"),

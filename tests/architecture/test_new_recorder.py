@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ecs_rl import runs
+from ecs_rl import runs, shipped
 from ecs_rl.errors import CommandError
 from ecs_rl.runs import TrainingRun, recorders
 
@@ -33,7 +33,7 @@ def test_a_recorder_is_one_file_and_one_row(tmp_path: Path, monkeypatch: pytest.
         recorders.recorders_of("plain")
     (tmp_path / "plain_recorder.py").write_text(FILE)
     monkeypatch.setattr(runs, "__path__", [*runs.__path__, str(tmp_path)])
-    monkeypatch.setitem(recorders.SHIPPED, "plain", "PlainRecorder")
+    monkeypatch.setitem(shipped.RECORDERS, "plain", "PlainRecorder")
 
     run = TrainingRun.create("cart", runs_dir=tmp_path / "runs", scene="balance", agent="ppo", seed=3)
     run.write_config({"ppo": {}})

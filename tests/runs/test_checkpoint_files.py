@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load, save_file
 
 from ecs_rl.errors import CheckpointError, CommandError, StorageError
+from ecs_rl.files import Folder
 from ecs_rl.runs import (
     EvalSettings,
     Manifest,
@@ -28,7 +29,6 @@ from ecs_rl.runs import (
     sealed_pieces,
     section,
 )
-from ecs_rl.runs.files import Folder
 from ecs_rl.runs.layout import step_checkpoints
 from ecs_rl.spaces import Continuous, Discrete, Members, Picture, PolicySpec
 
@@ -170,7 +170,7 @@ def test_a_crash_while_writing_leaves_the_old_checkpoint(
     path.write_bytes(GOOD)
     other = sealed_pieces({"other": torch.ones(1)}, MANIFEST)
     with monkeypatch.context() as patch:
-        patch.setattr(f"ecs_rl.runs.files.{moment}", interrupt)
+        patch.setattr(f"ecs_rl.files.{moment}", interrupt)
         with pytest.raises(KeyboardInterrupt):
             Folder(path.parent).write(path.name, *other)
     assert path.read_bytes() == GOOD
@@ -331,7 +331,7 @@ def test_a_refused_write_or_deletion_names_its_file(
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"ecs_rl.runs.files.{call}", refuse)
+        patch.setattr(f"ecs_rl.files.{call}", refuse)
         with pytest.raises(StorageError, match=r"cannot write .*\.safetensors: Permission denied"):
             write(run)
     assert read_manifest(run.checkpoint_path("latest")).step == 7

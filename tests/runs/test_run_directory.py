@@ -162,7 +162,7 @@ def test_a_failed_replacement_leaves_the_old_metadata_whole_and_names_the_file(
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("ecs_rl.runs.files.os.fsync", full)
+    monkeypatch.setattr("ecs_rl.files.os.fsync", full)
     with pytest.raises(StorageError, match=r"cannot write .*metadata\.json: No space left on device; .*--runs"):
         run.update_metadata(total_steps=9)
     assert read_metadata(run.path).total_steps == run.metadata.total_steps == 0

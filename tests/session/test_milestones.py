@@ -10,10 +10,10 @@ import pytest
 from two_armed import ArmValues, rows
 
 from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.milestones import mark_after
 from ecs_rl.runs import TrainingRun, read_checkpoint, read_manifest, section
 from ecs_rl.runs.layout import milestones, policies
 from ecs_rl.session import TrainingSession
-from ecs_rl.session.milestones import mark_after
 
 
 def started(tmp_path: Path, steps: int = 10_000) -> TrainingSession:

@@ -20,7 +20,7 @@ from typing import Self
 import pygame
 
 from ecs_rl.errors import CommandError, StorageError
-from ecs_rl.runs.files import LONGEST_NAME, temporary_name
+from ecs_rl.files import LONGEST_NAME, temporary_name
 from ecs_rl.viewer.films.ffmpeg import require_encoder
 from ecs_rl.viewer.films.palette import WIDTH, Palette
 
