@@ -6,7 +6,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.components import Rated, Terms
-from ecs_rl.scene.loader import blaming
+from ecs_rl.scene.loader import blaming_scene
 from ecs_rl.world import World
 
 
@@ -62,6 +62,6 @@ class Results:
 
     def score(self, name: str) -> F64:
         """Return (arenas,) what a score of the scene would be if every episode ended now."""
-        with blaming(self.world.scene.file):
+        with blaming_scene(self.world.scene.file):
             score = np.asarray(self.world.arena.scores[name](), np.float64)
         return np.broadcast_to(score, (self.world.arenas,))

@@ -20,7 +20,7 @@ from ecs_rl.errors import ActionError, SceneError
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.engine import MakeEngine, WorldPlan
-from ecs_rl.scene.loader import blaming
+from ecs_rl.scene.loader import blaming_scene
 from ecs_rl.scene.rules import Remembering, Restarted
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
@@ -129,7 +129,7 @@ class World(Context):
             for resource in resources:
                 if resource is not None:
                     self.create(f"@{type(resource).__name__}", resource)
-            with blaming(scene.file):
+            with blaming_scene(scene.file):
                 entries = tick(self)
                 self.engine.attach(self, is_watched=any(entry.name == "render" for entry in entries))
                 # Forces count as read where the physics uses them, so that a system is refused which writes them later.
@@ -267,7 +267,7 @@ class World(Context):
     def _start(self) -> None:
         """Begin the first episodes, and try every rule once."""
         self.start_over()
-        with blaming(self.scene.file):
+        with blaming_scene(self.scene.file):
             self.arena.try_rules(self.arenas)
 
     # --- running, and snapshots -------------------------------------------------------------------------------------
@@ -275,13 +275,13 @@ class World(Context):
     def tick(self) -> None:
         """Run every stage once: each arena takes one decision."""
         self.enter()
-        with blaming(self.scene.file):
+        with blaming_scene(self.scene.file):
             self.runner.tick()
 
     def slices(self, first: str = "") -> Iterator[str]:
         """Run a tick in slices, or the rest of one from the stage `first` on; yields the name of the stage at work."""
         self.enter()
-        with blaming(self.scene.file):
+        with blaming_scene(self.scene.file):
             yield from self.runner.slices(first)
 
     def start_over(self) -> None:
@@ -292,7 +292,7 @@ class World(Context):
         """Yield slices of the same work, between which nothing may happen in this world."""
         self.enter()
         respawn: Any = self.stages["respawn"]
-        with blaming(self.scene.file):
+        with blaming_scene(self.scene.file):
             respawn.begin_all()
             yield from self.engine.rebuilding()
 
@@ -323,7 +323,7 @@ class World(Context):
         self.engine.come_back(watch)
         self.snapshot()
         log, taken_by = self.one(c.ActionLog), [(batch, self.of(batch.entity, c.Action)) for batch in self.batches]
-        with blaming(self.scene.file):
+        with blaming_scene(self.scene.file):
             for taken in zip(*actions, strict=True):
                 watch()
                 log.actions.append(taken)

@@ -191,7 +191,7 @@ def _no_number(message: str) -> str:
 # --- where ------------------------------------------------------------------------------------------------------------
 
 
-def lines_in(file: str, error: BaseException) -> list[int]:
+def scene_lines_in(file: str, error: BaseException) -> list[int]:
     """Return the lines of a file that led to an error, the outermost first; none if it was not there."""
     if isinstance(error, RuleError):
         line = _line_of(file, error.rule)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, is_interrupt, nearest
 from ecs_rl.scene.arena import Arena
-from ecs_rl.scene.blame import explained, lines_in
+from ecs_rl.scene.blame import explained, scene_lines_in
 from ecs_rl.scene.checks import fits
 from ecs_rl.scene.outline import outline_of
 from ecs_rl.scene.scene import Scene
@@ -36,7 +36,7 @@ def scene_path(scene: str) -> Path:
 
 
 @contextmanager
-def blaming(file: str) -> Iterator[None]:
+def blaming_scene(file: str) -> Iterator[None]:
     """Turn whatever goes wrong in a scene's own lines into a SceneError that names the line."""
     try:
         yield
@@ -46,7 +46,7 @@ def blaming(file: str) -> Iterator[None]:
         if is_interrupt(raised) or (isinstance(raised, EcsRlError) and file and str(raised).startswith(file)):
             raise  # nobody's mistake, or said already, further in
         mistake = _stopped(raised)
-        lines = lines_in(file, mistake)
+        lines = scene_lines_in(file, mistake)
         if isinstance(mistake, SceneError) and not lines and file:
             raise SceneError(f"{file}: {mistake}") from mistake
         if not lines or (isinstance(mistake, EcsRlError) and not isinstance(mistake, SceneError)):
@@ -73,7 +73,7 @@ def load_file(scene: str) -> Scene:
 
 def sources_of(path: Path) -> Sources:
     """Return a scene's file and its helpers as they were read; nothing is run."""
-    with blaming(str(path)):
+    with blaming_scene(str(path)):
         try:
             return read_sources(path)
         except OSError as error:
@@ -84,8 +84,8 @@ def scene_of(sources: Sources) -> Scene:
     """Return the scene that these files make; they are run as they were read."""
     path = sources.main.file
     opened = OpenedFiles(path.parent)
-    with blaming(str(path)), opened.watching():
-        module = sources.run(blaming)
+    with blaming_scene(str(path)), opened.watching():
+        module = sources.run(blaming_scene)
         scene, build = getattr(module, "SCENE", None), getattr(module, "build", None)
     if not isinstance(scene, Scene):
         raise SceneError(f"{path}: has no `SCENE = Scene(...)`")
@@ -93,7 +93,7 @@ def scene_of(sources: Sources) -> Scene:
         raise SceneError(f"{path}: has no `def build(arena): ...`")
 
     def build_blamed(arena: Arena) -> None:
-        with blaming(str(path)), opened.watching():
+        with blaming_scene(str(path)), opened.watching():
             build(arena)
 
     reference = reference_of(path)
@@ -105,7 +105,7 @@ def scene_of(sources: Sources) -> Scene:
         build=build_blamed,
         sha256=sources.sha256,
     )
-    with blaming(str(path)):
+    with blaming_scene(str(path)):
         outline = outline_of(loaded.describe())
     return replace(loaded, data=dict(opened.contents), outline=outline)
 

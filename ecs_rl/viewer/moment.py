@@ -20,7 +20,7 @@ from ecs_rl.console import tell
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.checks import Point
 from ecs_rl.scene.joints import Pivot
-from ecs_rl.scene.loader import blaming
+from ecs_rl.scene.loader import blaming_scene
 from ecs_rl.viewer.shapes import mark_looks, role_looks
 from ecs_rl.viewer.things import LookView, Things
 
@@ -132,7 +132,7 @@ class Places:
         """Return where a mark is, nowhere if its rules fail now: no training ends for that."""
         n = self.world.arenas
         try:
-            with blaming(self.world.scene.file), np.errstate(all="ignore"):
+            with blaming_scene(self.world.scene.file), np.errstate(all="ignore"):
                 return mark.placed(n)
         except SceneError as error:
             if mark.name not in self._silent:

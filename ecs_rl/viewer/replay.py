@@ -14,7 +14,7 @@ from ecs_rl.components import Chance, Clock, Rated, UserInput
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs.episode_file import Episode
 from ecs_rl.runs.manifest import PolicyEntry
-from ecs_rl.scene.loader import blaming
+from ecs_rl.scene.loader import blaming_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import Driver
@@ -127,7 +127,7 @@ class Replay(LiveEpisode):
             return
         self.world.enter()
         respawn: Any = self.world.stages["respawn"]
-        with blaming(self.scene.file):
+        with blaming_scene(self.scene.file):
             respawn.begin_all()
             respawn.begin(np.array(together))
             self.world.rebuild()
