@@ -131,12 +131,10 @@ class Play:
         batches, finished = world.each(NextObservation, Reward), world.one(Finished)
         whole, after, busy = hashlib.sha256(), hashlib.sha256(), 0.0
         equals = [Equals(seen.value) for seen, _ in batches]
-        ranges, terms = (
-            [ValueRange(seen.value) for seen, _ in batches],
-            ValueRange(np.zeros((world.arenas, len(world.terms)))),
-        )
-        scores, came = ValueRange(np.zeros((world.arenas, len(world.arena.scores)))), list[list[float]]()
-        came_to = list[dict[str, F64]]()
+        ranges = [ValueRange(seen.value) for seen, _ in batches]
+        counts = len(world.terms), len(world.arena.scores)
+        terms, scores = (ValueRange(np.zeros((world.arenas, count))) for count in counts)
+        came, came_to = list[list[float]](), list[dict[str, F64]]()
         earned, ends = np.zeros(len(world.terms)), np.zeros(len(world.reasons), int)
         began = world.ticks
         while world.ticks < self.ticks:
@@ -167,9 +165,8 @@ class Play:
         self.cancels = cancel([np.array(list(each.values())) for each in came_to if each])
         low, high = (np.concatenate([getattr(each, side) for each in ranges]).tolist() for side in ("low", "high"))
         alike = np.concatenate([each.alike() for each in (*ranges, terms, scores)])
-        watched = (*names, *world.terms, *world.arena.scores)
-        found = zip(watched, _rules(world), alike, strict=True)
-        self.alike = [name for name, rule, same in found if same and world.engine.asks_rules and _is_one(rule)]
+        watched = zip((*names, *world.terms, *world.arena.scores), _rules(world), alike, strict=True)
+        self.alike = [name for name, rule, same in watched if same and world.engine.asks_rules and _is_one(rule)]
         self.notes, self.seen = _notes(world, ranges, equals), sum(seen.value.size for seen, _ in batches)
         self.whole, self.after = whole.hexdigest(), after.hexdigest()
         explosions = int(world.one(Explosion).count)
