@@ -42,7 +42,7 @@ from ecs_rl.components import (
     Touch,
     UserInput,
 )
-from ecs_rl.ecs.schedule import Entry, ScheduleError, check
+from ecs_rl.ecs.entries import Entry, ScheduleError, check
 from ecs_rl.ecs.system import placed
 from ecs_rl.errors import nearest
 from ecs_rl.processors.actuate import Actuate

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from ecs_rl.adapters.spaces import action_space, observation_space, world_action
+from ecs_rl.adapters.gym_spaces import action_space, observation_space, world_action
 from ecs_rl.adapters.stepping import Stepper
 from ecs_rl.components import EndRules
 from ecs_rl.errors import SceneError

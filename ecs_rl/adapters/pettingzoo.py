@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from ecs_rl.adapters.gym import MODES
-from ecs_rl.adapters.spaces import action_space, observation_space, world_action
+from ecs_rl.adapters.gym_spaces import action_space, observation_space, world_action
 from ecs_rl.adapters.stepping import Rows, Stepper
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import Floats, PolicySpec

@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from ecs_rl.cli.called import typed
-from ecs_rl.cli.settings import PlaySettings
+from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.console import deliver, number
 from ecs_rl.errors import CheckpointError, StorageError, visible
-from ecs_rl.pilots.gallery import PilotEntry, gallery
+from ecs_rl.pilots.pilot_scores import PilotEntry, gallery
 from ecs_rl.records import SCORE
 from ecs_rl.runs import RunEntry, list_runs, settings_of
 from ecs_rl.runs.layout import milestones

@@ -20,10 +20,17 @@ from typing import Any, NoReturn, TypeVar
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.agents.own import load_algorithm
 from ecs_rl.cli.called import program
+from ecs_rl.cli.command_settings import (
+    PILOT,
+    PlaySettings,
+    TrainSettings,
+    algorithms_of,
+    is_checkpoint_name,
+    settings_with,
+)
 from ecs_rl.cli.config_file import OF_A_RUN, lasting_settings, read_config_file, refuse_unknown_code, settings_in
 from ecs_rl.cli.flags import flags_of, print_help, read_flags
 from ecs_rl.cli.help import about_playing, about_training
-from ecs_rl.cli.settings import PILOT, PlaySettings, TrainSettings, algorithms_of, is_checkpoint_name, settings_with
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 from ecs_rl.milestones import usual_eval_every
 from ecs_rl.shipped import scene_names

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ecs_rl.cli.called import typed
+from ecs_rl.cli.command_settings import PILOT, TrainSettings
 from ecs_rl.cli.parse import Recipes, cores, parse_train
-from ecs_rl.cli.settings import PILOT, TrainSettings
 from ecs_rl.errors import CheckpointError, CommandError, install, quoted
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import FoundRun, Manifest, find_run, list_runs, read_manifest, settings_of

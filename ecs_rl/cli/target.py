@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from ecs_rl.cli.called import program, typed
-from ecs_rl.cli.settings import PILOT, PlaySettings, is_checkpoint_name
+from ecs_rl.cli.command_settings import PILOT, PlaySettings, is_checkpoint_name
 from ecs_rl.console import number, tell
 from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.pilots.gallery import gallery
+from ecs_rl.pilots.pilot_scores import gallery
 from ecs_rl.runs import (
     FoundRun,
     Manifest,

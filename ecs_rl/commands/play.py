@@ -6,9 +6,9 @@ import signal
 from collections.abc import Sequence
 
 from ecs_rl.cli.called import asks_for_version, versions_in_words
+from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.cli.parse import parse_play
 from ecs_rl.cli.process import Answer, carry_out
-from ecs_rl.cli.settings import PlaySettings
 from ecs_rl.console import deliver
 from ecs_rl.errors import CommandError
 
@@ -53,7 +53,7 @@ def play(settings: PlaySettings) -> int:
     if settings.save_demo is not None and not settings.human:
         raise CommandError("--save-demo keeps what a person does: add --human")
     if settings.human:
-        from ecs_rl.tasks.human import play_human
+        from ecs_rl.tasks.play_human import play_human
 
         return play_human(settings)
     from ecs_rl.cli.target import checkpoints_meant
@@ -64,7 +64,7 @@ def play(settings: PlaySettings) -> int:
     except NoRunError as none:
         if not asks_for_nothing(settings):
             raise
-        from ecs_rl.tasks.gallery import offer
+        from ecs_rl.tasks.offer_pilots import offer
 
         return offer(settings, none)
     from ecs_rl.tasks import playing

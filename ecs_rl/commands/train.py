@@ -48,7 +48,7 @@ def carry_out_training(argv: Sequence[str], answer: Answer) -> int:
         from ecs_rl.many.seeds import run_seeds
 
         return run_seeds(argv, plan, answer)
-    from ecs_rl.tasks.train import run
+    from ecs_rl.tasks.run_training import run
 
     return run(plan, answer)
 

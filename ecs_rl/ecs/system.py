@@ -17,7 +17,7 @@ import numpy as np
 
 from ecs_rl.arrays import finite
 from ecs_rl.ecs.component import columns_of, is_component
-from ecs_rl.ecs.schedule import Entry, Stage
+from ecs_rl.ecs.entries import Entry, Stage
 from ecs_rl.errors import RuleError, SceneError, nearest
 
 if TYPE_CHECKING:

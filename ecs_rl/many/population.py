@@ -16,19 +16,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.plan import look_up
-from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.many.jobs import Job, JobReport
 from ecs_rl.many.ranges import Axis, OneOf, Setting, in_words
-from ecs_rl.many.record import BROKEN, Row, SweepFile, TakenOver
+from ecs_rl.many.sweep_file import BROKEN, Row, SweepFile, TakenOver
 from ecs_rl.many.table import Table
 from ecs_rl.many.trials import SweepRows
 from ecs_rl.runs.fork import fork_run
 from ecs_rl.runs.layout import CHECKPOINTS
 from ecs_rl.tasks.assemble import assemble
-from ecs_rl.tasks.resume import FIXED_OF_THE_AGENT, newest_checkpoint_file
+from ecs_rl.tasks.resume_run import FIXED_OF_THE_AGENT, newest_checkpoint_file
 
 ROUNDS = 10
 """So often the members are compared in a training, the last time at its end."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, get_origin
 
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.errors import CommandError, nearest
 from ecs_rl.values import fitted, hints_of, kind_of
 

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 
 from ecs_rl.many.ranges import Axis, OneOf, Setting, combinations, drawn, grid
-from ecs_rl.many.record import BROKEN, GRID, OPTUNA, RANDOM, Row, Sweep
+from ecs_rl.many.sweep_file import BROKEN, GRID, OPTUNA, RANDOM, Row, Sweep
 
 USUAL_TRIALS = 16
 DRAWN_FIRST = 8

@@ -13,11 +13,11 @@ from ecs_rl.cli.called import program
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer
 from ecs_rl.console import tell
+from ecs_rl.many.job_runner import JobRunner, at_once
+from ecs_rl.many.job_workers import LocalWorker
 from ecs_rl.many.jobs import Job, JobCommand, JobReport
-from ecs_rl.many.runner import JobRunner, at_once
 from ecs_rl.many.seeds_report import Outcome, report, seeds_in_words
 from ecs_rl.many.table import Table, open_table, with_threads
-from ecs_rl.many.workers import LocalWorker
 from ecs_rl.tasks.assemble import assemble
 from ecs_rl.tasks.init_from import start_from
 from ecs_rl.tasks.same_everywhere import contents, own_files

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ecs_rl.cli.called import program, typed
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.console import deliver, number, tell
 from ecs_rl.errors import EcsRlError
 from ecs_rl.loading import load_scene

@@ -17,17 +17,21 @@ from queue import SimpleQueue
 from typing import Any
 
 from ecs_rl.cli.called import typed
+from ecs_rl.cli.command_settings import TrainSettings, settings_as_dict
 from ecs_rl.cli.parse import cores, parse_train
 from ecs_rl.cli.plan import Plan, look_up, recipes_of
 from ecs_rl.cli.process import Answer
-from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, DivergedError, StorageError, install
-from ecs_rl.many.checks import check_sweep
+from ecs_rl.many.job_runner import JobRunner, at_once
+from ecs_rl.many.job_workers import Event, LocalWorker, RayWorker, Worker
 from ecs_rl.many.jobs import JobCommand
 from ecs_rl.many.population import Population, refuse_what_cannot_change
 from ecs_rl.many.ranges import Axis, drawn, parse_ranges
-from ecs_rl.many.record import (
+from ecs_rl.many.search import ListedSettings, OptunaSearch, first_rung, search_of
+from ecs_rl.many.seeds import checked, command_of
+from ecs_rl.many.sweep_checks import check_sweep
+from ecs_rl.many.sweep_file import (
     BEST_EVAL,
     FILE,
     OPTUNA,
@@ -41,13 +45,9 @@ from ecs_rl.many.record import (
     read_sweep,
     refuse_another,
 )
-from ecs_rl.many.runner import JobRunner, at_once
-from ecs_rl.many.search import ListedSettings, OptunaSearch, first_rung, search_of
-from ecs_rl.many.seeds import checked, command_of
 from ecs_rl.many.sweep_report import report
 from ecs_rl.many.table import Table, open_table, with_threads
 from ecs_rl.many.trials import Trials
-from ecs_rl.many.workers import Event, LocalWorker, RayWorker, Worker
 from ecs_rl.runs.metadata import now
 from ecs_rl.tasks.same_everywhere import versions
 from ecs_rl.tasks.workers import cluster

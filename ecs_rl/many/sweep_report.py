@@ -11,12 +11,12 @@ from typing import Any, TextIO
 import msgspec
 
 from ecs_rl.cli.called import program, typed
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.console import deliver, number, tell
 from ecs_rl.errors import EcsRlError
 from ecs_rl.loading import load_scene
 from ecs_rl.many.ranges import Axis, in_words, value_in_words
-from ecs_rl.many.record import BEST_EVAL, BROKEN, SOLVED_STEP, Row, Sweep, SweepFile
+from ecs_rl.many.sweep_file import BEST_EVAL, BROKEN, SOLVED_STEP, Row, Sweep, SweepFile
 from ecs_rl.many.table import aligned
 
 RECIPE, PICTURE = "best.toml", "sweep.png"

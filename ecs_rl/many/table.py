@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table as RichTable
 
 from ecs_rl.cli.called import program
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.console import tell
 from ecs_rl.tasks.live_block import PatientConsole
 from ecs_rl.tasks.progress import PlainLines, has_cursor

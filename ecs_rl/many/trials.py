@@ -9,8 +9,8 @@ from ecs_rl.console import number
 from ecs_rl.errors import StorageError
 from ecs_rl.many.jobs import Job, JobReport
 from ecs_rl.many.ranges import in_words
-from ecs_rl.many.record import BEST_EVAL, Row, SweepFile
 from ecs_rl.many.search import Search
+from ecs_rl.many.sweep_file import BEST_EVAL, Row, SweepFile
 from ecs_rl.many.table import Table
 
 STOPPED_EARLY = "stopped early"

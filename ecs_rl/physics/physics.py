@@ -17,7 +17,7 @@ from ecs_rl.arrays import F64, I64
 from ecs_rl.components import Force, Ground, Here, Motion, MotorSpeed, Pose
 from ecs_rl.ecs.component import live
 from ecs_rl.ecs.context import Context
-from ecs_rl.ecs.schedule import Entry
+from ecs_rl.ecs.entries import Entry
 from ecs_rl.errors import RuleError
 from ecs_rl.physics.direct import move_segments, reindex, set_states
 from ecs_rl.physics.flight import Flight

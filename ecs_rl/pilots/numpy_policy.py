@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_rl.errors import CheckpointError
-from ecs_rl.pilots.heads import Head
-from ecs_rl.pilots.networks import Scaling, finite, network_of
 from ecs_rl.pilots.ops import Array, NumpyOps, Ops, V
+from ecs_rl.pilots.pilot_heads import Head
+from ecs_rl.pilots.pilot_networks import Scaling, finite, network_of
 from ecs_rl.pilots.source import MALFORMED, SavedPolicy
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import I64
 from ecs_rl.ecs.context import Context
-from ecs_rl.ecs.schedule import Entry
+from ecs_rl.ecs.entries import Entry
 from ecs_rl.scene.chance import U64
 from ecs_rl.scene.roles import Role
 

@@ -9,7 +9,7 @@ import numpy as np
 from ecs_rl.arrays import F32, I64
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError
-from ecs_rl.geometry.rays import Fan, NearGround
+from ecs_rl.geometry.ray_lengths import Fan, NearGround
 from ecs_rl.scene.checks import positive, seen_at_once, whole
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Roles, Several, here_of, known, members_of, told_apart

@@ -9,7 +9,7 @@ import numpy as np
 from ecs_rl.arrays import F32
 from ecs_rl.components import Ground, Touch
 from ecs_rl.errors import SceneError
-from ecs_rl.geometry.rays import Fan, NearGround
+from ecs_rl.geometry.ray_lengths import Fan, NearGround
 from ecs_rl.scene.checks import Point, finite, point, positive, quote, seen_at_once
 from ecs_rl.scene.parts import Disc
 from ecs_rl.scene.roles import Role, is_role

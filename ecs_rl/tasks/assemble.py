@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ecs_rl.agents.selfplay import PoolSettings
+from ecs_rl.cli.command_settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.cli.plan import Plan
-from ecs_rl.cli.settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.cli.target import checkpoint_meant
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError
@@ -17,11 +17,11 @@ from ecs_rl.runs.recorders import Recorder
 from ecs_rl.runs.rows import changes_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.tasks.init_from import start_from
-from ecs_rl.tasks.resume import resume, with_its_network
+from ecs_rl.tasks.resume_run import resume, with_its_network
 from ecs_rl.training.imitate import imitate
+from ecs_rl.training.matches import settings_of
 from ecs_rl.training.opponent import Opponent, opponent_of
 from ecs_rl.training.prepare import prepare
-from ecs_rl.training.selfplay import settings_of
 from ecs_rl.training.together import Group
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.clips import Clips

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.components import ActionLog, Explosion, Finished, NextObservation, Reward, Snapshots, Terms
 from ecs_rl.console import deliver, tell
 from ecs_rl.ecs import Entry, Stage

@@ -7,7 +7,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
-from ecs_rl.training.evaluate import AT_ONCE
+from ecs_rl.training.evaluator import AT_ONCE
 from ecs_rl.training.training import Training
 from ecs_rl.training_stages.learn import Learn
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ecs_rl.cli.settings import PlaySettings
+from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError
 from ecs_rl.loading import load_scene

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ecs_rl.cli.settings import PlaySettings
+from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.cli.target import checkpoint_meant
 from ecs_rl.console import deliver
 from ecs_rl.errors import CommandError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ecs_rl.cli.settings import PILOT
+from ecs_rl.cli.command_settings import PILOT
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import read_checkpoint, section
 from ecs_rl.scene.scene import Scene

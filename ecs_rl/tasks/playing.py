@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ecs_rl.agents.own import load_algorithm
-from ecs_rl.cli.settings import PlaySettings, is_checkpoint_name
+from ecs_rl.cli.command_settings import PlaySettings, is_checkpoint_name
 from ecs_rl.cli.target import is_pilot, run_of
 from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError

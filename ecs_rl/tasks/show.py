@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.cli.listing import standing
-from ecs_rl.cli.settings import PlaySettings
 from ecs_rl.cli.target import folder_for, run_of
 from ecs_rl.console import tell
-from ecs_rl.pilots.gallery import PilotEntry
+from ecs_rl.pilots.pilot_scores import PilotEntry
 from ecs_rl.runs.episode_file import Episode
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_abouts

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from ecs_rl.agents.selfplay import SelfPlay
 from ecs_rl.cli.called import typed
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.console import deliver, number, tell
 from ecs_rl.runs import TrainingRun
 from ecs_rl.training.training import Training

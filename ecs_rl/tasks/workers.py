@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer, leaving
-from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, WorkerLostError
 from ecs_rl.loading import load_scene
@@ -29,7 +29,8 @@ from ecs_rl.runs import TrainingRun, read_checkpoint
 from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.tasks.init_from import meant, start_from
 from ecs_rl.tasks.ray_processes import bound_to_this_process, gone_processes
-from ecs_rl.tasks.resume import newest_checkpoint_file
+from ecs_rl.tasks.resume_run import newest_checkpoint_file
+from ecs_rl.tasks.run_training import stop, train
 from ecs_rl.tasks.same_everywhere import (
     PACKAGE,
     contents,
@@ -38,9 +39,8 @@ from ecs_rl.tasks.same_everywhere import (
     refuse_other_versions,
     versions,
 )
-from ecs_rl.tasks.train import stop, train
+from ecs_rl.training.exact_resume import go_on
 from ecs_rl.training.mesh import Address, Meeting, Mesh, address_of, listening
-from ecs_rl.training.resume import go_on
 from ecs_rl.training.together import Group
 from ecs_rl.training.training import Training
 
@@ -248,7 +248,7 @@ def train_once(plan: Plan, answer: Answer) -> int:
             plan, training = assemble(plan, group)
             window, watch = None, None
             if settings.watch:
-                from ecs_rl.tasks.watch import open_window, watching  # the door to pygame
+                from ecs_rl.tasks.watch_training import open_window, watching  # the door to pygame
 
                 window = open_window(settings, training)
                 watch = watching(settings, training, window)

@@ -17,7 +17,7 @@ from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode
-from ecs_rl.training.evaluate import play_episodes
+from ecs_rl.training.evaluator import play_episodes
 from ecs_rl.training.own_network import with_network, with_trusted_network
 from ecs_rl.training.policies import deciding
 from ecs_rl.training.same_policies import check_same

@@ -18,10 +18,10 @@ from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.session.diagnosis import Diagnosis
 from ecs_rl.spaces import ActMode
-from ecs_rl.training.evaluate import SEED, Evaluator
-from ecs_rl.training.lessons import Curriculum
+from ecs_rl.training.curriculum import Curriculum
+from ecs_rl.training.evaluator import SEED, Evaluator
+from ecs_rl.training.matches import Match, SelfPlaySettings
 from ecs_rl.training.policies import deciding, make_agents
-from ecs_rl.training.selfplay import Match, SelfPlaySettings
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Filming, Training
 from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule, Session

@@ -29,9 +29,9 @@ from ecs_rl.ecs.component import Column, joined_rows, rows_of_arenas
 from ecs_rl.errors import CommandError
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats
-from ecs_rl.training.evaluate import AT_ONCE, Evaluator
+from ecs_rl.training.evaluator import AT_ONCE, Evaluator
+from ecs_rl.training.exact_resume import surroundings
 from ecs_rl.training.mesh import Mesh, check_shares
-from ecs_rl.training.resume import surroundings
 from ecs_rl.training.snapshots import Sections
 from ecs_rl.world import World
 

@@ -14,11 +14,11 @@ from ecs_rl.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.runs.rows import CHANGE, Change
 from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
 from ecs_rl.session.diagnosis import Finding
-from ecs_rl.training.evaluate import Evaluator
-from ecs_rl.training.lessons import Curriculum
+from ecs_rl.training.curriculum import Curriculum
+from ecs_rl.training.evaluator import Evaluator
+from ecs_rl.training.exact_resume import surroundings
 from ecs_rl.training.live_settings import LiveSettings
-from ecs_rl.training.resume import surroundings
-from ecs_rl.training.selfplay import Match
+from ecs_rl.training.matches import Match
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training_stages.evaluate import Evaluate
 from ecs_rl.training_stages.film import Film

@@ -15,12 +15,12 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
 from ecs_rl.adapters.gym import SceneEnv, SceneVectorEnv, environment_id
-from ecs_rl.adapters.spaces import action_space, world_action
+from ecs_rl.adapters.gym_spaces import action_space, world_action
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.spaces import Composed, Continuous, Discrete
-from ecs_rl.training.evaluate import play_episodes
+from ecs_rl.training.evaluator import play_episodes
 from ecs_rl.world import policy_specs
 
 GAMES = Path(__file__).parents[1] / "scenes"

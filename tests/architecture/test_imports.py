@@ -118,7 +118,7 @@ def test_components_are_data_only() -> None:
 def test_torch_stays_with_the_agents_and_checkpoints() -> None:
     found = {named(path) for path in FILES if "torch" in imports(path, always_only=True)}
     assert found
-    alone = ("ecs_rl/training/resume.py", "ecs_rl/training/together.py", "ecs_rl/pilots/torch_policy.py")
+    alone = ("ecs_rl/training/exact_resume.py", "ecs_rl/training/together.py", "ecs_rl/pilots/torch_policy.py")
     assert outside(found, "ecs_rl/agents/", "ecs_rl/runs/", "ecs_rl/testing/", *alone) == set()
 
 

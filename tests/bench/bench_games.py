@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.ecs.schedule import Stage
+from ecs_rl.ecs.entries import Stage
 from ecs_rl.loading import load_scene
 from ecs_rl.scene import (
     Arena,

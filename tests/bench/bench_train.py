@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.garbage import passing_over
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import TrainingRun

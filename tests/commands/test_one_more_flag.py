@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from ecs_rl.cli.command_settings import TrainSettings, settings_as_dict
 from ecs_rl.cli.parse import Recipes, parse_train
-from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError
 from ecs_rl.values import Count
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from ecs_rl.agents.config import DQNConfig, PPOConfig
+from ecs_rl.cli.command_settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.cli.flags import flags_of
 from ecs_rl.cli.parse import Recipes, parse_play, parse_train
-from ecs_rl.cli.settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.loading import load_scene
-from ecs_rl.many.runner import at_once
+from ecs_rl.many.job_runner import at_once
 from ecs_rl.shipped import scene_names
 from ecs_rl.values import fitted, hints_of, kind_of
 

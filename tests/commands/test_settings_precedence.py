@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tyro
 
+from ecs_rl.cli.command_settings import TrainSettings, settings_as_dict
 from ecs_rl.cli.parse import Recipes, parse_train
-from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.errors import CommandError, EcsRlError, SceneError
 from ecs_rl.training.own_network import SceneRecipes
 from ecs_rl.values import LARGEST

@@ -11,7 +11,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode
-from ecs_rl.training.evaluate import Evaluator, play_episodes
+from ecs_rl.training.evaluator import Evaluator, play_episodes
 from ecs_rl.training.mesh import Mesh
 from ecs_rl.training.policies import deciding
 from ecs_rl.training.together import Group

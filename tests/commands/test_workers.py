@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from pages import example
 
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.plan import Plan, look_up, refuse_what_is_not_shared
 from ecs_rl.cli.process import Answer
-from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.errors import CommandError, WorkerLostError
 from ecs_rl.tasks import workers
 from ecs_rl.tasks.same_everywhere import (

@@ -15,7 +15,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.errors import CommandError
 from ecs_rl.loading import load_scene
 from ecs_rl.spaces import ActMode
-from ecs_rl.training.evaluate import SEED, play_episodes
+from ecs_rl.training.evaluator import SEED, play_episodes
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer.films import studio
 from ecs_rl.viewer.films.studio import Title, record_play, shoot_clip

@@ -12,7 +12,7 @@ from ecs_rl.cli.plan import plan_of
 from ecs_rl.loading import load_scene
 from ecs_rl.tasks.assemble import assemble
 from ecs_rl.tasks.check import random_chooser
-from ecs_rl.training.evaluate import SEED, play_episodes
+from ecs_rl.training.evaluator import SEED, play_episodes
 from ecs_rl.world import policy_specs
 
 EPISODES = 20

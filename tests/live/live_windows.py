@@ -17,7 +17,7 @@ import pytest
 from ecs_rl.cli.parse import parse_play
 from ecs_rl.cli.plan import plan_of
 from ecs_rl.cli.target import checkpoints_meant, run_of
-from ecs_rl.ecs import schedule as base
+from ecs_rl.ecs import entries as base
 from ecs_rl.ecs.context import Columns
 from ecs_rl.tasks import playing
 from ecs_rl.tasks.assemble import assemble, recorded

@@ -9,7 +9,7 @@ from live_windows import TINY, Live, down, up, watching
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
 from ecs_rl.session.diagnosis import WORDS, Diagnosis
-from ecs_rl.tasks.train import snapshot
+from ecs_rl.tasks.run_training import snapshot
 
 
 def stagnate(live: Live, *, opposed: bool = False) -> None:

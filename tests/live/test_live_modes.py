@@ -20,7 +20,7 @@ from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.layout import policies, step_checkpoints
 from ecs_rl.session import session as session_module
 from ecs_rl.session.trend import IN_A_ROW
-from ecs_rl.training import resume as resume_module
+from ecs_rl.training import exact_resume as resume_module
 from ecs_rl.training import training as training_module
 from ecs_rl.training_stages import write as write_module
 from ecs_rl.viewer import history as history_module

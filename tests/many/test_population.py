@@ -30,9 +30,9 @@ from ecs_rl.many.population import (
     round_steps,
 )
 from ecs_rl.many.ranges import parse_ranges
-from ecs_rl.many.record import POPULATION, Row, SweepFile, read_sweep
 from ecs_rl.many.seeds import checked
 from ecs_rl.many.sweep import new_sweep
+from ecs_rl.many.sweep_file import POPULATION, Row, SweepFile, read_sweep
 from ecs_rl.many.table import Table
 from ecs_rl.runs import read_metadata
 

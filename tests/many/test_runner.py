@@ -9,10 +9,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from ecs_rl.cli.process import Answer
+from ecs_rl.many.job_runner import JobRunner
+from ecs_rl.many.job_workers import Event
 from ecs_rl.many.jobs import Call, Job, JobReport
-from ecs_rl.many.runner import JobRunner
 from ecs_rl.many.table import Table
-from ecs_rl.many.workers import Event
 
 Reply = Callable[[str, Job], JobReport | None]
 

@@ -9,8 +9,8 @@ pytest.importorskip("optuna")
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
 from ecs_rl.many.ranges import Setting, parse_ranges
-from ecs_rl.many.record import Row, Sweep
 from ecs_rl.many.search import OptunaSearch, first_rung
+from ecs_rl.many.sweep_file import Row, Sweep
 
 AXES = parse_ranges(
     ["ppo.lr=1e-5..1e-1:log", "ppo.epochs=1..8", "ppo.hidden=64x64,32"], parse_train(["balance"], recipes_of)

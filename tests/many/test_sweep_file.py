@@ -13,12 +13,12 @@ import pytest
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import look_up, recipes_of
 from ecs_rl.commands.train import main
-from ecs_rl.many.checks import check_sweep
 from ecs_rl.many.ranges import Axis, parse_ranges
-from ecs_rl.many.record import GRID, RANDOM, Row, Sweep, SweepFile, read_sweep
 from ecs_rl.many.search import ListedSettings
 from ecs_rl.many.seeds import checked
 from ecs_rl.many.sweep import new_sweep
+from ecs_rl.many.sweep_checks import check_sweep
+from ecs_rl.many.sweep_file import GRID, RANDOM, Row, Sweep, SweepFile, read_sweep
 from ecs_rl.many.table import Table
 from ecs_rl.many.trials import Trials
 

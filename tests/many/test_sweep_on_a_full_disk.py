@@ -19,9 +19,9 @@ from ecs_rl.errors import StorageError
 from ecs_rl.many import sweep as sweep_command
 from ecs_rl.many.jobs import Call, Job, JobCommand, JobReport, Trainee
 from ecs_rl.many.ranges import parse_ranges
-from ecs_rl.many.record import GRID, SweepFile, read_sweep
 from ecs_rl.many.search import ListedSettings
 from ecs_rl.many.seeds import checked
+from ecs_rl.many.sweep_file import GRID, SweepFile, read_sweep
 from ecs_rl.many.table import Table
 from ecs_rl.many.trials import Trials
 

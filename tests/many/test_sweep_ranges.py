@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
-from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.commands.train import main
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.many.jobs import JobCommand, JobReport
 from ecs_rl.many.ranges import OneOf, Range, drawn, grid, in_words, parse_ranges
-from ecs_rl.many.record import Row, Sweep, SweepFile, newest_sweep, read_sweep, refuse_another
 from ecs_rl.many.search import search_of
 from ecs_rl.many.sweep import what_needs_optuna
+from ecs_rl.many.sweep_file import Row, Sweep, SweepFile, newest_sweep, read_sweep, refuse_another
 from ecs_rl.many.sweep_report import recipe_of, table
 from ecs_rl.many.trials import take_report
 

@@ -16,7 +16,7 @@ from physics_helpers import driven, scene_of
 from ecs_rl.arrays import F64
 from ecs_rl.components import Ground, NextObservation, Observation, Pose
 from ecs_rl.errors import SceneError
-from ecs_rl.geometry.rays import Fan, NearGround
+from ecs_rl.geometry.ray_lengths import Fan, NearGround
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Polygon, Push, Rays, Start, jitter
 from ecs_rl.world import World

@@ -12,7 +12,7 @@ import pytest
 
 from ecs_rl.errors import CheckpointError
 from ecs_rl.loading import load_scene
-from ecs_rl.pilots.gallery import BEGINNING, PilotEntry, gallery
+from ecs_rl.pilots.pilot_scores import BEGINNING, PilotEntry, gallery
 from ecs_rl.runs import read_checkpoint
 from ecs_rl.shipped import PILOTS, SCENES, pilot_file
 from ecs_rl.spaces import ActMode
@@ -100,6 +100,6 @@ def test_a_pilot_does_better_than_its_untrained_self_by_more_than_the_tolerance(
 def test_a_damaged_table_of_pilots_is_told(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "pilots.json"
     path.write_bytes(content)
-    monkeypatch.setattr("ecs_rl.pilots.gallery.FILE", path)
+    monkeypatch.setattr("ecs_rl.pilots.pilot_scores.FILE", path)
     with pytest.raises(CheckpointError, match="cannot read the table of pilots"):
         gallery()

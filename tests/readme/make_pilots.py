@@ -21,7 +21,7 @@ import msgspec
 from ecs_rl.cli.plan import recipes_of
 from ecs_rl.errors import CheckpointError
 from ecs_rl.loading import load_scene
-from ecs_rl.pilots.gallery import BEGINNING, PilotEntry
+from ecs_rl.pilots.pilot_scores import BEGINNING, PilotEntry
 from ecs_rl.runs import (
     EvalSettings,
     Metadata,
@@ -36,7 +36,7 @@ from ecs_rl.runs.layout import CHECKPOINTS, milestones, runs_in, sound_manifest
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import PILOTS, SCENES
 from ecs_rl.spaces import ActMode
-from ecs_rl.training.evaluate import SEED
+from ecs_rl.training.evaluator import SEED
 from ecs_rl.training.opponent import RANDOM, Opponent, opponent_of
 from ecs_rl.training.playback import Player
 

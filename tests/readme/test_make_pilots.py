@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from make_pilots import Plan, make, middle
 
-from ecs_rl.pilots.gallery import PilotEntry
+from ecs_rl.pilots.pilot_scores import PilotEntry
 from ecs_rl.runs import read_manifest, read_metadata
 
 SMALL = ("--steps", "2k", "--arenas", "8", "--eval-every", "500", "--eval-episodes", "2", "--ppo.rollout", "16")

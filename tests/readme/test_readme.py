@@ -11,13 +11,13 @@ import make_pictures
 import pytest
 from pages import PAGES, README, ROOT, TEXT, between, example
 
+from ecs_rl.cli.command_settings import PlaySettings, TrainSettings
 from ecs_rl.cli.flags import flags_of
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import recipes_of
-from ecs_rl.cli.settings import PlaySettings, TrainSettings
 from ecs_rl.commands.play import main as play
 from ecs_rl.commands.train import main
-from ecs_rl.ecs.schedule import Entry
+from ecs_rl.ecs.entries import Entry
 from ecs_rl.loading import load_scene
 from ecs_rl.schedule import SCHEDULE
 from ecs_rl.tasks.check import check_scene

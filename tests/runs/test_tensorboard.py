@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.errors import CheckpointError, CommandError, StorageError
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.logs import Appended

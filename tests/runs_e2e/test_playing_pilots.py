@@ -11,11 +11,11 @@ import pytest
 from command_runs import TINY, play, train
 
 from ecs_rl import shipped
-from ecs_rl.pilots import gallery as table
+from ecs_rl.pilots import pilot_scores as table
 from ecs_rl.runs import sealed_pieces
 from ecs_rl.runs.checkpoint import read_checkpoint
 from ecs_rl.shipped import PILOTS
-from ecs_rl.tasks import gallery as gallery_command
+from ecs_rl.tasks import offer_pilots as gallery_command
 from ecs_rl.tasks import show
 
 PILOT = PILOTS / "balance.safetensors"

@@ -75,7 +75,7 @@ def test_a_file_without_a_run_says_how_to_train_it(runs: dict[str, Path], tmp_pa
 
 def test_a_person_plays_against_the_run_of_the_scene_that_is_named(runs: dict[str, Path]) -> None:
     from ecs_rl.cli.parse import parse_play
-    from ecs_rl.tasks.human import scene_and_rival
+    from ecs_rl.tasks.play_human import scene_and_rival
 
     for scene, run in runs.items():
         found, rival = scene_and_rival(parse_play(["--human", scene]))

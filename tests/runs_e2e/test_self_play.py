@@ -16,8 +16,8 @@ from ecs_rl.agents.selfplay import LATEST, PoolSettings, SelfPlay
 from ecs_rl.components import Action, Clock, Observation
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import read_checkpoint, sealed_pieces
+from ecs_rl.training.matches import settings_of
 from ecs_rl.training.prepare import prepare
-from ecs_rl.training.selfplay import settings_of
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 

@@ -161,7 +161,7 @@ def signalled_at_import(module: str, number: str, *argv: object) -> subprocess.C
     ("module", "number"),
     [
         ("ecs_rl.commands.train", "SIGINT"),
-        ("ecs_rl.tasks.train", "SIGINT"),
+        ("ecs_rl.tasks.run_training", "SIGINT"),
         ("tyro", "SIGINT"),
         ("torch", "SIGINT"),
         ("torch", "SIGTERM"),

@@ -123,7 +123,7 @@ class SceneContract:
             assert record.status in ("Terminated", "Truncated")
 
     def long_episodes(self, scene: Scene) -> list[EpisodeRecord]:
-        from ecs_rl.training.evaluate import play_episodes
+        from ecs_rl.training.evaluator import play_episodes
 
         rest = {name: partial(resting, spec) for name, spec in policy_specs(scene.describe()).items()}
         return play_episodes(scene, rest, (1, 2))

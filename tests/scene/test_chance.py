@@ -11,7 +11,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene.chance import Spread, between, episode_keys, jitter, uniforms
-from ecs_rl.training.evaluate import SEED
+from ecs_rl.training.evaluator import SEED
 from ecs_rl.worlds import make_world
 
 

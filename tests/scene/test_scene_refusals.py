@@ -14,7 +14,7 @@ from scene_files import AGENT, DISC, DOES, EARNS, ENDS, GOOD, OTHER, SCENE, SEES
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.shipped import scene_names
-from ecs_rl.training.evaluate import play_episodes
+from ecs_rl.training.evaluator import play_episodes
 
 ROOT = Path(__file__).parents[2]
 TOLD_BY_3_13 = "Scene.__init__() got an unexpected keyword argument 'max_tick'. Did you mean 'max_ticks'?"

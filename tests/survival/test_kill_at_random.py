@@ -35,7 +35,7 @@ from survival_runs import (
 )
 
 from ecs_rl.runs import read_manifest
-from ecs_rl.tasks.resume import newest_checkpoint
+from ecs_rl.tasks.resume_run import newest_checkpoint
 
 SHARED = ("--checkpoint-every", 300, "--eval-every", 1700, "--eval-episodes", 2, "--threads", 1)
 KINDS = {

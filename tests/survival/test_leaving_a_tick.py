@@ -13,7 +13,7 @@ from exact_resume_cases import TWO
 from survival_runs import Told, assert_same_end, assert_same_logs, train
 
 from ecs_rl.runs import read_manifest
-from ecs_rl.training import evaluate
+from ecs_rl.training import evaluator as evaluate
 from ecs_rl.training.training import Training
 from ecs_rl.world import World
 

@@ -29,7 +29,7 @@ from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.runs import TrainingRun
-from ecs_rl.training.evaluate import play_episodes
+from ecs_rl.training.evaluator import play_episodes
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.worlds import make_world

@@ -16,7 +16,7 @@ from world_helpers import random_policies, random_world
 
 from ecs_rl.components import Amount, Clock, Force, Motion, Observation, PolicyState, Pose
 from ecs_rl.ecs import Entry, Stage
-from ecs_rl.ecs.schedule import ScheduleError
+from ecs_rl.ecs.entries import ScheduleError
 from ecs_rl.environments import gym_engine
 from ecs_rl.environments.gym_engine import GymEngine
 from ecs_rl.loading import load_scene

@@ -14,7 +14,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, Spin, Twist, X
 from ecs_rl.spaces import Experience
-from ecs_rl.training.evaluate import play_episodes
+from ecs_rl.training.evaluator import play_episodes
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.world import World

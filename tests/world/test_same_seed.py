@@ -16,7 +16,7 @@ from ecs_rl.agents.config import AgentConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.spaces import ActMode
-from ecs_rl.training.evaluate import SEED, play_episodes
+from ecs_rl.training.evaluator import SEED, play_episodes
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings

@@ -11,8 +11,8 @@ from readme_scenes import beacons_with
 from world_helpers import SHIPPED, SMALL_PPO, random_world
 
 from ecs_rl.components import ActionLog, Clock, Reward, Snapshots, Terms
-from ecs_rl.ecs.schedule import Entry, ScheduleError
-from ecs_rl.ecs.schedule import check as check_order
+from ecs_rl.ecs.entries import Entry, ScheduleError
+from ecs_rl.ecs.entries import check as check_order
 from ecs_rl.ecs.system import SystemStage
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene

@@ -10,7 +10,7 @@ import pytest
 from world_helpers import always, random_world, role_of, scene_of, states
 
 from ecs_rl.components import ActionLog, Amount, Force, Motion, Pose, Reward, Snapshots, Touch, UserInput
-from ecs_rl.ecs.schedule import ScheduleError
+from ecs_rl.ecs.entries import ScheduleError
 from ecs_rl.errors import RuleError, SceneError
 from ecs_rl.scene import Arena, Body, Disc, Feel, Levers, Number, Push, Role, Scene, Start, X, below, column, component
 from ecs_rl.schedule import ON_STAGE, PLAYING, SCHEDULE, chosen

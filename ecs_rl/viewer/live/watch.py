@@ -14,7 +14,7 @@ from ecs_rl.console import tell
 from ecs_rl.errors import ActionError, DivergedError, EcsRlError
 from ecs_rl.garbage import small_collections
 from ecs_rl.scene.scene import Scene
-from ecs_rl.training.evaluate import AT_ONCE
+from ecs_rl.training.evaluator import AT_ONCE
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.background import BackgroundTraining

@@ -15,13 +15,13 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from ecs_rl.cli.called import program
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.parse import cores
 from ecs_rl.cli.process import Answer, say_now
-from ecs_rl.cli.settings import TrainSettings
+from ecs_rl.many.job_workers import Event, Worker
 from ecs_rl.many.jobs import Call, Job, JobReport
 from ecs_rl.many.table import Table
-from ecs_rl.many.workers import Event, Worker
-from ecs_rl.tasks.train import SAVING
+from ecs_rl.tasks.run_training import SAVING
 
 DRAW_EVERY = 0.1
 """Seconds after which the table is drawn again although no worker has sent anything."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.cli.parse import name_of_run
-from ecs_rl.cli.settings import PlaySettings
 from ecs_rl.cli.target import checkpoint_meant, folder_for, is_scene_file, run_of
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError

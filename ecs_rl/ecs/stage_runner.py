@@ -12,7 +12,7 @@ from itertools import dropwhile
 import esper
 
 from ecs_rl.ecs.context import Context
-from ecs_rl.ecs.schedule import Entry, ScheduleError, Stage
+from ecs_rl.ecs.entries import Entry, ScheduleError, Stage
 from ecs_rl.ecs.system import SystemStage
 
 LAST = -1_000_000

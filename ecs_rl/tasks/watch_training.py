@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer
-from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.console import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.recorders import Recorder, recorders_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.tasks.assemble import assemble, recorded
-from ecs_rl.tasks.train import Watch, stop, train
+from ecs_rl.tasks.run_training import Watch, stop, train
 from ecs_rl.training.reload import scene_in_file
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.display import Display, NoDisplay

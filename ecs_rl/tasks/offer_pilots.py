@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.cli.listing import lines_of_pilots
-from ecs_rl.cli.settings import PlaySettings
 from ecs_rl.cli.target import checkpoints_meant
 from ecs_rl.console import deliver, tell
-from ecs_rl.pilots.gallery import gallery
+from ecs_rl.pilots.pilot_scores import gallery
 from ecs_rl.runs import NoRunError
 from ecs_rl.runs.layout import run_directories
 from ecs_rl.shipped import pilot_file

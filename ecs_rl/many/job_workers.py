@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 """The folder that this package is in: a worker may start in any other one."""
 HEAD = 8
 """Bytes in front of a message on a pipe: its length."""
-WORKER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from ecs_rl.many.workers import serve; serve()"
+WORKER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from ecs_rl.many.job_workers import serve; serve()"
 LOOK_EVERY = 0.2
 """Seconds between two looks for the file that stops the jobs of a cluster."""
 LAST_LINES = 1.0

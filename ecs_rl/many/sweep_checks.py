@@ -13,7 +13,7 @@ from typing import Any
 from ecs_rl.errors import CheckpointError, quoted, visible
 from ecs_rl.many.jobs import LONGEST_MESSAGE
 from ecs_rl.many.ranges import Axis, Setting, combinations
-from ecs_rl.many.record import FILE, GRID, SEARCHES, Row, Sweep
+from ecs_rl.many.sweep_file import FILE, GRID, SEARCHES, Row, Sweep
 from ecs_rl.runs.layout import START
 
 

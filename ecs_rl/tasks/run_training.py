@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer, say_now
-from ecs_rl.cli.settings import TrainSettings
 from ecs_rl.console import tell
 from ecs_rl.errors import ActionError, DivergedError, EcsRlError, StorageError, WorkerLostError
 from ecs_rl.garbage import passing_over
@@ -38,7 +38,7 @@ def run(plan: Plan, answer: Answer) -> int:
     if settings.pace and not settings.watch:
         tell("train.py: --pace is for --watch: without a window training goes flat out", sys.stderr)
     if settings.watch:
-        from ecs_rl.tasks.watch import train_in_window  # the door to pygame
+        from ecs_rl.tasks.watch_training import train_in_window  # the door to pygame
 
         return train_in_window(plan, training, recorders, answer)
     answer.first = partial(stop, training)

@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 
 from ecs_rl.agents.base import State
+from ecs_rl.cli.command_settings import TrainSettings, settings_as_dict
 from ecs_rl.cli.plan import PROGRAMS, Plan, run_meant
-from ecs_rl.cli.settings import TrainSettings, settings_as_dict
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import Manifest, TrainingRun, read_checkpoint, read_manifest, read_metadata, section, versions_here
 from ecs_rl.runs.layout import CHECKPOINTS, cut_clips, step_checkpoints
 from ecs_rl.runs.rows import changes_in, rows_of
+from ecs_rl.training.exact_resume import go_on
 from ecs_rl.training.own_network import with_network, with_trusted_network
-from ecs_rl.training.resume import go_on
 from ecs_rl.training.same_policies import check_same
 from ecs_rl.training.training import Training
 from ecs_rl.training.trust import difference
