@@ -297,7 +297,7 @@ def test_a_real_terminal_shows_what_others_print_above_the_block() -> None:
 
 
 def test_what_is_printed_into_a_piped_stdout_stays_there_while_stderr_shows_the_block() -> None:
-    script = PIPED.replace("Progress(sys.stdout", "Progress(sys.stderr")
+    script = PIPED.replace("ProgressDisplay(sys.stdout", "ProgressDisplay(sys.stderr")
     script = script.replace("    progress.update", "    step == 5 and print('a result')\n    progress.update")
     controller, terminal = pty.openpty()
     done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=terminal, check=False)
