@@ -9,7 +9,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import FARTHEST, SMALL, Anchor, DrawContext
+from ecs_rl.viewer.canvas import FARTHEST, SMALL, Anchor, Canvas
 from ecs_rl.viewer.draw import Tile, arrow, glow, line, rounded
 from ecs_rl.viewer.palette import DIM, DUSK, FAINT, NIGHT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
 from ecs_rl.viewer.things import Things
@@ -30,14 +30,14 @@ SLOW = 0.4
 """Metres per second from which a touch throws sparks."""
 
 
-def draw_force(surface: pygame.Surface, force: ForceView, camera: Camera, kit: DrawContext, tick: int) -> None:
+def draw_force(surface: pygame.Surface, force: ForceView, camera: Camera, canvas: Canvas, tick: int) -> None:
     """Draw what an effect does."""
     if force.kind == "thrust":
         _draw_flame(surface, force, camera, tick)
     elif force.kind == "push":
-        _draw_push(surface, force, camera, kit)
+        _draw_push(surface, force, camera, canvas)
     else:
-        _draw_twist(surface, force, camera, kit)
+        _draw_twist(surface, force, camera, canvas)
 
 
 def _draw_flame(surface: pygame.Surface, force: ForceView, camera: Camera, tick: int) -> None:
@@ -66,17 +66,17 @@ def _tongue(base: Point, way: Point, length: float, half: float) -> list[Point]:
     return [(x + ux * a * length - uy * b * half, y + uy * a * length + ux * b * half) for a, b in shape]
 
 
-def _draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, kit: DrawContext) -> None:
+def _draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, canvas: Canvas) -> None:
     strength = math.hypot(*force.force)
     if not (math.isfinite(strength) and strength > 0 and force.strength):
         return
     x, y = camera.pixel(force.at)
     length = force.size * abs(force.strength) * camera.zoom
     end = (x + force.force[0] / strength * length, y - force.force[1] / strength * length)
-    arrow(surface, (x, y), end, mix(DUSK, WARN, 0.85), 2.4 * kit.scale)
+    arrow(surface, (x, y), end, mix(DUSK, WARN, 0.85), 2.4 * canvas.scale)
 
 
-def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: DrawContext) -> None:
+def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, canvas: Canvas) -> None:
     if not (math.isfinite(force.torque) and force.torque):
         return
     x, y = camera.pixel(force.at)
@@ -84,14 +84,14 @@ def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, kit: 
     sweep = math.copysign(min(0.4 + 2.6 * abs(force.strength), 5.0), force.torque)
     turns = [0.6 + sweep * i / 12 for i in range(13)]
     points = [(x + radius * math.cos(a), y - radius * math.sin(a)) for a in turns]
-    tile = Tile(points, 4 * kit.scale, WARN, surface.get_clip())
+    tile = Tile(points, 4 * canvas.scale, WARN, surface.get_clip())
     calm = mix(DUSK, WARN, 0.7)
-    tile.stroke(points[:-1], calm, 1.8 * kit.scale)
+    tile.stroke(points[:-1], calm, 1.8 * canvas.scale)
     tile.put(surface)
-    arrow(surface, points[-3], points[-1], calm, 1.8 * kit.scale)
+    arrow(surface, points[-3], points[-1], calm, 1.8 * canvas.scale)
 
 
-def draw_velocity(surface: pygame.Surface, body: Things, camera: Camera, kit: DrawContext) -> None:
+def draw_velocity(surface: pygame.Surface, body: Things, camera: Camera, canvas: Canvas) -> None:
     """Draw where a single body will be in a moment, and how fast it is."""
     vx, vy = body.velocity[0].tolist() if len(body.velocity) and body.here[0] else (0.0, 0.0)
     speed = math.hypot(vx, vy)
@@ -100,18 +100,18 @@ def draw_velocity(surface: pygame.Surface, body: Things, camera: Camera, kit: Dr
     x, y = camera.pixel((float(body.position[0, 0]), float(body.position[0, 1])))
     dx, dy = vx * VELOCITY_SECONDS * camera.zoom, -vy * VELOCITY_SECONDS * camera.zoom
     length, end = math.hypot(dx, dy), (x + dx, y + dy)
-    if length < 14 * kit.scale:
+    if length < 14 * canvas.scale:
         return
-    arrow(surface, (x, y), end, mix(DUSK, DIM, 0.9), 1.6 * kit.scale)
+    arrow(surface, (x, y), end, mix(DUSK, DIM, 0.9), 1.6 * canvas.scale)
     leftward = dx < -length * 0.5  # the words stand beside the tip, on the side that it points to
     large = max((float(np.abs(outline).max()) for outline in body.look.outlines if outline.size), default=0.0)
-    gap = max(14 * kit.scale, large * camera.zoom + 14 * kit.scale - abs(dx))
+    gap = max(14 * canvas.scale, large * camera.zoom + 14 * canvas.scale - abs(dx))
     side: Anchor = "right" if leftward else "left"
     told = f"{speed:.1f} m/s"
     for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0)):  # with an edge, to be read over a leg or a flame
         at = (end[0] + (-gap if leftward else gap) + across, end[1] + down)
         colour = NIGHT if across or down else DIM
-        kit.write(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
+        canvas.write(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
 
 
 def draw_trail(surface: pygame.Surface, trail: F64, colour: Colour, camera: Camera, *, marked: bool) -> None:
@@ -144,7 +144,7 @@ def _colour_at(surface: pygame.Surface, at: list[float]) -> Colour:
     return r, g, b
 
 
-def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, kit: DrawContext) -> None:
+def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, canvas: Canvas) -> None:
     """Draw a ray, brighter the nearer it hits, with a dot where it does."""
     near = min(max(ray.nearness if math.isfinite(ray.nearness) else 0.0, 0.0), 1.0)
     start, end = camera.pixel(ray.start), camera.pixel(ray.end)
@@ -153,46 +153,46 @@ def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, kit: DrawCon
     colour = mix(mix(DUSK, FAINT, 0.5), SKY, near)
     pygame.draw.aaline(surface, colour, start, end)
     if near > 0:
-        tile = Tile((end,), 4 * kit.scale, colour, surface.get_clip())
-        tile.disc(end, 2.6 * kit.scale, colour)
+        tile = Tile((end,), 4 * canvas.scale, colour, surface.get_clip())
+        tile.disc(end, 2.6 * canvas.scale, colour)
         tile.put(surface)
 
 
-def draw_contact(surface: pygame.Surface, contact: ContactView, camera: Camera, kit: DrawContext, tick: int) -> None:
+def draw_contact(surface: pygame.Surface, contact: ContactView, camera: Camera, canvas: Canvas, tick: int) -> None:
     """Draw a soft light where something touches, and sparks if it does so at speed."""
     x, y = camera.pixel(contact.at)
     speed = contact.speed if math.isfinite(contact.speed) else 0.0
-    glow(surface, (x, y), (7 + 3 * min(speed, 5.0)) * kit.scale, (150, 140, 90), 0.5 + min(speed, 1.0) / 2)
+    glow(surface, (x, y), (7 + 3 * min(speed, 5.0)) * canvas.scale, (150, 140, 90), 0.5 + min(speed, 1.0) / 2)
     if speed < SLOW or not (math.isfinite(x) and math.isfinite(y)):
         return
-    reach = (6 + 3 * min(speed, 4.0)) * kit.scale
+    reach = (6 + 3 * min(speed, 4.0)) * canvas.scale
     for i in range(5):
         turn = math.pi * (0.14 + 0.18 * i) + 0.25 * math.sin(tick * 1.7 + i * 2.0)
         ux, uy = math.cos(turn), -math.sin(turn)
         near, far = 0.55 * reach, reach * (0.8 + 0.2 * math.sin(tick + i * 1.3))
-        line(surface, (x + ux * near, y + uy * near), (x + ux * far, y + uy * far), SPARK, 1.2 * kit.scale)
+        line(surface, (x + ux * near, y + uy * near), (x + ux * far, y + uy * far), SPARK, 1.2 * canvas.scale)
 
 
-def draw_grip(surface: pygame.Surface, grip: tuple[Point, Point], camera: Camera, kit: DrawContext) -> None:
+def draw_grip(surface: pygame.Surface, grip: tuple[Point, Point], camera: Camera, canvas: Canvas) -> None:
     """Draw the spring between a body and the user's hand."""
     start, end = camera.pixel(grip[0]), camera.pixel(grip[1])
-    line(surface, start, end, YELLOW, 1.6 * kit.scale)
-    tile = Tile((start, end), 7 * kit.scale, YELLOW, surface.get_clip())
-    tile.disc(start, 3.0 * kit.scale, YELLOW)
-    tile.disc(end, 5.0 * kit.scale, YELLOW)
+    line(surface, start, end, YELLOW, 1.6 * canvas.scale)
+    tile = Tile((start, end), 7 * canvas.scale, YELLOW, surface.get_clip())
+    tile.disc(start, 3.0 * canvas.scale, YELLOW)
+    tile.disc(end, 5.0 * canvas.scale, YELLOW)
     tile.put(surface)
 
 
-def draw_pointer(surface: pygame.Surface, at: Point, name: str, kit: DrawContext) -> None:
+def draw_pointer(surface: pygame.Surface, at: Point, name: str, canvas: Canvas) -> None:
     """Draw a pointer that stands on a point from above, and a name over it."""
-    x, y = at[0], at[1] - kit.px(5)
+    x, y = at[0], at[1] - canvas.px(5)
     if not (abs(x) < FARTHEST and abs(y) < FARTHEST):
         return
-    size = kit.px(6)
+    size = canvas.px(6)
     for more, colour in ((2, NIGHT), (0, YELLOW)):
         top = y - size * 1.3 - more
         pygame.draw.polygon(surface, colour, [(x, y + more), (x - size - more, top), (x + size + more, top)])
-    back = pygame.Rect(0, 0, kit.width(name, SMALL) + kit.px(10), kit.px(16))
-    back.midbottom = round(x), round(y - size * 1.3) - kit.px(4)
-    rounded(surface, back, NIGHT, radius=kit.px(5), alpha=170)
-    kit.write(surface, name, back.center, size=SMALL, colour=YELLOW, anchor="middle")
+    back = pygame.Rect(0, 0, canvas.width(name, SMALL) + canvas.px(10), canvas.px(16))
+    back.midbottom = round(x), round(y - size * 1.3) - canvas.px(4)
+    rounded(surface, back, NIGHT, radius=canvas.px(5), alpha=170)
+    canvas.write(surface, name, back.center, size=SMALL, colour=YELLOW, anchor="middle")

@@ -9,7 +9,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import MOST, Tile, line
 from ecs_rl.viewer.palette import DIM, EARTH, EARTH_DEEP, EARTH_EDGE, FAINT, NIGHT, RULE, mix
 from ecs_rl.viewer.roads import draw_road
@@ -22,7 +22,7 @@ SHADES = 10
 """Steps in which the earth gets darker with depth."""
 
 
-def paint_backdrop(surface: pygame.Surface, shows: tuple[GroundView, Camera], kit: DrawContext) -> None:
+def paint_backdrop(surface: pygame.Surface, shows: tuple[GroundView, Camera], canvas: Canvas) -> None:
     """Paint the whole background of a stage."""
     ground, camera = shows
     land = any(rises(points) for points in ground.lines)
@@ -36,18 +36,18 @@ def paint_backdrop(surface: pygame.Surface, shows: tuple[GroundView, Camera], ki
     for road in ground.roads:
         draw_road(surface, road, camera)
     for x in ground.limits:
-        _limit(surface, camera.pixel((x, 0.0))[0], kit)
+        _limit(surface, camera.pixel((x, 0.0))[0], canvas)
     for rail in ground.rails:
-        _rail(surface, camera.pixel(rail[0]), camera.pixel(rail[1]), kit)
+        _rail(surface, camera.pixel(rail[0]), camera.pixel(rail[1]), canvas)
     for points in ground.lines:
         if ground.roads and not rises(points):
             continue  # the edge of a road has a kerb
-        _earth(surface, camera.pixels(points), kit)
+        _earth(surface, camera.pixels(points), canvas)
     for start, end in ground.walls:
-        wide = max(3.0 * kit.scale, 0.16 * camera.zoom)
+        wide = max(3.0 * canvas.scale, 0.16 * camera.zoom)
         line(surface, camera.pixel(start), camera.pixel(end), mix(NIGHT, EARTH, 0.8), wide)
         line(surface, camera.pixel(start), camera.pixel(end), EARTH_EDGE, wide / 2)
-    _scale_bar(surface, camera, kit)
+    _scale_bar(surface, camera, canvas)
 
 
 def rises(points: F64) -> bool:
@@ -72,7 +72,7 @@ def round_length(metres: float) -> float:
     return next(power * m for m in (1, 2, 5, 10) if power * m >= metres * (1 - 1e-9))
 
 
-def _earth(surface: pygame.Surface, line_at: F64, kit: DrawContext) -> None:
+def _earth(surface: pygame.Surface, line_at: F64, canvas: Canvas) -> None:
     w, h = surface.get_size()
     if len(line_at) < 2 or not np.isfinite(line_at).all():
         return
@@ -83,8 +83,8 @@ def _earth(surface: pygame.Surface, line_at: F64, kit: DrawContext) -> None:
         for i in range(SHADES):
             colour = mix(EARTH, EARTH_DEEP, (i / (SHADES - 1)) ** 0.6)
             pygame.draw.polygon(surface, colour, [*((x, y + i * depth) for x, y in points), *corners])
-    tile = Tile(points, 3 * kit.scale, EARTH_EDGE, surface.get_clip())
-    tile.stroke(points, EARTH_EDGE, 1.8 * kit.scale)
+    tile = Tile(points, 3 * canvas.scale, EARTH_EDGE, surface.get_clip())
+    tile.stroke(points, EARTH_EDGE, 1.8 * canvas.scale)
     tile.put(surface)
 
 
@@ -96,35 +96,35 @@ def _across_the_picture(line_at: F64, width: int) -> list[Point]:
     return [(a, b) for a, b in np.stack((x, y), axis=1).tolist()]
 
 
-def _rail(surface: pygame.Surface, start: Point, end: Point, kit: DrawContext) -> None:
+def _rail(surface: pygame.Surface, start: Point, end: Point, canvas: Canvas) -> None:
     length = math.hypot(end[0] - start[0], end[1] - start[1])
     if not 0 < length < MOST:
         return
-    reach = 9 * kit.scale / length
+    reach = 9 * canvas.scale / length
     nx, ny = -(end[1] - start[1]) * reach, (end[0] - start[0]) * reach
-    ties = max(2, round(length / (22 * kit.scale)))
+    ties = max(2, round(length / (22 * canvas.scale)))
     for i in range(1, ties):  # what the rail lies on
         x, y = start[0] + (end[0] - start[0]) * i / ties, start[1] + (end[1] - start[1]) * i / ties
-        line(surface, (x, y), (x + nx * 0.7, y + abs(ny) * 0.7), mix(NIGHT, EARTH_EDGE, 0.35), 4.0 * kit.scale)
-    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.45), 6.0 * kit.scale)
-    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.95), 2.0 * kit.scale)
+        line(surface, (x, y), (x + nx * 0.7, y + abs(ny) * 0.7), mix(NIGHT, EARTH_EDGE, 0.35), 4.0 * canvas.scale)
+    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.45), 6.0 * canvas.scale)
+    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.95), 2.0 * canvas.scale)
     for x, y in (start, end):
-        line(surface, (x - nx, y - ny), (x + nx, y + ny), EARTH_EDGE, 3.0 * kit.scale)
+        line(surface, (x - nx, y - ny), (x + nx, y + ny), EARTH_EDGE, 3.0 * canvas.scale)
 
 
-def _limit(surface: pygame.Surface, x: float, kit: DrawContext) -> None:
+def _limit(surface: pygame.Surface, x: float, canvas: Canvas) -> None:
     if math.isfinite(x) and -10 < x < surface.get_width() + 10:
-        dash = kit.px(7)
-        for y in range(kit.px(32), surface.get_height() - kit.px(32), 2 * dash):  # words are above and below
-            surface.fill(mix(NIGHT, FAINT, 0.65), (round(x), y, kit.px(1), dash))
+        dash = canvas.px(7)
+        for y in range(canvas.px(32), surface.get_height() - canvas.px(32), 2 * dash):  # words are above and below
+            surface.fill(mix(NIGHT, FAINT, 0.65), (round(x), y, canvas.px(1), dash))
 
 
-def _scale_bar(surface: pygame.Surface, camera: Camera, kit: DrawContext) -> None:
-    metres = round_length(60 * kit.scale / camera.zoom)
-    left, y = kit.px(14), surface.get_height() - kit.px(14)
+def _scale_bar(surface: pygame.Surface, camera: Camera, canvas: Canvas) -> None:
+    metres = round_length(60 * canvas.scale / camera.zoom)
+    left, y = canvas.px(14), surface.get_height() - canvas.px(14)
     right = left + round(metres * camera.zoom)
-    tall = kit.px(3)
-    surface.fill(DIM, (left, y, right - left, kit.px(1)))
+    tall = canvas.px(3)
+    surface.fill(DIM, (left, y, right - left, canvas.px(1)))
     for x in (left, right):
-        surface.fill(DIM, (x, y - tall, kit.px(1), 2 * tall + kit.px(1)))
-    kit.write(surface, f"{metres:g} m", (right + kit.px(7), y), size=SMALL, colour=DIM, face="numbers")
+        surface.fill(DIM, (x, y - tall, canvas.px(1), 2 * tall + canvas.px(1)))
+    canvas.write(surface, f"{metres:g} m", (right + canvas.px(7), y), size=SMALL, colour=DIM, face="numbers")

@@ -11,7 +11,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import Tile, rounded
 from ecs_rl.viewer.number_formats import count, signed
 from ecs_rl.viewer.palette import (
@@ -59,37 +59,43 @@ def paint_card(
     caption: str,
 ) -> None:
     """Paint the card: the stage with all paths to the left, who they are, the curve and the words to the right."""
-    kit, (w, h) = DrawContext(SCALE), surface.get_size()
+    canvas, (w, h) = Canvas(SCALE), surface.get_size()
     surface.fill(PANEL)
     area = pygame.Rect(0, 0, w - SIDE, h)
     whole = np.concatenate([path.points.reshape(-1, 2) for path in paths])
     bare = replace(_holding(stage, whole), caption="", ending="", forces=(), contacts=(), particles=None)
     bare = replace(bare, things=tuple(replace(things, trails=()) for things in bare.things))
-    camera = fitting(bare, area, kit)
-    draw_stage(surface, area, bare, camera, kit)
+    camera = fitting(bare, area, canvas)
+    draw_stage(surface, area, bare, camera, canvas)
     target = surface.subsurface(area)
     for path, colour in zip(paths, _colours(len(paths)), strict=True):
-        _draw_path(target, path.points, camera.onto(bare.focus), colour, kit)
-    side = pygame.Rect(area.right, 0, SIDE, h).inflate(-2 * kit.px(18), -2 * kit.px(20))
-    y = side.y + kit.px(12)
-    kit.write(surface, title, (side.x, y), size=26.0, width=side.w)
-    y += kit.px(26)
-    for line in wrapped(caption, kit, side.w):
-        kit.write(surface, line, (side.x, y), size=SMALL + 0.5, colour=DIM)
-        y += kit.px(17)
-    y += kit.px(12)
+        _draw_path(target, path.points, camera.onto(bare.focus), colour, canvas)
+    side = pygame.Rect(area.right, 0, SIDE, h).inflate(-2 * canvas.px(18), -2 * canvas.px(20))
+    y = side.y + canvas.px(12)
+    canvas.write(surface, title, (side.x, y), size=26.0, width=side.w)
+    y += canvas.px(26)
+    for line in wrapped(caption, canvas, side.w):
+        canvas.write(surface, line, (side.x, y), size=SMALL + 0.5, colour=DIM)
+        y += canvas.px(17)
+    y += canvas.px(12)
     for path, colour in zip(paths, _colours(len(paths)), strict=True):
-        rounded(surface, pygame.Rect(side.x, y - kit.px(3), kit.px(18), kit.px(6)), colour, radius=kit.px(3))
-        right = kit.write(surface, signed(path.total), (side.right, y), face="numbers", anchor="right", colour=colour)
-        kit.write(surface, path.label, (side.x + kit.px(26), y), width=right.left - side.x - kit.px(34))
-        kit.write(surface, path.ending, (side.x + kit.px(26), y + kit.px(16)), size=11.0, colour=FAINT, width=side.w)
-        y += kit.px(40)
+        rounded(
+            surface, pygame.Rect(side.x, y - canvas.px(3), canvas.px(18), canvas.px(6)), colour, radius=canvas.px(3)
+        )
+        right = canvas.write(
+            surface, signed(path.total), (side.right, y), face="numbers", anchor="right", colour=colour
+        )
+        canvas.write(surface, path.label, (side.x + canvas.px(26), y), width=right.left - side.x - canvas.px(34))
+        canvas.write(
+            surface, path.ending, (side.x + canvas.px(26), y + canvas.px(16)), size=11.0, colour=FAINT, width=side.w
+        )
+        y += canvas.px(40)
     if learning is not None:
         surface.fill(RULE, (side.x, y, side.w, 1))
-        plot = pygame.Rect(side.x, y + kit.px(8), side.w, side.bottom - y - kit.px(30))
-        paint_returns(surface, plot, learning, x_reach(learning), kit)
-    kit.write(
-        surface, "made with ecs_rl", (side.right, side.bottom - kit.px(4)), size=11.0, colour=FAINT, anchor="right"
+        plot = pygame.Rect(side.x, y + canvas.px(8), side.w, side.bottom - y - canvas.px(30))
+        paint_returns(surface, plot, learning, x_reach(learning), canvas)
+    canvas.write(
+        surface, "made with ecs_rl", (side.right, side.bottom - canvas.px(4)), size=11.0, colour=FAINT, anchor="right"
     )
 
 
@@ -109,7 +115,7 @@ def _holding(stage: StageView, points: F64) -> StageView:
     return replace(stage, bounds=bounds)
 
 
-def _draw_path(surface: pygame.Surface, points: F64, camera: Camera, colour: Colour, kit: DrawContext) -> None:
+def _draw_path(surface: pygame.Surface, points: F64, camera: Camera, colour: Colour, canvas: Canvas) -> None:
     """Draw where each point went, and a dot where it came to its end."""
     for number in range(points.shape[1]):
         way = points[:, number]
@@ -117,12 +123,12 @@ def _draw_path(surface: pygame.Surface, points: F64, camera: Camera, colour: Col
         at = [(x, y) for x, y in camera.pixels(way).tolist() if math.isfinite(x) and max(abs(x), abs(y)) < 1e5]
         if len(at) < 2:
             continue
-        for wide, shade in ((kit.px(5), mix(NIGHT, colour, 0.35)), (kit.px(3), colour)):
+        for wide, shade in ((canvas.px(5), mix(NIGHT, colour, 0.35)), (canvas.px(3), colour)):
             tile = Tile(at, wide + 2, shade, surface.get_clip())
             tile.stroke(at, shade, wide)
             tile.put(surface)
-        pygame.draw.aacircle(surface, NIGHT, at[-1], kit.px(7))
-        pygame.draw.aacircle(surface, colour, at[-1], kit.px(5))
+        pygame.draw.aacircle(surface, NIGHT, at[-1], canvas.px(7))
+        pygame.draw.aacircle(surface, colour, at[-1], canvas.px(5))
 
 
 def step_told(share: float, step: int) -> str:

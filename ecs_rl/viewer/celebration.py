@@ -9,7 +9,7 @@ import pygame
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
+from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import BLUE, FAINT, GOOD, GREEN, NIGHT, ORANGE, PANEL, PURPLE, ROLES, SKY, TEXT, YELLOW, mix
 from ecs_rl.viewer.view_floating import RibbonView
@@ -22,26 +22,26 @@ FALLS = 3.5
 """Seconds that it takes them to fall."""
 
 
-def draw_ribbon(surface: pygame.Surface, area: pygame.Rect, ribbon: RibbonView, kit: DrawContext) -> None:
+def draw_ribbon(surface: pygame.Surface, area: pygame.Rect, ribbon: RibbonView, canvas: Canvas) -> None:
     """Draw a bar for each of the newest ticks, the newest at the right: gains upwards, losses downwards, by term.
 
     Heights go by the square root, so that a landing hides no step on the way to it.
     """
-    kit.lay(surface, area, "ribbon", ribbon, _paint_ribbon, clear=True)
+    canvas.lay(surface, area, "ribbon", ribbon, _paint_ribbon, clear=True)
 
 
-def _paint_ribbon(surface: pygame.Surface, ribbon: RibbonView, kit: DrawContext) -> None:
+def _paint_ribbon(surface: pygame.Surface, ribbon: RibbonView, canvas: Canvas) -> None:
     w, h = surface.get_size()
-    wide, middle = kit.px(TICK), h // 2
+    wide, middle = canvas.px(TICK), h // 2
     surface.fill((*mix(NIGHT, TEXT, 0.35), 200), (0, middle, w, 1))
-    kit.write(surface, "earned", (0, kit.px(6)), size=SMALL - 1, colour=FAINT)
+    canvas.write(surface, "earned", (0, canvas.px(6)), size=SMALL - 1, colour=FAINT)
     if not ribbon.earned or not ribbon.earned[0]:
         return
     rows = np.clip(np.nan_to_num(np.array(ribbon.earned)), -1e300, 1e300)[-max(1, w // wide) :]
     first, left = len(ribbon.earned) - len(rows), w - len(rows) * wide
     for begin in ribbon.begins:
         if begin >= first:
-            surface.fill((*FAINT, 220), (left + (begin - first) * wide, 0, kit.px(1), h))
+            surface.fill((*FAINT, 220), (left + (begin - first) * wide, 0, canvas.px(1), h))
     terms = np.zeros((len(rows), h), np.int64)
     gains, losses = np.maximum(rows, 0.0), np.maximum(-rows, 0.0)
     most = max(float(gains.sum(axis=1).max()), float(losses.sum(axis=1).max()))
@@ -64,7 +64,7 @@ def _stacked(values: F64, most: float, room: int) -> NDArray[np.int64]:
     return np.where(term < values.shape[1], term % len(ROLES) + 1, 0)
 
 
-def draw_joy(surface: pygame.Surface, area: pygame.Rect, seconds: float, kit: DrawContext) -> None:
+def draw_joy(surface: pygame.Surface, area: pygame.Rect, seconds: float, canvas: Canvas) -> None:
     """Let confetti fall over the stage, so many seconds after the scene was solved, and say so."""
     chance = np.random.default_rng(7)  # always the same: it is a picture, and nothing that learns sees it
     x, late, sway, turn = (chance.random(PIECES) for _ in range(4))
@@ -75,9 +75,9 @@ def draw_joy(surface: pygame.Surface, area: pygame.Rect, seconds: float, kit: Dr
         done = (seconds - late[i]) / (FALLS - 1.0)
         if not 0.0 < done < 1.0:
             continue
-        at_x = area.x + x[i] * area.w + math.sin(6.0 * (done + sway[i])) * 14 * kit.scale
+        at_x = area.x + x[i] * area.w + math.sin(6.0 * (done + sway[i])) * 14 * canvas.scale
         at_y = area.y + done * area.h
-        half_w, half_h = 4.0 * kit.scale, 2.5 * kit.scale * math.cos(14.0 * (done + turn[i]))
+        half_w, half_h = 4.0 * canvas.scale, 2.5 * canvas.scale * math.cos(14.0 * (done + turn[i]))
         angle = 5.0 * (done + turn[i])
         ux, uy = math.cos(angle), math.sin(angle)
         corners = [
@@ -86,8 +86,8 @@ def draw_joy(surface: pygame.Surface, area: pygame.Rect, seconds: float, kit: Dr
         ]
         pygame.draw.polygon(surface, colours[i % len(colours)], corners)
     surface.set_clip(clip)
-    if seconds < FALLS - 0.5 and area.w > kit.px(160):
-        box = pygame.Rect(0, 0, kit.width("Solved!", LARGE + 10) + kit.px(48), kit.px(56))
+    if seconds < FALLS - 0.5 and area.w > canvas.px(160):
+        box = pygame.Rect(0, 0, canvas.width("Solved!", LARGE + 10) + canvas.px(48), canvas.px(56))
         box.center = (area.centerx, area.y + round(area.h * 0.3))
-        rounded(surface, box, PANEL, radius=kit.px(12), edge=mix(PANEL, GOOD, 0.8), alpha=235)
-        kit.write(surface, "Solved!", box.center, size=LARGE + 10, colour=GOOD, anchor="middle")
+        rounded(surface, box, PANEL, radius=canvas.px(12), edge=mix(PANEL, GOOD, 0.8), alpha=235)
+        canvas.write(surface, "Solved!", box.center, size=LARGE + 10, colour=GOOD, anchor="middle")

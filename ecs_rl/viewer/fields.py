@@ -9,7 +9,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded, smoothed
 from ecs_rl.viewer.palette import BLUE, DIM, FAINT, GREEN, NIGHT, PANEL, PURPLE, RULE, SKY, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.view_why import MapView
@@ -40,7 +40,7 @@ def tints(values: F64) -> F64:
     return np.asarray(np.stack(channels, axis=-1)[::-1].swapaxes(0, 1))
 
 
-def draw_field(surface: pygame.Surface, field: MapView | None, camera: Camera, kit: DrawContext) -> None:
+def draw_field(surface: pygame.Surface, field: MapView | None, camera: Camera, canvas: Canvas) -> None:
     """Tint the arena by what is expected there, and draw where the best action pushes, if there is a map."""
     if field is None:
         return
@@ -51,28 +51,30 @@ def draw_field(surface: pygame.Surface, field: MapView | None, camera: Camera, k
     if area.w < 8 or area.h < 8 or area.w > 8000 or area.h > 8000:
         return
     shows = (field, area.topleft, surface.get_size())
-    picture = kit.kept("field", area.size, shows, lambda it: _paint_field(it, field, area, surface, kit), clear=True)
+    picture = canvas.kept(
+        "field", area.size, shows, lambda it: _paint_field(it, field, area, surface, canvas), clear=True
+    )
     surface.blit(picture, area)
-    place = pygame.Rect(kit.px(14), kit.px(31 + 5), kit.px(120), kit.px(SCALE - 10))
-    _paint_scale(surface, field, place, kit)
+    place = pygame.Rect(canvas.px(14), canvas.px(31 + 5), canvas.px(120), canvas.px(SCALE - 10))
+    _paint_scale(surface, field, place, canvas)
 
 
 def _paint_field(
-    surface: pygame.Surface, field: MapView, area: pygame.Rect, stage: pygame.Surface, kit: DrawContext
+    surface: pygame.Surface, field: MapView, area: pygame.Rect, stage: pygame.Surface, canvas: Canvas
 ) -> None:
     """Paint the tint, and the arrows where they cover neither the caption nor the ribbon."""
     small = pygame.surfarray.make_surface(tints(field.values).astype(np.uint8))
     surface.blit(smoothed(small, surface.get_size()), (0, 0))
     pygame.surfarray.pixels_alpha(surface)[:] = TINT
-    free = stage.get_rect().inflate(-kit.px(20), 0)
-    free.y, free.h = kit.px(56), max(0, free.h - kit.px(56 + 96))
+    free = stage.get_rect().inflate(-canvas.px(20), 0)
+    free.y, free.h = canvas.px(56), max(0, free.h - canvas.px(56 + 96))
     surface.set_clip(free.move(-area.x, -area.y))
-    _draw_arrows(surface, field, surface.get_rect(), kit, every=(2, 2))
+    _draw_arrows(surface, field, surface.get_rect(), canvas, every=(2, 2))
     surface.set_clip(None)
 
 
 def _draw_arrows(
-    surface: pygame.Surface, field: MapView, area: pygame.Rect, kit: DrawContext, every: tuple[int, int]
+    surface: pygame.Surface, field: MapView, area: pygame.Rect, canvas: Canvas, every: tuple[int, int]
 ) -> None:
     rows, columns = field.values.shape
     clip = surface.get_clip()
@@ -83,14 +85,14 @@ def _draw_arrows(
             x = area.x + (column + 0.5) / columns * area.w
             y = area.bottom - (row + 0.5) / rows * area.h
             if math.hypot(dx, dy) < 0.05:
-                pygame.draw.aacircle(surface, DIM, (x, y), 1.3 * kit.scale)
+                pygame.draw.aacircle(surface, DIM, (x, y), 1.3 * canvas.scale)
                 continue
             if not clip.inflate(-long, -long).collidepoint(x, y) or not area.inflate(-long, 0).collidepoint(x, y):
                 continue
             tip = (x + dx * long / 2, y - dy * long / 2)
             tail = (x - dx * long / 2, y + dy * long / 2)
             pygame.draw.aaline(surface, DIM, tail, tip)
-            _head(surface, tail, tip, 3.2 * kit.scale)
+            _head(surface, tail, tip, 3.2 * canvas.scale)
 
 
 def _head(surface: pygame.Surface, tail: tuple[float, float], tip: tuple[float, float], size: float) -> None:
@@ -102,54 +104,60 @@ def _head(surface: pygame.Surface, tail: tuple[float, float], tip: tuple[float, 
     pygame.draw.polygon(surface, TEXT, points)
 
 
-def _paint_scale(surface: pygame.Surface, field: MapView, place: pygame.Rect, kit: DrawContext) -> None:
+def _paint_scale(surface: pygame.Surface, field: MapView, place: pygame.Rect, canvas: Canvas) -> None:
     good = field.values[np.isfinite(field.values)]
     low, high = (float(good.min()), float(good.max())) if good.size else (math.nan, math.nan)
     told = f"expects {low:.4g} to {high:.4g}"
-    box = pygame.Rect(place.x - kit.px(5), place.y - kit.px(5), place.w + kit.px(20), place.h + kit.px(10))
-    box.w += kit.width(told, SMALL)
-    rounded(surface, box, PANEL, radius=kit.px(4), alpha=215)
+    box = pygame.Rect(place.x - canvas.px(5), place.y - canvas.px(5), place.w + canvas.px(20), place.h + canvas.px(10))
+    box.w += canvas.width(told, SMALL)
+    rounded(surface, box, PANEL, radius=canvas.px(4), alpha=215)
     ramp = pygame.surfarray.make_surface(tints(np.linspace(0.0, 1.0, 24)[None]).astype(np.uint8))
     surface.blit(smoothed(ramp, place.size), place)
-    kit.write(surface, told, (place.right + kit.px(8), place.centery), size=SMALL, colour=DIM)
+    canvas.write(surface, told, (place.right + canvas.px(8), place.centery), size=SMALL, colour=DIM)
 
 
-def draw_plot(surface: pygame.Surface, stage: pygame.Rect, plot: MapView, kit: DrawContext) -> None:
+def draw_plot(surface: pygame.Surface, stage: pygame.Rect, plot: MapView, canvas: Canvas) -> None:
     """Draw the map of two numbers that are no place into a corner of the stage."""
-    size, edge = kit.px(PLOT), kit.px(EDGE)
-    card = pygame.Rect(stage.x + kit.px(12), stage.y + kit.px(38), size + 2 * edge, round(size * 0.7) + 2 * edge)
-    if card.w > stage.w // 2 or card.bottom > stage.bottom - kit.px(90):
+    size, edge = canvas.px(PLOT), canvas.px(EDGE)
+    card = pygame.Rect(stage.x + canvas.px(12), stage.y + canvas.px(38), size + 2 * edge, round(size * 0.7) + 2 * edge)
+    if card.w > stage.w // 2 or card.bottom > stage.bottom - canvas.px(90):
         return
-    kit.lay(surface, card, "plot", plot, _paint_plot)
-    area = _inner(pygame.Rect((0, 0), card.size), kit).move(card.topleft)
+    canvas.lay(surface, card, "plot", plot, _paint_plot)
+    area = _inner(pygame.Rect((0, 0), card.size), canvas).move(card.topleft)
     (x0, y0), (x1, y1) = plot.bounds
     x = area.x + (plot.here[0] - x0) / max(x1 - x0, 1e-12) * area.w
     y = area.bottom - (plot.here[1] - y0) / max(y1 - y0, 1e-12) * area.h
     if math.isfinite(x) and math.isfinite(y) and area.inflate(4, 4).collidepoint(x, y):
-        pygame.draw.aacircle(surface, NIGHT, (x, y), kit.px(5))
-        pygame.draw.aacircle(surface, TEXT, (x, y), kit.px(3.5))
+        pygame.draw.aacircle(surface, NIGHT, (x, y), canvas.px(5))
+        pygame.draw.aacircle(surface, TEXT, (x, y), canvas.px(3.5))
 
 
-def _inner(card: pygame.Rect, kit: DrawContext) -> pygame.Rect:
-    edge = kit.px(EDGE)
+def _inner(card: pygame.Rect, canvas: Canvas) -> pygame.Rect:
+    edge = canvas.px(EDGE)
     return pygame.Rect(card.x + edge, card.y + edge, card.w - 2 * edge, card.h - 2 * edge)
 
 
-def _paint_plot(surface: pygame.Surface, plot: MapView, kit: DrawContext) -> None:
+def _paint_plot(surface: pygame.Surface, plot: MapView, canvas: Canvas) -> None:
     surface.fill(PANEL)
-    pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
-    area = _inner(surface.get_rect(), kit)
+    pygame.draw.rect(surface, RULE, surface.get_rect(), canvas.px(1))
+    area = _inner(surface.get_rect(), canvas)
     small = pygame.surfarray.make_surface(tints(plot.values).astype(np.uint8))
     surface.blit(smoothed(small, area.size), area)
-    _draw_arrows(surface, plot, area, kit, every=(3, 3))
+    _draw_arrows(surface, plot, area, canvas, every=(3, 3))
     (x0, y0), (x1, y1) = plot.bounds
-    below, left = area.bottom + kit.px(12), area.x
-    kit.write(surface, f"{x0:.3g}", (left, below), size=SMALL - 1, colour=FAINT, face="numbers")
-    kit.write(surface, f"{x1:.3g}", (area.right, below), size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
-    for text, y in ((f"{y0:.3g}", area.bottom - kit.px(6)), (f"{y1:.3g}", area.y + kit.px(6))):
-        kit.write(surface, text, (area.x - kit.px(3), y), size=SMALL - 2, colour=FAINT, face="numbers", anchor="right")
-    kit.write(surface, plot.names[0], (area.centerx, below), size=SMALL, colour=DIM, anchor="middle", width=area.w // 2)
-    kit.write(surface, plot.names[1], (left, area.y - kit.px(14)), size=SMALL, colour=DIM, width=area.w // 2)
+    below, left = area.bottom + canvas.px(12), area.x
+    canvas.write(surface, f"{x0:.3g}", (left, below), size=SMALL - 1, colour=FAINT, face="numbers")
+    canvas.write(
+        surface, f"{x1:.3g}", (area.right, below), size=SMALL - 1, colour=FAINT, face="numbers", anchor="right"
+    )
+    for text, y in ((f"{y0:.3g}", area.bottom - canvas.px(6)), (f"{y1:.3g}", area.y + canvas.px(6))):
+        canvas.write(
+            surface, text, (area.x - canvas.px(3), y), size=SMALL - 2, colour=FAINT, face="numbers", anchor="right"
+        )
+    canvas.write(
+        surface, plot.names[0], (area.centerx, below), size=SMALL, colour=DIM, anchor="middle", width=area.w // 2
+    )
+    canvas.write(surface, plot.names[1], (left, area.y - canvas.px(14)), size=SMALL, colour=DIM, width=area.w // 2)
     good = plot.values[np.isfinite(plot.values)]
     told = f"expects {good.min():.3g} to {good.max():.3g}" if good.size else "expects nothing"
-    kit.write(surface, told, (area.right, area.y - kit.px(14)), size=SMALL - 0.5, colour=FAINT, anchor="right")
+    canvas.write(surface, told, (area.right, area.y - canvas.px(14)), size=SMALL - 0.5, colour=FAINT, anchor="right")

@@ -11,8 +11,8 @@ import pygame
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.canvas import Canvas, part_of
 from ecs_rl.viewer.celebration import RIBBON, draw_joy, draw_ribbon
-from ecs_rl.viewer.context import DrawContext, part_of
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fields import SCALE, draw_plot
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
@@ -53,7 +53,7 @@ from ecs_rl.viewer.view import LearningView, MindView, StatusView, View
 from ecs_rl.viewer.view_floating import TimelineView
 
 T = TypeVar("T")
-Panel = Callable[[pygame.Surface, pygame.Rect, T, DrawContext], object]
+Panel = Callable[[pygame.Surface, pygame.Rect, T, Canvas], object]
 
 DESIGNED = (1280, 720)
 """The size that everything was drawn for; larger windows get larger letters, half as fast as they grow."""
@@ -107,7 +107,7 @@ class Painter:
 
     def __init__(self, dpi_scale: float = 1.0) -> None:
         self.dpi_scale = dpi_scale
-        self.kit = DrawContext()
+        self.canvas = Canvas()
         self.grid, self.mistakes = Grid(), Mistakes()
         self._last: tuple[pygame.Surface, Layout] | None = None
         """Where the last frame was drawn, None if something floated over its panels."""
@@ -119,28 +119,28 @@ class Painter:
     ) -> Layout:
         """Return where everything is for a size of window; letters change their size with it."""
         layout = arrange(size, mind=mind, learning=learning, finding=finding, dpi_scale=self.dpi_scale)
-        if layout.scale != self.kit.scale:
-            self.kit = DrawContext(layout.scale)
+        if layout.scale != self.canvas.scale:
+            self.canvas = Canvas(layout.scale)
         return layout
 
     def home(self, view: View, layout: Layout) -> Camera | None:
         """Return the camera that shows the whole arena; it counts pixels from the corner that `stage_at` gives."""
         if view.panes:
-            return pane_camera(self._arena_area(view, layout), view.panes, self.kit)
-        return None if view.stage is None else fitting(view.stage, layout.stage, self.kit)
+            return pane_camera(self._arena_area(view, layout), view.panes, self.canvas)
+        return None if view.stage is None else fitting(view.stage, layout.stage, self.canvas)
 
     def cell_at(self, view: View, layout: Layout, pixel: tuple[float, float]) -> int | None:
         """Return which arena of the grid, or which pane, is under a pixel of the window."""
         area = self._arena_area(view, layout)
         if view.grid is not None:
             arenas, at = len(view.grid.bars), (pixel[0] - area.x, pixel[1] - area.y)
-            return cells(area.size, arenas, view.grid.shape, self.kit).arena_at(at, arenas)
-        places = pane_places(area, view.panes, self.kit) if view.panes else []
+            return cells(area.size, arenas, view.grid.shape, self.canvas).arena_at(at, arenas)
+        places = pane_places(area, view.panes, self.canvas) if view.panes else []
         return next((i for i, place in enumerate(places) if place.collidepoint(pixel)), None)
 
     def stage_at(self, view: View, layout: Layout, pane: int = 0) -> pygame.Rect:
         """Return where the stage is in the window, or the stage of one of the panes."""
-        return stage_of(self._arena_area(view, layout), view.panes, pane, self.kit) if view.panes else layout.stage
+        return stage_of(self._arena_area(view, layout), view.panes, pane, self.canvas) if view.panes else layout.stage
 
     def room(self, view: View, layout: Layout) -> pygame.Rect:
         """Return the room of the stage, of all panes or of the grid, where something may float over them."""
@@ -155,7 +155,7 @@ class Painter:
         layout = _without_mind(view, layout)
         if self._last != (surface, layout):
             self._stands.clear()
-        self.kit.begin()
+        self.canvas.begin()
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._attempt(surface, "stage", lambda: self._arena(surface, view, layout, camera))
             self._attempt(surface, "hints", lambda: self._modes_and_hints(surface, view, layout, camera))
@@ -170,108 +170,113 @@ class Painter:
         """Return the room of stage, grid or panes; cells of the latter two stay clear of the hints."""
         area = _without_mind(view, layout).stage.copy()
         if view.hints and (view.grid is not None or view.panes):
-            area.h = max(1, area.h - self.kit.px(STRIP))
+            area.h = max(1, area.h - self.canvas.px(STRIP))
         return area
 
     def _arena(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None) -> None:
-        kit, area = self.kit, self._arena_area(view, layout)
+        canvas, area = self.canvas, self._arena_area(view, layout)
         if view.grid is not None:
             surface.fill(NIGHT, layout.stage)
-            self.grid.draw(surface, area, view.grid, kit)
+            self.grid.draw(surface, area, view.grid, canvas)
         elif view.panes:
             surface.fill(NIGHT, layout.stage)
-            taken = modes_width(view.modes, pane_places(area, view.panes, kit)[0].w, kit)
-            draw_panes(surface, area, view.panes, kit, camera, taken=taken)
+            taken = modes_width(view.modes, pane_places(area, view.panes, canvas)[0].w, canvas)
+            draw_panes(surface, area, view.panes, canvas, camera, taken=taken)
         elif view.stage is not None:
-            shown = camera or fitting(view.stage, area, kit)
-            draw_stage(surface, area, view.stage, shown, kit, taken=modes_width(view.modes, area.w, kit))
+            shown = camera or fitting(view.stage, area, canvas)
+            draw_stage(surface, area, view.stage, shown, canvas, taken=modes_width(view.modes, area.w, canvas))
             target = part_of(surface, area)
             if target is not None:
-                draw_ghosts(target, view.ghosts, shown.onto(view.stage.focus), kit)
+                draw_ghosts(target, view.ghosts, shown.onto(view.stage.focus), canvas)
         else:
             surface.fill(NIGHT, area)
 
     def key_at(self, view: View, layout: Layout, camera: Camera | None, pixel: tuple[float, float]) -> str:
         """Return the key that a chip or a hint under a pixel stands for, '' if there is none."""
         layout = _without_mind(view, layout)
-        found = hint_at(view.hints, self._strip(view, layout, camera), pixel, self.kit)
+        found = hint_at(view.hints, self._strip(view, layout, camera), pixel, self.canvas)
         if found or view.grid is not None:
             return found
         area = layout.stage
         if view.panes:
-            places = pane_places(self._arena_area(view, layout), view.panes, self.kit)
+            places = pane_places(self._arena_area(view, layout), view.panes, self.canvas)
             area = self.stage_at(view, layout, corner_of(places))
-        return chip_at(area, view.modes, pixel, self.kit)
+        return chip_at(area, view.modes, pixel, self.canvas)
 
     def _strip(self, view: View, layout: Layout, camera: Camera | None) -> pygame.Rect:
         """Return where the hints are."""
-        kit, stage = self.kit, layout.stage
-        strip = pygame.Rect(0, 0, stage.w - kit.px(28), kit.px(STRIP))
-        strip.bottomleft = (stage.x + kit.px(14), stage.bottom - kit.px(1))
+        canvas, stage = self.canvas, layout.stage
+        strip = pygame.Rect(0, 0, stage.w - canvas.px(28), canvas.px(STRIP))
+        strip.bottomleft = (stage.x + canvas.px(14), stage.bottom - canvas.px(1))
         if view.grid is not None and view.hints:
-            strip.w -= modes_width(view.modes, stage.w, kit)
+            strip.w -= modes_width(view.modes, stage.w, canvas)
         elif not view.panes and view.stage is not None:
-            left = scale_bar_end(camera or fitting(view.stage, stage, kit), kit)
+            left = scale_bar_end(camera or fitting(view.stage, stage, canvas), canvas)
             strip.w, strip.x = strip.w - left, strip.x + left
         return strip
 
     def _modes_and_hints(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None) -> None:
-        kit, stage = self.kit, layout.stage
+        canvas, stage = self.canvas, layout.stage
         strip = self._strip(view, layout, camera)
         if view.grid is not None:
             if view.hints:  # there is no room elsewhere: chips would lie over arenas
-                draw_modes(surface, stage, view.modes, kit, strip.centery)
-                free = strip.w - hints_width(view.hints, kit) - kit.px(20)
-                draw_legend(surface, pygame.Rect(strip.x, strip.y, free, strip.h), view.grid, kit)
+                draw_modes(surface, stage, view.modes, canvas, strip.centery)
+                free = strip.w - hints_width(view.hints, canvas) - canvas.px(20)
+                draw_legend(surface, pygame.Rect(strip.x, strip.y, free, strip.h), view.grid, canvas)
         elif view.panes:
-            corner = corner_of(pane_places(self._arena_area(view, layout), view.panes, kit))
-            draw_modes(surface, self.stage_at(view, layout, corner), view.modes, kit)
+            corner = corner_of(pane_places(self._arena_area(view, layout), view.panes, canvas))
+            draw_modes(surface, self.stage_at(view, layout, corner), view.modes, canvas)
         else:
-            draw_modes(surface, stage, view.modes, kit)
+            draw_modes(surface, stage, view.modes, canvas)
         if view.grid is None and not view.panes and view.stage is not None:
-            wide = hints_width(fitting_hints(view.hints, strip.w, kit), kit)
+            wide = hints_width(fitting_hints(view.hints, strip.w, canvas), canvas)
             if wide:
                 back = pygame.Rect(
-                    strip.right - wide - kit.px(8), strip.y + kit.px(2), wide + kit.px(10), strip.h - kit.px(4)
+                    strip.right - wide - canvas.px(8),
+                    strip.y + canvas.px(2),
+                    wide + canvas.px(10),
+                    strip.h - canvas.px(4),
                 )
-                rounded(surface, back, NIGHT, radius=kit.px(6), alpha=170)
-        kit.lay(surface, strip.clip(surface.get_rect()), "hints", view.hints, paint_hints, clear=True)
+                rounded(surface, back, NIGHT, radius=canvas.px(6), alpha=170)
+        canvas.lay(surface, strip.clip(surface.get_rect()), "hints", view.hints, paint_hints, clear=True)
 
     def _floating(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
         """Draw what lies over the stage, and at last over everything."""
-        kit, area = self.kit, layout.stage
+        canvas, area = self.canvas, layout.stage
 
         def float_over(part: str, shows: T | None, draw: Panel[T], where: pygame.Rect = area) -> None:
             if shows is not None:
-                self._attempt(surface, part, lambda: draw(surface, where, shows, kit))
+                self._attempt(surface, part, lambda: draw(surface, where, shows, canvas))
 
-        if view.stage is not None and area.h > kit.px(160):
-            strip = pygame.Rect(area.x + kit.px(14), 0, area.w - kit.px(28), kit.px(RIBBON))
-            strip.bottom = area.bottom - kit.px(STRIP + 2)
+        if view.stage is not None and area.h > canvas.px(160):
+            strip = pygame.Rect(area.x + canvas.px(14), 0, area.w - canvas.px(28), canvas.px(RIBBON))
+            strip.bottom = area.bottom - canvas.px(STRIP + 2)
             float_over("ribbon", view.ribbon, draw_ribbon, strip)
         float_over("plot", view.plot, draw_plot)
         float_over("sliders", view.sliders or None, draw_sliders)
         float_over("rewind", view.rewind, draw_scrubber)
         float_over("joy", view.joy, draw_joy)
         alone = view.inspector is None and view.settings is None
-        if alone or both_fit(area, kit):
+        if alone or both_fit(area, canvas):
             float_over("profile", view.profile, draw_profile)
         float_over("settings", view.settings, draw_settings)
         if view.settings is None:
             float_over("inspector", view.inspector, draw_inspector)
         self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))
         if view.help is not None:
-            self._attempt(surface, "help", lambda: draw_help(surface, view.help or (), kit))
+            self._attempt(surface, "help", lambda: draw_help(surface, view.help or (), canvas))
         if view.tour is not None:
-            float_over("tour", view.tour, draw_tour, place_of(view.tour, area, layout.mind, layout.learning, kit))
-        float_over("tip", view.tip, lambda surface, _, tip, kit: draw_tip(surface, tip, kit))
+            float_over("tour", view.tour, draw_tour, place_of(view.tour, area, layout.mind, layout.learning, canvas))
+        float_over("tip", view.tip, lambda surface, _, tip, canvas: draw_tip(surface, tip, canvas))
 
     def _toasts(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
-        kit, area = self.kit, layout.stage
+        canvas, area = self.canvas, layout.stage
         tinted = view.stage is not None and view.stage.field is not None and not view.panes
-        top = self.stage_at(view, layout).y + (kit.px(SCALE) if tinted else 0)
-        above = pygame.Rect(area.x, top, area.w, area.bottom - top - (kit.px(STRIP) - kit.px(8) if view.hints else 0))
-        draw_toasts(surface, above, view.toasts, kit)
+        top = self.stage_at(view, layout).y + (canvas.px(SCALE) if tinted else 0)
+        above = pygame.Rect(
+            area.x, top, area.w, area.bottom - top - (canvas.px(STRIP) - canvas.px(8) if view.hints else 0)
+        )
+        draw_toasts(surface, above, view.toasts, canvas)
 
     def _attempt(self, surface: pygame.Surface, part: str, draw: Callable[[], object]) -> None:
         """Draw a part; one that makes a mistake is left out, and hides nothing that is drawn after it."""
@@ -293,39 +298,39 @@ class Painter:
         if area is None:
             return
         if layers[0] in self._stands and self._stands[layers[0]] == shows:
-            self.kit.still(*layers)
+            self.canvas.still(*layers)
             return
         self._stands[layers[0]] = shows
         surface.fill(PANEL, area)
-        self._attempt(surface, layers[0], lambda: draw(surface, area, shows, self.kit))
+        self._attempt(surface, layers[0], lambda: draw(surface, area, shows, self.canvas))
 
 
-def _draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, kit: DrawContext) -> None:
-    kit.lay(surface, area, "status", status, paint_status)
+def _draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, canvas: Canvas) -> None:
+    canvas.lay(surface, area, "status", status, paint_status)
 
 
-def _draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView | None, kit: DrawContext) -> None:
+def _draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView | None, canvas: Canvas) -> None:
     if mind is None:
         surface.fill(PANEL, area)
     else:
-        draw_mind(surface, area, mind, kit)
+        draw_mind(surface, area, mind, canvas)
 
 
 def _draw_learning(
-    surface: pygame.Surface, area: pygame.Rect, shows: tuple[LearningView | None, TimelineView | None], kit: DrawContext
+    surface: pygame.Surface, area: pygame.Rect, shows: tuple[LearningView | None, TimelineView | None], canvas: Canvas
 ) -> None:
     learning, timeline = shows
     if learning is None:
         surface.fill(PANEL, area)
         return
-    draw_learning(surface, area, learning, kit)
+    draw_learning(surface, area, learning, canvas)
     if timeline is not None:
-        draw_timeline(surface, area, learning, timeline, kit)
+        draw_timeline(surface, area, learning, timeline, canvas)
 
 
-def _draw_finding(surface: pygame.Surface, area: pygame.Rect, finding: Finding | None, kit: DrawContext) -> None:
+def _draw_finding(surface: pygame.Surface, area: pygame.Rect, finding: Finding | None, canvas: Canvas) -> None:
     if finding is not None:
-        draw_finding(surface, area, finding, kit)
+        draw_finding(surface, area, finding, canvas)
 
 
 def _without_mind(view: View, layout: Layout) -> Layout:

@@ -12,7 +12,7 @@ import pygame
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.viewer.bodies import draw_things, reach_of, stamped, turned
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import SMALL, DrawContext, part_of
+from ecs_rl.viewer.canvas import SMALL, Canvas, part_of
 from ecs_rl.viewer.draw import bar
 from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.palette import (
@@ -72,9 +72,9 @@ class Cells:
         return number if inside and self.rect(number).collidepoint(pixel) else None
 
 
-def cells(size: tuple[int, int], arenas: int, shape: float, kit: DrawContext) -> Cells:
+def cells(size: tuple[int, int], arenas: int, shape: float, canvas: Canvas) -> Cells:
     """Return the cells that show so many arenas largest; `shape` is an arena's width over its height."""
-    gap, edge = kit.px(GAP), kit.px(12)
+    gap, edge = canvas.px(GAP), canvas.px(12)
     w, h = max(1, size[0] - 2 * edge), max(1, size[1] - 2 * edge)
 
     def zoom(columns: int) -> float:
@@ -98,21 +98,21 @@ class Grid:
         self._stood: F64 = np.zeros((0, 0))
         self._key: object = None
 
-    def draw(self, surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
+    def draw(self, surface: pygame.Surface, area: pygame.Rect, view: GridView, canvas: Canvas) -> None:
         """Draw all arenas into an area."""
         arenas = len(view.bars)
         target = part_of(surface, area)
         if target is None or min(area.size) < 8 or not arenas:
             return
-        places = cells(area.size, arenas, view.shape, kit)
-        camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - kit.px(STRIP))), margin=1)
+        places = cells(area.size, arenas, view.shape, canvas)
+        camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - canvas.px(STRIP))), margin=1)
         below = list(takewhile(lambda things: things.look.mark, view.things))
         self._keep(area.size, view, below, places, camera)
         surface.blit(self._still, area)
         drawn = [_placed(things, _focus(view)) for things in view.things[len(below) :]]
         for role in _grown(drawn, view, camera.zoom, places.height):
             _draw_role(target, role, places, camera)
-        _tell(target, view, places, kit)
+        _tell(target, view, places, canvas)
 
     def _keep(self, size: tuple[int, int], view: GridView, below: list[Things], places: Cells, camera: Camera) -> None:
         key, arenas = (size, view.bounds, places, len(below), view.ground.shape), len(view.bars)
@@ -321,37 +321,37 @@ def _bar(surface: pygame.Surface, track: pygame.Rect, value: float, scale: Point
         surface.fill(FAINT, (track.x + round(zero * track.w), track.y, 1, track.h))
 
 
-def _tell(surface: pygame.Surface, view: GridView, places: Cells, kit: DrawContext) -> None:
+def _tell(surface: pygame.Surface, view: GridView, places: Cells, canvas: Canvas) -> None:
     """Draw each arena's return as a line under it, brighten those that have just ended, frame the selected one."""
-    bars, tall = view.bars, kit.px(STRIP)
+    bars, tall = view.bars, canvas.px(STRIP)
     for arena, (value, ended) in enumerate(zip(bars.tolist(), view.ended.tolist(), strict=True)):
         rect = places.rect(arena)
         _bar(surface, pygame.Rect(rect.x, rect.bottom - tall, rect.w, tall), value, view.scale)
         if ended > 0.02:
-            pygame.draw.rect(surface, mix(PANEL, TEXT, ended), rect, kit.px(1))
+            pygame.draw.rect(surface, mix(PANEL, TEXT, ended), rect, canvas.px(1))
     if view.selected is not None and 0 <= view.selected < len(bars):
         rect = places.rect(view.selected)
-        pygame.draw.rect(surface, YELLOW, rect.inflate(2, 2), kit.px(2), border_radius=2)
-        at = (rect.x + kit.px(6), rect.y + kit.px(10))
+        pygame.draw.rect(surface, YELLOW, rect.inflate(2, 2), canvas.px(2), border_radius=2)
+        at = (rect.x + canvas.px(6), rect.y + canvas.px(10))
         text = f"{view.selected}  {signed(float(bars[view.selected]))}"
-        if rect.w > kit.px(90):
-            kit.write(surface, text, at, size=SMALL - 0.5, face="numbers", width=rect.w - kit.px(10))
+        if rect.w > canvas.px(90):
+            canvas.write(surface, text, at, size=SMALL - 0.5, face="numbers", width=rect.w - canvas.px(10))
 
 
-def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, kit: DrawContext) -> None:
+def draw_legend(surface: pygame.Surface, area: pygame.Rect, view: GridView, canvas: Canvas) -> None:
     """Say what line and frame of an arena mean, as far as there is room."""
     low, high = view.scale
     reach = f"{short(low)} to {short(high)}" if low < 0 else f"full at {short(high)}"
     reach = f"{view.counted} so far, {reach}"
     x, y = area.x, area.centery
     for kind, text in (("line", reach), ("frame", "episode has just ended")):
-        mark = pygame.Rect(x, 0, kit.px(30 if kind == "line" else 16), kit.px(4 if kind == "line" else 11))
+        mark = pygame.Rect(x, 0, canvas.px(30 if kind == "line" else 16), canvas.px(4 if kind == "line" else 11))
         mark.centery = y
-        if mark.right + kit.px(6) + kit.width(text, SMALL) > area.right:
+        if mark.right + canvas.px(6) + canvas.width(text, SMALL) > area.right:
             return
         if kind == "line":
             _bar(surface, mark, low + (high - low) * 0.8, view.scale)
         else:
-            pygame.draw.rect(surface, DIM, mark, kit.px(1))
-        at = (mark.right + kit.px(6), y)
-        x = kit.write(surface, text, at, size=SMALL, colour=FAINT).right + kit.px(18)
+            pygame.draw.rect(surface, DIM, mark, canvas.px(1))
+        at = (mark.right + canvas.px(6), y)
+        x = canvas.write(surface, text, at, size=SMALL, colour=FAINT).right + canvas.px(18)

@@ -8,7 +8,7 @@ import numpy as np
 import pygame
 from numpy.typing import NDArray
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.stage import draw_stage, fitting
@@ -23,7 +23,7 @@ class Picture:
 
     def __init__(self, world: World, size: tuple[int, int] = SIZE) -> None:
         pygame.font.init()
-        self.reader, self.surface, self.kit = Reader(world), pygame.Surface(size), DrawContext(1.0)
+        self.reader, self.surface, self.canvas = Reader(world), pygame.Surface(size), Canvas(1.0)
         self.display: Display | None = None
         """The window of `show`, once it is open."""
         self._due = 0.0
@@ -36,7 +36,7 @@ class Picture:
     def draw(self, arena: int, surface: pygame.Surface) -> None:
         """Draw an arena onto a surface."""
         stage, area = self.reader.stage(arena), surface.get_rect()
-        draw_stage(surface, area, stage, fitting(stage, area, self.kit), self.kit, name=f"arena {arena}")
+        draw_stage(surface, area, stage, fitting(stage, area, self.canvas), self.canvas, name=f"arena {arena}")
 
     def pixels(self, arena: int) -> NDArray[np.uint8]:
         """Return an arena as (height, width, 3) numbers from 0 to 255; a copy."""

@@ -10,7 +10,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.number_formats import count
 from ecs_rl.viewer.palette import FAINT, PANEL, RULE, Colour, mix
 from ecs_rl.viewer.view import Series
@@ -168,25 +168,25 @@ def draw_points(surface: pygame.Surface, axes: Axes, series: Series, colour: Col
 
 
 def draw_axes(
-    surface: pygame.Surface, kit: DrawContext, axes: Axes, *, x_most: int, y_most: int, x_unit: str = ""
+    surface: pygame.Surface, canvas: Canvas, axes: Axes, *, x_most: int, y_most: int, x_unit: str = ""
 ) -> None:
     """Draw hairlines and numbers: y to the left of the area, x below it (none where `x_most` is 0)."""
     area = axes.area
     tried = (ticks(*axes.y, most) for most in range(y_most, y_most + 4))
     values = next((found for found in tried if len(found) > 1), [])  # one number alone says nothing about distances
-    while len(values) > 2 and len(values) > area.h / kit.px(14):
+    while len(values) > 2 and len(values) > area.h / canvas.px(14):
         values = values[::2]
     step = values[1] - values[0] if len(values) > 1 else 1.0
     for value in values:
         y = round(axes.at(np.array(axes.x[0]), np.array(value))[1])
         surface.fill(RULE if value else mix(RULE, FAINT, 0.5), (area.left, y, area.w, 1))
-        text, at = tick_text(value, step), (area.left - kit.px(5), y)
-        kit.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
+        text, at = tick_text(value, step), (area.left - canvas.px(5), y)
+        canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
     values = ticks(*axes.x, x_most)
     for i, value in enumerate(values):
         x = axes.at(np.array(value), np.array(axes.y[0]))[0]
         text = count(value) + (x_unit if i == len(values) - 1 else "")
-        half = kit.width(text, SMALL - 1, "numbers") / 2
+        half = canvas.width(text, SMALL - 1, "numbers") / 2
         x = min(max(x, area.left + half), max(area.right - half, area.left + half))
-        at = (x, area.bottom + kit.px(8))
-        kit.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
+        at = (x, area.bottom + canvas.px(8))
+        canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")

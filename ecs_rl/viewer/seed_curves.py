@@ -16,7 +16,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.files import Folder
 from ecs_rl.session.bootstrap import interval, iqm
-from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
+from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, SECOND_LINE, mix
 from ecs_rl.viewer.panels.learning import draw_goal
@@ -66,13 +66,13 @@ def paint_seeds(
     surface: pygame.Surface, found: Mapping[int, Series], title: str, solved_at: float | None, score: str
 ) -> None:
     """Paint the whole picture."""
-    kit, (w, h) = DrawContext(SCALE), surface.get_size()
+    canvas, (w, h) = Canvas(SCALE), surface.get_size()
     surface.fill(PANEL)
-    edge, head = kit.px(20), kit.px(22)
-    kit.write(surface, title, (edge, head), size=LARGE)
-    area = pygame.Rect(edge + kit.px(40), kit.px(66), w - 2 * edge - kit.px(40), h - kit.px(66 + 40))
+    edge, head = canvas.px(20), canvas.px(22)
+    canvas.write(surface, title, (edge, head), size=LARGE)
+    area = pygame.Rect(edge + canvas.px(40), canvas.px(66), w - 2 * edge - canvas.px(40), h - canvas.px(66 + 40))
     if not found:
-        kit.write(surface, NO_EVALUATION, area.center, colour=DIM, anchor="middle")
+        canvas.write(surface, NO_EVALUATION, area.center, colour=DIM, anchor="middle")
         return
     middle, band = together(found)
     ended = len({float(each.x[-1]) for each in found.values()}) > 1
@@ -84,18 +84,18 @@ def paint_seeds(
     ]
     x = edge
     for text, colour in told:
-        x += kit.write(surface, text, (x, head + kit.px(22)), size=SMALL, colour=colour).w + kit.px(16)
+        x += canvas.write(surface, text, (x, head + canvas.px(22)), size=SMALL, colour=colour).w + canvas.px(16)
     what = f"evaluation, {score}" if score else "evaluation, mean return"
-    kit.write(surface, what, (w - edge, head), size=SMALL, colour=DIM, anchor="right")
+    canvas.write(surface, what, (w - edge, head), size=SMALL, colour=DIM, anchor="right")
 
     goal = [np.array([solved_at])] if solved_at is not None and math.isfinite(solved_at) else []
     last = max(float(each.x[-1]) for each in found.values())
     axes = Axes(area, (0.0, max(1.0, last)), reach([*(each.y for each in found.values()), *goal]))
-    draw_axes(surface, kit, axes, x_most=10, y_most=8, x_unit=" steps")
+    draw_axes(surface, canvas, axes, x_most=10, y_most=8, x_unit=" steps")
     low, high = band.T
     draw_band(surface, axes, Series("band", middle.x, (low + high) / 2, (high - low) / 2), MAIN_LINE)
     if goal:
-        draw_goal(surface, axes, float(goal[0][0]), kit)
+        draw_goal(surface, axes, float(goal[0][0]), canvas)
     for each in found.values():
         draw_line(surface, axes, each, mix(PANEL, SECOND_LINE, 0.55), 1)
-    draw_line(surface, axes, middle, MAIN_LINE, kit.px(2))
+    draw_line(surface, axes, middle, MAIN_LINE, canvas.px(2))

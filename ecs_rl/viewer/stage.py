@@ -22,7 +22,7 @@ from ecs_rl.viewer.annotations import (
 from ecs_rl.viewer.backdrop import paint_backdrop, round_length
 from ecs_rl.viewer.bodies import draw_things, turned
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import LARGE, SMALL, WIDEST, DrawContext, part_of
+from ecs_rl.viewer.canvas import LARGE, SMALL, WIDEST, Canvas, part_of
 from ecs_rl.viewer.draw import Tile, rounded, smoothed
 from ecs_rl.viewer.fields import draw_field
 from ecs_rl.viewer.palette import (
@@ -49,11 +49,11 @@ PANE_GAP, PANE_HEAD = 6, 28
 """Pixels between panes, and the height of a pane's head."""
 
 
-def fitting(stage: StageView, area: pygame.Rect, kit: DrawContext) -> Camera:
+def fitting(stage: StageView, area: pygame.Rect, canvas: Canvas) -> Camera:
     """Return the camera that shows the whole arena in an area whose upper left corner is its origin."""
-    top = kit.px(34)  # the caption is there
+    top = canvas.px(34)  # the caption is there
     room = (0, top, area.w, max(1, area.h - top))
-    return Camera.fit(stage.bounds, room, margin=0 if stage.exact else min(kit.px(16), area.w // 8))
+    return Camera.fit(stage.bounds, room, margin=0 if stage.exact else min(canvas.px(16), area.w // 8))
 
 
 def draw_stage(
@@ -61,7 +61,7 @@ def draw_stage(
     area: pygame.Rect,
     stage: StageView,
     camera: Camera,
-    kit: DrawContext,
+    canvas: Canvas,
     *,
     name: str = "stage",
     taken: int = 0,
@@ -74,13 +74,13 @@ def draw_stage(
     if target is None:
         return
     if stage.drawn is not None:
-        kit.lay(surface, area, name, stage.drawn, paint_drawn)
-        _captions(target, stage, camera, kit, taken)
+        canvas.lay(surface, area, name, stage.drawn, paint_drawn)
+        _captions(target, stage, camera, canvas, taken)
         return
     camera = camera.onto(stage.focus)
     below = tuple(takewhile(lambda things: things.look.mark, stage.things))
-    kit.lay(surface, area, name, (stage.ground, camera, below), _paint_still)
-    draw_field(target, stage.field, camera, kit)
+    canvas.lay(surface, area, name, (stage.ground, camera, below), _paint_still)
+    draw_field(target, stage.field, camera, canvas)
     above = stage.things[len(below) :]
     for things in above:
         for trail in things.trails:
@@ -88,29 +88,29 @@ def draw_stage(
     if stage.particles is not None:
         draw_particles(target, stage.particles, camera, glowing=False)
     for ray in stage.rays:
-        draw_ray(target, ray, camera, kit)
+        draw_ray(target, ray, camera, canvas)
     for force in stage.forces:
         if force.kind == "thrust":
-            draw_force(target, force, camera, kit, stage.tick)
+            draw_force(target, force, camera, canvas, stage.tick)
     for start, end in stage.springs:
-        draw_spring(target, camera.pixel(start), camera.pixel(end), kit)
+        draw_spring(target, camera.pixel(start), camera.pixel(end), canvas)
     for things in above:
         chosen = stage.selected is not None and stage.selected.role == things.look.name
-        draw_things(target, things, camera, kit.scale, stage.selected.member if chosen and stage.selected else None)
+        draw_things(target, things, camera, canvas.scale, stage.selected.member if chosen and stage.selected else None)
     if stage.particles is not None:
         draw_particles(target, stage.particles, camera, glowing=True)
     for hinge in stage.hinges:
-        draw_hinge(target, camera.pixel(hinge), camera, kit)
-    _annotate(target, stage, camera, kit)
-    _mark_watched(target, stage, camera, kit)
-    _captions(target, stage, camera, kit, taken)
+        draw_hinge(target, camera.pixel(hinge), camera, canvas)
+    _annotate(target, stage, camera, canvas)
+    _mark_watched(target, stage, camera, canvas)
+    _captions(target, stage, camera, canvas, taken)
 
 
-def paint_drawn(surface: pygame.Surface, drawn: DrawnView, kit: DrawContext) -> None:
+def paint_drawn(surface: pygame.Surface, drawn: DrawnView, canvas: Canvas) -> None:
     """Paint what an environment draws of itself below the caption, as large as it fits."""
     picture = drawn.pixels
     surface.fill(NIGHT)
-    top = kit.px(34)
+    top = canvas.px(34)
     (w, h), (high, wide) = surface.get_size(), picture.shape[:2]
     scale = min(w / wide, max(1, h - top) / high)
     size = max(1, round(wide * scale)), max(1, round(high * scale))
@@ -118,30 +118,28 @@ def paint_drawn(surface: pygame.Surface, drawn: DrawnView, kit: DrawContext) -> 
     surface.blit(scaled, ((w - size[0]) // 2, top + (h - top - size[1]) // 2))
 
 
-def _paint_still(
-    surface: pygame.Surface, shows: tuple[GroundView, Camera, tuple[Things, ...]], kit: DrawContext
-) -> None:
+def _paint_still(surface: pygame.Surface, shows: tuple[GroundView, Camera, tuple[Things, ...]], canvas: Canvas) -> None:
     """Paint what stands still most of the time: the background, and the marks that lie on it."""
     ground, camera, marks = shows
-    paint_backdrop(surface, (ground, camera), kit)
+    paint_backdrop(surface, (ground, camera), canvas)
     for things in marks:
-        draw_things(surface, things, camera, kit.scale, None)
+        draw_things(surface, things, camera, canvas.scale, None)
 
 
-def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
+def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, canvas: Canvas) -> None:
     for force in stage.forces:
         if force.kind != "thrust":
-            draw_force(surface, force, camera, kit, stage.tick)
+            draw_force(surface, force, camera, canvas, stage.tick)
     for contact in stage.contacts:
-        draw_contact(surface, contact, camera, kit, stage.tick)
+        draw_contact(surface, contact, camera, canvas, stage.tick)
     for things in stage.things:
         if things.look.leads:
-            draw_velocity(surface, things, camera, kit)
+            draw_velocity(surface, things, camera, canvas)
     if stage.grip is not None:
-        draw_grip(surface, stage.grip, camera, kit)
+        draw_grip(surface, stage.grip, camera, canvas)
 
 
-def _mark_watched(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext) -> None:
+def _mark_watched(surface: pygame.Surface, stage: StageView, camera: Camera, canvas: Canvas) -> None:
     """Mark the body of the agent whose mind is shown."""
     if stage.watched is None:
         return
@@ -150,7 +148,7 @@ def _mark_watched(surface: pygame.Surface, stage: StageView, camera: Camera, kit
         found = [place for member, place, _ in things.seen() if member == body.member]
         if things.look.name == body.role and found:
             x, y = camera.pixel(found[0])
-            draw_pointer(surface, (x, y - _around_look(things.look, camera)), name, kit)
+            draw_pointer(surface, (x, y - _around_look(things.look, camera)), name, canvas)
 
 
 def _around_look(look: LookView, camera: Camera) -> float:
@@ -160,34 +158,34 @@ def _around_look(look: LookView, camera: Camera) -> float:
     return min(max(reach, default=0.0) * camera.zoom, 200.0)
 
 
-def scale_bar_end(camera: Camera, kit: DrawContext) -> int:
+def scale_bar_end(camera: Camera, canvas: Canvas) -> int:
     """Return how many pixels from the left the scale in the lower corner takes."""
-    return kit.px(14 + 7 + 56) + round(round_length(60 * kit.scale / camera.zoom) * camera.zoom)
+    return canvas.px(14 + 7 + 56) + round(round_length(60 * canvas.scale / camera.zoom) * camera.zoom)
 
 
-def draw_hinge(surface: pygame.Surface, at: Point, camera: Camera, kit: DrawContext) -> None:
+def draw_hinge(surface: pygame.Surface, at: Point, camera: Camera, canvas: Canvas) -> None:
     """Draw the pin that holds two bodies together."""
-    radius = min(max(2.0 * kit.scale, camera.zoom * 0.025), 6 * kit.scale)
+    radius = min(max(2.0 * canvas.scale, camera.zoom * 0.025), 6 * canvas.scale)
     tile = Tile((at,), radius + 3, TEXT, surface.get_clip())
     tile.disc(at, radius + 1.2, NIGHT)
     tile.disc(at, radius, mix(PANEL, TEXT, 0.85))
     tile.put(surface)
 
 
-def draw_spring(surface: pygame.Surface, start: Point, end: Point, kit: DrawContext) -> None:
+def draw_spring(surface: pygame.Surface, start: Point, end: Point, canvas: Canvas) -> None:
     """Draw a zigzag between two points."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = math.hypot(dx, dy)
     if not (math.isfinite(length) and length > 0):
         return
-    side = 4.0 * kit.scale
+    side = 4.0 * canvas.scale
     swing = [0.0, 0.0, *([side, -side] * 5), 0.0, 0.0]
     points = [
         (start[0] + dx * i / 13 - dy / length * s, start[1] + dy * i / 13 + dx / length * s)
         for i, s in enumerate(swing)
     ]
-    tile = Tile(points, 3 * kit.scale, DIM, surface.get_clip())
-    tile.stroke(points, DIM, 1.5 * kit.scale)
+    tile = Tile(points, 3 * canvas.scale, DIM, surface.get_clip())
+    tile.stroke(points, DIM, 1.5 * canvas.scale)
     tile.put(surface)
 
 
@@ -200,45 +198,45 @@ def _shade(wide: int, high: int) -> pygame.Surface:
     return picture
 
 
-def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, kit: DrawContext, taken: int) -> None:
+def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, canvas: Canvas, taken: int) -> None:
     w, h = surface.get_size()
-    x, end = float(kit.px(14)), w - kit.px(14) - taken
-    surface.blit(_shade(w, kit.px(34)), (0, 0))
+    x, end = float(canvas.px(14)), w - canvas.px(14) - taken
+    surface.blit(_shade(w, canvas.px(34)), (0, 0))
     for number, part in enumerate(stage.caption.split(PARTED)):
-        at = (x, kit.px(19))
+        at = (x, canvas.px(19))
         if number:
-            x = kit.write(surface, "·", (x + kit.px(8), at[1]), size=SMALL + 1, colour=FAINT).right + kit.px(8)
+            x = canvas.write(surface, "·", (x + canvas.px(8), at[1]), size=SMALL + 1, colour=FAINT).right + canvas.px(8)
             at = (x, at[1])
-        kit.write(surface, part, at, size=SMALL + 1, colour=DIM, width=max(0, round(end - x)))
+        canvas.write(surface, part, at, size=SMALL + 1, colour=DIM, width=max(0, round(end - x)))
         changes = "." in part  # times and returns do so in every frame, and what follows them stands still
-        x += kit.width(part.translate(WIDEST) if changes else part, SMALL + 1)
-        if x + kit.px(40) > end:
+        x += canvas.width(part.translate(WIDEST) if changes else part, SMALL + 1)
+        if x + canvas.px(40) > end:
             break
     if not stage.ending:
         return
     colour = TONES[stage.ending_tone]
-    text = kit.cut(stage.ending, w - kit.px(60), LARGE + 1)
-    wide = kit.width(text, LARGE + 1)
-    box = _clear_place((wide + kit.px(40), kit.px(38)), (w, h), stage, camera, kit)
-    rounded(surface, box, PANEL, radius=kit.px(8), edge=mix(PANEL, colour, 0.6), alpha=235)
-    kit.write(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")
+    text = canvas.cut(stage.ending, w - canvas.px(60), LARGE + 1)
+    wide = canvas.width(text, LARGE + 1)
+    box = _clear_place((wide + canvas.px(40), canvas.px(38)), (w, h), stage, camera, canvas)
+    rounded(surface, box, PANEL, radius=canvas.px(8), edge=mix(PANEL, colour, 0.6), alpha=235)
+    canvas.write(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")
 
 
 def _clear_place(
-    size: tuple[int, int], room: tuple[int, int], stage: StageView, camera: Camera, kit: DrawContext
+    size: tuple[int, int], room: tuple[int, int], stage: StageView, camera: Camera, canvas: Canvas
 ) -> pygame.Rect:
     """Return where a sign hides no body: in the upper third if that is free, else higher or lower."""
     box = pygame.Rect((0, 0), size)
-    bodies = [body for things in stage.things if (body := _around(things, camera, kit)) is not None]
+    bodies = [body for things in stage.things if (body := _around(things, camera, canvas)) is not None]
     heights = (0.22, 0.36, 0.62, 0.5, 0.74)
     for share in (*heights, heights[0]):
-        box.center = (room[0] // 2, round(room[1] * share) + kit.px(16))
+        box.center = (room[0] // 2, round(room[1] * share) + canvas.px(16))
         if box.collidelist(bodies) < 0:
             break
     return box
 
 
-def _around(things: Things, camera: Camera, kit: DrawContext) -> pygame.Rect | None:
+def _around(things: Things, camera: Camera, canvas: Canvas) -> pygame.Rect | None:
     """Return the rectangle of pixels around a single body."""
     look, body = things.look, next(iter(things.seen()), None)
     if body is None or look.many or look.mark:
@@ -250,14 +248,14 @@ def _around(things: Things, camera: Camera, kit: DrawContext) -> pygame.Rect | N
     at = camera.pixels(np.concatenate(corners))
     if not np.isfinite(at).all() or np.abs(at).max() > 1e6:
         return None
-    reach = max((disc.radius for disc in look.discs), default=0.0) * camera.zoom + kit.px(6)
+    reach = max((disc.radius for disc in look.discs), default=0.0) * camera.zoom + canvas.px(6)
     low, high = at.min(axis=0) - reach, at.max(axis=0) + reach
     return pygame.Rect(round(low[0]), round(low[1]), round(high[0] - low[0]), round(high[1] - low[1]))
 
 
-def pane_places(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) -> list[pygame.Rect]:
+def pane_places(area: pygame.Rect, panes: Sequence[PaneView], canvas: Canvas) -> list[pygame.Rect]:
     """Return where each pane is, its head included: equal rectangles in rows, as large as can be, the last centred."""
-    count, gap, head = len(panes), kit.px(PANE_GAP), kit.px(PANE_HEAD)
+    count, gap, head = len(panes), canvas.px(PANE_GAP), canvas.px(PANE_HEAD)
     shape = panes[0].stage.shape
 
     def size(columns: int) -> tuple[int, int]:
@@ -284,22 +282,22 @@ def _bounds(panes: Sequence[PaneView]) -> tuple[Point, Point]:
     return (min(x for x, _ in low), min(y for _, y in low)), (max(x for x, _ in high), max(y for _, y in high))
 
 
-def pane_camera(area: pygame.Rect, panes: Sequence[PaneView], kit: DrawContext) -> Camera:
+def pane_camera(area: pygame.Rect, panes: Sequence[PaneView], canvas: Canvas) -> Camera:
     """Return the camera of all panes; it counts pixels from the upper left corner of a pane's stage."""
-    w, h = _below_head(pane_places(area, panes, kit)[0], kit).size
-    top = kit.px(24)  # the caption is there
+    w, h = _below_head(pane_places(area, panes, canvas)[0], canvas).size
+    top = canvas.px(24)  # the caption is there
     return Camera.fit(
-        _bounds(panes), (0, top, w, max(1, h - top)), margin=0 if panes[0].stage.exact else min(kit.px(6), w // 8)
+        _bounds(panes), (0, top, w, max(1, h - top)), margin=0 if panes[0].stage.exact else min(canvas.px(6), w // 8)
     )
 
 
-def stage_of(area: pygame.Rect, panes: Sequence[PaneView], number: int, kit: DrawContext) -> pygame.Rect:
+def stage_of(area: pygame.Rect, panes: Sequence[PaneView], number: int, canvas: Canvas) -> pygame.Rect:
     """Return where a pane's stage is, below its head."""
-    return _below_head(pane_places(area, panes, kit)[number], kit)
+    return _below_head(pane_places(area, panes, canvas)[number], canvas)
 
 
-def _below_head(place: pygame.Rect, kit: DrawContext) -> pygame.Rect:
-    head = min(kit.px(PANE_HEAD), place.h - 1)
+def _below_head(place: pygame.Rect, canvas: Canvas) -> pygame.Rect:
+    head = min(canvas.px(PANE_HEAD), place.h - 1)
     return pygame.Rect(place.x, place.y + head, place.w, place.h - head)
 
 
@@ -307,22 +305,22 @@ def draw_panes(
     surface: pygame.Surface,
     area: pygame.Rect,
     panes: Sequence[PaneView],
-    kit: DrawContext,
+    canvas: Canvas,
     camera: Camera | None = None,
     *,
     taken: int = 0,
 ) -> None:
     """Draw all panes; `taken` pixels to the right of the upper right one's caption are not free."""
     surface.fill(NIGHT, area)
-    shown = camera or pane_camera(area, panes, kit)
-    places = pane_places(area, panes, kit)
+    shown = camera or pane_camera(area, panes, canvas)
+    places = pane_places(area, panes, canvas)
     corner = corner_of(places)
     for number, (pane, place) in enumerate(zip(panes, places, strict=True)):
-        head = pygame.Rect(place.topleft, (place.w, min(kit.px(PANE_HEAD), place.h)))
-        kit.lay(surface, head, f"pane {number} head", (pane.title, pane.note, pane.tone), _paint_head)
-        stage = _below_head(place, kit)
+        head = pygame.Rect(place.topleft, (place.w, min(canvas.px(PANE_HEAD), place.h)))
+        canvas.lay(surface, head, f"pane {number} head", (pane.title, pane.note, pane.tone), _paint_head)
+        stage = _below_head(place, canvas)
         used = taken if number == corner else 0
-        draw_stage(surface, stage, pane.stage, shown, kit, name=f"pane {number}", taken=used)
+        draw_stage(surface, stage, pane.stage, shown, canvas, name=f"pane {number}", taken=used)
 
 
 def corner_of(places: Sequence[pygame.Rect]) -> int:
@@ -330,13 +328,13 @@ def corner_of(places: Sequence[pygame.Rect]) -> int:
     return max(range(len(places)), key=lambda i: (places[i].x - places[i].y * 10_000, i))
 
 
-def _paint_head(surface: pygame.Surface, shows: tuple[str, str, Tone], kit: DrawContext) -> None:
+def _paint_head(surface: pygame.Surface, shows: tuple[str, str, Tone], canvas: Canvas) -> None:
     title, note, tone = shows
     w, h = surface.get_size()
     surface.fill(PANEL)
-    surface.fill(RULE, (0, h - kit.px(1), w, kit.px(1)))
-    edge, y = kit.px(12), h / 2
-    told = kit.write(surface, title, (edge, y), width=w - 2 * edge)
+    surface.fill(RULE, (0, h - canvas.px(1), w, canvas.px(1)))
+    edge, y = canvas.px(12), h / 2
+    told = canvas.write(surface, title, (edge, y), width=w - 2 * edge)
     colour = DIM if tone == "plain" else TONES[tone]
-    room = w - edge - told.right - kit.px(14)
-    kit.write(surface, note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)
+    room = w - edge - told.right - canvas.px(14)
+    canvas.write(surface, note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)

@@ -15,7 +15,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.files import Folder
-from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
+from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
 from ecs_rl.viewer.number_formats import short
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RULE, SECOND_LINE, mix
 from ecs_rl.viewer.panels.learning import draw_goal
@@ -74,76 +74,78 @@ def draw_sweep(view: SweepView, path: Path) -> None:
 
 def paint_sweep(surface: pygame.Surface, view: SweepView) -> None:
     """Paint the whole picture: curves to the left, a panel for each setting to the right."""
-    kit, (w, h) = DrawContext(SCALE), surface.get_size()
+    canvas, (w, h) = Canvas(SCALE), surface.get_size()
     surface.fill(PANEL)
-    edge, head = kit.px(20), kit.px(22)
-    kit.write(surface, view.title, (edge, head), size=LARGE)
+    edge, head = canvas.px(20), canvas.px(22)
+    canvas.write(surface, view.title, (edge, head), size=LARGE)
     what = f"best evaluation, {view.score}" if view.score else "best evaluation, mean return"
     x = edge
     for text, colour in ((what, DIM), ("the best", SECOND_LINE), ("the others", mix(PANEL, MAIN_LINE, 0.8))):
-        x += kit.write(surface, text, (x, head + kit.px(22)), size=SMALL, colour=colour).w + kit.px(16)
+        x += canvas.write(surface, text, (x, head + canvas.px(22)), size=SMALL, colour=colour).w + canvas.px(16)
     left = round(w * 0.52)
-    top, bottom = kit.px(66), h - kit.px(36)
-    paint_curves(surface, kit, pygame.Rect(edge + kit.px(40), top, left - edge - kit.px(40), bottom - top), view)
+    top, bottom = canvas.px(66), h - canvas.px(36)
+    paint_curves(
+        surface, canvas, pygame.Rect(edge + canvas.px(40), top, left - edge - canvas.px(40), bottom - top), view
+    )
     shown = view.axes[:MOST_PANELS]
-    kit.write(surface, view.measure, (left + kit.px(24), head + kit.px(22)), size=SMALL, colour=DIM)
+    canvas.write(surface, view.measure, (left + canvas.px(24), head + canvas.px(22)), size=SMALL, colour=DIM)
     columns = 1 if len(shown) <= 2 else 2
     rows = math.ceil(len(shown) / columns)
-    wide, high = (w - left - edge) // columns, (bottom - top + kit.px(20)) // max(1, rows)
+    wide, high = (w - left - edge) // columns, (bottom - top + canvas.px(20)) // max(1, rows)
     for i in range(len(shown)):
-        corner = (left + (i % columns) * wide + kit.px(58), top + (i // columns) * high)
-        area = pygame.Rect(*corner, wide - kit.px(66), high - kit.px(42))
-        paint_setting(surface, kit, area, view, i)
+        corner = (left + (i % columns) * wide + canvas.px(58), top + (i // columns) * high)
+        area = pygame.Rect(*corner, wide - canvas.px(66), high - canvas.px(42))
+        paint_setting(surface, canvas, area, view, i)
 
 
-def paint_curves(surface: pygame.Surface, kit: DrawContext, area: pygame.Rect, view: SweepView) -> None:
+def paint_curves(surface: pygame.Surface, canvas: Canvas, area: pygame.Rect, view: SweepView) -> None:
     """Paint the best evaluation of every trial over its steps, that of the best trial last."""
     series = [Series("", np.asarray(each.steps, float), np.asarray(each.best, float)) for each in view.trials]
     goal = [np.array([view.solved_at])] if view.solved_at is not None and math.isfinite(view.solved_at) else []
     last = max((float(each.x[-1]) for each in series if len(each.x)), default=1.0)
     axes = Axes(area, (0.0, max(1.0, last)), reach([*(each.y for each in series), *goal]))
-    draw_axes(surface, kit, axes, x_most=6, y_most=8, x_unit=" steps")
+    draw_axes(surface, canvas, axes, x_most=6, y_most=8, x_unit=" steps")
     if goal:
-        draw_goal(surface, axes, float(goal[0][0]), kit)
+        draw_goal(surface, axes, float(goal[0][0]), canvas)
     order = [i for i in range(len(series)) if i != view.best] + [view.best]
     for i in order:
         best = i == view.best
         draw_line(
-            surface, axes, series[i], SECOND_LINE if best else mix(PANEL, MAIN_LINE, 0.5), kit.px(2) if best else 1
+            surface, axes, series[i], SECOND_LINE if best else mix(PANEL, MAIN_LINE, 0.5), canvas.px(2) if best else 1
         )
         if len(series[i].x) == 1:  # a line of one point cannot be seen
-            dot(surface, axes, float(series[i].x[0]), float(series[i].y[0]), kit, best=best)
+            dot(surface, axes, float(series[i].x[0]), float(series[i].y[0]), canvas, best=best)
 
 
-def paint_setting(surface: pygame.Surface, kit: DrawContext, area: pygame.Rect, view: SweepView, number: int) -> None:
+def paint_setting(surface: pygame.Surface, canvas: Canvas, area: pygame.Rect, view: SweepView, number: int) -> None:
     """Paint a dot for each trial that was judged: its setting to the right, how well it did upwards."""
     shown = view.axes[number]
     values = np.array([each.value for each in view.trials if each.value is not None], float)
     axes = Axes(area, (-0.04, 1.04), reach([values]))
-    draw_axes(surface, kit, axes, x_most=0, y_most=4)
+    draw_axes(surface, canvas, axes, x_most=0, y_most=4)
     surface.fill(RULE, (area.left, area.bottom, area.w, 1))
     for place, text in shown.marks:
         x = float(axes.at(np.array(place), np.array(axes.y[0]))[0])
-        half = kit.width(text, SMALL - 1, "numbers") / 2
+        half = canvas.width(text, SMALL - 1, "numbers") / 2
         x = min(max(x, area.left + half), max(area.right - half, area.left + half))
-        at = (x, area.bottom + kit.px(8))
-        kit.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
-    at = (area.centerx, area.bottom + kit.px(21))
-    kit.write(surface, shown.name, at, size=SMALL, colour=DIM, anchor="middle", width=area.w)
+        at = (x, area.bottom + canvas.px(8))
+        canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
+    at = (area.centerx, area.bottom + canvas.px(21))
+    canvas.write(surface, shown.name, at, size=SMALL, colour=DIM, anchor="middle", width=area.w)
     order = [i for i in range(len(view.trials)) if i != view.best] + [view.best]
     for i in order:
         trial = view.trials[i]
         if trial.value is not None:
-            dot(surface, axes, trial.places[number], trial.value, kit, best=i == view.best)
+            dot(surface, axes, trial.places[number], trial.value, canvas, best=i == view.best)
 
 
-def dot(surface: pygame.Surface, axes: Axes, x: float, y: float, kit: DrawContext, *, best: bool) -> None:
+def dot(surface: pygame.Surface, axes: Axes, x: float, y: float, canvas: Canvas, *, best: bool) -> None:
     """Draw one trial as a dot; the best one is larger, and says its value."""
     point = axes.at(np.array(x), np.array(y)).tolist()
-    radius = kit.px(4) if best else kit.px(2.5)
+    radius = canvas.px(4) if best else canvas.px(2.5)
     pygame.draw.aacircle(surface, PANEL, point, radius + 1.5)
     pygame.draw.aacircle(surface, SECOND_LINE if best else mix(PANEL, MAIN_LINE, 0.8), point, radius)
     if best:
-        above = point[1] - axes.area.top > kit.px(16)
-        at = (point[0], point[1] + (-kit.px(11) if above else kit.px(11)))
-        kit.write(surface, short(y), at, size=SMALL - 1, colour=SECOND_LINE, face="numbers", anchor="middle")
+        above = point[1] - axes.area.top > canvas.px(16)
+        at = (point[0], point[1] + (-canvas.px(11) if above else canvas.px(11)))
+        canvas.write(surface, short(y), at, size=SMALL - 1, colour=SECOND_LINE, face="numbers", anchor="middle")

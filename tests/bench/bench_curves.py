@@ -24,7 +24,7 @@ from rich.table import Table
 
 from ecs_rl.arrays import F64
 from ecs_rl.loading import load_scene
-from ecs_rl.viewer.context import LARGE, SMALL, DrawContext
+from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
 from ecs_rl.viewer.palette import FAINT, MAIN_LINE, PANEL, SECOND_LINE
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, reach
 from ecs_rl.viewer.seed_curves import SCALE, SIZE, evaluations, together
@@ -48,24 +48,24 @@ def trained(scene: str, seed: int, runs: Path, *more: str) -> dict[str, Any]:
 
 def draw(title: str, solved_at: float, curves: Mapping[str, Curve], path: Path) -> None:
     """Draw the curves of all ways into a PNG."""
-    surface, kit = pygame.Surface(SIZE), DrawContext(SCALE)
+    surface, canvas = pygame.Surface(SIZE), Canvas(SCALE)
     surface.fill(PANEL)
     w, h = SIZE
-    edge = kit.px(20)
-    kit.write(surface, title, (edge, kit.px(22)), size=LARGE)
+    edge = canvas.px(20)
+    canvas.write(surface, title, (edge, canvas.px(22)), size=LARGE)
     x = edge
     for way in curves:
-        x += kit.write(surface, way, (x, kit.px(44)), size=SMALL, colour=COLOURS[way]).w + kit.px(16)
-    area = pygame.Rect(edge + kit.px(40), kit.px(66), w - 2 * edge - kit.px(40), h - kit.px(106))
+        x += canvas.write(surface, way, (x, canvas.px(44)), size=SMALL, colour=COLOURS[way]).w + canvas.px(16)
+    area = pygame.Rect(edge + canvas.px(40), canvas.px(66), w - 2 * edge - canvas.px(40), h - canvas.px(106))
     last = max(float(middle.x[-1]) for middle, _ in curves.values())
     axes = Axes(area, (0.0, last), reach([*(band.ravel() for _, band in curves.values()), np.array([solved_at])]))
-    draw_axes(surface, kit, axes, x_most=10, y_most=8, x_unit=" steps")
+    draw_axes(surface, canvas, axes, x_most=10, y_most=8, x_unit=" steps")
     draw_line(surface, axes, Series("solved", np.array([0.0, last]), np.full(2, solved_at)), FAINT, 1)
     for way, (middle, band) in curves.items():
         low, high = band.T
         draw_band(surface, axes, Series(way, middle.x, (low + high) / 2, (high - low) / 2), COLOURS[way])
     for way, (middle, _) in curves.items():
-        draw_line(surface, axes, middle, COLOURS[way], kit.px(2))
+        draw_line(surface, axes, middle, COLOURS[way], canvas.px(2))
     pygame.image.save(surface, path)
 
 

@@ -136,9 +136,9 @@ def test_the_mouse_on_a_number_of_an_environment_tells_its_name(tmp_path: Path) 
         area, mind = live.window.layout.mind, live.window.seen.mind
         assert area is not None
         assert mind is not None
-        kit = live.window.painter.kit
+        canvas = live.window.painter.canvas
         rows = [(area.x + 20, y) for y in range(area.y, area.bottom, 4)]
-        at = next(at for at in rows if (spot := spot_at(area, mind, kit, at)) and spot.section == "sees")
+        at = next(at for at in rows if (spot := spot_at(area, mind, canvas, at)) and spot.section == "sees")
         live.answer(moved(at))
         live.draw()
         live.hit("?")

@@ -12,7 +12,7 @@ import pygame
 import pytest
 from live_windows import key_event, post
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.menu import Menu, Offer
 
@@ -61,7 +61,7 @@ def test_keys_choose_a_row(display: Display, keys: str, taken: str) -> None:
 
 def test_a_click_takes_the_row_under_it(display: Display) -> None:
     menu = Menu(OFFERS)
-    rows = menu.rows(display.surface, DrawContext(display.dpi_scale))
+    rows = menu.rows(display.surface, Canvas(display.dpi_scale))
     beside = pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=(1, 1), button=1)
     other = pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=rows[1].center, button=3)
     click = pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=rows[2].center, button=1)
@@ -83,9 +83,9 @@ def test_closing_takes_nothing_and_escape_does_not_close(display: Display) -> No
 @pytest.mark.parametrize("size", [(1280, 720), (640, 360), (300, 170)], ids=str)
 @pytest.mark.parametrize("count", [1, 12, 30])
 def test_every_row_stands_in_the_window_and_apart(size: tuple[int, int], count: int) -> None:
-    menu, kit, picture = Menu(OFFERS[:1] * count), DrawContext(1.0), pygame.Surface(size)
-    menu.draw(picture, kit)
-    rows = menu.rows(picture, kit)
+    menu, canvas, picture = Menu(OFFERS[:1] * count), Canvas(1.0), pygame.Surface(size)
+    menu.draw(picture, canvas)
+    rows = menu.rows(picture, canvas)
     assert len(rows) == count
     assert all(not a.colliderect(b) for a, b in pairwise(rows))
     if size[1] >= 360:

@@ -100,7 +100,7 @@ def click_around(window: Window) -> Iterator[None]:
 
 def scrub(window: Window) -> Iterator[None]:
     """Go along the scrubber, and pull at a body in the past."""
-    place = scrubber_place(window.layout.stage, window.painter.kit)
+    place = scrubber_place(window.layout.stage, window.painter.canvas)
     assert place is not None
     post(down(place.center), moved((place.x + 20, place.y)), up(place.midleft))
     yield

@@ -354,7 +354,7 @@ def row_pixel(live: Live, section: str, number: int, share: float = 0.5) -> tupl
     area, mind = live.window.layout.mind, live.window.seen.mind
     assert area is not None
     assert mind is not None
-    sheet = _sheet_of(area, mind, live.window.painter.kit)
+    sheet = _sheet_of(area, mind, live.window.painter.canvas)
     rail = sheet.rail(sheet.sees_at if section == "sees" else sheet.does_at, number, 9).move(area.topleft)
     return round(rail.x + share * rail.w), rail.centery
 
@@ -373,7 +373,7 @@ def test_the_mouse_turns_what_the_agent_sees_and_escape_turns_it_back_and_then_l
     assert mind.why.turned == (3,)
     area = live.window.layout.mind
     assert area is not None
-    assert mind.sees[3].value == pytest.approx(value_at(area, mind, live.window.painter.kit, 3, there[0]), abs=1e-6)
+    assert mind.sees[3].value == pytest.approx(value_at(area, mind, live.window.painter.canvas, 3, there[0]), abs=1e-6)
     live.answer(up(there))
     assert live.show.hand.role is None
     other = row_pixel(live, "sees", 0, 0.9)
@@ -436,7 +436,7 @@ def test_the_map_tints_the_stage_while_it_learns_and_a_name_is_another_axis(live
     mind, area = live.window.seen.mind, live.window.layout.mind
     assert mind is not None
     assert area is not None
-    spot = spot_at(area, mind, live.window.painter.kit, name)
+    spot = spot_at(area, mind, live.window.painter.canvas, name)
     assert spot is not None
     assert (spot.section, spot.number, spot.on_track) == ("sees", 4, False)
     live.answer(down(name), up(name))

@@ -247,9 +247,9 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 def at_share(live: Live, share: float) -> tuple[int, int]:
-    place = scrubber_place(live.window.layout.stage, live.window.painter.kit)
+    place = scrubber_place(live.window.layout.stage, live.window.painter.canvas)
     assert place is not None
-    bar = scrubber_bar(place, live.window.painter.kit)
+    bar = scrubber_bar(place, live.window.painter.canvas)
     return round(bar.x + share * bar.w), bar.centery
 
 
@@ -264,9 +264,9 @@ def test_the_mouse_goes_along_the_scrubber_to_any_moment(live: Live) -> None:
     assert view.ago is None
     at = at_share(live, 0.5)
     live.answer(down(at), up(at))
-    place = scrubber_place(live.window.layout.stage, live.window.painter.kit)
+    place = scrubber_place(live.window.layout.stage, live.window.painter.canvas)
     assert place is not None
-    assert live.show.rewind.ago == pytest.approx(ago_at(place, view, at[0], live.window.painter.kit), abs=0.011)
+    assert live.show.rewind.ago == pytest.approx(ago_at(place, view, at[0], live.window.painter.canvas), abs=0.011)
     assert live.show.rewind.ago == pytest.approx(view.seconds / 2, abs=0.03)
     far = at_share(live, 0.1)
     live.answer(down(at), moved((at[0] - 9, at[1])), moved((far[0], far[1] + 200)))
@@ -341,7 +341,7 @@ def test_all_shows_of_a_comparison_go_back_together(tmp_path: Path) -> None:
         live.draw()
         assert live.window.seen.rewind is not None
         at = live.window.painter.room(live.window.seen, live.window.layout)
-        place = scrubber_place(at, live.window.painter.kit)
+        place = scrubber_place(at, live.window.painter.canvas)
         assert place is not None
         live.answer(down(place.midleft), up(place.midleft))
         assert {show.clock.tick[0] for show in live.window.shows} == {0}

@@ -96,7 +96,7 @@ def test_what_the_user_does_arrives_as_it_happened() -> None:
     display.draw(painter, view, painter.layout(SIZE), None)
     wait_for(lambda: screen.step() or display.events() is None or display.shown)  # type: ignore[func-returns-value]
     assert display.text_at(painter, (0, 0)) == ""
-    word = next(rect.center for rect, text in screen.painter.kit._words["status"] if text == view.status.scene)
+    word = next(rect.center for rect, text in screen.painter.canvas._words["status"] if text == view.status.scene)
     post(key_event(pygame.K_l, "l"), down((3, 4)), moved(word, (5, -6)))
     screen.step()
     key, button, mouse = [each for each in display.events() if each.type != pygame.ACTIVEEVENT][-3:]

@@ -26,11 +26,11 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 def at(live: Live, row: int, share: float) -> tuple[int, int]:
     """Return the pixel of a slider."""
-    seen, kit = shown(live), live.window.painter.kit
-    place = settings_place(live.window.layout.stage, seen, kit)
+    seen, canvas = shown(live), live.window.painter.canvas
+    place = settings_place(live.window.layout.stage, seen, canvas)
     assert place is not None
-    track = track_of(place, kit)
-    assert row in shown_rows(place, seen, kit)
+    track = track_of(place, canvas)
+    assert row in shown_rows(place, seen, canvas)
     return round(track.x + share * track.w), track.y + row * track.h + track.h // 2
 
 
@@ -71,7 +71,7 @@ def test_a_click_on_a_slider_sets_it_and_one_near_its_first_value_takes_that(liv
 
 
 def test_the_panel_keeps_the_mouse_from_what_is_behind_it(live: Live) -> None:
-    place = settings_place(live.window.layout.stage, shown(live), live.window.painter.kit)
+    place = settings_place(live.window.layout.stage, shown(live), live.window.painter.canvas)
     assert place is not None
     head = (place.centerx, place.y + 5)
     live.answer(down(head), moved((head[0] + 30, head[1] + 30)), up((head[0] + 30, head[1] + 30)))

@@ -41,7 +41,7 @@ def pixel(live: Live, step: float) -> tuple[int, int]:
     learning, area = live.window.seen.learning, live.window.layout.learning
     assert learning is not None
     assert area is not None
-    axes = curve_axes(area, learning, live.window.painter.kit)
+    axes = curve_axes(area, learning, live.window.painter.canvas)
     return round(float(axes.at(np.array(step), np.array(0.5))[0])), axes.area.centery
 
 

@@ -8,7 +8,7 @@ import pygame
 import pytest
 from live_windows import Clock, watching
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.live import tour as tour_module
 from ecs_rl.viewer.live.tour import SECONDS, SIGNS, begin_for_the_first_time, noted_at
 from ecs_rl.viewer.panels.tour import draw_tour, place_of
@@ -76,14 +76,14 @@ def test_where_it_cannot_be_noted_it_does_not_begin_every_time(
 
 @pytest.mark.parametrize("size", [(640, 400), (1280, 720), (1920, 1080)])
 def test_every_sign_fits_in_the_window_and_names_only_keys_that_there_are(size: tuple[int, int]) -> None:
-    kit, whole = DrawContext(), pygame.Rect((0, 0), size)
+    canvas, whole = Canvas(), pygame.Rect((0, 0), size)
     stage = pygame.Rect(0, 34, size[0] * 3 // 4, size[1] * 2 // 3)
     mind = pygame.Rect(stage.right, 34, size[0] - stage.right, size[1] - 34)
     learning = pygame.Rect(0, stage.bottom, stage.w, size[1] - stage.bottom)
     for number, (place, text) in enumerate(SIGNS):
         surface = pygame.Surface(size)
         tour = TourView(place, text, number + 1, len(SIGNS))
-        spot = place_of(tour, stage, mind, learning, kit)
+        spot = place_of(tour, stage, mind, learning, canvas)
         assert whole.contains(spot)
-        draw_tour(surface, spot, tour, kit)
+        draw_tour(surface, spot, tour, canvas)
         assert pygame.mask.from_threshold(surface, (0, 0, 0), (1, 1, 1, 255)).count() < size[0] * size[1]

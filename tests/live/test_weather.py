@@ -27,7 +27,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def bar(live: Live, number: int) -> pygame.Rect:
     room = live.window.painter.room(live.window.seen, live.window.layout)
-    return slider_bars(room, 2, live.window.painter.kit)[number]
+    return slider_bars(room, 2, live.window.painter.canvas)[number]
 
 
 def drag(live: Live, number: int, share: float) -> None:

@@ -28,7 +28,7 @@ from pages import tutorial
 from ecs_rl.commands.train import main as train
 from ecs_rl.loading import load_scene
 from ecs_rl.training.playback import Player
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import film_episode, film_still
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -100,11 +100,11 @@ def film_pilot(path: Path, player: Player, shown: Exhibit, size: tuple[int, int]
     """Write the gif of a pilot at play."""
     show = LiveEpisode(player.scene, player.agents, seeds=(shown.seed,))
     show.stays, show.speed = True, shown.speed
-    kit = DrawContext(1.0)
+    canvas = Canvas(1.0)
 
     def draw(picture: pygame.Surface) -> None:
         stage, area = bare(show.stage()), picture.get_rect()
-        draw_stage(picture, area, stage, fitting(stage, area, kit), kit)
+        draw_stage(picture, area, stage, fitting(stage, area, canvas), canvas)
 
     try:
         for _ in range(round(shown.skip / player.scene.dt)):

@@ -48,7 +48,7 @@ def parts() -> dict[str, tuple[float, float]]:
     assert camera is not None
     assert layout.mind is not None
     assert layout.learning is not None
-    kit, mind, below = painter.kit, layout.mind, layout.learning
+    canvas, mind, below = painter.canvas, layout.mind, layout.learning
     grids = [replace(views[0], grid=a_grid()) for _ in range(4)]
     compared = a_comparison(3)
     near = painter.home(compared, layout)
@@ -63,7 +63,7 @@ def parts() -> dict[str, tuple[float, float]]:
     def stage(t: int) -> None:
         view = views[t].stage
         assert view is not None
-        draw_stage(surface, layout.stage, view, camera, kit)
+        draw_stage(surface, layout.stage, view, camera, canvas)
 
     coins = [
         replace(views[t], stage=replace(a_stage(t / 50, t), things=(*a_field(t), *a_stage(t / 50, t).things)))
@@ -71,22 +71,24 @@ def parts() -> dict[str, tuple[float, float]]:
     ]
 
     def floating(t: int) -> None:
-        draw_modes(surface, layout.stage, views[t].modes, kit)
-        draw_toasts(surface, layout.stage, views[t].toasts, kit)
+        draw_modes(surface, layout.stage, views[t].modes, canvas)
+        draw_toasts(surface, layout.stage, views[t].toasts, canvas)
 
     return {
         "whole frame": median(lambda t: painter.draw(surface, views[t], layout, camera)),
         "  stage": median(stage),
         "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, coins[t], layout, camera)),
-        "  mind": median(lambda t: draw_mind(surface, mind, views[t].mind or views[0].mind, kit)),  # type: ignore[arg-type]
-        "  learning, unchanged": median(lambda t: draw_learning(surface, below, learning, kit)),  # type: ignore[arg-type]
+        "  mind": median(lambda t: draw_mind(surface, mind, views[t].mind or views[0].mind, canvas)),  # type: ignore[arg-type]
+        "  learning, unchanged": median(lambda t: draw_learning(surface, below, learning, canvas)),  # type: ignore[arg-type]
         "  status": median(
-            lambda t: kit.lay(surface, layout.status, "status", replace(views[t].status, steps=t * 512), paint_status)
+            lambda t: canvas.lay(
+                surface, layout.status, "status", replace(views[t].status, steps=t * 512), paint_status
+            )
         ),
-        "  profiler": median(lambda t: draw_profile(surface, layout.stage, views[t].profile, kit)),  # type: ignore[arg-type]
+        "  profiler": median(lambda t: draw_profile(surface, layout.stage, views[t].profile, canvas)),  # type: ignore[arg-type]
         "  chips, messages": median(floating),
-        "backdrop anew (camera moves)": median(lambda t: paint_backdrop(back, (GROUND, camera.panned(t, 0)), kit)),
-        "learning, 10,000 new points": median(lambda t: draw_learning(surface, below, newer[t % 24], kit)),
+        "backdrop anew (camera moves)": median(lambda t: paint_backdrop(back, (GROUND, camera.panned(t, 0)), canvas)),
+        "learning, 10,000 new points": median(lambda t: draw_learning(surface, below, newer[t % 24], canvas)),
         "frame with help and inspector": median(
             lambda t: painter.draw(surface, replace(views[t], help=HELP, inspector=INSPECTOR), layout, camera)
         ),

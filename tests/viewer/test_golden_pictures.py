@@ -31,7 +31,7 @@ from viewer_views import (
 
 from ecs_rl.arrays import F64
 from ecs_rl.session.diagnosis import Finding
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.panels.finding import draw_finding
@@ -50,17 +50,17 @@ MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004
 
 
 def stage(size: tuple[int, int]) -> pygame.Surface:
-    surface, kit, view = pygame.Surface(size), DrawContext(), a_stage()
+    surface, canvas, view = pygame.Surface(size), Canvas(), a_stage()
     area = surface.get_rect()
-    draw_stage(surface, area, view, fitting(view, area, kit), kit)
+    draw_stage(surface, area, view, fitting(view, area, canvas), canvas)
     return surface
 
 
 def field(size: tuple[int, int]) -> pygame.Surface:
     """Draw what a camera shows that follows a hull past marks, coins and rocks of which some are not here."""
-    surface, kit, stage = pygame.Surface(size), DrawContext(), replace(a_stage(3.0), caption="", ending="")
+    surface, canvas, stage = pygame.Surface(size), Canvas(), replace(a_stage(3.0), caption="", ending="")
     view = replace(stage, things=(*a_field(), *stage.things), focus=(3.0, 3.1), bounds=((-7, -1), (7, 1)), exact=True)
-    draw_stage(surface, surface.get_rect(), view, fitting(view, surface.get_rect(), kit), kit)
+    draw_stage(surface, surface.get_rect(), view, fitting(view, surface.get_rect(), canvas), canvas)
     return surface
 
 
@@ -76,13 +76,13 @@ def field_grid(size: tuple[int, int]) -> pygame.Surface:
     things = (*map(everywhere, a_field()), *view.things)
     focus = view.things[0].position[:, 0]
     shown = replace(view, things=things, focus=focus, bounds=((-7, -1), (7, 1)), shape=1.6)
-    Grid().draw(surface, surface.get_rect(), shown, DrawContext())
+    Grid().draw(surface, surface.get_rect(), shown, Canvas())
     return surface
 
 
 def grid(size: tuple[int, int]) -> pygame.Surface:
     surface = pygame.Surface(size)
-    Grid().draw(surface, surface.get_rect(), a_grid(), DrawContext())
+    Grid().draw(surface, surface.get_rect(), a_grid(), Canvas())
     return surface
 
 
@@ -106,12 +106,12 @@ def window(size: tuple[int, int]) -> pygame.Surface:
 
 def settings(size: tuple[int, int]) -> pygame.Surface:
     """Draw sliders, of which the last is chosen, over the return with marks where they were moved."""
-    surface, kit, half = pygame.Surface(size), DrawContext(), size[1] // 2
+    surface, canvas, half = pygame.Surface(size), Canvas(), size[1] // 2
     names = (("lr", "0.0003", 0.5, 0.6), ("entropy", "0.01", 0.2, 0.2), ("fuel reward", "x2.4", 0.6, 0.25))
     rows = tuple(SettingRow(name, value, share, first, share != first) for name, value, share, first in names)
-    draw_settings(surface, pygame.Rect(0, 0, size[0], half + 60), SettingsView(rows, 2), kit)
+    draw_settings(surface, pygame.Rect(0, 0, size[0], half + 60), SettingsView(rows, 2), canvas)
     changes = ((40e3, "lr 0.001"), (200e3, "fuel x2.4"), (210e3, "lr 0.0003"))
-    draw_learning(surface, pygame.Rect(0, half, size[0], half), replace(a_learning(), changes=changes), kit)
+    draw_learning(surface, pygame.Rect(0, half, size[0], half), replace(a_learning(), changes=changes), canvas)
     return surface
 
 
@@ -120,15 +120,15 @@ def finding(size: tuple[int, int]) -> pygame.Surface:
     surface = pygame.Surface(size)
     told = "episodes last 14 ticks and no longer 121, and their return rose to -19.3 by that"
     wrong = Finding("a death that pays", told, "let living cost less than ending, or earn something in every tick")
-    draw_finding(surface, surface.get_rect(), wrong, DrawContext())
+    draw_finding(surface, surface.get_rect(), wrong, Canvas())
     return surface
 
 
 def drawer(size: tuple[int, int]) -> pygame.Surface:
     """Draw how learning went, with endings, rewards and the timeline."""
-    surface, kit, learning = pygame.Surface(size), DrawContext(), a_stacked_learning()
-    draw_learning(surface, surface.get_rect(), learning, kit)
-    draw_timeline(surface, surface.get_rect(), learning, TIMELINE, kit)
+    surface, canvas, learning = pygame.Surface(size), Canvas(), a_stacked_learning()
+    draw_learning(surface, surface.get_rect(), learning, canvas)
+    draw_timeline(surface, surface.get_rect(), learning, TIMELINE, canvas)
     return surface
 
 
@@ -237,12 +237,12 @@ def test_a_picture_looks_like_its_golden(name: str, tmp_path: Path) -> None:
 
 
 def test_a_changed_picture_is_noticed() -> None:
-    surface, kit, view = (
+    surface, canvas, view = (
         pygame.Surface((440, 260)),
-        DrawContext(),
+        Canvas(),
         replace(a_stage(), forces=(), contacts=(), ending=""),
     )
-    draw_stage(surface, surface.get_rect(), view, fitting(view, surface.get_rect(), kit), kit)
+    draw_stage(surface, surface.get_rect(), view, fitting(view, surface.get_rect(), canvas), canvas)
     away = np.abs(pixels(surface) - pixels(pygame.image.load(GOLDENS / "stage-small.png")))
     assert away.mean() > MEAN or (away.max(axis=2) > FAR).mean() > FAR_SHARE
 

@@ -9,7 +9,7 @@ import pygame
 import pytest
 
 from ecs_rl.loading import load_scene
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.panels.mind_panel import draw_mind, spot_at
 from ecs_rl.viewer.panels.seen_pictures import draw_seen_picture, rows_of
 from ecs_rl.viewer.seen_pictures import pictures_of
@@ -44,9 +44,9 @@ def test_what_is_in_a_picture_has_no_row_and_gets_one_where_somebody_asks_why() 
 
 
 def test_the_row_under_the_mouse_is_the_number_that_stands_there() -> None:
-    kit, area = DrawContext(), pygame.Rect(0, 0, 300, 680)
+    canvas, area = Canvas(), pygame.Rect(0, 0, 300, 680)
     mind = a_mind((SeenPicture("rays", 2, np.zeros((1, 1, 24))),))
-    found = [spot_at(area, mind, kit, (60, y)) for y in range(30, 300, 2)]
+    found = [spot_at(area, mind, canvas, (60, y)) for y in range(30, 300, 2)]
     numbers = [spot.number for spot in found if spot is not None and spot.section == "sees"]
     assert sorted(set(numbers)) == [0, 1, 26, 27, 28, 29]
 
@@ -58,7 +58,7 @@ def test_a_picture_shows_where_its_numbers_are(shape: tuple[int, int, int]) -> N
     drawn = []
     for values in (dark, lit):
         surface = pygame.Surface((290, 80))
-        draw_seen_picture(surface, surface.get_rect(), SeenPicture("eye", 0, values), DrawContext())
+        draw_seen_picture(surface, surface.get_rect(), SeenPicture("eye", 0, values), Canvas())
         drawn.append(pygame.surfarray.array3d(surface).astype(int))
     changed = np.argwhere((drawn[0] != drawn[1]).any(axis=2))
     assert len(changed)
@@ -72,4 +72,4 @@ def test_a_panel_with_a_picture_fits_however_low_it_is() -> None:
     mind = a_mind((SeenPicture("rays", 2, np.random.default_rng(0).random((1, 1, 24))),))
     for high in (200, 260, 340, 680):
         surface = pygame.Surface((280, high))
-        draw_mind(surface, surface.get_rect(), mind, DrawContext())
+        draw_mind(surface, surface.get_rect(), mind, Canvas())

@@ -6,7 +6,7 @@ import numpy as np
 import pygame
 import pytest
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.panels.learning import _named
 from ecs_rl.viewer.plots import Axes, draw_points, reach, steady_reach
 from ecs_rl.viewer.view import Series
@@ -44,7 +44,7 @@ def test_the_name_of_the_goal_stands_on_a_backing_over_the_curves() -> None:
 
     white = pygame.Surface((300, 120))
     white.fill((255, 255, 255))
-    draw_goal(white, Axes(pygame.Rect(0, 0, 300, 120), (0.0, 1.0), (0.0, 300.0)), 200.0, DrawContext())
+    draw_goal(white, Axes(pygame.Rect(0, 0, 300, 120), (0.0, 1.0), (0.0, 300.0)), 200.0, Canvas())
     y = round(120 - 120 * 200 / 300) + 8
     strip = pygame.surfarray.array3d(white)[4:70, y - 4 : y + 5]
     assert strip.mean() < 120, "the curves behind it do not shine through"

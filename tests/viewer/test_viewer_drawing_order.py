@@ -10,7 +10,7 @@ import pytest
 from viewer_views import BOUNDS, SHAPE, body
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.palette import Colour
 from ecs_rl.viewer.stage import draw_stage
@@ -26,7 +26,7 @@ def on_the_stage(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
     """Return the pixel where two bodies lie over each other."""
     surface, camera = pygame.Surface(SIZE), Camera((0.0, 3.0), 15.0, (150.0, 100.0))
     things = tuple(body(str(i), (0.0, 3.0), 0.0, outlines=(SQUARE,), colour=c) for i, c in enumerate(colours))
-    draw_stage(surface, surface.get_rect(), StageView(things, bounds=BOUNDS), camera, DrawContext())
+    draw_stage(surface, surface.get_rect(), StageView(things, bounds=BOUNDS), camera, Canvas())
     return tuple(surface.get_at((150, 100)))[:3]
 
 
@@ -43,7 +43,7 @@ def in_the_grid(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
         BOUNDS,
         SHAPE,
     )
-    Grid().draw(surface, surface.get_rect(), view, DrawContext())
+    Grid().draw(surface, surface.get_rect(), view, Canvas())
     return tuple(surface.get_at((150, 100)))[:3]
 
 

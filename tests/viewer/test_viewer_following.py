@@ -14,7 +14,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Follow, Levers, Look, Push, Scene, Start, View, X, jitter
 from ecs_rl.scene.camera import Camera as SceneCamera
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.following import CALM, FLATTEST, Following
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.gather import Reader
@@ -78,7 +78,7 @@ def test_the_picture_is_as_wide_as_the_scene_says_in_any_window(made: Make, size
 
 def test_a_very_flat_window_shows_more_than_the_width_rather_than_a_slit(made: Make) -> None:
     stage = Reader(made(Follow("disc", WIDTH), 1)).stage(0)
-    camera = fitting(stage, pygame.Rect(0, 0, 2000, 234), DrawContext())
+    camera = fitting(stage, pygame.Rect(0, 0, 2000, 234), Canvas())
     assert 200 / camera.zoom == pytest.approx(WIDTH / FLATTEST)
 
 
@@ -171,7 +171,7 @@ def test_a_view_is_shown_whole_and_never_changes(made: Make) -> None:
         assert (stage.focus, stage.bounds) == ((0.0, 0.0), ((-4.0, 1.0), (4.0, 7.0)))
     assert stage.shape == pytest.approx(8 / 6)
     area = pygame.Rect(0, 0, 800, 634)
-    camera = fitting(stage, area, DrawContext())
+    camera = fitting(stage, area, Canvas())
     assert camera.pixel((-4.0, 1.0)) == (0.0, 634.0)
     assert camera.pixel((4.0, 7.0)) == (800.0, 34.0)
 
@@ -194,18 +194,18 @@ def stages(world: World) -> list[StageView]:
 
 
 def test_every_pane_follows_its_own_body_at_one_scale(made: Make) -> None:
-    world, kit, area = made(Follow("disc", WIDTH), 3), DrawContext(), pygame.Rect(0, 0, 900, 400)
+    world, canvas, area = made(Follow("disc", WIDTH), 3), Canvas(), pygame.Rect(0, 0, 900, 400)
     panes = [PaneView(str(i), stage) for i, stage in enumerate(stages(world))]
     assert len({pane.stage.focus for pane in panes}) == 3
-    surface, camera = pygame.Surface(area.size), pane_camera(area, panes, kit)
-    assert stage_of(area, panes, 0, kit).w / camera.zoom == pytest.approx(WIDTH)
-    draw_panes(surface, area, panes, kit)
+    surface, camera = pygame.Surface(area.size), pane_camera(area, panes, canvas)
+    assert stage_of(area, panes, 0, canvas).w / camera.zoom == pytest.approx(WIDTH)
+    draw_panes(surface, area, panes, canvas)
     for i in range(3):
-        assert colours(surface, stage_of(area, panes, i, kit)) == pytest.approx(camera.middle, abs=2.0)
+        assert colours(surface, stage_of(area, panes, i, canvas)) == pytest.approx(camera.middle, abs=2.0)
 
 
 def test_in_the_grid_every_body_that_is_followed_is_in_the_middle_of_its_cell(made: Make) -> None:
-    world, kit = made(Follow("disc", WIDTH), 4), DrawContext()
+    world, canvas = made(Follow("disc", WIDTH), 4), Canvas()
     surface, painter = pygame.Surface((900, 600)), Painter()
     watch, grid = GridWatch(world), Grid()
     for shift in (0.0, 30.0):
@@ -213,7 +213,7 @@ def test_in_the_grid_every_body_that_is_followed_is_in_the_middle_of_its_cell(ma
         view = watch.view(1 / 60)
         assert view.focus is not None
         assert np.array_equal(view.focus, world.arena.roles[0].position)
-        grid.draw(surface, surface.get_rect(), view, kit)
+        grid.draw(surface, surface.get_rect(), view, canvas)
         frame = Frame(StatusView("t"), grid=view)
         for arena in range(4):
             cells = [(x, y) for x in range(0, 900, 4) for y in range(0, 600, 4)]
@@ -225,13 +225,13 @@ def test_in_the_grid_every_body_that_is_followed_is_in_the_middle_of_its_cell(ma
 
 
 def test_the_ground_moves_past_what_is_followed(made: Make) -> None:
-    world, kit = made(Follow("disc", WIDTH), 1), DrawContext()
+    world, canvas = made(Follow("disc", WIDTH), 1), Canvas()
     reader, surface, pictures = Reader(world), pygame.Surface((800, 434)), []
     for x in (0.0, -2.5):
         world.engine_as(Physics).state[:2, 0, 0] = x, 0.0
         reader.follow(0, anew=True)
         stage = reader.stage(0)
-        draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), kit), kit)
+        draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), canvas), canvas)
         pictures.append(pygame.surfarray.array3d(surface).astype(int))
     red = [np.argwhere((p[..., 0] > 140) & (p[..., 1] < 100)) for p in pictures]
     assert red[1][:, 0].mean() - red[0][:, 0].mean() == pytest.approx(2.5 * 50, abs=2.0), "50 pixels are a metre"

@@ -19,7 +19,7 @@ from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Groove, Levers, Pivot, Push, Rod, Scene, Start, X, above, beyond, jitter
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.bodies import turned
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.framing import RECENT, Framing
 from ecs_rl.viewer.gather import Reader
@@ -215,13 +215,13 @@ def show(drone: World) -> Iterator[LiveEpisode]:
 
 
 def test_a_film_of_several_episodes_does_not_pump_and_its_panes_stay(show: LiveEpisode) -> None:
-    kit, area = DrawContext(), pygame.Rect(0, 0, 900, 500)
+    canvas, area = Canvas(), pygame.Rect(0, 0, 900, 500)
     seen, places = [], set()
     while len(show.ended) < 4:
         show.advance(1 / 30)
         panes = (pane_of(show),) * 4
         seen.append(sides(panes[0].stage))
-        places.add(str(pane_places(area, panes, kit)))
+        places.add(str(pane_places(area, panes, canvas)))
         assert (reach_of(panes[0].stage) <= seen[-1] + 1e-9).all()
     assert (np.diff(seen, axis=0) >= -1e-9).all()
     assert (seen[-1] > seen[0]).any()

@@ -12,7 +12,7 @@ from viewer_views import a_grid
 
 from ecs_rl.components import Clock
 from ecs_rl.loading import load_scene
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend
 from ecs_rl.viewer.grid_watch import BRIGHTEST, GridWatch
 from ecs_rl.world import World
@@ -76,11 +76,11 @@ def test_bodies_that_are_large_enough_and_those_on_rails_keep_their_size() -> No
 
 
 def test_the_legend_is_drawn_as_far_as_there_is_room() -> None:
-    kit, view = DrawContext(), a_grid(4)
+    canvas, view = Canvas(), a_grid(4)
     inked = []
     for width in (10, 250, 900):
         surface = pygame.Surface((900, 26))
-        draw_legend(surface, pygame.Rect(0, 0, width, 26), view, kit)
+        draw_legend(surface, pygame.Rect(0, 0, width, 26), view, canvas)
         columns = np.flatnonzero(pygame.surfarray.array3d(surface).any(axis=(1, 2)))
         assert not len(columns) or columns.max() < width
         inked.append(len(columns))
@@ -91,4 +91,4 @@ def test_a_grid_whose_bodies_are_lost_is_drawn() -> None:
     view = a_grid(4)
     surface = pygame.Surface((300, 200))
     lost = tuple(replace(things, position=np.full((4, 1, 2), np.nan)) for things in view.things)
-    Grid().draw(surface, surface.get_rect(), replace(view, things=lost), DrawContext())
+    Grid().draw(surface, surface.get_rect(), replace(view, things=lost), Canvas())

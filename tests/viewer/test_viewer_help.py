@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import viewer_views  # noqa: F401  chooses the dummy display
 
-from ecs_rl.viewer.context import font
+from ecs_rl.viewer.canvas import font
 from ecs_rl.viewer.frame import scale_for
 from ecs_rl.viewer.live.commands import help_groups
 from ecs_rl.viewer.panels.keys import sheet_for
@@ -25,9 +25,9 @@ def test_all_of_the_help_fits_in_the_window(size: tuple[int, int], trains: bool)
 
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_from_a_usual_window_on_letters_keep_their_size(size: tuple[int, int]) -> None:
-    assert sheet_for(help_groups(trains=True), size, scale_for(size)).kit.scale == scale_for(size)
+    assert sheet_for(help_groups(trains=True), size, scale_for(size)).canvas.scale == scale_for(size)
 
 
 def test_in_the_smallest_window_letters_are_still_large_enough_to_read() -> None:
     sheet = sheet_for(help_groups(trains=True), (640, 400), scale_for((640, 400)))
-    assert font("words", sheet.kit._pixels(12.0)).get_height() >= 9
+    assert font("words", sheet.canvas._pixels(12.0)).get_height() >= 9

@@ -10,7 +10,7 @@ import pygame
 import pytest
 from viewer_views import HINTS, STATUS, TOASTS, a_grid, a_view, some_panes
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import modes_width
@@ -47,12 +47,12 @@ def test_hints_lie_at_the_lower_edge_of_the_stage_beside_the_scale(size: tuple[i
 
 
 def test_as_many_hints_are_shown_as_fit() -> None:
-    kit = DrawContext()
-    assert fitting_hints(HINTS, 2000, kit) == HINTS
-    assert fitting_hints(HINTS, 0, kit) == ()
-    some = fitting_hints(HINTS, 300, kit)
+    canvas = Canvas()
+    assert fitting_hints(HINTS, 2000, canvas) == HINTS
+    assert fitting_hints(HINTS, 0, canvas) == ()
+    some = fitting_hints(HINTS, 300, canvas)
     assert 0 < len(some) < len(HINTS)
-    assert hints_width(some, kit) <= 300 < hints_width(HINTS[: len(some) + 1], kit)
+    assert hints_width(some, canvas) <= 300 < hints_width(HINTS[: len(some) + 1], canvas)
 
 
 def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
@@ -71,7 +71,7 @@ def test_messages_lie_below_the_captions_of_the_stage_and_of_panes(panes: int) -
     painter = Painter()
     view = replace(a_view(), profile=None, panes=some_panes(panes))
     where = changed(frame(replace(view, toasts=())), frame(view))
-    assert where.y >= painter.stage_at(view, painter.layout((1280, 720))).y + painter.kit.px(34)
+    assert where.y >= painter.stage_at(view, painter.layout((1280, 720))).y + painter.canvas.px(34)
 
 
 def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
@@ -85,11 +85,11 @@ def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
 
 
 def test_mode_chips_name_their_key_where_there_is_room() -> None:
-    kit, modes = DrawContext(), Modes(True, True, True, True, True)
-    roomy, tight = modes_width(modes, 1200, kit), modes_width(modes, 420, kit)
+    canvas, modes = Canvas(), Modes(True, True, True, True, True)
+    roomy, tight = modes_width(modes, 1200, canvas), modes_width(modes, 420, canvas)
     assert tight < roomy
     for room in (0, 40, 150, 420, 900):
-        assert modes_width(modes, room, kit) <= max(room, kit.px(12))
+        assert modes_width(modes, room, canvas) <= max(room, canvas.px(12))
 
 
 def test_play_mode_has_no_numbers_of_training() -> None:
@@ -103,26 +103,26 @@ def test_play_mode_has_no_numbers_of_training() -> None:
     assert "steps" not in words
     for width in (320, 640, 1280):
         surface = pygame.Surface((width, 34))
-        paint_status(surface, playing, DrawContext())
+        paint_status(surface, playing, Canvas())
 
 
 def test_the_first_hint_of_the_status_line_stays_longest() -> None:
-    surface, kit = pygame.Surface((330, 34)), DrawContext()
+    surface, canvas = pygame.Surface((330, 34)), Canvas()
     crowded = replace(STATUS, hint="F1 help · F3 profiler · Tab mind", run="")
-    paint_status(surface, crowded, kit)
+    paint_status(surface, crowded, canvas)
     alone = pygame.Surface((330, 34))
-    paint_status(alone, replace(crowded, hint="F1 help"), DrawContext())
+    paint_status(alone, replace(crowded, hint="F1 help"), Canvas())
     assert (pygame.surfarray.array3d(surface) == pygame.surfarray.array3d(alone)).all()
 
 
 def test_the_heads_of_the_panels_show_the_keys_that_hide_them(monkeypatch: pytest.MonkeyPatch) -> None:
     told: set[str] = set()
-    write = DrawContext.write
+    write = Canvas.write
 
-    def noted(self: DrawContext, surface: pygame.Surface, text: str, *args: Any, **look: Any) -> pygame.Rect:
+    def noted(self: Canvas, surface: pygame.Surface, text: str, *args: Any, **look: Any) -> pygame.Rect:
         told.add(text)
         return write(self, surface, text, *args, **look)
 
-    monkeypatch.setattr(DrawContext, "write", noted)
+    monkeypatch.setattr(Canvas, "write", noted)
     frame(a_view())
     assert {"Tab", "M"} <= told

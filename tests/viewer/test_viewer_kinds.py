@@ -38,7 +38,7 @@ from ecs_rl.scene import (
 from ecs_rl.shipped import ASSETS
 from ecs_rl.viewer.bodies import _draw_many, draw_body, draw_things
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.following import Following
 from ecs_rl.viewer.framing import Framing
 from ecs_rl.viewer.gather import Reader
@@ -151,8 +151,8 @@ def test_a_trail_is_not_drawn_across_a_place_and_only_agents_leave_one(world: Wo
     steps = np.hypot(*np.diff(placed, axis=0).T)
     assert np.nanmax(steps) < 0.2
     assert np.hypot(*(placed[gaps[0] + 1] - placed[gaps[0] - 1])) > 5.0
-    surface, kit = pygame.Surface((900, 600)), DrawContext()
-    draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), kit), kit)
+    surface, canvas = pygame.Surface((900, 600)), Canvas()
+    draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), canvas), canvas)
 
 
 def test_between_two_ticks_what_was_placed_is_where_it_was_placed_and_the_others_are_on_their_way(world: World) -> None:
@@ -311,7 +311,7 @@ def test_only_what_is_here_is_drawn_in_the_grid_and_inside_its_cell(world: World
     for here in (False, True):
         world.engine_as(Physics).here[world.arena.roles[1].rows] = here
         surface = pygame.Surface((600, 300))
-        Grid().draw(surface, surface.get_rect(), GridWatch(world).view(1 / 60), DrawContext())
+        Grid().draw(surface, surface.get_rect(), GridWatch(world).view(1 / 60), Canvas())
         pixels = pygame.surfarray.array3d(surface).astype(int)
         counts.append(int(((pixels[..., 0] > 120) & (pixels[..., 1] > 110) & (pixels[..., 2] < 110)).sum()))
     assert counts[1] - counts[0] > 300, "ten coins"
@@ -328,8 +328,8 @@ def test_a_sprite_is_drawn_for_every_member() -> None:
 
 
 def test_a_stage_with_a_field_is_drawn_in_panes_of_any_size() -> None:
-    kit = DrawContext()
+    canvas = Canvas()
     stage = StageView((*a_field(3), *a_stage().things))
     for size in ((40, 30), (300, 200), (1600, 900)):
         surface = pygame.Surface(size)
-        draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), kit), kit)
+        draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), canvas), canvas)

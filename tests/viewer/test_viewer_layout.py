@@ -9,7 +9,7 @@ import pytest
 from viewer_views import a_view
 
 from ecs_rl.viewer import palette
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter, arrange
 from ecs_rl.viewer.grid import cells
 from ecs_rl.viewer.panels.learning import places
@@ -46,7 +46,7 @@ def test_letters_grow_with_the_window_and_with_the_density_of_the_screen() -> No
 def test_plots_stay_apart_and_inside(size: tuple[int, int], others: int, stacks: int) -> None:
     layout = arrange(size)
     assert layout.learning is not None
-    large, small = places(layout.learning.size, others, DrawContext(layout.scale), stacks)
+    large, small = places(layout.learning.size, others, Canvas(layout.scale), stacks)
     room = pygame.Rect((0, 0), layout.learning.size)
     for part in (large, *small):
         assert room.contains(part)
@@ -58,9 +58,9 @@ def test_plots_stay_apart_and_inside(size: tuple[int, int], others: int, stacks:
 @pytest.mark.parametrize("height", [360, 566, 686, 1400])
 @pytest.mark.parametrize("numbers", [(4, 2, 1), (8, 4, 6), (60, 12, 9), (1, 1, 1), (0, 0, 0)])
 def test_the_mind_never_grows_out_of_its_panel(height: int, numbers: tuple[int, int, int]) -> None:
-    kit = DrawContext()
-    sizes = plan(height, *numbers, kit)
-    used = 4 * kit.px(HEAD) + (sizes.sees + sizes.does + sizes.earned + 1) * sizes.row + sizes.plot + 36
+    canvas = Canvas()
+    sizes = plan(height, *numbers, canvas)
+    used = 4 * canvas.px(HEAD) + (sizes.sees + sizes.does + sizes.earned + 1) * sizes.row + sizes.plot + 36
     assert used <= height or max(sizes.sees, sizes.does, sizes.earned) <= 1
 
 
@@ -71,16 +71,16 @@ def test_every_size_can_be_drawn(size: tuple[int, int]) -> None:
 
 
 def test_the_cell_under_the_mouse_is_the_arena_that_is_shown_there() -> None:
-    found = cells((960, 500), 128, 2.0, DrawContext())
+    found = cells((960, 500), 128, 2.0, Canvas())
     for arena in range(128):
         assert found.arena_at(found.rect(arena).center, 128) == arena
     assert found.arena_at((0, 0), 128) is None
-    assert cells((960, 500), 1, 2.0, DrawContext()).arena_at((480, 250), 1) == 0
+    assert cells((960, 500), 1, 2.0, Canvas()).arena_at((480, 250), 1) == 0
 
 
 @pytest.mark.parametrize("arenas", [1, 2, 5, 32, 127, 128, 1024])
 def test_all_cells_are_inside(arenas: int) -> None:
-    found = cells((960, 500), arenas, 2.0, DrawContext())
+    found = cells((960, 500), arenas, 2.0, Canvas())
     assert all(pygame.Rect(0, 0, 960, 500).contains(found.rect(i)) for i in range(arenas))
 
 
@@ -103,6 +103,6 @@ def test_only_new_numbers_are_painted() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
     layout, view = painter.layout((900, 600)), a_view()
     painter.draw(surface, view, layout)
-    painted = painter.kit.painted
+    painted = painter.canvas.painted
     painter.draw(surface, view, layout)
-    assert painter.kit.painted == painted
+    assert painter.canvas.painted == painted

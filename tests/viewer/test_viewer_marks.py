@@ -13,7 +13,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Look, Polygon, Push, Scene, Start, View, X, jitter
 from ecs_rl.training.policies import make_agents
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.films.studio import Title
 from ecs_rl.viewer.framing import Framing
 from ecs_rl.viewer.gather import Reader
@@ -46,15 +46,15 @@ def made() -> Iterator[Make]:
 
 
 def on_the_stage(world: World) -> pygame.Surface:
-    surface, kit = pygame.Surface(SIZE), DrawContext()
+    surface, canvas = pygame.Surface(SIZE), Canvas()
     stage = Reader(world).stage(0)
-    draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), kit), kit)
+    draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), canvas), canvas)
     return surface
 
 
 def in_the_grid(world: World) -> pygame.Surface:
     surface = pygame.Surface(SIZE)
-    Grid().draw(surface, surface.get_rect(), GridWatch(world).view(1 / 60), DrawContext())
+    Grid().draw(surface, surface.get_rect(), GridWatch(world).view(1 / 60), Canvas())
     return surface
 
 
@@ -135,13 +135,13 @@ def reds(surface: pygame.Surface, area: pygame.Rect) -> int:
 
 def test_a_mark_stands_where_its_rule_says_and_only_where_it_is_drawn_at_all(made: Make) -> None:
     world = made(shaped, arenas=12)
-    xs, kit, reader = world.arena.numbers[0].value, DrawContext(), Reader(world)
+    xs, canvas, reader = world.arena.numbers[0].value, Canvas(), Reader(world)
     assert (xs > 0).any()
     assert (xs <= 0).any()
     for arena, x in enumerate(xs.tolist()):
         surface, stage = pygame.Surface(SIZE), reader.stage(arena)
-        camera = fitting(stage, surface.get_rect(), kit)
-        draw_stage(surface, surface.get_rect(), stage, camera, kit)
+        camera = fitting(stage, surface.get_rect(), canvas)
+        draw_stage(surface, surface.get_rect(), stage, camera, canvas)
         across, down = (round(p) for p in camera.pixel((x, 0.0)))
         assert reds(surface, pygame.Rect(across - 35, down - 35, 70, 70).clip(surface.get_rect())) > 100
         flag = pygame.Rect(camera.pixel((0.0, -0.6)), (42, 42))
@@ -151,13 +151,13 @@ def test_a_mark_stands_where_its_rule_says_and_only_where_it_is_drawn_at_all(mad
 
 def test_what_has_not_changed_is_not_painted_again(made: Make) -> None:
     world = made(shaped)
-    reader, kit, surface = Reader(world), DrawContext(), pygame.Surface(SIZE)
+    reader, canvas, surface = Reader(world), Canvas(), pygame.Surface(SIZE)
     for _ in range(3):
         world.tick()
         reader.follow(0)
         stage = reader.stage(0, blend=0.5)
-        draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), kit), kit)
-    assert kit.painted == 1, "the background with its marks"
+        draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), canvas), canvas)
+    assert canvas.painted == 1, "the background with its marks"
 
 
 def test_marks_that_stand_belong_to_the_picture_from_the_start_and_others_widen_it(made: Make) -> None:

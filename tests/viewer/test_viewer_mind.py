@@ -25,7 +25,7 @@ from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx,
 from ecs_rl.schedule import ON_STAGE, PLAYING
 from ecs_rl.spaces import ActMode, Decision, Floats
 from ecs_rl.training.policies import make_agents
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.mind_log import KNOWN, WINDOW, Fate, MindLog, Moment, came
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.view import MindView, Option
@@ -395,7 +395,7 @@ def test_in_a_mixture_a_lever_is_drawn_as_a_lever_and_a_choice_as_a_bar() -> Non
 
     def drawn(*does: Option) -> NDArray[np.uint8]:
         surface = pygame.Surface((320, 400))
-        draw_mind(surface, surface.get_rect(), MindView(kind="mixture", does=does), DrawContext())
+        draw_mind(surface, surface.get_rect(), MindView(kind="mixture", does=does), Canvas())
         return pygame.surfarray.array3d(surface)
 
     def rows(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> tuple[int, int]:

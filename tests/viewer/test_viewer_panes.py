@@ -9,7 +9,7 @@ import pygame
 import pytest
 from viewer_views import BOUNDS, a_comparison, a_grid, a_mind, a_stage, some_panes
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.stage import pane_camera, pane_places, stage_of
 from ecs_rl.viewer.view import PaneView
@@ -21,7 +21,7 @@ SIZES = [(640, 400), (1280, 720), (700, 1200), (1920, 600)]
 @pytest.mark.parametrize("size", SIZES)
 def test_panes_stay_apart_inside_and_of_one_size(count: int, size: tuple[int, int]) -> None:
     area = pygame.Rect((0, 34), size)
-    places = pane_places(area, some_panes(count), DrawContext())
+    places = pane_places(area, some_panes(count), Canvas())
     assert len(places) == count
     assert len({place.size for place in places}) == 1
     assert all(area.contains(place) for place in places)
@@ -34,20 +34,20 @@ def test_a_wide_window_puts_a_tall_arena_s_panes_in_one_row() -> None:
     tall = tuple(
         replace(pane, stage=replace(pane.stage, bounds=((-2, 0), (2, 9)), shape=4 / 9)) for pane in some_panes(4)
     )
-    places = pane_places(pygame.Rect(0, 0, 1280, 600), tall, DrawContext())
+    places = pane_places(pygame.Rect(0, 0, 1280, 600), tall, Canvas())
     assert len({place.y for place in places}) == 1
     wide = tuple(
         replace(pane, stage=replace(pane.stage, bounds=((-20, 0), (20, 2)), shape=20.0)) for pane in some_panes(4)
     )
-    assert len({place.x for place in pane_places(pygame.Rect(0, 0, 1280, 600), wide, DrawContext())}) == 1
+    assert len({place.x for place in pane_places(pygame.Rect(0, 0, 1280, 600), wide, Canvas())}) == 1
 
 
 def test_one_camera_shows_the_whole_arena_of_every_pane() -> None:
-    area, kit = pygame.Rect(0, 34, 1280, 600), DrawContext()
+    area, canvas = pygame.Rect(0, 34, 1280, 600), Canvas()
     larger = replace(a_stage(), bounds=((-9.6, -4.0), (12.0, 7.5)))
     panes = (*some_panes(2), PaneView("other", larger))
-    camera = pane_camera(area, panes, kit)
-    stage = stage_of(area, panes, 0, kit)
+    camera = pane_camera(area, panes, canvas)
+    stage = stage_of(area, panes, 0, canvas)
     room = pygame.Rect((0, 0), stage.size)
     for corner in (*BOUNDS, *larger.bounds):
         assert room.inflate(2, 2).collidepoint(camera.pixel(corner))
@@ -83,10 +83,10 @@ def test_only_what_moves_is_painted_again(count: int) -> None:
     camera = painter.home(view, layout)
     assert camera is not None
     painter.draw(surface, view, layout, camera)
-    painted = painter.kit.painted
+    painted = painter.canvas.painted
     moved = tuple(replace(pane, stage=replace(a_stage(0.1), caption="")) for pane in view.panes)
     painter.draw(surface, replace(view, panes=moved), layout, camera)
-    assert painter.kit.painted == painted
+    assert painter.canvas.painted == painted
 
 
 @pytest.mark.parametrize("size", [(1, 1), (120, 90), (320, 200), (640, 400)])

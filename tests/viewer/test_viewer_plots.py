@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from viewer_views import a_learning
 
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.plots import decimate, reach, runs, tick_text, ticks
 
@@ -73,10 +73,10 @@ def test_the_reach_of_nothing_is_something() -> None:
 
 
 def test_ten_thousand_points_cost_nothing_while_nothing_is_new() -> None:
-    surface, kit, learning = pygame.Surface((960, 200)), DrawContext(), a_learning(10_000)
-    draw_learning(surface, surface.get_rect(), learning, kit)
-    painted, began = kit.painted, perf_counter()
+    surface, canvas, learning = pygame.Surface((960, 200)), Canvas(), a_learning(10_000)
+    draw_learning(surface, surface.get_rect(), learning, canvas)
+    painted, began = canvas.painted, perf_counter()
     for _ in range(20):
-        draw_learning(surface, surface.get_rect(), learning, kit)
-    assert kit.painted == painted
+        draw_learning(surface, surface.get_rect(), learning, canvas)
+    assert canvas.painted == painted
     assert perf_counter() - began < 0.2

@@ -17,7 +17,7 @@ from ecs_rl.errors import SceneError
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Look, Push, Scene, Start, View, Vx
 from ecs_rl.scene.look import BACKDROPS
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import DrawContext
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.grid_watch import GridWatch
@@ -49,15 +49,15 @@ def made() -> Iterator[Callable[..., World]]:
 
 
 def on_the_stage(world: World) -> pygame.Surface:
-    surface, kit = pygame.Surface(SIZE), DrawContext()
+    surface, canvas = pygame.Surface(SIZE), Canvas()
     stage = Reader(world).stage(0)
-    draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), kit), kit)
+    draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), canvas), canvas)
     return surface
 
 
 def in_the_grid(world: World) -> pygame.Surface:
     surface = pygame.Surface(SIZE)
-    Grid().draw(surface, surface.get_rect(), GridWatch(world).view(1 / 60), DrawContext())
+    Grid().draw(surface, surface.get_rect(), GridWatch(world).view(1 / 60), Canvas())
     return surface
 
 

@@ -13,8 +13,8 @@ import pygame
 import pytest
 
 from ecs_rl.arrays import F64
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.celebration import draw_joy, draw_ribbon
-from ecs_rl.viewer.context import DrawContext
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import PANEL, ROLES
 from ecs_rl.viewer.panels.learning import draw_learning
@@ -99,7 +99,7 @@ def lit(surface: pygame.Surface) -> F64:
 
 def test_the_ribbon_shows_gains_above_losses_below_and_the_newest_at_the_right() -> None:
     surface = pygame.Surface((100, 31))
-    draw_ribbon(surface, surface.get_rect(), RibbonView(((4.0,), (-1.0,), (1.0,))), DrawContext())
+    draw_ribbon(surface, surface.get_rect(), RibbonView(((4.0,), (-1.0,), (1.0,))), Canvas())
     picture = pygame.surfarray.array3d(surface)
     tall = [int((picture[x].max(axis=1) > 120).sum()) for x in (94, 96, 98)]
     assert tall[0] == pytest.approx(2 * tall[1], abs=1), "heights go by the square root"
@@ -111,7 +111,7 @@ def test_the_ribbon_shows_gains_above_losses_below_and_the_newest_at_the_right()
 
 def test_the_ribbon_bears_nothing_not_a_number_and_no_term_at_all() -> None:
     for earned in ((), ((),), ((np.nan,), (np.inf,)), ((0.0, 0.0),), ((1e300, -1e300),)):
-        draw_ribbon(pygame.Surface((60, 30)), pygame.Rect(0, 0, 60, 30), RibbonView(earned), DrawContext())
+        draw_ribbon(pygame.Surface((60, 30)), pygame.Rect(0, 0, 60, 30), RibbonView(earned), Canvas())
 
 
 def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:
@@ -119,7 +119,7 @@ def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:
     seen = []
     for seconds in (0.0, 1.0, 2.0, 10.0):
         surface = pygame.Surface((360, 240))
-        draw_joy(surface, area, seconds, DrawContext())
+        draw_joy(surface, area, seconds, Canvas())
         picture = lit(surface)
         seen.append(int(picture.sum()))
         picture[area.left : area.right, area.top : area.bottom] = False
@@ -129,10 +129,10 @@ def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:
 
 def names_in(learning: LearningView, size: tuple[int, int]) -> list[str]:
     """Return what is written in the drawer, from left to right."""
-    kit, surface = DrawContext(), pygame.Surface(size)
-    kit.begin()
-    draw_learning(surface, surface.get_rect(), learning, kit)
-    return [text for _, text in kit._words["learning"]]
+    canvas, surface = Canvas(), pygame.Surface(size)
+    canvas.begin()
+    draw_learning(surface, surface.get_rect(), learning, canvas)
+    return [text for _, text in canvas._words["learning"]]
 
 
 def parts(shares: dict[str, float], *, whole: bool) -> Stack:

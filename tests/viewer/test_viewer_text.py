@@ -11,7 +11,7 @@ import pytest
 import viewer_views  # noqa: F401  starts the fonts
 
 from ecs_rl.viewer import number_formats as numbers
-from ecs_rl.viewer.context import FILES, FONTS, KEPT, WIDEST, DrawContext
+from ecs_rl.viewer.canvas import FILES, FONTS, KEPT, WIDEST, Canvas
 
 
 def test_the_fonts_lie_in_assets_with_their_licence() -> None:
@@ -21,7 +21,7 @@ def test_the_fonts_lie_in_assets_with_their_licence() -> None:
 
 
 def test_a_string_is_rendered_once_and_anew_in_another_size_or_colour() -> None:
-    text = DrawContext()
+    text = Canvas()
     first = text.picture("hull angle", 12, (255, 255, 255), "words")
     assert text.picture("hull angle", 12, (255, 255, 255), "words") is first
     assert text.picture("hull angle", 14, (255, 255, 255), "words") is not first
@@ -29,7 +29,7 @@ def test_a_string_is_rendered_once_and_anew_in_another_size_or_colour() -> None:
 
 
 def test_old_strings_are_forgotten() -> None:
-    text = DrawContext()
+    text = Canvas()
     gone = weakref.ref(text.picture("soon gone", 12, (255, 255, 255), "numbers"))
     for i in range(KEPT + 100):
         text.picture(str(i), 12, (255, 255, 255), "numbers")
@@ -39,7 +39,7 @@ def test_old_strings_are_forgotten() -> None:
 
 @pytest.mark.parametrize("width", [0, 5, 20, 60, 100])
 def test_a_long_name_is_cut_with_an_ellipsis(width: int) -> None:
-    text = DrawContext()
+    text = Canvas()
     cut = text.cut("left leg touches the ground", width)
     assert text.width(cut) <= width
     assert cut == "" or (cut.endswith("…") and "left leg touches the ground".startswith(cut[:-1]))
@@ -47,7 +47,7 @@ def test_a_long_name_is_cut_with_an_ellipsis(width: int) -> None:
 
 @pytest.mark.parametrize("width", [0, 20, 60, 100])
 def test_names_that_differ_at_their_ends_are_told_apart_when_they_are_squeezed(width: int) -> None:
-    text = DrawContext()
+    text = Canvas()
     told = [text.squeeze(f"raider to gem {i} moves {axis}", width) for i in (0, 1) for axis in ("x", "y")]
     assert all(text.width(each) <= width for each in told)
     assert width < 100 or len(set(told)) == 4
@@ -55,23 +55,23 @@ def test_names_that_differ_at_their_ends_are_told_apart_when_they_are_squeezed(w
 
 
 def test_a_short_name_is_not_squeezed() -> None:
-    assert DrawContext().squeeze("cart x", 200) == "cart x"
+    assert Canvas().squeeze("cart x", 200) == "cart x"
 
 
 def test_a_short_name_is_not_cut() -> None:
-    assert DrawContext().cut("cart x", 200) == "cart x"
+    assert Canvas().cut("cart x", 200) == "cart x"
 
 
 @pytest.mark.parametrize("anchor", ["left", "middle", "right"])
 def test_an_anchor_says_where_the_point_is(anchor: str) -> None:
-    rect = DrawContext().write(pygame.Surface((300, 40)), "speed", (150, 20), anchor=anchor)  # type: ignore[arg-type]
+    rect = Canvas().write(pygame.Surface((300, 40)), "speed", (150, 20), anchor=anchor)  # type: ignore[arg-type]
     assert {"left": rect.left, "middle": rect.centerx, "right": rect.right}[anchor] == pytest.approx(150, abs=1)
 
 
 def test_names_with_odd_characters_are_drawn() -> None:
     surface = pygame.Surface((200, 40))
     for name in ("a\0b", "tab\there", "line\nbreak", "日本", "\ud800", ""):
-        DrawContext().write(surface, name, (0, 20), width=150)
+        Canvas().write(surface, name, (0, 20), width=150)
 
 
 @pytest.mark.parametrize("tell", [numbers.count, numbers.short, numbers.fixed, numbers.duration, numbers.speed])
@@ -108,6 +108,6 @@ def test_steps_keep_their_length_while_they_are_counted() -> None:
 
 
 def test_no_digit_is_wider_than_the_one_that_room_is_kept_for() -> None:
-    text = DrawContext()
+    text = Canvas()
     widest = max(text.width(f"{digit}.{digit} s") for digit in range(10))
     assert text.width("1.1 s".translate(WIDEST)) == text.width("7.3 s".translate(WIDEST)) >= widest

@@ -11,7 +11,7 @@ import pygame
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.scene.scene import Scene
-from ecs_rl.viewer.context import LARGE, DrawContext
+from ecs_rl.viewer.canvas import LARGE, Canvas
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.films.encoder import Film, check_film
 from ecs_rl.viewer.frame import Painter
@@ -131,24 +131,24 @@ class Title:
         self.scene, self.text, self.share = scene, text, share
         self.stopped_after: float | None = None
         """Seconds after which the film stops in the middle of the episode."""
-        self.kit = DrawContext(1.25)
+        self.canvas = Canvas(1.25)
 
     def draw(self, surface: pygame.Surface, show: LiveEpisode) -> None:
         """Draw the show's picture of this moment."""
         ended = show.ended[0] if show.ended else None
         stage = replace(show.stage(), caption="")
-        kit, (w, h) = self.kit, surface.get_size()
-        bar, edge, thin = kit.px(42), kit.px(16), kit.px(3)
+        canvas, (w, h) = self.canvas, surface.get_size()
+        bar, edge, thin = canvas.px(42), canvas.px(16), canvas.px(3)
         area = pygame.Rect(0, bar, w, h - bar)
-        draw_stage(surface, area, stage, fitting(stage, area, kit), kit)
+        draw_stage(surface, area, stage, fitting(stage, area, canvas), canvas)
         surface.fill(PANEL, (0, 0, w, bar))
         y = (bar - thin) / 2
-        x = edge + kit.write(surface, self.scene, (edge, y), size=LARGE + 2).w + edge
-        kit.write(surface, self.text, (x, y), size=LARGE, colour=DIM)
+        x = edge + canvas.write(surface, self.scene, (edge, y), size=LARGE + 2).w + edge
+        canvas.write(surface, self.text, (x, y), size=LARGE, colour=DIM)
         total, colour = (show.total, TEXT) if ended is None else (ended.total, TONES[ended.tone])
         at = (w - edge, y)
-        number = kit.write(surface, signed(total), at, size=LARGE + 1, colour=colour, face="numbers", anchor="right")
+        number = canvas.write(surface, signed(total), at, size=LARGE + 1, colour=colour, face="numbers", anchor="right")
         told = show.counted + ("" if self.stopped_after is None else f" after {self.stopped_after:.0f} s")
-        kit.write(surface, told, (number.x - kit.px(8), y), size=LARGE, colour=DIM, anchor="right")
+        canvas.write(surface, told, (number.x - canvas.px(8), y), size=LARGE, colour=DIM, anchor="right")
         surface.fill(RAISED, (0, bar - thin, w, thin))
         surface.fill(MAIN_LINE, (0, bar - thin, round(w * self.share), thin))

@@ -131,7 +131,7 @@ class Display:
 
     def text_at(self, painter: Painter, pixel: tuple[float, float]) -> str:
         """Return the whole text that is written at a pixel, '' if there is none."""
-        return painter.kit.text_at(pixel)
+        return painter.canvas.text_at(pixel)
 
     def open_pads(self) -> None:
         """Let gamepads tell what is done with them, those too that are plugged in later."""

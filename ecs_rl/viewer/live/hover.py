@@ -44,7 +44,7 @@ class Hover:
             return None
         learning, area = window.seen.learning, window.layout.learning
         if learning is not None and area is not None:
-            lines = readings(area, learning, window.painter.kit, at)
+            lines = readings(area, learning, window.painter.canvas, at)
             if lines:
                 return TipView(at, tuple(lines))
         if not self._asked and now - self._since < STILL:
@@ -55,7 +55,7 @@ class Hover:
     def _seen(self, at: tuple[float, float]) -> str:
         """Return what the number is whose row of the mind is under the mouse."""
         mind, area = self.window.seen.mind, self.window.layout.mind
-        spot = spot_at(area, mind, self.window.painter.kit, at) if mind is not None and area is not None else None
+        spot = spot_at(area, mind, self.window.painter.canvas, at) if mind is not None and area is not None else None
         if mind is None or spot is None or spot.section != "sees":
             return ""
         name, scales = mind.sees[spot.number].name, dict[str, float]()

@@ -99,13 +99,13 @@ class LookingBack:
         window = self.window
         rewind = window.seen.rewind
         stage = window.painter.room(window.seen, window.layout)
-        place = None if rewind is None else scrubber_place(stage, window.painter.kit)
+        place = None if rewind is None else scrubber_place(stage, window.painter.canvas)
         if rewind is None or place is None:
             return False
-        bar = scrubber_bar(place, window.painter.kit).inflate(12, place.h)
+        bar = scrubber_bar(place, window.painter.canvas).inflate(12, place.h)
         if not (beside or bar.collidepoint(pixel)):
             return False
-        ago = ago_at(place, rewind, pixel[0], window.painter.kit)
+        ago = ago_at(place, rewind, pixel[0], window.painter.canvas)
         self._go(len(self.lead.notes) - 1 - round(ago / window.show.scene.dt))
         window.pause_stage(True)
         return True

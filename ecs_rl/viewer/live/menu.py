@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pygame
 
-from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext
+from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.mistakes import DisplayLost
@@ -43,12 +43,12 @@ class Menu:
 
     def ask(self, display: Display) -> str:
         """Return the scene that is taken, '' where the window is closed."""
-        kit = DrawContext(display.dpi_scale)
+        canvas = Canvas(display.dpi_scale)
         try:
             while not (self.taken or self.closing):
                 for event in display.events():
-                    self.answer(event, self.rows(display.surface, kit))
-                self.draw(display.surface, kit)
+                    self.answer(event, self.rows(display.surface, canvas))
+                self.draw(display.surface, canvas)
                 display.flip()
                 time.sleep(FRAME)
         except DisplayLost:
@@ -80,32 +80,32 @@ class Menu:
             later = [i for i in begins if i > self.marked]
             self.marked = (later or begins or [self.marked])[0]
 
-    def rows(self, surface: pygame.Surface, kit: DrawContext) -> list[pygame.Rect]:
+    def rows(self, surface: pygame.Surface, canvas: Canvas) -> list[pygame.Rect]:
         """Return where each row stands; they draw together where the window is low."""
         wide, high = surface.get_size()
-        room = max(1, high - kit.px(HEAD) - kit.px(FOOT))
-        each = max(1, min(kit.px(ROW), room // max(1, len(self.offers))))
-        across = min(kit.px(WIDTH), wide - kit.px(32))
+        room = max(1, high - canvas.px(HEAD) - canvas.px(FOOT))
+        each = max(1, min(canvas.px(ROW), room // max(1, len(self.offers))))
+        across = min(canvas.px(WIDTH), wide - canvas.px(32))
         return [
-            pygame.Rect((wide - across) // 2, kit.px(HEAD) + i * each, across, each - min(kit.px(4), each // 4))
+            pygame.Rect((wide - across) // 2, canvas.px(HEAD) + i * each, across, each - min(canvas.px(4), each // 4))
             for i in range(len(self.offers))
         ]
 
-    def draw(self, surface: pygame.Surface, kit: DrawContext) -> None:
+    def draw(self, surface: pygame.Surface, canvas: Canvas) -> None:
         """Draw the whole window."""
         surface.fill(NIGHT)
-        rows = self.rows(surface, kit)
-        left, high = rows[0].left if rows else kit.px(16), surface.get_height()
-        kit.write(surface, TITLE, (left, kit.px(36)), size=LARGE * 1.5)
-        kit.write(surface, ASKS, (left, kit.px(66)), size=NORMAL, colour=DIM)
-        kit.write(surface, HELP, (left, high - kit.px(FOOT) // 2), size=SMALL, colour=FAINT)
+        rows = self.rows(surface, canvas)
+        left, high = rows[0].left if rows else canvas.px(16), surface.get_height()
+        canvas.write(surface, TITLE, (left, canvas.px(36)), size=LARGE * 1.5)
+        canvas.write(surface, ASKS, (left, canvas.px(66)), size=NORMAL, colour=DIM)
+        canvas.write(surface, HELP, (left, high - canvas.px(FOOT) // 2), size=SMALL, colour=FAINT)
         for i, (row, each) in enumerate(zip(rows, self.offers, strict=True)):
-            self._row(surface, row, each, kit, marked=i == self.marked)
+            self._row(surface, row, each, canvas, marked=i == self.marked)
 
-    def _row(self, surface: pygame.Surface, row: pygame.Rect, each: Offer, kit: DrawContext, *, marked: bool) -> None:
-        rounded(surface, row, RAISED if marked else PANEL, radius=kit.px(6), edge=MAIN_LINE if marked else None)
-        pad, middle = kit.px(14), row.centery
-        name = kit.write(surface, each.scene, (row.left + pad, middle), size=LARGE, colour=TEXT)
-        right = kit.write(surface, each.told, (row.right - pad, middle), face="numbers", colour=DIM, anchor="right")
-        start = max(row.left + kit.px(130), name.right + pad)
-        kit.write(surface, each.about, (start, middle), colour=DIM, width=max(0, right.left - pad - start))
+    def _row(self, surface: pygame.Surface, row: pygame.Rect, each: Offer, canvas: Canvas, *, marked: bool) -> None:
+        rounded(surface, row, RAISED if marked else PANEL, radius=canvas.px(6), edge=MAIN_LINE if marked else None)
+        pad, middle = canvas.px(14), row.centery
+        name = canvas.write(surface, each.scene, (row.left + pad, middle), size=LARGE, colour=TEXT)
+        right = canvas.write(surface, each.told, (row.right - pad, middle), face="numbers", colour=DIM, anchor="right")
+        start = max(row.left + canvas.px(130), name.right + pad)
+        canvas.write(surface, each.about, (start, middle), colour=DIM, width=max(0, right.left - pad - start))

@@ -95,7 +95,7 @@ class Questions:
         area, mind = window.layout.mind, window.seen.mind
         if area is None or mind is None or not (self.asks_why or self.maps):
             return None
-        return spot_at(area, mind, window.painter.kit, pixel)
+        return spot_at(area, mind, window.painter.canvas, pixel)
 
     def take(self, pixel: tuple[float, float]) -> bool:
         """Take hold of what the agent sees; tell whether there is something."""
@@ -111,7 +111,7 @@ class Questions:
         area, mind = self.window.layout.mind, self.window.seen.mind
         if self.turns is None or self._why is None or area is None or mind is None or self.turns >= len(mind.sees):
             return
-        self._why.turn(self.turns, value_at(area, mind, self.window.painter.kit, self.turns, pixel[0]))
+        self._why.turn(self.turns, value_at(area, mind, self.window.painter.canvas, self.turns, pixel[0]))
 
     def let_go(self) -> None:
         """Hold no number any more."""

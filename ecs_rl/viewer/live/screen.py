@@ -100,7 +100,7 @@ class Screen:
                 self.display.flip()
         told.events = [(event.type, _plain(event.dict)) for event in events]
         told.size, told.is_minimised = self.display.size, self.display.is_minimised
-        told.text = self.painter.kit.text_at(self._at)
+        told.text = self.painter.canvas.text_at(self._at)
         if told != self._before:
             self._send(told)
             self._before = Told(told.size, told.is_minimised, text=told.text)

@@ -102,10 +102,10 @@ class SettingsPanel:
     def grab(self, pixel: tuple[float, float]) -> bool:
         """Take hold of the slider under a pixel; tell whether the panel is there at all."""
         seen = self.window.seen.settings
-        place = None if seen is None else settings_place(self.window.layout.stage, seen, self.window.painter.kit)
+        place = None if seen is None else settings_place(self.window.layout.stage, seen, self.window.painter.canvas)
         if seen is None or place is None or not place.collidepoint(pixel):
             return False
-        self.held = row_at(place, seen, pixel, self.window.painter.kit)
+        self.held = row_at(place, seen, pixel, self.window.painter.canvas)
         if self.held is not None:
             self.chosen = self.held
             self.drag(pixel)
@@ -120,11 +120,11 @@ class SettingsPanel:
     def drag(self, pixel: tuple[float, float]) -> None:
         """Move the slider that is held; the training goes by it once it is let go."""
         seen, live = self.window.seen.settings, self._live
-        place = None if seen is None else settings_place(self.window.layout.stage, seen, self.window.painter.kit)
+        place = None if seen is None else settings_place(self.window.layout.stage, seen, self.window.painter.canvas)
         if place is None or live is None or self.held is None:
             return
         name = live.names[self.held]
-        reach, share = live.reach(name), share_at(place, pixel[0], self.window.painter.kit)
+        reach, share = live.reach(name), share_at(place, pixel[0], self.window.painter.canvas)
         first = live.first[name]
         self._asked[name] = first if abs(share - reach.share(first)) < SNAPS else reach.value(share)
 

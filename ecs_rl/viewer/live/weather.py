@@ -80,7 +80,7 @@ class Weather:
     def take(self, pixel: tuple[float, float]) -> bool:
         """Take hold of the slider under a pixel, and bring it there; tell whether there is one."""
         window = self.window
-        self.held = slider_at(self._room, 2, pixel, window.painter.kit) if self.is_open else None
+        self.held = slider_at(self._room, 2, pixel, window.painter.canvas) if self.is_open else None
         self.drag(pixel)
         return self.held is not None
 
@@ -88,7 +88,7 @@ class Weather:
         """Bring the slider that is held to a pixel."""
         if self.held is not None:
             setting, window = self.settings[self.held], self.window
-            share = share_at(slider_bars(self._room, 2, window.painter.kit)[self.held], pixel[0])
+            share = share_at(slider_bars(self._room, 2, window.painter.canvas)[self.held], pixel[0])
             setting.share = setting.usual if abs(share - setting.usual) < NEAR else share
 
     def click(self, pixel: tuple[float, float]) -> bool:

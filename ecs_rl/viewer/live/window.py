@@ -337,7 +337,7 @@ class Window:
         timeline, learning, area = self.seen.timeline, self.seen.learning, self.layout.learning
         if timeline is None or learning is None or area is None or self.checkpoints is None:
             return False
-        axes = curve_axes(area, learning, self.painter.kit)
+        axes = curve_axes(area, learning, self.painter.canvas)
         if not (beside or axes.area.collidepoint(pixel)):
             return False
         step = min(max(axes.x_at(pixel[0]), axes.x[0]), axes.x[1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pygame
 
-from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext
+from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import (
@@ -45,10 +45,10 @@ class Chip:
     dot: bool = False
     """A red dot stands before it."""
 
-    def width(self, kit: DrawContext, *, keyed: bool) -> int:
+    def width(self, canvas: Canvas, *, keyed: bool) -> int:
         """Return how many pixels it takes."""
-        key = cap_width(self.key, kit, SMALL - 1) + kit.px(2) if keyed else 0
-        return kit.width(self.name, SMALL - 0.5) + key + kit.px(18) + (kit.px(11) if self.dot else 0)
+        key = cap_width(self.key, canvas, SMALL - 1) + canvas.px(2) if keyed else 0
+        return canvas.width(self.name, SMALL - 0.5) + key + canvas.px(18) + (canvas.px(11) if self.dot else 0)
 
 
 def _chips(modes: Modes) -> list[Chip]:
@@ -69,129 +69,129 @@ def _chips(modes: Modes) -> list[Chip]:
     return [chip for is_on, chip in chips if is_on]
 
 
-def _shown(modes: Modes, room: int, kit: DrawContext) -> tuple[list[Chip], bool]:
+def _shown(modes: Modes, room: int, canvas: Canvas) -> tuple[list[Chip], bool]:
     """Return the chips that fit, and whether their keys do too: first the keys go, then the last chips."""
     chips = _chips(modes)
     for keyed in (True, False):
-        if _width(chips, keyed, kit) <= room * (0.75 if keyed else 1.0):
+        if _width(chips, keyed, canvas) <= room * (0.75 if keyed else 1.0):
             return chips, keyed
-    while chips and _width(chips, False, kit) > room:
+    while chips and _width(chips, False, canvas) > room:
         chips = chips[:-1]
     return chips, False
 
 
-def _width(chips: list[Chip], keyed: bool, kit: DrawContext) -> int:
-    return kit.px(12) + sum(chip.width(kit, keyed=keyed) + kit.px(6) for chip in chips)
+def _width(chips: list[Chip], keyed: bool, canvas: Canvas) -> int:
+    return canvas.px(12) + sum(chip.width(canvas, keyed=keyed) + canvas.px(6) for chip in chips)
 
 
-def modes_width(modes: Modes, room: int, kit: DrawContext) -> int:
+def modes_width(modes: Modes, room: int, canvas: Canvas) -> int:
     """Return how many of so many pixels the chips take."""
-    return _width(*_shown(modes, room, kit), kit)
+    return _width(*_shown(modes, room, canvas), canvas)
 
 
 def draw_modes(
-    surface: pygame.Surface, area: pygame.Rect, modes: Modes, kit: DrawContext, middle: int | None = None
+    surface: pygame.Surface, area: pygame.Rect, modes: Modes, canvas: Canvas, middle: int | None = None
 ) -> None:
     """Draw a chip for everything that is not as usual, to the right, at the top unless told at which height."""
-    row = pygame.Rect(area.x, 0, area.w, kit.px(22))
-    row.centery = area.y + kit.px(19) if middle is None else middle
-    kit.lay(surface, row, "modes", modes, _paint_modes, clear=True)
+    row = pygame.Rect(area.x, 0, area.w, canvas.px(22))
+    row.centery = area.y + canvas.px(19) if middle is None else middle
+    canvas.lay(surface, row, "modes", modes, _paint_modes, clear=True)
 
 
-def chip_at(area: pygame.Rect, modes: Modes, pixel: tuple[float, float], kit: DrawContext) -> str:
+def chip_at(area: pygame.Rect, modes: Modes, pixel: tuple[float, float], canvas: Canvas) -> str:
     """Return the key of the chip under a pixel, '' if there is none; the row is that of `draw_modes`."""
-    row = pygame.Rect(area.x, 0, area.w, kit.px(22))
-    row.centery = area.y + kit.px(19)
-    chips, keyed = _shown(modes, row.w, kit)
-    left = row.right - _width(chips, keyed, kit) + kit.px(6)
+    row = pygame.Rect(area.x, 0, area.w, canvas.px(22))
+    row.centery = area.y + canvas.px(19)
+    chips, keyed = _shown(modes, row.w, canvas)
+    left = row.right - _width(chips, keyed, canvas) + canvas.px(6)
     for chip in chips if row.collidepoint(pixel) else ():
-        wide = chip.width(kit, keyed=keyed)
+        wide = chip.width(canvas, keyed=keyed)
         if left <= pixel[0] < left + wide:
             return chip.key
-        left += wide + kit.px(6)
+        left += wide + canvas.px(6)
     return ""
 
 
-def _paint_modes(surface: pygame.Surface, modes: Modes, kit: DrawContext) -> None:
-    chips, keyed = _shown(modes, surface.get_width(), kit)
-    left, y = surface.get_width() - _width(chips, keyed, kit) + kit.px(6), surface.get_height() // 2
+def _paint_modes(surface: pygame.Surface, modes: Modes, canvas: Canvas) -> None:
+    chips, keyed = _shown(modes, surface.get_width(), canvas)
+    left, y = surface.get_width() - _width(chips, keyed, canvas) + canvas.px(6), surface.get_height() // 2
     for chip in chips:
-        rect = pygame.Rect(left, 0, chip.width(kit, keyed=keyed), kit.px(20))
+        rect = pygame.Rect(left, 0, chip.width(canvas, keyed=keyed), canvas.px(20))
         rect.centery = y
         tint = mix(PANEL, chip.colour, 0.16)
         rounded(surface, rect, tint, radius=rect.h // 2, edge=mix(PANEL, chip.colour, 0.45), alpha=230)
-        x = rect.x + kit.px(9)
+        x = rect.x + canvas.px(9)
         if chip.dot:
-            pygame.draw.aacircle(surface, BAD, (x + kit.px(2), rect.centery), kit.px(3.5))
-            x += kit.px(11)
+            pygame.draw.aacircle(surface, BAD, (x + canvas.px(2), rect.centery), canvas.px(3.5))
+            x += canvas.px(11)
         colour = mix(chip.colour, TEXT, 0.3)
-        kit.write(surface, chip.name, (x, y), size=SMALL - 0.5, colour=colour)
+        canvas.write(surface, chip.name, (x, y), size=SMALL - 0.5, colour=colour)
         if keyed:
-            draw_head_key(surface, chip.key, rect.right - kit.px(4), y, kit)
-        left = rect.right + kit.px(6)
+            draw_head_key(surface, chip.key, rect.right - canvas.px(4), y, canvas)
+        left = rect.right + canvas.px(6)
 
 
-def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast, ...], kit: DrawContext) -> None:
+def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast, ...], canvas: Canvas) -> None:
     """Draw messages below the caption to the left, the newest (last) on top: there is the sky and no landing pad."""
-    y = area.y + kit.px(52)
+    y = area.y + canvas.px(52)
     for toast in reversed(toasts[-4:]):
-        text = kit.cut(toast.text, area.w - kit.px(60), NORMAL)
-        rect = pygame.Rect(0, 0, kit.width(text, NORMAL) + kit.px(28), kit.px(28))
-        rect.midleft = (area.x + kit.px(12), y)
+        text = canvas.cut(toast.text, area.w - canvas.px(60), NORMAL)
+        rect = pygame.Rect(0, 0, canvas.width(text, NORMAL) + canvas.px(28), canvas.px(28))
+        rect.midleft = (area.x + canvas.px(12), y)
         strength = min(max(toast.strength, 0.0), 1.0)
         colour = TONES[toast.tone]
         alpha = round(16 * strength) * 15  # few different pictures
-        rounded(surface, rect, RAISED, radius=kit.px(7), edge=mix(RAISED, colour, 0.4), alpha=min(alpha, 240))
-        picture = kit.picture(text, NORMAL, colour, "words")
+        rounded(surface, rect, RAISED, radius=canvas.px(7), edge=mix(RAISED, colour, 0.4), alpha=min(alpha, 240))
+        picture = canvas.picture(text, NORMAL, colour, "words")
         picture.set_alpha(round(255 * strength))
         surface.blit(picture, picture.get_rect(center=rect.center))
         picture.set_alpha(255)
-        y += kit.px(34)
+        y += canvas.px(34)
 
 
-def _head(surface: pygame.Surface, key: str, title: str, kit: DrawContext) -> int:
+def _head(surface: pygame.Surface, key: str, title: str, canvas: Canvas) -> int:
     """Fill a floating panel, draw its title and the key that closes it; return where its first row begins."""
     surface.fill(PANEL)
-    pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
-    at = (kit.px(PAD), kit.px(HEAD) / 2 + kit.px(1))
-    left = draw_head_key(surface, key, surface.get_width() - kit.px(PAD), round(at[1]), kit)
-    kit.write(surface, title, at, width=left - kit.px(PAD) - kit.px(8))
-    return kit.px(HEAD)
+    pygame.draw.rect(surface, RULE, surface.get_rect(), canvas.px(1))
+    at = (canvas.px(PAD), canvas.px(HEAD) / 2 + canvas.px(1))
+    left = draw_head_key(surface, key, surface.get_width() - canvas.px(PAD), round(at[1]), canvas)
+    canvas.write(surface, title, at, width=left - canvas.px(PAD) - canvas.px(8))
+    return canvas.px(HEAD)
 
 
-def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileView, kit: DrawContext) -> None:
+def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileView, canvas: Canvas) -> None:
     """Draw the profiler into the upper left corner of the stage."""
-    rows = max(1, min(len(profile.rows), (area.h - kit.px(HEAD + ROW + 10 + 53 + 118)) // kit.px(ROW)))
-    tall = kit.px(HEAD + ROW + 10) + rows * kit.px(ROW) + (kit.px(53) if profile.frame else 0)
-    size = min(kit.px(PROFILE), area.w - kit.px(24)), min(tall, area.h - kit.px(50))
-    rect = pygame.Rect((area.x + kit.px(12), area.y + kit.px(38)), size)
-    if rect.w > kit.px(120) and rect.h > kit.px(60):
-        kit.lay(surface, rect, "profile", (profile, rows), _paint_profile)
+    rows = max(1, min(len(profile.rows), (area.h - canvas.px(HEAD + ROW + 10 + 53 + 118)) // canvas.px(ROW)))
+    tall = canvas.px(HEAD + ROW + 10) + rows * canvas.px(ROW) + (canvas.px(53) if profile.frame else 0)
+    size = min(canvas.px(PROFILE), area.w - canvas.px(24)), min(tall, area.h - canvas.px(50))
+    rect = pygame.Rect((area.x + canvas.px(12), area.y + canvas.px(38)), size)
+    if rect.w > canvas.px(120) and rect.h > canvas.px(60):
+        canvas.lay(surface, rect, "profile", (profile, rows), _paint_profile)
 
 
-def _paint_profile(surface: pygame.Surface, shows: tuple[ProfileView, int], kit: DrawContext) -> None:
+def _paint_profile(surface: pygame.Surface, shows: tuple[ProfileView, int], canvas: Canvas) -> None:
     profile, rows = shows
-    y = _head(surface, "F3", "Milliseconds per frame, by stage", kit)
-    right, digits = surface.get_width() - kit.px(PAD), kit.px(58)
-    columns = (right - digits - kit.px(70), right - kit.px(70))
-    middle = y + kit.px(ROW) // 2 - kit.px(3)
+    y = _head(surface, "F3", "Milliseconds per frame, by stage", canvas)
+    right, digits = surface.get_width() - canvas.px(PAD), canvas.px(58)
+    columns = (right - digits - canvas.px(70), right - canvas.px(70))
+    middle = y + canvas.px(ROW) // 2 - canvas.px(3)
     for x, name in zip((*columns, right), ("now", "mean", "share"), strict=True):
-        kit.write(surface, name, (x, middle), size=SMALL - 0.5, colour=FAINT, anchor="right")
-    y += kit.px(ROW) - kit.px(3)
+        canvas.write(surface, name, (x, middle), size=SMALL - 0.5, colour=FAINT, anchor="right")
+    y += canvas.px(ROW) - canvas.px(3)
     for row in _largest(profile.rows, rows):
-        middle = y + kit.px(ROW) // 2
-        name_room = columns[0] - digits - kit.px(PAD)
-        kit.write(surface, row.name, (kit.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=name_room)
+        middle = y + canvas.px(ROW) // 2
+        name_room = columns[0] - digits - canvas.px(PAD)
+        canvas.write(surface, row.name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=name_room)
         for x, value in zip(columns, (row.now, row.mean), strict=True):
             text = f"{value:.2f}" if math.isfinite(value) else NOTHING
-            kit.write(surface, text, (x, middle), size=SMALL + 0.5, face="numbers", anchor="right")
-        track = pygame.Rect(columns[1] + kit.px(14), 0, right - columns[1] - kit.px(14), kit.px(6))
+            canvas.write(surface, text, (x, middle), size=SMALL + 0.5, face="numbers", anchor="right")
+        track = pygame.Rect(columns[1] + canvas.px(14), 0, right - columns[1] - canvas.px(14), canvas.px(6))
         track.centery = middle
         surface.fill(RAISED, track)
         bar(surface, track, 0.0, row.share, MAIN_LINE)
-        y += kit.px(ROW)
+        y += canvas.px(ROW)
     if profile.frame:
-        _paint_frame(surface, y + kit.px(6), profile, kit)
+        _paint_frame(surface, y + canvas.px(6), profile, canvas)
 
 
 def _largest(rows: tuple[ProfileRow, ...], most: int) -> tuple[ProfileRow, ...]:
@@ -204,15 +204,17 @@ def _largest(rows: tuple[ProfileRow, ...], most: int) -> tuple[ProfileRow, ...]:
     return (*kept[: most - 1], ProfileRow(f"{len(rest)} others", *sums))
 
 
-def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: DrawContext) -> None:
+def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, canvas: Canvas) -> None:
     w = surface.get_width()
-    track = pygame.Rect(kit.px(PAD), y + kit.px(20), w - 2 * kit.px(PAD), kit.px(9))
+    track = pygame.Rect(canvas.px(PAD), y + canvas.px(20), w - 2 * canvas.px(PAD), canvas.px(9))
     spent = sum(ms for _, ms in profile.frame if ms > 0)
     most = max(spent, profile.budget, 1e-9)
     told = f"frame {spent:.1f} of {profile.budget:.1f} ms"
-    kit.write(surface, told, (kit.px(PAD), y + kit.px(9)), size=SMALL, colour=WARN if spent > most * 1.001 else DIM)
+    canvas.write(
+        surface, told, (canvas.px(PAD), y + canvas.px(9)), size=SMALL, colour=WARN if spent > most * 1.001 else DIM
+    )
     surface.fill(RAISED, track)
-    start, x = 0.0, kit.px(PAD)
+    start, x = 0.0, canvas.px(PAD)
     for i, (name, ms) in enumerate(profile.frame):
         colour = role_colour(i)
         if ms > 0:
@@ -221,37 +223,37 @@ def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, kit: Dra
         if ms < 0.05:
             continue
         label = f"{name} {ms:.1f}"
-        if x + kit.width(label, SMALL - 0.5) > w - kit.px(PAD):
+        if x + canvas.width(label, SMALL - 0.5) > w - canvas.px(PAD):
             continue
-        x += kit.write(surface, label, (x, y + kit.px(43)), size=SMALL - 0.5, colour=colour).w + kit.px(10)
+        x += canvas.write(surface, label, (x, y + canvas.px(43)), size=SMALL - 0.5, colour=colour).w + canvas.px(10)
     line = track.x + round(track.w * profile.budget / most)
-    surface.fill(TEXT, (min(line, track.right - 1), track.y - kit.px(2), kit.px(1), track.h + kit.px(4)))
+    surface.fill(TEXT, (min(line, track.right - 1), track.y - canvas.px(2), canvas.px(1), track.h + canvas.px(4)))
 
 
-def both_fit(area: pygame.Rect, kit: DrawContext) -> bool:
+def both_fit(area: pygame.Rect, canvas: Canvas) -> bool:
     """Tell whether the stage is wide enough for profiler and inspector side by side."""
-    return area.w >= kit.px(PROFILE + INSPECTOR + 36)
+    return area.w >= canvas.px(PROFILE + INSPECTOR + 36)
 
 
-def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: InspectorView, kit: DrawContext) -> None:
+def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: InspectorView, canvas: Canvas) -> None:
     """Draw an entity's components into the upper right corner of the stage."""
-    rows = min(len(inspector.rows), max(0, (area.h - kit.px(HEAD + 126)) // kit.px(ROW)))
-    size = min(kit.px(INSPECTOR), area.w - kit.px(24)), kit.px(HEAD + 8) + rows * kit.px(ROW)
-    rect = pygame.Rect((area.right - size[0] - kit.px(12), area.y + kit.px(38)), size)
-    if rect.w > kit.px(120) and rect.h > kit.px(30):
-        kit.lay(surface, rect, "inspector", inspector, _paint_inspector)
+    rows = min(len(inspector.rows), max(0, (area.h - canvas.px(HEAD + 126)) // canvas.px(ROW)))
+    size = min(canvas.px(INSPECTOR), area.w - canvas.px(24)), canvas.px(HEAD + 8) + rows * canvas.px(ROW)
+    rect = pygame.Rect((area.right - size[0] - canvas.px(12), area.y + canvas.px(38)), size)
+    if rect.w > canvas.px(120) and rect.h > canvas.px(30):
+        canvas.lay(surface, rect, "inspector", inspector, _paint_inspector)
 
 
-def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, kit: DrawContext) -> None:
+def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, canvas: Canvas) -> None:
     w, h = surface.get_size()
-    y, unit = _head(surface, "Esc", inspector.title, kit), kit.px(53)
-    right = w - kit.px(PAD) - unit
-    room = right - kit.px(PAD) - round(w * 0.42)
+    y, unit = _head(surface, "Esc", inspector.title, canvas), canvas.px(53)
+    right = w - canvas.px(PAD) - unit
+    room = right - canvas.px(PAD) - round(w * 0.42)
     for name, value, of in inspector.rows:
-        middle = y + kit.px(ROW) // 2
-        if middle + kit.px(ROW) // 2 > h:
+        middle = y + canvas.px(ROW) // 2
+        if middle + canvas.px(ROW) // 2 > h:
             return
-        kit.write(surface, name, (kit.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=w * 0.42)
-        kit.write(surface, value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", width=room)
-        kit.write(surface, of, (right + kit.px(6), middle), size=SMALL, colour=FAINT, width=unit - kit.px(6))
-        y += kit.px(ROW)
+        canvas.write(surface, name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=w * 0.42)
+        canvas.write(surface, value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", width=room)
+        canvas.write(surface, of, (right + canvas.px(6), middle), size=SMALL, colour=FAINT, width=unit - canvas.px(6))
+        y += canvas.px(ROW)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import pygame
 
-from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext
+from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, TEXT, mix
 from ecs_rl.viewer.view_floating import HelpGroup
@@ -27,72 +27,72 @@ HEADING, CLOSES = "Keys and mouse", "F1 or Esc closes this"
 Columns = tuple[tuple[HelpGroup, ...], ...]
 
 
-def cap_width(key: str, kit: DrawContext, size: float = SMALL) -> int:
+def cap_width(key: str, canvas: Canvas, size: float = SMALL) -> int:
     """Return how many pixels a key cap takes."""
     least, room = (20, 10) if size >= SMALL else (16, 8)
-    return max(kit.px(least), kit.width(key, size) + kit.px(room))
+    return max(canvas.px(least), canvas.width(key, size) + canvas.px(room))
 
 
 def draw_cap(
-    surface: pygame.Surface, key: str, left: float, middle: float, kit: DrawContext, *, small: bool = False
+    surface: pygame.Surface, key: str, left: float, middle: float, canvas: Canvas, *, small: bool = False
 ) -> int:
     """Draw a key cap, a small one fainter; return where it ends to the right."""
     size = SMALL - 1 if small else SMALL
-    cap = pygame.Rect(round(left), 0, cap_width(key, kit, size), kit.px(15 if small else 18))
+    cap = pygame.Rect(round(left), 0, cap_width(key, canvas, size), canvas.px(15 if small else 18))
     cap.centery = round(middle)
-    rounded(surface, cap, RAISED, radius=kit.px(4), edge=mix(RULE, FAINT, 0.4), alpha=225)
-    kit.write(surface, key, cap.center, size=size, colour=DIM if small else TEXT, anchor="middle")
+    rounded(surface, cap, RAISED, radius=canvas.px(4), edge=mix(RULE, FAINT, 0.4), alpha=225)
+    canvas.write(surface, key, cap.center, size=size, colour=DIM if small else TEXT, anchor="middle")
     return cap.right
 
 
-def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, kit: DrawContext) -> int:
+def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, canvas: Canvas) -> int:
     """Draw the key that hides a panel, ending at `right`; return where it begins."""
-    left = right - cap_width(key, kit, SMALL - 1)
-    draw_cap(surface, key, left, middle, kit, small=True)
+    left = right - cap_width(key, canvas, SMALL - 1)
+    draw_cap(surface, key, left, middle, canvas, small=True)
     return left
 
 
 @lru_cache(maxsize=64)
-def hints_width(hints: Hints, kit: DrawContext) -> int:
+def hints_width(hints: Hints, canvas: Canvas) -> int:
     """Return how many pixels some hints take side by side."""
-    caps = sum(cap_width(key, kit, SMALL - 1) + kit.px(3) for keys, _ in hints for key in keys.split(" "))
-    words = sum(kit.px(3) + kit.width(does, SMALL) + kit.px(14) for _, does in hints)
-    return caps + words - (kit.px(14) if hints else 0)
+    caps = sum(cap_width(key, canvas, SMALL - 1) + canvas.px(3) for keys, _ in hints for key in keys.split(" "))
+    words = sum(canvas.px(3) + canvas.width(does, SMALL) + canvas.px(14) for _, does in hints)
+    return caps + words - (canvas.px(14) if hints else 0)
 
 
-def fitting_hints(hints: Hints, room: int, kit: DrawContext) -> Hints:
+def fitting_hints(hints: Hints, room: int, canvas: Canvas) -> Hints:
     """Return as many of the first hints as fit side by side."""
-    while hints and hints_width(hints, kit) > room:
+    while hints and hints_width(hints, canvas) > room:
         hints = hints[:-1]
     return hints
 
 
-def hint_at(hints: Hints, area: pygame.Rect, pixel: tuple[float, float], kit: DrawContext) -> str:
+def hint_at(hints: Hints, area: pygame.Rect, pixel: tuple[float, float], canvas: Canvas) -> str:
     """Return the key under a pixel of the strip in which hints are painted, '' if there is none."""
-    shown, x = fitting_hints(hints, area.w, kit), 0.0
-    x = area.right - hints_width(shown, kit)
+    shown, x = fitting_hints(hints, area.w, canvas), 0.0
+    x = area.right - hints_width(shown, canvas)
     for keys, does in shown if area.collidepoint(pixel) else ():
         for key in keys.split(" "):
-            wide = cap_width(key, kit, SMALL - 1)
-            if x <= pixel[0] < x + wide + kit.px(3):
+            wide = cap_width(key, canvas, SMALL - 1)
+            if x <= pixel[0] < x + wide + canvas.px(3):
                 return key
-            x += wide + kit.px(3)
-        end = x + kit.px(3) + kit.width(does, SMALL) + kit.px(14)
-        if x <= pixel[0] < end - kit.px(8):  # the words are part of the last key's button
+            x += wide + canvas.px(3)
+        end = x + canvas.px(3) + canvas.width(does, SMALL) + canvas.px(14)
+        if x <= pixel[0] < end - canvas.px(8):  # the words are part of the last key's button
             return keys.split(" ")[-1]
         x = end
     return ""
 
 
-def paint_hints(surface: pygame.Surface, hints: Hints, kit: DrawContext) -> None:
+def paint_hints(surface: pygame.Surface, hints: Hints, canvas: Canvas) -> None:
     """Paint as many hints as fit, ending at the right edge."""
     w, h = surface.get_size()
-    shown = fitting_hints(hints, w, kit)
-    x, y = float(w - hints_width(shown, kit)), h // 2
+    shown = fitting_hints(hints, w, canvas)
+    x, y = float(w - hints_width(shown, canvas)), h // 2
     for keys, does in shown:
         for key in keys.split(" "):
-            x = draw_cap(surface, key, x, y, kit, small=True) + kit.px(3)
-        x = kit.write(surface, does, (x + kit.px(3), y), size=SMALL, colour=FAINT).right + kit.px(14)
+            x = draw_cap(surface, key, x, y, canvas, small=True) + canvas.px(3)
+        x = canvas.write(surface, does, (x + canvas.px(3), y), size=SMALL, colour=FAINT).right + canvas.px(14)
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,19 @@ class Sheet:
     widths: tuple[int, ...]
     words_at: tuple[int, ...]
     size: tuple[int, int]
-    kit: DrawContext
+    canvas: Canvas
 
 
-def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], kit: DrawContext) -> None:
+def draw_help(surface: pygame.Surface, groups: tuple[HelpGroup, ...], canvas: Canvas) -> None:
     """Darken the whole window and show every key."""
     size = surface.get_size()
-    sheet = sheet_for(groups, size, kit.scale)
+    sheet = sheet_for(groups, size, canvas.scale)
     card = pygame.Rect((0, 0), sheet.size)
     card.center = (size[0] // 2, size[1] // 2)
-    shade = kit.kept("shade", size, "shade", lambda picture: picture.fill(NIGHT), clear=False)
+    shade = canvas.kept("shade", size, "shade", lambda picture: picture.fill(NIGHT), clear=False)
     shade.set_alpha(170)
     surface.blit(shade, (0, 0))
-    kit.lay(surface, card, "help", sheet, _paint)
+    canvas.lay(surface, card, "help", sheet, _paint)
 
 
 @lru_cache(maxsize=8)
@@ -123,26 +123,26 @@ def sheet_for(groups: tuple[HelpGroup, ...], size: tuple[int, int], scale: float
     """Return the sheet with the largest letters that fits a window; among those the one with the fewest columns."""
     for shrink in SHRINKS:
         for count in range(1, min(MOST_COLUMNS, max(1, len(groups))) + 1):
-            sheet = _sheet(_shared_out(groups, count), DrawContext(scale * shrink))
+            sheet = _sheet(_shared_out(groups, count), Canvas(scale * shrink))
             if sheet.size[0] <= size[0] - 2 * MARGIN and sheet.size[1] <= size[1] - 2 * MARGIN:
                 return sheet
     return sheet
 
 
-def _sheet(columns: Columns, kit: DrawContext) -> Sheet:
+def _sheet(columns: Columns, canvas: Canvas) -> Sheet:
     rows = [[row for group in column for row in group.keys] for column in columns]
-    words_at = [max((_caps(keys, kit) for keys, _ in each), default=0) + kit.px(10) for each in rows]
-    words = [max((kit.width(does, NORMAL - 0.5) for _, does in each), default=0) for each in rows]
-    widths = [at + wide + kit.px(2) for at, wide in zip(words_at, words, strict=True)]
-    least = kit.width(HEADING, LARGE + 1) + kit.width(CLOSES, SMALL) + kit.px(20)
-    inner = max(sum(widths) + (len(columns) - 1) * kit.px(BETWEEN), least)
+    words_at = [max((_caps(keys, canvas) for keys, _ in each), default=0) + canvas.px(10) for each in rows]
+    words = [max((canvas.width(does, NORMAL - 0.5) for _, does in each), default=0) for each in rows]
+    widths = [at + wide + canvas.px(2) for at, wide in zip(words_at, words, strict=True)]
+    least = canvas.width(HEADING, LARGE + 1) + canvas.width(CLOSES, SMALL) + canvas.px(20)
+    inner = max(sum(widths) + (len(columns) - 1) * canvas.px(BETWEEN), least)
     tall = max((_height(column) for column in columns), default=0)
-    size = inner + 2 * kit.px(EDGE), kit.px(TOP) + round(tall * kit.scale) + kit.px(14)
-    return Sheet(columns, tuple(widths), tuple(words_at), size, kit)
+    size = inner + 2 * canvas.px(EDGE), canvas.px(TOP) + round(tall * canvas.scale) + canvas.px(14)
+    return Sheet(columns, tuple(widths), tuple(words_at), size, canvas)
 
 
-def _caps(keys: str, kit: DrawContext) -> int:
-    return sum(cap_width(key, kit) + kit.px(4) for key in keys.split(" ")) - kit.px(4)
+def _caps(keys: str, canvas: Canvas) -> int:
+    return sum(cap_width(key, canvas) + canvas.px(4) for key in keys.split(" ")) - canvas.px(4)
 
 
 def _height(column: Sequence[HelpGroup]) -> int:
@@ -157,29 +157,29 @@ def _shared_out(groups: tuple[HelpGroup, ...], count: int) -> Columns:
     return min(ways, key=lambda columns: max(map(_height, columns)))
 
 
-def _paint(surface: pygame.Surface, sheet: Sheet, _: DrawContext) -> None:
-    kit, w = sheet.kit, surface.get_width()
+def _paint(surface: pygame.Surface, sheet: Sheet, _: Canvas) -> None:
+    canvas, w = sheet.canvas, surface.get_width()
     surface.fill(PANEL)
-    pygame.draw.rect(surface, RULE, surface.get_rect(), kit.px(1))
-    kit.write(surface, HEADING, (kit.px(EDGE), kit.px(28)), size=LARGE + 1)
-    kit.write(surface, CLOSES, (w - kit.px(EDGE), kit.px(28)), size=SMALL, colour=FAINT, anchor="right")
-    left = kit.px(EDGE)
+    pygame.draw.rect(surface, RULE, surface.get_rect(), canvas.px(1))
+    canvas.write(surface, HEADING, (canvas.px(EDGE), canvas.px(28)), size=LARGE + 1)
+    canvas.write(surface, CLOSES, (w - canvas.px(EDGE), canvas.px(28)), size=SMALL, colour=FAINT, anchor="right")
+    left = canvas.px(EDGE)
     for column, wide, words_at in zip(sheet.columns, sheet.widths, sheet.words_at, strict=True):
-        y = float(kit.px(TOP))
+        y = float(canvas.px(TOP))
         for group in column:
-            _paint_group(surface, group, (left, y), words_at, kit)
-            y += _height((group,)) * kit.scale
-        left += wide + kit.px(BETWEEN)
+            _paint_group(surface, group, (left, y), words_at, canvas)
+            y += _height((group,)) * canvas.scale
+        left += wide + canvas.px(BETWEEN)
 
 
 def _paint_group(
-    surface: pygame.Surface, group: HelpGroup, at: tuple[int, float], words_at: int, kit: DrawContext
+    surface: pygame.Surface, group: HelpGroup, at: tuple[int, float], words_at: int, canvas: Canvas
 ) -> None:
     left, top = at
-    title_at = (left, top + 18 * kit.scale)
-    kit.write(surface, group.title.upper(), title_at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))
+    title_at = (left, top + 18 * canvas.scale)
+    canvas.write(surface, group.title.upper(), title_at, size=SMALL, colour=mix(MAIN_LINE, DIM, 0.3))
     for row, (keys, does) in enumerate(group.keys):
-        x, y = float(left), top + (TITLE + ROW * (row + 0.5)) * kit.scale
+        x, y = float(left), top + (TITLE + ROW * (row + 0.5)) * canvas.scale
         for key in keys.split(" "):
-            x = draw_cap(surface, key, x, y, kit) + kit.px(4)
-        kit.write(surface, does, (left + words_at, y), size=NORMAL - 0.5, colour=DIM)
+            x = draw_cap(surface, key, x, y, canvas) + canvas.px(4)
+        canvas.write(surface, does, (left + words_at, y), size=NORMAL - 0.5, colour=DIM)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pygame
 
-from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext
+from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
@@ -39,20 +39,20 @@ class Plan:
     earned: int
 
 
-def plan(height: int, sees: int, does: int, earned: int, kit: DrawContext) -> Plan:
+def plan(height: int, sees: int, does: int, earned: int, canvas: Canvas) -> Plan:
     """Return the plan for a panel: lower rows first, then no plot, then fewer rows, the longest section first."""
-    heads = 4 * kit.px(HEAD) + 3 * kit.px(GAP) + kit.px(6)
+    heads = 4 * canvas.px(HEAD) + 3 * canvas.px(GAP) + canvas.px(6)
 
     def needs(row: float, plot: int) -> float:
         return heads + plot + (sees + does + earned + 1) * row
 
     for row in (ROW, ROW - 1, ROW - 2, ROW - 3):
         for plot in (PLOT, PLOT * 2 // 3):
-            if needs(kit.px(row), kit.px(plot)) <= height:
-                spare = int(height - needs(kit.px(row), kit.px(plot)))
-                tall = kit.px(plot) + min(spare, kit.px(50)) if row == ROW else kit.px(plot)
-                return Plan(kit.px(row), sees, does, tall, earned)
-    row, plot = kit.px(ROW - 3), kit.px(PLOT // 2) if needs(kit.px(ROW - 3), 0) * 0.8 < height else 0
+            if needs(canvas.px(row), canvas.px(plot)) <= height:
+                spare = int(height - needs(canvas.px(row), canvas.px(plot)))
+                tall = canvas.px(plot) + min(spare, canvas.px(50)) if row == ROW else canvas.px(plot)
+                return Plan(canvas.px(row), sees, does, tall, earned)
+    row, plot = canvas.px(ROW - 3), canvas.px(PLOT // 2) if needs(canvas.px(ROW - 3), 0) * 0.8 < height else 0
     counts = {"earned": earned, "sees": sees, "does": does}
     while heads + plot + (sum(counts.values()) + 1) * row > height and max(counts.values()) > 1:
         longest = max(counts, key=lambda name: counts[name] / (3 if name == "does" else 1))
@@ -60,21 +60,22 @@ def plan(height: int, sees: int, does: int, earned: int, kit: DrawContext) -> Pl
     return Plan(row, counts["sees"], counts["does"], plot, counts["earned"])
 
 
-def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, kit: DrawContext) -> None:
+def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, canvas: Canvas) -> None:
     """Draw the panel; names and tracks are kept, and so are bars and numbers while it is the same mind."""
     seen = area.clip(surface.get_rect())
-    if min(seen.size) > 0 and min(area.size) >= kit.px(60):
-        sizes = _sizes(area, mind, kit)
-        kit.lay(surface, seen, "mind now", (mind, sizes), _paint_mind)
+    if min(seen.size) > 0 and min(area.size) >= canvas.px(60):
+        sizes = _sizes(area, mind, canvas)
+        canvas.lay(surface, seen, "mind now", (mind, sizes), _paint_mind)
 
 
-def _paint_mind(surface: pygame.Surface, shows: tuple[MindView, Plan], kit: DrawContext) -> None:
+def _paint_mind(surface: pygame.Surface, shows: tuple[MindView, Plan], canvas: Canvas) -> None:
     (mind, sizes), barred = shows, _barred(shows[0])
     seen, earned = len(mind.sees) + mind.sees_more, tuple(term.name for term in mind.earned)
     pictures = tuple((picture.name, picture.values.shape) for picture in mind.pictures)
     names = (barred, seen, earned, mind.kind, mind.who, sizes, _asked(mind), pictures)
-    kit.lay(surface, surface.get_rect(), "mind", names, lambda it, _, kit: _Sheet(it, sizes, kit, barred).names(mind))
-    _Sheet(surface, sizes, kit, barred).numbers(mind)
+    whole = surface.get_rect()
+    canvas.lay(surface, whole, "mind", names, lambda it, _, canvas: _Sheet(it, sizes, canvas, barred).names(mind))
+    _Sheet(surface, sizes, canvas, barred).numbers(mind)
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,11 @@ class Spot:
     """On the bar, and not on the name."""
 
 
-def spot_at(area: pygame.Rect, mind: MindView, kit: DrawContext, pixel: tuple[float, float]) -> Spot | None:
+def spot_at(area: pygame.Rect, mind: MindView, canvas: Canvas, pixel: tuple[float, float]) -> Spot | None:
     """Return which row of what is seen or done is under a pixel of the window."""
     if not area.collidepoint(pixel):
         return None
-    sheet, (x, y) = _sheet_of(area, mind, kit), (pixel[0] - area.x, pixel[1] - area.y)
+    sheet, (x, y) = _sheet_of(area, mind, canvas), (pixel[0] - area.x, pixel[1] - area.y)
     s = sheet.sizes
     for section, top, rows in (("sees", sheet.sees_at, s.sees), ("does", sheet.does_at, s.does)):
         number = int((y - top) // s.row)
@@ -102,24 +103,24 @@ def spot_at(area: pygame.Rect, mind: MindView, kit: DrawContext, pixel: tuple[fl
                 if number >= len(shown):
                     return None
                 number = shown[number]
-            return Spot(section, number, x >= sheet.track[0] - kit.px(6))
+            return Spot(section, number, x >= sheet.track[0] - canvas.px(6))
     return None
 
 
-def value_at(area: pygame.Rect, mind: MindView, kit: DrawContext, number: int, x: float) -> float:
+def value_at(area: pygame.Rect, mind: MindView, canvas: Canvas, number: int, x: float) -> float:
     """Return which value of a number that is seen the bar has under a pixel."""
-    rail = _sheet_of(area, mind, kit).rail(0, number, 5)
+    rail = _sheet_of(area, mind, canvas).rail(0, number, 5)
     low, high = _range(mind.sees[number])
     return low + (high - low) * min(max((x - area.x - rail.x) / rail.w, 0.0), 1.0)
 
 
-def _sheet_of(area: pygame.Rect, mind: MindView, kit: DrawContext) -> _Sheet:
-    return _Sheet(pygame.Surface((area.w, 1)), _sizes(area, mind, kit), kit, _barred(mind))
+def _sheet_of(area: pygame.Rect, mind: MindView, canvas: Canvas) -> _Sheet:
+    return _Sheet(pygame.Surface((area.w, 1)), _sizes(area, mind, canvas), canvas, _barred(mind))
 
 
-def _sizes(area: pygame.Rect, mind: MindView, kit: DrawContext) -> Plan:
+def _sizes(area: pygame.Rect, mind: MindView, canvas: Canvas) -> Plan:
     sees = len(rows_of(mind)) + (PICTURE * len(mind.pictures) if mind.why is None else 0)
-    return plan(area.h, sees, len(mind.does), len(mind.earned), kit)
+    return plan(area.h, sees, len(mind.does), len(mind.earned), canvas)
 
 
 def _barred(mind: MindView) -> tuple[str, ...]:
@@ -136,27 +137,27 @@ def _range(seen: Seen) -> tuple[float, float]:
 class _Sheet:
     """The panel's columns and where its sections begin."""
 
-    def __init__(self, surface: pygame.Surface, sizes: Plan, kit: DrawContext, names: tuple[str, ...]) -> None:
-        self.surface, self.sizes, self.kit = surface, sizes, kit
+    def __init__(self, surface: pygame.Surface, sizes: Plan, canvas: Canvas, names: tuple[str, ...]) -> None:
+        self.surface, self.sizes, self.canvas = surface, sizes, canvas
         w = surface.get_width()
-        self.left, self.right = kit.px(EDGE), w - kit.px(EDGE)
+        self.left, self.right = canvas.px(EDGE), w - canvas.px(EDGE)
         inner = self.right - self.left
-        digits = kit.width("-0.00", NORMAL, "numbers")
+        digits = canvas.width("-0.00", NORMAL, "numbers")
         room = inner - digits
-        longest = max((kit.width(name, NORMAL - 0.5) for name in names), default=0) + kit.px(2)
-        self.name_width = min(max(longest, round(room * 0.4)), round(room * 0.6) - kit.px(8))
-        self.term_width = inner - 2 * (kit.width("-000.0", NORMAL - 0.5, "numbers") + kit.px(10))
-        start = self.left + self.name_width + kit.px(8)
-        self.track = (start, self.right - digits - kit.px(8) - start)
-        head, gap = kit.px(HEAD), kit.px(GAP)
-        self.sees_at = kit.px(3) + head
+        longest = max((canvas.width(name, NORMAL - 0.5) for name in names), default=0) + canvas.px(2)
+        self.name_width = min(max(longest, round(room * 0.4)), round(room * 0.6) - canvas.px(8))
+        self.term_width = inner - 2 * (canvas.width("-000.0", NORMAL - 0.5, "numbers") + canvas.px(10))
+        start = self.left + self.name_width + canvas.px(8)
+        self.track = (start, self.right - digits - canvas.px(8) - start)
+        head, gap = canvas.px(HEAD), canvas.px(GAP)
+        self.sees_at = canvas.px(3) + head
         self.does_at = self.sees_at + sizes.sees * sizes.row + gap + head
         self.plot_at = self.does_at + sizes.does * sizes.row + gap + head
         self.earned_at = self.plot_at + sizes.plot + gap + head
 
     def rail(self, top: int, number: int, tall: int) -> pygame.Rect:
         """Return the track of a bar."""
-        rect = pygame.Rect(self.track[0], 0, max(4, self.track[1]), self.kit.px(tall))
+        rect = pygame.Rect(self.track[0], 0, max(4, self.track[1]), self.canvas.px(tall))
         rect.centery = top + number * self.sizes.row + self.sizes.row // 2
         return rect
 
@@ -165,14 +166,9 @@ class _Sheet:
     def names(self, mind: MindView) -> None:
         """Paint heads, names and tracks."""
         self.surface.fill(PANEL)
-        self.surface.fill(NIGHT, (0, 0, self.kit.px(1), self.surface.get_height()))
+        self.surface.fill(NIGHT, (0, 0, self.canvas.px(1), self.surface.get_height()))
         s = self.sizes
-        self._head(
-            f"{mind.who} sees".strip(),
-            self.sees_at,
-            _asked(mind) or self._unseen(mind),
-            KEY,
-        )
+        self._head(f"{mind.who} sees".strip(), self.sees_at, _asked(mind) or self._unseen(mind), KEY)
         self._rows(self.sees_at, [mind.sees[number].name for number in self._shown(mind)], 5)
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
         self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
@@ -182,8 +178,8 @@ class _Sheet:
         self._head("Earned", self.earned_at, _rest(len(mind.earned), s.earned) or "tick    episode")
         self._rows(self.earned_at, [term.name for term in mind.earned[: s.earned]], 0)
         y = self.earned_at + s.earned * s.row
-        self.surface.fill(RULE, (self.left, y + self.kit.px(1), self.right - self.left, 1))
-        self._text("total", (self.left, y + s.row // 2 + self.kit.px(2)), TEXT)
+        self.surface.fill(RULE, (self.left, y + self.canvas.px(1), self.right - self.left, 1))
+        self._text("total", (self.left, y + s.row // 2 + self.canvas.px(2)), TEXT)
 
     def _shown(self, mind: MindView) -> list[int]:
         """Return the numbers that have a row, as far as there is room beside the pictures."""
@@ -197,35 +193,36 @@ class _Sheet:
     def _plot_names(self) -> None:
         """Paint the plot's ground, and what its numbers are where there is room for words."""
         area = self._plot_area()
-        rounded(self.surface, area, NIGHT, radius=self.kit.px(4))
-        if area.h >= self.kit.px(PLOT):
-            at = (area.left + self.kit.px(7), area.bottom - self.kit.px(9))
-            told, colour, room = "reward to come; later counts less", mix(NIGHT, FAINT, 0.8), area.w - self.kit.px(14)
-            self.kit.write(self.surface, told, at, size=SMALL - 1.5, colour=colour, width=room)
+        rounded(self.surface, area, NIGHT, radius=self.canvas.px(4))
+        if area.h >= self.canvas.px(PLOT):
+            at = (area.left + self.canvas.px(7), area.bottom - self.canvas.px(9))
+            text, colour = "reward to come; later counts less", mix(NIGHT, FAINT, 0.8)
+            room = area.w - self.canvas.px(14)
+            self.canvas.write(self.surface, text, at, size=SMALL - 1.5, colour=colour, width=room)
 
     def _head(self, title: str, below: int, note: str, key: str = "") -> None:
-        y = below - self.kit.px(HEAD) // 2
+        y = below - self.canvas.px(HEAD) // 2
         colour, right = mix(MAIN_LINE, DIM, 0.3), self.right
-        rect = self.kit.write(self.surface, title.upper(), (self.left, y), size=SMALL, colour=colour)
+        rect = self.canvas.write(self.surface, title.upper(), (self.left, y), size=SMALL, colour=colour)
         if key:
-            right = draw_head_key(self.surface, key, right, y, self.kit) - self.kit.px(8)
-        room = right - rect.right - self.kit.px(10)
-        self.kit.write(self.surface, note, (right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room)
+            right = draw_head_key(self.surface, key, right, y, self.canvas) - self.canvas.px(8)
+        room = right - rect.right - self.canvas.px(10)
+        self.canvas.write(self.surface, note, (right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room)
 
     def _rows(self, top: int, names: list[str], tall: int) -> None:
         for i, name in enumerate(names):
             middle = top + i * self.sizes.row + self.sizes.row // 2
-            told = self.kit.squeeze(name, self.name_width if tall else self.term_width, NORMAL - 0.5)
+            told = self.canvas.squeeze(name, self.name_width if tall else self.term_width, NORMAL - 0.5)
             self._text(told, (self.left, middle), DIM)
             if tall:
                 rect = self.rail(top, i, tall)
-                rounded(self.surface, rect, RAISED, radius=self.kit.px(2))
+                rounded(self.surface, rect, RAISED, radius=self.canvas.px(2))
 
     def _text(self, text: str, at: tuple[float, float], colour: Colour, width: int | None = None) -> None:
-        self.kit.write(self.surface, text, at, size=NORMAL - 0.5, colour=colour, width=width)
+        self.canvas.write(self.surface, text, at, size=NORMAL - 0.5, colour=colour, width=width)
 
     def _number(self, text: str, x: int, y: int, colour: Colour = TEXT) -> None:
-        draw = self.kit.write
+        draw = self.canvas.write
         draw(self.surface, text, (x, y), size=NORMAL - 0.5, colour=colour, face="numbers", anchor="right")
 
     # --- what moves -------------------------------------------------------------------------------------------------
@@ -243,10 +240,10 @@ class _Sheet:
             tall = PICTURE * self.sizes.row
             place = pygame.Rect(self.left, below + i * tall, self.right - self.left, tall)
             self.surface.fill(PANEL, place)
-            draw_seen_picture(self.surface, place, picture, self.kit)
+            draw_seen_picture(self.surface, place, picture, self.canvas)
         if mind.why is not None and 0 <= mind.why.row < self.sizes.does:
-            rail = self.rail(self.does_at, mind.why.row, 13).inflate(self.kit.px(4), 0)
-            pygame.draw.rect(self.surface, FOR, rail, self.kit.px(1), border_radius=self.kit.px(3))
+            rail = self.rail(self.does_at, mind.why.row, 13).inflate(self.canvas.px(4), 0)
+            pygame.draw.rect(self.surface, FOR, rail, self.canvas.px(1), border_radius=self.canvas.px(3))
         for i, option in enumerate(mind.why.did[: self.sizes.does] if mind.why is not None else ()):
             self._was(i, option, mind)
         shares = _shares(mind)
@@ -258,7 +255,7 @@ class _Sheet:
             self._pair(term.now, term.total, y + i * self.sizes.row, DIM if term.now == 0 else TEXT)
         now = sum(term.now for term in mind.earned if math.isfinite(term.now))
         total = sum(term.total for term in mind.earned if math.isfinite(term.total))
-        self._pair(now, total, y + self.sizes.earned * self.sizes.row + self.kit.px(2), TEXT)
+        self._pair(now, total, y + self.sizes.earned * self.sizes.row + self.canvas.px(2), TEXT)
 
     def _seen(self, number: int, seen: Seen) -> None:
         rect = self.rail(self.sees_at, number, 5)
@@ -269,7 +266,8 @@ class _Sheet:
             bar(self.surface, rect, zero, here, MAIN_LINE)
             if 0 < zero < 1:
                 x = rect.x + round(zero * rect.w)
-                self.surface.fill(FAINT, (x, rect.y - self.kit.px(2), self.kit.px(1), rect.h + 2 * self.kit.px(2)))
+                over = self.canvas.px(2)
+                self.surface.fill(FAINT, (x, rect.y - over, self.canvas.px(1), rect.h + 2 * over))
         self._number(fixed(seen.value), self.right, rect.centery)
 
     def _pulled(self, number: int, seen: Seen, why: WhyView) -> None:
@@ -278,7 +276,7 @@ class _Sheet:
         most = max(map(abs, why.pulls), default=0.0) if why.pulls is not None else 0.0
         pull = why.pulls[number] if why.pulls is not None and number < len(why.pulls) else 0.0
         value = (seen.value - low) / (high - low) if high > low else math.nan
-        draw_pull(self.surface, rect, pull / most if most > 0 else 0.0, value, self.kit)
+        draw_pull(self.surface, rect, pull / most if most > 0 else 0.0, value, self.canvas)
         if number in why.turned:
             self._number(fixed(seen.value), self.right, rect.centery, SECOND_LINE)
         else:
@@ -295,7 +293,7 @@ class _Sheet:
             share = _shares(replace(mind, does=mind.why.did if mind.why is not None else ()))[number][1]
         if math.isfinite(share):
             x = rect.x + round(min(max(share, 0.0), 1.0) * rect.w)
-            self.surface.fill(TEXT, (x, rect.y - self.kit.px(2), self.kit.px(1), rect.h + 2 * self.kit.px(2)))
+            self.surface.fill(TEXT, (x, rect.y - self.canvas.px(2), self.canvas.px(1), rect.h + 2 * self.canvas.px(2)))
 
     def _option(self, number: int, option: Option, share: tuple[float, float], kind: str) -> None:
         rect = self.rail(self.does_at, number, 9)
@@ -306,7 +304,7 @@ class _Sheet:
         else:
             bar(self.surface, rect, *share, colour)
         if option.chosen:
-            tip, size, y = rect.left - self.kit.px(3), self.kit.px(3.5), rect.centery
+            tip, size, y = rect.left - self.canvas.px(3), self.canvas.px(3.5), rect.centery
             pygame.draw.polygon(self.surface, SECOND_LINE, [(tip, y), (tip - size, y - size), (tip - size, y + size)])
         shown = option.value if option.taken is None else option.taken
         self._number(fixed(shown), self.right, rect.centery, TEXT if option.chosen or is_lever else DIM)
@@ -318,13 +316,13 @@ class _Sheet:
         if option.spread is not None and math.isfinite(option.spread):
             low, high = share(option.value - option.spread), share(option.value + option.spread)
             bar(self.surface, rect, low, high, mix(RAISED, MAIN_LINE, 0.35))
-        self.surface.fill(FAINT, (rect.centerx, rect.y, self.kit.px(1), rect.h))
+        self.surface.fill(FAINT, (rect.centerx, rect.y, self.canvas.px(1), rect.h))
         if math.isfinite(option.value):
             x = rect.x + round(share(option.value) * rect.w)
-            self.surface.fill(MAIN_LINE, (x - self.kit.px(1), rect.y, self.kit.px(2), rect.h))
+            self.surface.fill(MAIN_LINE, (x - self.canvas.px(1), rect.y, self.canvas.px(2), rect.h))
         if option.taken is not None and math.isfinite(option.taken):
             x = rect.x + round(share(option.taken) * rect.w)
-            pygame.draw.aacircle(self.surface, SECOND_LINE, (x, rect.centery), self.kit.px(5))
+            pygame.draw.aacircle(self.surface, SECOND_LINE, (x, rect.centery), self.canvas.px(5))
 
     def _plot_area(self) -> pygame.Rect:
         return pygame.Rect(self.left, self.plot_at, self.right - self.left, self.sizes.plot)
@@ -333,9 +331,9 @@ class _Sheet:
         self._legend(mind)
         if not self.sizes.plot:
             return
-        area = self._plot_area().inflate(-self.kit.px(12), -self.kit.px(12))
-        if self.sizes.plot >= self.kit.px(PLOT):
-            area.h -= self.kit.px(10)  # the words below
+        area = self._plot_area().inflate(-self.canvas.px(12), -self.canvas.px(12))
+        if self.sizes.plot >= self.canvas.px(PLOT):
+            area.h -= self.canvas.px(10)  # the words below
         length = max(len(mind.expected), len(mind.came), 2)
         axes = Axes(area, (0.0, length - 1.0), reach((mind.expected, mind.came)))
         if axes.y[0] < 0 < axes.y[1]:
@@ -355,24 +353,24 @@ class _Sheet:
 
     def _legend(self, mind: MindView) -> None:
         """Draw what the newest tick expects, in a place that does not move, and the names of the two lines."""
-        kit, y = self.kit, self.plot_at - self.kit.px(HEAD) // 2
+        canvas, y = self.canvas, self.plot_at - self.canvas.px(HEAD) // 2
         good = mind.expected[np.isfinite(mind.expected)]
         newest = fixed(float(good[-1]), 1).strip() if len(good) else ""
         if mind.why is not None and mind.why.value is not None and math.isfinite(mind.why.value):
             newest = fixed(mind.why.value, 1).strip()
         turned = mind.why is not None and mind.why.value is not None
         colour = SECOND_LINE if turned else MAIN_LINE
-        kit.write(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=colour, anchor="right")
-        x = self.right - kit.width("-000.0", SMALL, "numbers") - kit.px(6)
+        canvas.write(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=colour, anchor="right")
+        x = self.right - canvas.width("-000.0", SMALL, "numbers") - canvas.px(6)
         came = ("really came",) if np.isfinite(mind.came).any() else ("really came: not known yet", "really came")
         for names, colour in ((("expected",), MAIN_LINE), ((*came, "came"), SECOND_LINE)):
-            room = x - self.left - kit.px(58)
-            name = next((name for name in names if kit.width(name, SMALL - 0.5) <= room), "")
-            rect = kit.write(self.surface, name, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
-            x = rect.left - kit.px(12)
+            room = x - self.left - canvas.px(58)
+            name = next((name for name in names if canvas.width(name, SMALL - 0.5) <= room), "")
+            rect = canvas.write(self.surface, name, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
+            x = rect.left - canvas.px(12)
 
     def _pair(self, now: float, total: float, y: int, colour: Colour) -> None:
-        room = self.kit.width("-000.0", NORMAL - 0.5, "numbers") + self.kit.px(10)
+        room = self.canvas.width("-000.0", NORMAL - 0.5, "numbers") + self.canvas.px(10)
         self._number(fixed(now), self.right - room, y, colour)
         self._number(fixed(total, 1), self.right, y, TEXT)
 

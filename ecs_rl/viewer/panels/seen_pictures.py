@@ -8,7 +8,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, NIGHT, mix
 from ecs_rl.viewer.view import MindView
 from ecs_rl.viewer.view_floating import SeenPicture
@@ -30,25 +30,25 @@ def pictures_shown(mind: MindView, rows: int) -> int:
     return 0 if mind.why is not None else min(len(mind.pictures), rows // ROWS)
 
 
-def draw_seen_picture(surface: pygame.Surface, area: pygame.Rect, seen: SeenPicture, kit: DrawContext) -> None:
+def draw_seen_picture(surface: pygame.Surface, area: pygame.Rect, seen: SeenPicture, canvas: Canvas) -> None:
     """Draw the name and below it the numbers, layer beside layer; rays, one row of numbers, as bars."""
-    line = kit.px(14)
+    line = canvas.px(14)
     layers, up, across = seen.values.shape
     size = f"{layers} x " if layers > 1 else ""
     told = f"{size}{across} rays" if up == 1 else f"{size}{across} x {up} cells"
-    kit.write(surface, told, (area.right, area.y + line // 2), size=SMALL - 0.5, colour=FAINT, anchor="right")
-    room = area.w - kit.width(told, SMALL - 0.5) - kit.px(8)
-    kit.write(surface, seen.name, (area.x, area.y + line // 2), size=SMALL + 0.5, colour=DIM, width=room)
-    below = pygame.Rect(area.x, area.y + line + kit.px(2), area.w, area.h - line - kit.px(5))
-    if below.h < kit.px(8):
+    canvas.write(surface, told, (area.right, area.y + line // 2), size=SMALL - 0.5, colour=FAINT, anchor="right")
+    room = area.w - canvas.width(told, SMALL - 0.5) - canvas.px(8)
+    canvas.write(surface, seen.name, (area.x, area.y + line // 2), size=SMALL + 0.5, colour=DIM, width=room)
+    below = pygame.Rect(area.x, area.y + line + canvas.px(2), area.w, area.h - line - canvas.px(5))
+    if below.h < canvas.px(8):
         return
     if up == 1:
-        _bars(surface, below, seen.values[:, 0], kit)
+        _bars(surface, below, seen.values[:, 0], canvas)
     else:
-        _cells(surface, below, seen.values, kit)
+        _cells(surface, below, seen.values, canvas)
 
 
-def _bars(surface: pygame.Surface, area: pygame.Rect, rows: F64, kit: DrawContext) -> None:
+def _bars(surface: pygame.Surface, area: pygame.Rect, rows: F64, canvas: Canvas) -> None:
     """Draw (layers, rays) as bars as high as things are near, the layers one below the other."""
     surface.fill(NIGHT, area)
     tall, wide = area.h / len(rows), area.w / rows.shape[1]
@@ -57,15 +57,15 @@ def _bars(surface: pygame.Surface, area: pygame.Rect, rows: F64, kit: DrawContex
         foot = area.y + round((number + 1) * tall)
         for i, value in enumerate(row):
             if math.isfinite(value) and value:
-                high = max(1, round(abs(value) / most * (tall - kit.px(1))))
+                high = max(1, round(abs(value) / most * (tall - canvas.px(1))))
                 left, right = area.x + round(i * wide), area.x + round((i + 1) * wide)
-                surface.fill(_shade(value / most), (left, foot - high, max(1, right - left - kit.px(1)), high))
+                surface.fill(_shade(value / most), (left, foot - high, max(1, right - left - canvas.px(1)), high))
 
 
-def _cells(surface: pygame.Surface, area: pygame.Rect, values: F64, kit: DrawContext) -> None:
+def _cells(surface: pygame.Surface, area: pygame.Rect, values: F64, canvas: Canvas) -> None:
     """Draw (layers, up, across) as small maps, the lowest row below, each as large as all fit."""
     layers, up, across = values.shape
-    gap = kit.px(6)
+    gap = canvas.px(6)
     side = min((area.w - gap * (layers - 1)) / (layers * across), area.h / up)
     size = max(1, round(side * across)), max(1, round(side * up))
     most = max(1e-9, float(np.nanmax(np.abs(values), initial=0.0)))

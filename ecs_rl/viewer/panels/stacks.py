@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ecs_rl.arrays import F64
 from ecs_rl.records import TIME_UP
-from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, ROLES, TEXT, Colour, mix
 from ecs_rl.viewer.plots import Axes, decimate
 from ecs_rl.viewer.view import Series, Stack
@@ -64,7 +64,7 @@ def by_area(stack: Stack) -> list[int]:
     return [number for number in np.argsort(-covered, kind="stable").tolist() if covered[number] > 0]
 
 
-def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, numbers: list[int], kit: DrawContext) -> None:
+def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, numbers: list[int], canvas: Canvas) -> None:
     """Write the names of parts into their areas: where one fits whole, else where its area is tallest.
 
     A name that would lie on another one, or in an area lower than its letters, is left out.
@@ -76,19 +76,19 @@ def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, numbers: list[
     steps, placed = np.linspace(axes.x[0], axes.x[1], area.w), list[pygame.Rect]()
     for number in numbers:
         name = stack.parts[number].name
-        wide = kit.width(name, NAME) + kit.px(6)
+        wide = canvas.width(name, NAME) + canvas.px(6)
         for low, high in found[2 * number : 2 * number + 2] if wide <= area.w else ():
             edges = (np.interp(steps, x, edge, left=0.0, right=0.0) for edge in (high, low))
             tops, bases = (sliding_window_view(axes.at(steps, edge)[:, 1], wide) for edge in edges)
             top, base = tops.max(axis=1), bases.min(axis=1)  # of the room that the name has from each column on
-            if (base - top).max() < kit.px(NAME - 3):  # the letters without what hangs below them
+            if (base - top).max() < canvas.px(NAME - 3):  # the letters without what hangs below them
                 top, base = tops[:, wide // 2], bases[:, wide // 2]
             at = int(np.argmax(base - top))
-            room = pygame.Rect(0, 0, wide, kit.px(NAME))
+            room = pygame.Rect(0, 0, wide, canvas.px(NAME))
             room.center = round(area.left + at + wide / 2), round((top[at] + base[at]) / 2)
-            if base[at] - top[at] >= kit.px(NAME - 3) and room.collidelist(placed) < 0:
+            if base[at] - top[at] >= canvas.px(NAME - 3) and room.collidelist(placed) < 0:
                 placed.append(room)
-                kit.write(surface, name, room.center, size=NAME, colour=NIGHT, anchor="middle")
+                canvas.write(surface, name, room.center, size=NAME, colour=NIGHT, anchor="middle")
                 break
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pygame
 
-from ecs_rl.viewer.context import LARGE, NORMAL, SMALL, DrawContext, Face
+from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, Canvas, Face
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.number_formats import count, duration, short, speed, steady
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, Colour, mix
@@ -26,40 +26,40 @@ class Word:
     """Space before it."""
 
 
-def paint_status(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> None:
+def paint_status(surface: pygame.Surface, status: StatusView, canvas: Canvas) -> None:
     """Paint the status line."""
     w, h = surface.get_size()
     surface.fill(PANEL)
-    _progress(surface, status, kit)
-    middle, edge = (h - kit.px(2)) / 2, kit.px(14)
-    left = _title(surface, status, kit, (edge, middle))
+    _progress(surface, status, canvas)
+    middle, edge = (h - canvas.px(2)) / 2, canvas.px(14)
+    left = _title(surface, status, canvas, (edge, middle))
     words = _words(status)
-    while words and sum(_wide(word, kit) for word in words) > w - left - edge - kit.px(16):
+    while words and sum(_wide(word, canvas) for word in words) > w - left - edge - canvas.px(16):
         words = [word for word in words if word.rank != max(word.rank for word in words)]
-    x = float(w - edge - sum(_wide(word, kit) for word in words))
+    x = float(w - edge - sum(_wide(word, canvas) for word in words))
     for word in words:
-        x += kit.px(word.gap)
-        x += kit.write(surface, word.text, (x, middle), colour=word.colour, face=word.face).w
+        x += canvas.px(word.gap)
+        x += canvas.write(surface, word.text, (x, middle), colour=word.colour, face=word.face).w
 
 
-def _wide(word: Word, kit: DrawContext) -> int:
-    return kit.px(word.gap) + kit.width(word.text, NORMAL, word.face)
+def _wide(word: Word, canvas: Canvas) -> int:
+    return canvas.px(word.gap) + canvas.width(word.text, NORMAL, word.face)
 
 
-def _title(surface: pygame.Surface, status: StatusView, kit: DrawContext, at: tuple[float, float]) -> int:
+def _title(surface: pygame.Surface, status: StatusView, canvas: Canvas, at: tuple[float, float]) -> int:
     """Draw scene, state and run; return where the rest may begin."""
     w = surface.get_width()
     x, y = at
-    x += kit.write(surface, status.scene, at, size=LARGE, width=w // 4).w + kit.px(10)
+    x += canvas.write(surface, status.scene, at, size=LARGE, width=w // 4).w + canvas.px(10)
     colour = TONES[status.tone] if status.tone != "plain" else MAIN_LINE
     state = status.state.upper()
-    pill = pygame.Rect(round(x), 0, kit.width(state, SMALL - 0.5) + kit.px(16), kit.px(18))
+    pill = pygame.Rect(round(x), 0, canvas.width(state, SMALL - 0.5) + canvas.px(16), canvas.px(18))
     pill.centery = round(y)
     rounded(surface, pill, mix(PANEL, colour, 0.22), radius=pill.h // 2)
-    kit.write(surface, state, pill.center, size=SMALL - 0.5, colour=mix(colour, TEXT, 0.35), anchor="middle")
-    x = pill.right + kit.px(10)
-    if w > kit.px(1080):
-        x += kit.write(surface, status.run, (x, y), size=SMALL, colour=FAINT, width=w // 6).w
+    canvas.write(surface, state, pill.center, size=SMALL - 0.5, colour=mix(colour, TEXT, 0.35), anchor="middle")
+    x = pill.right + canvas.px(10)
+    if w > canvas.px(1080):
+        x += canvas.write(surface, status.run, (x, y), size=SMALL, colour=FAINT, width=w // 6).w
     return round(x)
 
 
@@ -90,9 +90,9 @@ def _words(status: StatusView) -> list[Word]:
     return [*words, *(Word(hint, 10 * i, MAIN_LINE, gap=16 if i else 20) for i, hint in enumerate(hints))]
 
 
-def _progress(surface: pygame.Surface, status: StatusView, kit: DrawContext) -> None:
+def _progress(surface: pygame.Surface, status: StatusView, canvas: Canvas) -> None:
     w, h = surface.get_size()
-    tall = kit.px(2)
+    tall = canvas.px(2)
     surface.fill(RAISED if status.steps_total else RULE, (0, h - tall, w, tall))
     if status.steps_total and status.steps is not None:
         share = min(max(status.steps / status.steps_total, 0.0), 1.0)

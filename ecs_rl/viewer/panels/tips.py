@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import pygame
 
-from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import MAIN_LINE, PANEL, TEXT, mix
 from ecs_rl.viewer.view_floating import TipView
@@ -15,35 +15,35 @@ WIDE, LINE, PAD = 300, 17, 9
 """The widest that a line may be, its height, and the space around the words."""
 
 
-def wrapped(text: str, kit: DrawContext, room: int = 0, size: float = SMALL + 0.5) -> list[str]:
+def wrapped(text: str, canvas: Canvas, room: int = 0, size: float = SMALL + 0.5) -> list[str]:
     """Return a text in lines that take no more than so many pixels, those of a tip unless told."""
-    return list(_wrapped(text, room or kit.px(WIDE), size, kit))
+    return list(_wrapped(text, room or canvas.px(WIDE), size, canvas))
 
 
 @lru_cache(maxsize=64)
-def _wrapped(text: str, room: int, size: float, kit: DrawContext) -> tuple[str, ...]:
+def _wrapped(text: str, room: int, size: float, canvas: Canvas) -> tuple[str, ...]:
     lines, line = list[str](), ""
     for word in text.split(" "):
         longer = f"{line} {word}".strip()
-        if line and kit.width(longer, size) > room:
+        if line and canvas.width(longer, size) > room:
             lines.append(line)
             longer = word
         line = longer
     return (*lines, line)
 
 
-def draw_tip(surface: pygame.Surface, tip: TipView, kit: DrawContext) -> None:
+def draw_tip(surface: pygame.Surface, tip: TipView, canvas: Canvas) -> None:
     """Draw the tip where it hides as little as possible of what it tells about."""
-    lines = [part for line in tip.lines for part in wrapped(line, kit)]
-    wide = max((kit.width(line, SMALL + 0.5) for line in lines), default=0) + 2 * kit.px(PAD)
-    box = pygame.Rect(0, 0, wide, len(lines) * kit.px(LINE) + kit.px(PAD))
-    box.topleft = round(tip.at[0]) + kit.px(14), round(tip.at[1]) + kit.px(16)
+    lines = [part for line in tip.lines for part in wrapped(line, canvas)]
+    wide = max((canvas.width(line, SMALL + 0.5) for line in lines), default=0) + 2 * canvas.px(PAD)
+    box = pygame.Rect(0, 0, wide, len(lines) * canvas.px(LINE) + canvas.px(PAD))
+    box.topleft = round(tip.at[0]) + canvas.px(14), round(tip.at[1]) + canvas.px(16)
     w, h = surface.get_size()
     if box.bottom > h:
-        box.bottom = round(tip.at[1]) - kit.px(8)
+        box.bottom = round(tip.at[1]) - canvas.px(8)
     box.clamp_ip(pygame.Rect(0, 0, w, h))
-    rounded(surface, box, PANEL, radius=kit.px(6), edge=mix(PANEL, MAIN_LINE, 0.5), alpha=245)
-    y = box.y + kit.px(PAD) // 2 + kit.px(LINE) // 2
+    rounded(surface, box, PANEL, radius=canvas.px(6), edge=mix(PANEL, MAIN_LINE, 0.5), alpha=245)
+    y = box.y + canvas.px(PAD) // 2 + canvas.px(LINE) // 2
     for line in lines:
-        kit.write(surface, line, (box.x + kit.px(PAD), y), size=SMALL + 0.5, colour=TEXT)
-        y += kit.px(LINE)
+        canvas.write(surface, line, (box.x + canvas.px(PAD), y), size=SMALL + 0.5, colour=TEXT)
+        y += canvas.px(LINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pygame
 
-from ecs_rl.viewer.context import NORMAL, SMALL, DrawContext
+from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, TEXT, mix
 from ecs_rl.viewer.panels.keys import STRIP
@@ -14,30 +14,34 @@ from ecs_rl.viewer.view_floating import TourView
 LINE, PAD = 20, 14
 
 
-def draw_tour(surface: pygame.Surface, place: pygame.Rect, tour: TourView, kit: DrawContext) -> None:
+def draw_tour(surface: pygame.Surface, place: pygame.Rect, tour: TourView, canvas: Canvas) -> None:
     """Draw the frame and the sign, in the middle of a place or above a low one."""
-    pygame.draw.rect(surface, MAIN_LINE, place.inflate(-kit.px(4), -kit.px(4)), kit.px(2), border_radius=kit.px(8))
-    room = max(kit.px(170), min(kit.px(420), place.w - 2 * kit.px(PAD + 12)))
-    lines = wrapped(tour.text, kit, room, NORMAL)
-    wide = max(kit.width(line, NORMAL) for line in lines) + 2 * kit.px(PAD)
-    box = pygame.Rect(0, 0, wide, (len(lines) + 1) * kit.px(LINE) + kit.px(PAD))
+    pygame.draw.rect(
+        surface, MAIN_LINE, place.inflate(-canvas.px(4), -canvas.px(4)), canvas.px(2), border_radius=canvas.px(8)
+    )
+    room = max(canvas.px(170), min(canvas.px(420), place.w - 2 * canvas.px(PAD + 12)))
+    lines = wrapped(tour.text, canvas, room, NORMAL)
+    wide = max(canvas.width(line, NORMAL) for line in lines) + 2 * canvas.px(PAD)
+    box = pygame.Rect(0, 0, wide, (len(lines) + 1) * canvas.px(LINE) + canvas.px(PAD))
     box.center = place.centerx, round(place.y + place.h * 0.62)
     if box.h > place.h:
-        box.bottom = place.y - kit.px(8)
+        box.bottom = place.y - canvas.px(8)
     box.clamp_ip(surface.get_rect())
-    rounded(surface, box, PANEL, radius=kit.px(8), edge=mix(PANEL, MAIN_LINE, 0.7), alpha=245)
-    y = box.y + kit.px(PAD) // 2 + kit.px(LINE) // 2
+    rounded(surface, box, PANEL, radius=canvas.px(8), edge=mix(PANEL, MAIN_LINE, 0.7), alpha=245)
+    y = box.y + canvas.px(PAD) // 2 + canvas.px(LINE) // 2
     for line in lines:
-        kit.write(surface, line, (box.x + kit.px(PAD), y), size=NORMAL, colour=TEXT)
-        y += kit.px(LINE)
+        canvas.write(surface, line, (box.x + canvas.px(PAD), y), size=NORMAL, colour=TEXT)
+        y += canvas.px(LINE)
     told = f"{tour.number} of {tour.count}   F2 goes on, Esc ends the tour"
-    kit.write(surface, told, (box.right - kit.px(PAD), y), size=SMALL - 0.5, colour=DIM, anchor="right", width=wide)
+    canvas.write(
+        surface, told, (box.right - canvas.px(PAD), y), size=SMALL - 0.5, colour=DIM, anchor="right", width=wide
+    )
 
 
 def place_of(
-    tour: TourView, stage: pygame.Rect, mind: pygame.Rect | None, learning: pygame.Rect | None, kit: DrawContext
+    tour: TourView, stage: pygame.Rect, mind: pygame.Rect | None, learning: pygame.Rect | None, canvas: Canvas
 ) -> pygame.Rect:
     """Return what a sign tells about."""
     if tour.place == "hints":
-        return pygame.Rect(stage.x, stage.bottom - kit.px(STRIP + 4), stage.w, kit.px(STRIP + 4))
+        return pygame.Rect(stage.x, stage.bottom - canvas.px(STRIP + 4), stage.w, canvas.px(STRIP + 4))
     return {"mind": mind, "learning": learning}.get(tour.place) or stage

@@ -9,7 +9,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.context import SMALL, DrawContext
+from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import Tile, bar, rounded
 from ecs_rl.viewer.palette import (
     DIM,
@@ -31,16 +31,16 @@ FARTHEST = 20_000
 """Pixels; what is further off is left out."""
 
 
-def draw_pull(surface: pygame.Surface, rail: pygame.Rect, share: float, value: float, kit: DrawContext) -> None:
+def draw_pull(surface: pygame.Surface, rail: pygame.Rect, share: float, value: float, canvas: Canvas) -> None:
     """Draw a pull, -1 to 1 of the largest, as a bar from the middle, and a knob at the value's share of its range."""
     colour = FOR if share >= 0 else AGAINST
     if math.isfinite(share) and abs(share) > 0.004:
         bar(surface, rail, 0.5, 0.5 + share / 2, colour)
-    surface.fill(FAINT, (rail.centerx, rail.y - kit.px(2), kit.px(1), rail.h + 2 * kit.px(2)))
+    surface.fill(FAINT, (rail.centerx, rail.y - canvas.px(2), canvas.px(1), rail.h + 2 * canvas.px(2)))
     if math.isfinite(value):
         x = rail.x + round(min(max(value, 0.0), 1.0) * rail.w)
-        pygame.draw.aacircle(surface, PANEL, (x, rail.centery), kit.px(5))
-        pygame.draw.aacircle(surface, TEXT, (x, rail.centery), kit.px(3.5))
+        pygame.draw.aacircle(surface, PANEL, (x, rail.centery), canvas.px(5))
+        pygame.draw.aacircle(surface, TEXT, (x, rail.centery), canvas.px(3.5))
 
 
 def told_pull(pull: float, whole: float) -> tuple[str, Colour]:
@@ -54,7 +54,7 @@ def told_pull(pull: float, whole: float) -> tuple[str, Colour]:
 # --- on the stage -----------------------------------------------------------------------------------------------------
 
 
-def draw_ghosts(surface: pygame.Surface, ghosts: tuple[GhostView, ...], camera: Camera, kit: DrawContext) -> None:
+def draw_ghosts(surface: pygame.Surface, ghosts: tuple[GhostView, ...], camera: Camera, canvas: Canvas) -> None:
     """Draw the ways as dots, the policy's own as a line, each with its name where it comes to after a second."""
     taken: list[pygame.Rect] = []
     for number, ghost in reversed(list(enumerate(ghosts))):
@@ -62,42 +62,42 @@ def draw_ghosts(surface: pygame.Surface, ghosts: tuple[GhostView, ...], camera: 
         ways = [camera.pixels(path) for path in ghost.paths]
         ways = [at for at in ways if len(at) > 1 and np.isfinite(at).all() and np.abs(at).max() < FARTHEST]
         for at in ways:
-            _draw_way(surface, at, colour, kit, own=not ghost.name)
+            _draw_way(surface, at, colour, canvas, own=not ghost.name)
         if ways:
-            taken.append(_draw_end(surface, ghost, (ways[0][-1], colour), kit, taken))
+            taken.append(_draw_end(surface, ghost, (ways[0][-1], colour), canvas, taken))
 
 
-def _draw_way(surface: pygame.Surface, at: F64, colour: Colour, kit: DrawContext, *, own: bool) -> None:
+def _draw_way(surface: pygame.Surface, at: F64, colour: Colour, canvas: Canvas, *, own: bool) -> None:
     points = [(float(x), float(y)) for x, y in at]
     if own:
-        tile = Tile(points, 4 * kit.scale, colour, surface.get_clip())
-        tile.stroke(points, colour, 1.6 * kit.scale)
+        tile = Tile(points, 4 * canvas.scale, colour, surface.get_clip())
+        tile.stroke(points, colour, 1.6 * canvas.scale)
         tile.put(surface)
         return
     step = max(1, round(len(points) / 16))
     for x, y in points[step::step]:
-        pygame.draw.aacircle(surface, NIGHT, (x, y), 2.6 * kit.scale)
-        pygame.draw.aacircle(surface, colour, (x, y), 1.8 * kit.scale)
+        pygame.draw.aacircle(surface, NIGHT, (x, y), 2.6 * canvas.scale)
+        pygame.draw.aacircle(surface, colour, (x, y), 1.8 * canvas.scale)
 
 
 def _draw_end(
-    surface: pygame.Surface, ghost: GhostView, end: tuple[F64, Colour], kit: DrawContext, taken: list[pygame.Rect]
+    surface: pygame.Surface, ghost: GhostView, end: tuple[F64, Colour], canvas: Canvas, taken: list[pygame.Rect]
 ) -> pygame.Rect:
     """Draw a way's name, and a cross where the episode ends on it; return where the name stands, clear of others."""
     (x, y), colour = end[0].tolist(), end[1]
     if ghost.tone is not None:
-        size, edge = kit.px(4), TONES[ghost.tone] if ghost.tone != "plain" else DIM
+        size, edge = canvas.px(4), TONES[ghost.tone] if ghost.tone != "plain" else DIM
         for dy in (size, -size):
-            pygame.draw.aaline(surface, edge, (x - size, y - dy), (x + size, y + dy), kit.px(2))
+            pygame.draw.aaline(surface, edge, (x - size, y - dy), (x + size, y + dy), canvas.px(2))
     name = ghost.name or "as it would"
-    box = pygame.Rect(0, 0, kit.width(name, SMALL) + kit.px(10), kit.px(16))
-    box.midleft = round(x) + kit.px(8), round(y)
+    box = pygame.Rect(0, 0, canvas.width(name, SMALL) + canvas.px(10), canvas.px(16))
+    box.midleft = round(x) + canvas.px(8), round(y)
     box.clamp_ip(surface.get_rect())
     for _ in taken:
         hit = box.collidelist(taken)
         if hit < 0:
             break
-        box.top = taken[hit].bottom + kit.px(2)
-    rounded(surface, box, PANEL, radius=kit.px(4), edge=mix(PANEL, colour, 0.6), alpha=215)
-    kit.write(surface, name, box.center, size=SMALL, colour=colour, anchor="middle")
+        box.top = taken[hit].bottom + canvas.px(2)
+    rounded(surface, box, PANEL, radius=canvas.px(4), edge=mix(PANEL, colour, 0.6), alpha=215)
+    canvas.write(surface, name, box.center, size=SMALL, colour=colour, anchor="middle")
     return box

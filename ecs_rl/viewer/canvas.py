@@ -1,4 +1,4 @@
-"""What everything that draws is handed: the screen's scale, crisp text that is rendered once, and kept pictures."""
+"""The canvas that every drawing function takes: the screen's scale, text that is rendered once, kept pictures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _scaled(size: float, scale: float, least: int) -> int:
     return max(least, round(size * scale))
 
 
-Paint = Callable[[pygame.Surface, T, "DrawContext"], object]
+Paint = Callable[[pygame.Surface, T, "Canvas"], object]
 
 
 def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None:
@@ -76,8 +76,8 @@ def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None
     return surface.subsurface(seen) if seen.w > 0 and seen.h > 0 else None
 
 
-class DrawContext:
-    """The tools of one window: its scale, text and kept pictures; a new scale takes new ones."""
+class Canvas:
+    """Draws for one window at one scale; another scale takes another canvas."""
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
