@@ -1,4 +1,8 @@
-"""A run's files: written so that a crash leaves the old one or the new one, read without ever waiting for anybody."""
+"""Read and write files so that nothing is lost or waited for.
+
+After a crash a file that `Folder` wrote is the old one or the new one. A read takes plain files only, at most so many
+bytes, and never waits at a pipe or a device. What the disk refuses is a `StorageError` that names the file.
+"""
 
 from __future__ import annotations
 
