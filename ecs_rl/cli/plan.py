@@ -103,10 +103,10 @@ def refuse_unreadable_files(settings: TrainSettings) -> None:
 
 def refuse_what_is_not_shared(plan: Plan) -> None:
     """Refuse what cannot be shared out, each in one sentence."""
-    settings, engine = plan.settings, plan.scene.engine
+    settings = plan.settings
     reasons = {
         "--seeds: those are trainings of their own": bool(settings.seeds),
-        f"{settings.scene}: environments of Gymnasium live in one process": engine is not None,
+        f"{settings.scene}: environments of Gymnasium live in one process": not plan.scene.can_be_shared,
     }
     for reason, holds in reasons.items():
         if holds:

@@ -92,6 +92,11 @@ class Scene:
                 raise SceneError(f"the recipe for '{agent}' must be a dict of settings, not {quote(recipe)}")
 
     @property
+    def can_be_shared(self) -> bool:
+        """Whether several processes can share its arenas: an engine of its own keeps them in one process."""
+        return self.engine is None
+
+    @property
     def data_files(self) -> list[Path]:
         """Return the files that it opens below its folder."""
         return [Path(self.file).parent / name for name in self.data]

@@ -191,6 +191,7 @@ def test_workers_that_are_killed_cost_no_result(tmp_path: Path, times: int) -> N
         (("balance", "--ray", "127.0.0.1:1"), "--ray 127.0.0.1:1: nothing answers there"),
         (("balance", "--ray", "nowhere"), "--ray nowhere: an address is HOST:PORT, or auto"),
         (("balance", "--seeds", "2"), "--workers cannot be used with --seeds"),
+        (("gym:CartPole-v1",), "gym:CartPole-v1: environments of Gymnasium live in one process; leave one of them out"),
     ],
 )
 def test_what_cannot_be_shared_out_is_told_in_one_sentence(tmp_path: Path, flags: tuple[str, ...], told: str) -> None:
