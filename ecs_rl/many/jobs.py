@@ -308,8 +308,8 @@ def report_of(runs: list[SeedRun], *, is_round: bool) -> JobReport:
         return replace(report, state="diverged", message=problem, exit_code=DivergedError.exit_code)
     unfilmed = next((run.unfilmed for run in runs if run.unfilmed), "")
     if unfilmed and report.is_over:
-        told = f"filming was given up, training was not: {unfilmed}"
-        report = replace(report, message=told, exit_code=StorageError.exit_code)
+        message = f"filming was given up, training was not: {unfilmed}"
+        report = replace(report, message=message, exit_code=StorageError.exit_code)
     if any(item["best_eval"] is None for item in summaries):
         return report
     steps = [item["solved_step"] or UNSOLVED * run.settings.steps for item, run in zip(summaries, runs, strict=True)]

@@ -76,7 +76,7 @@ class Row(msgspec.Struct, kw_only=True):
     """How many seeds were."""
     runs: list[str] = []
     summaries: list[dict[str, Any]] = msgspec.field(default_factory=list, name="told")
-    """The JSON object of each of them, as of the newest report."""
+    """The JSON object of each run, as of its newest report. Its key in `sweep.json` is `told`, which never changes."""
     curve: list[tuple[Count, float]] = []
     """Steps, and the mean over the seeds of the best evaluation by then."""
     message: str = ""

@@ -84,6 +84,11 @@ def test_what_was_written_is_taken_up_with_the_ranges_own_values_and_paths(folde
     assert sweep.rows[0].runs == [str(moved / "20260101_000000")]
 
 
+def test_summaries_have_the_key_told_in_the_file_as_in_every_earlier_sweep(folder: Path) -> None:
+    mutated(folder, lambda sweep, row: row.update(told=[{"seed": 3}]))
+    assert read_sweep(folder).rows[0].summaries == [{"seed": 3}]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
