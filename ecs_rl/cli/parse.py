@@ -103,11 +103,12 @@ def parse_train(
     line = _train_flags(argv, kind) | _layer_of(over or {}, kind)
     if line.get("imitate") is not None and line.get("workers", 1) > 1:
         raise CommandError("--imitate is for a training of one process: leave --workers out")
-    if line.get("resume") is not None and line.get("imitate") is not None:
+    # A sweep that goes on resumes runs and begins others.
+    if line.get("resume") is not None and line.get("imitate") is not None and not line.get("sweep"):
         raise CommandError("--resume and --imitate exclude each other: imitating is how a new run starts")
     kind, below = _below(kind, line, recipes, earlier)
     settings = _settings_of(kind, below | line)
-    if settings.resume is not None and settings.init_from is not None:
+    if settings.resume is not None and settings.init_from is not None and not settings.sweep:
         raise CommandError("--resume and --init-from exclude each other: go on with a run, or start one from weights")
     if not settings.sweep:
         _refuse_for_seeds(settings)

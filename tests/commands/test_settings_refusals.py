@@ -101,6 +101,12 @@ def test_bad_input_to_train_gives_one_short_line_with_place_and_remedy(line: str
     assert "│" not in message
 
 
+@pytest.mark.parametrize("flags", ["--init-from b", "--imitate b"])
+def test_a_sweep_that_goes_on_may_begin_its_other_runs_from_a_policy_or_a_demonstration(flags: str) -> None:
+    settings = parse_train(f"a --sweep ppo.lr=1,2 --resume b {flags}".split(), recipes)
+    assert (settings.resume, str(settings.init_from or settings.imitate)) == ("b", "b")
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

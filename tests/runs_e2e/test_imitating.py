@@ -11,6 +11,7 @@ from lander_pilot import landings
 from pages import example
 
 from ecs_rl.commands.train import main
+from ecs_rl.many.jobs import Call, Job, JobCommand, JobReport, Trainee
 from ecs_rl.runs.demonstrations import Demonstrations, save_demonstrations
 
 SMALL = ("lander", "--arenas", "8", "--steps", "600", "--eval-every", "600", "--eval-episodes", "2", "--threads", "1")
@@ -70,6 +71,52 @@ def test_what_was_shown_goes_along_through_a_resume(
     half = told()["run"]
     assert main([*small, "--name", "half", "--resume", half, "--steps", "1200"]) == 0
     assert told()["params_sha256"] == whole["params_sha256"]
+
+
+def finished(job: Job, argv: tuple[str, ...], folder: Path, *, stops: bool = False) -> JobReport:
+    """Return the last report of a job of `--seeds` that trains to its end, or stops after its first evaluation."""
+    command = JobCommand("--seeds", (*argv, "--seeds", "2"), "train.py", {"runs": str(folder)}, {})
+    trainee = Trainee(command, lambda: False)
+    report = trainee.do(Call("begin", job))
+    for _ in range(60):
+        if report.is_over:
+            return report
+        report = trainee.do(Call("close" if stops and report.evaluated_at else "advance"))
+    raise AssertionError("it does not end")
+
+
+@pytest.mark.parametrize("flags", [("--agent", "ppo"), ("--agent", "dqn", "--dqn.warm-up", "100")])
+def test_a_job_that_begins_again_goes_on_and_imitates_no_second_time(
+    flags: tuple[str, ...], one: Demonstrations, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_demonstrations(tmp_path / "one.demo", one)
+    argv = (*SMALL, *flags, "--steps", "1200", "--imitate", str(tmp_path / "one.demo"))
+    whole = finished(Job(1, (1,), {}), argv, tmp_path / "whole")
+    part = finished(Job(1, (1,), {}), argv, tmp_path / "part", stops=True)
+    assert (part.state, part.steps) == ("interrupted", 600)
+    assert capsys.readouterr().err.count("imitates 1 episode of") == 2
+    rest = finished(Job(1, (1,), {}, part.runs), argv, tmp_path / "part")
+    assert (rest.state, rest.runs, rest.steps) == ("finished", part.runs, 1200), rest.message
+    assert "imitates" not in capsys.readouterr().err
+    assert rest.summaries[0]["params_sha256"] == whole.summaries[0]["params_sha256"]
+    config = json.loads((Path(rest.runs[0]) / "config.json").read_text())
+    assert config["imitate"] == str(tmp_path / "one.demo")
+
+
+def test_a_sweep_that_imitates_goes_on_by_the_same_command(
+    one: Demonstrations, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_demonstrations(tmp_path / "one.demo", one)
+    sweep = (*SMALL, "--sweep", "ppo.lr=1e-3,2e-3", "--no-early-stopping", "--runs", str(tmp_path / "runs"), "--json")
+    argv = (*sweep, "--imitate", str(tmp_path / "one.demo"))
+    assert main([*argv, "--trials", "1"]) == 0
+    folder = json.loads(capsys.readouterr().out)["sweep"]
+    assert main([*argv, "--trials", "2", "--resume", folder]) == 0
+    trials = json.loads(capsys.readouterr().out)["trials"]
+    assert [trial["status"] for trial in trials] == ["finished", "finished"]
+    for trial in trials:
+        config = json.loads((Path(trial["runs"][0]["run"]) / "config.json").read_text())
+        assert config["imitate"] == str(tmp_path / "one.demo")
 
 
 def refused(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str]:
