@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,25 @@ def test_resuming_without_a_run_is_refused_with_2_and_leaves_nothing(
     told = capsys.readouterr().err
     assert "there is no run 'balance" in told
     assert list(empty_folder.iterdir()) == []
+
+
+def without_asserts(*args: str) -> subprocess.CompletedProcess[str]:
+    """Run `python -O train.py` with these arguments."""
+    words = [sys.executable, "-O", str(BALANCE.parents[1] / "train.py"), *args]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_python_without_asserts_is_refused_before_training_and_leaves_nothing(empty_folder: Path) -> None:
+    done = without_asserts("balance")
+    refusal = "train.py: python -O switches off the checks of the physics: run without -O\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", refusal)
+    assert list(empty_folder.iterdir()) == []
+
+
+def test_python_without_asserts_prints_the_help() -> None:
+    done = without_asserts("balance", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--until-solved" in done.stdout
 
 
 BUGS = {
