@@ -16,21 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_workers import BALANCE, MARK, ROOT, command, trained, workers_of
+from process_groups import start_group
+from test_workers import BALANCE, MARK, command, trained, workers_of
 
 LONG = (*BALANCE, "--schedule-steps", "1M")
 
 
 def started(folder: Path, *flags: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command(folder, *flags),
-        cwd=ROOT,
-        env={**os.environ, MARK: str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # so that a signal can reach all of them, as Ctrl-C does in a terminal
-    )
+    return start_group(command(folder, *flags), {**os.environ, MARK: str(folder)})
 
 
 def saved(folder: Path, process: subprocess.Popen[str]) -> Path:

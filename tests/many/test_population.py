@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from process_groups import start_group
 
 from ecs_rl.cli.parse import parse_train
 from ecs_rl.cli.plan import look_up, recipes_of
@@ -270,14 +271,7 @@ def population(folder: Path, *flags: str) -> list[str]:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX signals")
 def test_a_population_comes_to_the_same_whatever_dies_or_interrupts_it(tmp_path: Path) -> None:
-    going = subprocess.Popen(
-        population(tmp_path / "part"),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    going = start_group(population(tmp_path / "part"))
     assert going.stderr is not None
     lines = list[str]()
     for line in going.stderr:

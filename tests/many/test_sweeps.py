@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from process_groups import start_group
 
 from ecs_rl.many.jobs import Call, Job, JobCommand, Trainee
 from ecs_rl.tasks.same_everywhere import contents, versions
@@ -93,14 +94,7 @@ def test_each_trial_is_what_train_py_makes_of_its_setting_and_what_fails_is_a_ro
 @pytest.mark.slow
 def test_an_interrupted_sweep_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
     flags = ("--steps", "60k", "--sweep", "ppo.lr=1e-3,2e-3", "--no-early-stopping")
-    going = subprocess.Popen(
-        command(tmp_path, *flags),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    going = start_group(command(tmp_path, *flags))
     assert going.stderr is not None
     said = list[str]()
     for line in going.stderr:
