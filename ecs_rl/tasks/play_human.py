@@ -18,9 +18,9 @@ from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.tasks.playing import Candidate, candidate
+from ecs_rl.tasks.show import window_of
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.live.demo_recorder import DemoRecorder, begun
-from ecs_rl.viewer.live.display import Display, NoDisplay
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.human import YOU, HumanPlaylist, idle_agents
 from ecs_rl.viewer.live.playlist import CheckpointList
@@ -109,13 +109,8 @@ class HumanResults:
 
 
 def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results: HumanResults) -> None:
-    try:
-        display = Display(f"{scene.name} - ecs_rl")
-    except NoDisplay as none:
-        raise NoDisplay(f"{none}: --human needs one") from None
-    shows: list[LiveEpisode] = []
-    try:
-        shows += shows_of(scene, rival, settings)
+    with window_of(scene, "--human needs one") as (display, shows):
+        shows.extend(shows_of(scene, rival, settings))
         hands = Hands(shows[0], counts=True)
         if settings.save_demo is not None:
             DemoRecorder(hands, settings.save_demo)
@@ -124,10 +119,6 @@ def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results
         playlist = HumanPlaylist(shows, results.add, hands)
         folder = folder_for(rival.path) if rival is not None else Path()
         watch_play(shows, display, folder, playlist, checkpoints, attended=not settings.json, hands=hands)
-    finally:
-        for show in shows:
-            show.close()
-        display.close()
 
 
 def shows_of(scene: Scene, rival: Candidate | None, settings: PlaySettings) -> list[LiveEpisode]:

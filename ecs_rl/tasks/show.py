@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ecs_rl.cli.command_settings import PlaySettings
@@ -25,24 +26,37 @@ from ecs_rl.viewer.live.watch import watch_play
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.replay import Replay
 
+WITHOUT_A_WINDOW = "play with --headless, or into a film with --record OUT.mp4"
+"""What to do where there is no screen."""
 
-def play_in_window(entries: Sequence[Candidate], settings: PlaySettings, report: PlayReport) -> None:
-    """Play in a window, until it is closed."""
+
+@contextmanager
+def window_of(scene: Scene, remedy: str) -> Iterator[tuple[Display, list[LiveEpisode]]]:
+    """Open a window on a scene, and yield it with an empty list of shows; at the end all of them are closed.
+
+    Raises NoDisplay, whose message ends with the remedy, where there is no screen.
+    """
     try:
-        display = Display(f"{entries[0].player.scene.name} - ecs_rl")
+        display = Display(f"{scene.name} - ecs_rl")
     except NoDisplay as none:
-        raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
+        raise NoDisplay(f"{none}: {remedy}") from None
     shows: list[LiveEpisode] = []
     try:
-        shows = shows_of(entries, settings)
-        playlist = Playlist(shows, report.add_watched)
-        run = run_of(entries[0].path)
-        checkpoints = CheckpointList(run, now=entries[0].path) if run is not None else None
-        watch_play(shows, display, folder_for(entries[0].path), playlist, checkpoints, attended=not settings.json)
+        yield display, shows
     finally:
         for show in shows:
             show.close()
         display.close()
+
+
+def play_in_window(entries: Sequence[Candidate], settings: PlaySettings, report: PlayReport) -> None:
+    """Play in a window, until it is closed."""
+    with window_of(entries[0].player.scene, WITHOUT_A_WINDOW) as (display, shows):
+        shows.extend(shows_of(entries, settings))
+        playlist = Playlist(shows, report.add_watched)
+        run = run_of(entries[0].path)
+        checkpoints = CheckpointList(run, now=entries[0].path) if run is not None else None
+        watch_play(shows, display, folder_for(entries[0].path), playlist, checkpoints, attended=not settings.json)
 
 
 def film(entries: Sequence[Candidate], settings: PlaySettings, report: PlayReport) -> None:
@@ -95,22 +109,13 @@ def film_episode(scene: Scene, episode: Episode, settings: PlaySettings, report:
 
 def show_episode(path: Path, scene: Scene, episode: Episode, settings: PlaySettings, report: EpisodeReport) -> None:
     """Show the episode in a window, until it is closed."""
-    try:
-        display = Display(f"{scene.name} - ecs_rl")
-    except NoDisplay as none:
-        raise NoDisplay(f"{none}: play with --headless, or into a film with --record OUT.mp4") from None
-    shows: list[LiveEpisode] = []
-    try:
+    with window_of(scene, WITHOUT_A_WINDOW) as (display, shows):
         replay = Replay(scene, episode)
         shows.append(replay)
         replay.restart()
         replay.speed = settings.speed
         playlist = Playlist(shows, lambda _, ended: report.add(ended, exact=bool(replay.is_exact)))
         watch_play(shows, display, path.parent, playlist, None, attended=not settings.json)
-    finally:
-        for show in shows:
-            show.close()
-        display.close()
 
 
 def choose_pilot(pilots: dict[str, PilotEntry]) -> str | None:

@@ -139,6 +139,7 @@ def test_without_a_screen_a_resumed_run_is_left_as_it_was(run: Path) -> None:
 
 def test_without_a_screen_play_says_how_to_play_all_the_same_and_films_are_made(run: Path, tmp_path: Path) -> None:
     refused(finish(start("play.py", run, screen={})), "there is no display", "--headless", "--record")
+    refused(finish(start("play.py", run, "--human", screen={})), "there is no display", "--human needs one")
     film = tmp_path / "play.gif"
     args = (run, "--record", film, "--episodes", 1, "--speed", 8)
     told = finish(start("play.py", *args, screen={}))
