@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.environments.environment_recipes import SOLVED_AT
+from ecs_rl.environments.pixels import MOST_PIXELS, Pixels
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, install, is_interrupt, quoted, told_of, words_of
 from ecs_rl.spaces import TRIGGER, ActionSpace, Composed, Continuous, Discrete
-
-if TYPE_CHECKING:
-    from ecs_rl.environments.pixels import Pixels
 
 PREFIX = "gym:"
 NO_LIMIT, MOST_TICKS = 10_000, 1_000_000
@@ -79,7 +77,7 @@ class Environment:
         if self.flat:
             return env
         if self.pixels is not None:
-            from ecs_rl.environments.pixels import SeesPixels
+            from ecs_rl.environments.pixel_wrapper import SeesPixels
 
             return SeesPixels(env, self.pixels)
         from gymnasium.wrappers import FlattenObservation
@@ -183,8 +181,6 @@ def _pixels_of(name: str, seen: Any) -> Pixels | None:
     """
     from gymnasium import spaces
 
-    from ecs_rl.environments.pixels import MOST_NUMBERS, Pixels
-
     if not isinstance(seen, spaces.Box) or seen.dtype != np.uint8 or len(seen.shape) < 2:
         return None
     message = f"'{PREFIX}{name}' shows {_short(seen)}"
@@ -194,11 +190,11 @@ def _pixels_of(name: str, seen: Any) -> Pixels | None:
         )
     pixels = Pixels(seen.shape, ATARI_FRAMES if name.startswith(ATARI) else 1)
     picture = pixels.seen
-    if picture.size > MOST_NUMBERS:
+    if picture.size > MOST_PIXELS:
         small = f"{picture.layers} layers of {picture.up} x {picture.across}"
         cure = "show fewer colours or frames at once, as gymnasium.wrappers.GrayscaleObservation does"
         raise CommandError(
-            f"{message}, made small {small}: {picture.size:,} numbers of at most {MOST_NUMBERS:,}; {cure}"
+            f"{message}, made small {small}: {picture.size:,} numbers of at most {MOST_PIXELS:,}; {cure}"
         )
     return pixels
 
