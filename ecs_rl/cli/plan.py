@@ -50,17 +50,14 @@ class Plan:
         return replace(self.changed(resume=str(run), init_from=None, **more), run=FoundRun(run, [], None))
 
 
-def plan_of(argv: Sequence[str], over: Mapping[str, Any] | None = None) -> Plan:
-    """Return the plan of a command; settings in `over` count more than those of its flags."""
-    lookup = _Lookup()
+def plan_of(argv: Sequence[str], over: Mapping[str, Any] | None = None, loaded: Scene | None = None) -> Plan:
+    """Return the plan of a command; settings in `over` count more than those of its flags.
+
+    A `loaded` scene is the one that the command names, and is not loaded again.
+    """
+    lookup = _Lookup(loaded)
     settings = parse_train(argv, lookup.recipes_of, lookup.earlier_settings, over)
     return Plan(settings, lookup.scene, lookup.run)
-
-
-def look_up(settings: TrainSettings) -> Plan:
-    """Return the plan of settings that are resolved already."""
-    scene = load_scene(settings.scene)
-    return Plan(settings, scene, None if settings.resume is None else run_meant(settings, scene))
 
 
 class _Lookup:
@@ -69,9 +66,12 @@ class _Lookup:
     scene: Scene
     run: FoundRun | None = None
 
+    def __init__(self, loaded: Scene | None) -> None:
+        self._loaded = loaded
+
     def recipes_of(self, scene: str) -> Recipes:
         """Return what the scene suggests for its training, for each agent."""
-        self.scene = load_scene(scene)
+        self.scene = self._loaded or load_scene(scene)
         return recipes_by_name(self.scene)
 
     def earlier_settings(self, settings: TrainSettings) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ from ecs_rl.files import is_refused
 from ecs_rl.garbage import passing_over
 from ecs_rl.runs import read_metadata
 from ecs_rl.runs.recorders import recorders_of
+from ecs_rl.scene.scene import Scene
 from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.tasks.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.tasks.progress import PlainLines, plain_line
@@ -64,12 +65,12 @@ class JobCommand:
     stop_file: str = ""
     """On a cluster, the file that asks all jobs to save and end."""
 
-    def plan(self, setting: Mapping[str, Any], seed: int, run: str | None = None) -> Plan:
-        """Return the plan of one training: a new one, or one that resumes a run."""
+    def plan(self, setting: Mapping[str, Any], seed: int, run: str | None = None, loaded: Scene | None = None) -> Plan:
+        """Return the plan of one training: a new one, or one that resumes a run. A `loaded` scene is its scene."""
         over = {**ONE, **self.over, **setting, "seed": seed}
         if run is not None:
             over |= {"resume": run, "seed": read_metadata(Path(run)).seed, "init_from": None, "imitate": None}
-        return plan_of(self.argv, over)
+        return plan_of(self.argv, over, loaded)
 
 
 @dataclass(frozen=True)

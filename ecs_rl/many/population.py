@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ecs_rl.cli.command_settings import TrainSettings
-from ecs_rl.cli.plan import look_up
+from ecs_rl.cli.plan import Plan
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.many.jobs import Job, JobReport
@@ -48,8 +48,9 @@ def round_steps(settings: TrainSettings) -> int:
     return settings.eval_every * max(1, round(settings.steps / settings.eval_every / ROUNDS))
 
 
-def refuse_what_cannot_change(axes: Sequence[Axis], settings: TrainSettings) -> None:
+def refuse_what_cannot_change(axes: Sequence[Axis], plan: Plan) -> None:
     """Refuse a population that could exchange nothing, and settings that a training cannot change on its way."""
+    settings = plan.settings
     if settings.population == 1:
         raise CommandError("--population 1: nobody is there to take over from: take at least 2, better 8")
     for flag in ("trials", "seeds"):
@@ -65,16 +66,16 @@ def refuse_what_cannot_change(axes: Sequence[Axis], settings: TrainSettings) -> 
         if not table or name in (*FIXED_OF_THE_AGENT, *BEGUN):
             raise CommandError(refusal)
         ends = axis.values if isinstance(axis, OneOf) else (axis.at(0.0), axis.at(1.0))
-        usual = usual or _shapes(settings)
+        usual = usual or _shapes(plan)
         for value in ends:
             config = replace(getattr(settings, settings.agent), **{name: value})
-            if _shapes(replace(settings, **{settings.agent: config})) != usual:
+            if _shapes(plan.changed(**{settings.agent: config})) != usual:
                 raise CommandError(refusal)
 
 
-def _shapes(settings: TrainSettings) -> dict[str, tuple[int, ...]]:
+def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
     """Return the shape of all that an agent with these settings must hand on."""
-    _, training = assemble(look_up(settings))
+    _, training = assemble(plan)
     try:
         return {name: tuple(tensor.shape) for name, tensor in training.session.agent.state().items()}
     finally:

@@ -38,7 +38,7 @@ def run_seeds(argv: Sequence[str], plan: Plan, answer: Answer) -> int:
         runner.run(answer)
     if runner.is_stopping and not any(outcome.summary for outcome in source.outcomes.values()):
         raise KeyboardInterrupt
-    code = report(settings, list(source.outcomes.values()), stream, interrupted=runner.is_stopping)
+    code = report(plan, list(source.outcomes.values()), stream, interrupted=runner.is_stopping)
     return source.exit_code or code
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ecs_rl.cli.called import program, typed
-from ecs_rl.cli.command_settings import TrainSettings
+from ecs_rl.cli.plan import Plan
 from ecs_rl.console import deliver, number, tell
 from ecs_rl.errors import EcsRlError
-from ecs_rl.loading import load_scene
 from ecs_rl.many.table import aligned
 from ecs_rl.session.bootstrap import summary
 
@@ -46,11 +45,12 @@ def seeds_in_words(seeds: Sequence[int]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
 
 
-def report(settings: TrainSettings, outcomes: Sequence[Outcome], stream: TextIO, *, interrupted: bool) -> int:
+def report(plan: Plan, outcomes: Sequence[Outcome], stream: TextIO, *, interrupted: bool) -> int:
     """Print the table of all seeds, make the picture, and with `--json` deliver one line for programs.
 
     Who interrupts the runs waits for no picture. Returns the exit code of a picture that failed, 0 otherwise.
     """
+    settings = plan.settings
     runs = [outcome.summary for outcome in outcomes if outcome.summary is not None]
     solved, summaries = sum(run["solved_step"] is not None for run in runs), summed_up(runs)
     results = f"{solved} of {len(outcomes)} solved", *lessons_of(runs), *table_of_summaries(summaries)
@@ -59,7 +59,7 @@ def report(settings: TrainSettings, outcomes: Sequence[Outcome], stream: TextIO,
     picture, code = None, 0
     if runs and not interrupted:
         try:
-            picture = drawn(settings, runs)
+            picture = drawn(plan, runs)
             tell(f"learning curves: {picture}", stream)
         except EcsRlError as error:
             tell(f"{program('train')}: no picture of the learning curves: {error}", sys.stderr)
@@ -91,15 +91,15 @@ def summed_up(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float] |
     return {name: None if item is None else item._asdict() for name, item in summaries.items()}
 
 
-def drawn(settings: TrainSettings, runs: Sequence[Mapping[str, Any]]) -> Path:
+def drawn(plan: Plan, runs: Sequence[Mapping[str, Any]]) -> Path:
     """Draw the learning curves of all runs into a picture beside them, and return its path."""
     from ecs_rl.viewer.seed_curves import draw_seeds
 
-    scene, first = load_scene(settings.scene), Path(runs[0]["run"])
+    scene, first = plan.scene, Path(runs[0]["run"])
     seeds = [int(run["seed"]) for run in runs]
     path = first.parent / f"{first.name}_seeds_{min(seeds)}_to_{max(seeds)}.png"
     paths = {int(run["seed"]): Path(run["run"]) for run in runs}
-    draw_seeds(paths, path, title=f"{scene.name}, {settings.agent}", solved_at=scene.solved_at, score=scene.score)
+    draw_seeds(paths, path, title=f"{scene.name}, {plan.settings.agent}", solved_at=scene.solved_at, score=scene.score)
     return path
 
 

@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import count
@@ -18,8 +17,8 @@ from typing import Any
 
 from ecs_rl.cli.called import typed
 from ecs_rl.cli.command_settings import TrainSettings, settings_as_dict
-from ecs_rl.cli.parse import cores, parse_train
-from ecs_rl.cli.plan import Plan, look_up, recipes_of
+from ecs_rl.cli.parse import cores
+from ecs_rl.cli.plan import Plan, plan_of
 from ecs_rl.cli.process import Answer
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, DivergedError, StorageError, install
@@ -66,15 +65,16 @@ def run_sweep(argv: Sequence[str], plan: Plan, answer: Answer) -> int:
     settings = plan.settings
     axes = parse_ranges(settings.sweep, settings)
     search, trials = (POPULATION, settings.population) if settings.population else search_of(axes, settings.trials)
-    resume, settings = settings.resume, checked(plan.changed(resume=None)).settings
+    resume, plan = settings.resume, checked(plan.changed(resume=None))
+    settings = plan.settings
     sweep = new_sweep(settings, search, trials)
     if settings.population:
-        refuse_what_cannot_change(axes, settings)
+        refuse_what_cannot_change(axes, plan)
     folder = None if resume is None else to_go_on(settings, resume, sweep, axes)
     with places(settings, trials) as together:
-        file, settings = opened(settings, sweep, axes, folder)
+        file, plan = opened(plan, sweep, axes, folder)
         try:
-            return carried_out(argv, settings, file, axes, together=together, answer=answer)
+            return carried_out(argv, plan, file, axes, together=together, answer=answer)
         finally:
             (file.path / STOPPING).unlink(missing_ok=True)
             file.close()
@@ -127,11 +127,10 @@ def to_go_on(settings: TrainSettings, resume: str, sweep: Sweep, axes: Sequence[
     return folder
 
 
-def opened(
-    settings: TrainSettings, sweep: Sweep, axes: Sequence[Axis], folder: Path | None
-) -> tuple[SweepFile, TrainSettings]:
-    """Return the sweep in its folder, a new one if `folder` is None, and the settings of a trial in there."""
+def opened(plan: Plan, sweep: Sweep, axes: Sequence[Axis], folder: Path | None) -> tuple[SweepFile, Plan]:
+    """Return the sweep in its folder, a new one if `folder` is None, and the plan of a trial in there."""
     if folder is None:
+        settings = plan.settings
         folder = new_folder(settings.runs / settings.name, settings.version)
         members = drawn(axes, sweep.population, sweep.seed, repeats=True)
         sweep.rows = [Row(trial=i, setting=setting) for i, setting in enumerate(members)]
@@ -139,7 +138,7 @@ def opened(
     (folder / STOPPING).unlink(missing_ok=True)
     file.write()
     folder = folder.resolve()
-    return file, replace(settings, name=folder.parent.name, version=folder.name, runs=folder.parent.parent)
+    return file, plan.changed(name=folder.parent.name, version=folder.name, runs=folder.parent.parent)
 
 
 def new_folder(name: Path, version: str) -> Path:
@@ -161,7 +160,7 @@ def new_folder(name: Path, version: str) -> Path:
 
 def carried_out(
     argv: Sequence[str],
-    settings: TrainSettings,
+    plan: Plan,
     file: SweepFile,
     axes: Sequence[Axis],
     *,
@@ -169,6 +168,7 @@ def carried_out(
     answer: Answer,
 ) -> int:
     """Do all jobs and report."""
+    settings = plan.settings
     sweep, stream = file.sweep, sys.stderr if settings.json else sys.stdout
     if without := what_needs_optuna(sweep):
         tell(f"optuna is not installed: {without} ({install('sweep')})", stream)
@@ -179,10 +179,10 @@ def carried_out(
     start: Start
     if settings.ray:
         cluster_facts = {"versions": versions(), "cwd": os.getcwd(), "stop_file": str(file.path.resolve() / STOPPING)}
-        command = command_of(argv, look_up(settings), "--sweep", over, **cluster_facts)
+        command = command_of(argv, plan, "--sweep", over, **cluster_facts)
         start = partial(RayWorker, command, threads=settings.threads)
     else:
-        command = command_of(argv, look_up(settings), "--sweep", over)
+        command = command_of(argv, plan, "--sweep", over)
         start = partial(LocalWorker, command)
     with open_table(stream, heading, sweep.row_name) as table:
         source = source_of(file, axes, settings, table, together)
@@ -201,8 +201,8 @@ def carried_out(
     if source.problem:
         tell(f"go on once there is room: {how_to_go_on(argv, file)}", stream)
         raise StorageError(source.problem)
-    recipe = recipe_settings(command, settings, sweep)
-    code = report(settings, file, axes, recipe, stream=stream, go_on=go_on)
+    recipe = recipe_settings(command, plan, sweep)
+    code = report(plan, file, axes, recipe, stream=stream, go_on=go_on)
     if not runner.is_stopping and sweep.best is None:
         return DivergedError.exit_code if any(row.state == "diverged" for row in sweep.rows) else 1
     return code
@@ -240,13 +240,13 @@ def how_to_go_on(argv: Sequence[str], file: SweepFile) -> str:
     return f"{typed('train')} {shlex.join(words)} --resume {shlex.quote(str(file.path))}"
 
 
-def recipe_settings(command: JobCommand, settings: TrainSettings, sweep: Sweep) -> dict[str, Any]:
+def recipe_settings(command: JobCommand, plan: Plan, sweep: Sweep) -> dict[str, Any]:
     """Return the settings of the best trial that the scene's own recipe has not, in one level, and its agent."""
     if sweep.best is None:
         return {}
-    best = command.plan(sweep.best.setting, settings.seed).settings
+    best = command.plan(sweep.best.setting, plan.settings.seed, loaded=plan.scene).settings
     agent = best.algorithm.reference or best.agent
-    usual = parse_train([settings.scene, "--agent", agent], recipes_of)
+    usual = plan_of([plan.settings.scene, "--agent", agent], loaded=plan.scene).settings
     ours, theirs = (common_settings(settings_as_dict(item)) for item in (best, usual))
     differing = {
         name: value

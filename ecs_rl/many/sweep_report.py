@@ -11,10 +11,9 @@ from typing import Any, TextIO
 import msgspec
 
 from ecs_rl.cli.called import program, typed
-from ecs_rl.cli.command_settings import TrainSettings
+from ecs_rl.cli.plan import Plan
 from ecs_rl.console import deliver, number, tell
 from ecs_rl.errors import EcsRlError
-from ecs_rl.loading import load_scene
 from ecs_rl.many.ranges import Axis, in_words, value_in_words
 from ecs_rl.many.sweep_file import BEST_EVAL, BROKEN, SOLVED_STEP, Row, Sweep, SweepFile
 from ecs_rl.many.table import aligned
@@ -24,7 +23,7 @@ MEASURES = {BEST_EVAL: "best evaluation", SOLVED_STEP: "steps to solve"}
 
 
 def report(
-    settings: TrainSettings,
+    plan: Plan,
     file: SweepFile,
     axes: Sequence[Axis],
     recipe: Mapping[str, Any],
@@ -37,13 +36,13 @@ def report(
     `recipe` is what `--config` needs besides the scene's own settings; `go_on` the command that continues, '' if there
     is nothing to continue. Returns the exit code of a picture that failed, 0 otherwise.
     """
-    sweep, code, picture = file.sweep, 0, None
+    settings, sweep, code, picture = plan.settings, file.sweep, 0, None
     for line in table(sweep, axes):
         tell(line, stream)
     written = None if sweep.best is None else file.put(RECIPE, recipe_of(sweep, sweep.best, recipe).encode())
     if sweep.best is not None and not go_on:  # who interrupts it waits for no picture
         try:
-            picture = drawn(settings, file, axes)
+            picture = drawn(plan, file, axes)
         except EcsRlError as error:
             tell(f"{program('train')}: no picture of the sweep: {error}", sys.stderr)
             code = error.exit_code
@@ -111,11 +110,11 @@ def toml(value: Any) -> str:
     return json.dumps(value) if isinstance(value, bool | str) else repr(value)
 
 
-def drawn(settings: TrainSettings, file: SweepFile, axes: Sequence[Axis]) -> Path:
+def drawn(plan: Plan, file: SweepFile, axes: Sequence[Axis]) -> Path:
     """Draw all trials into a picture in the sweep's folder, and return its path."""
     from ecs_rl.viewer.sweep_picture import SettingAxis, SweepView, TrialCurve, draw_sweep
 
-    sweep, scene, path = file.sweep, load_scene(settings.scene), file.path / PICTURE
+    sweep, scene, path = file.sweep, plan.scene, file.path / PICTURE
     rows = [row for row in sweep.ranked() if row.curve]
     trials = [
         TrialCurve(
@@ -127,7 +126,7 @@ def drawn(settings: TrainSettings, file: SweepFile, axes: Sequence[Axis]) -> Pat
         for row in rows
     ]
     view = SweepView(
-        f"{scene.name}, {settings.agent}: {len(sweep.rows)} {sweep.row_name}s",
+        f"{scene.name}, {plan.settings.agent}: {len(sweep.rows)} {sweep.row_name}s",
         MEASURES[sweep.measure],
         trials,
         [SettingAxis(axis.name, axis.marks) for axis in axes],

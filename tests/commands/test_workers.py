@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,10 @@ import pytest
 from pages import example
 
 from ecs_rl.cli.command_settings import TrainSettings
-from ecs_rl.cli.plan import Plan, look_up, refuse_what_is_not_shared
+from ecs_rl.cli.plan import Plan, refuse_what_is_not_shared
 from ecs_rl.cli.process import Answer
 from ecs_rl.errors import CommandError, WorkerLostError
+from ecs_rl.loading import load_scene
 from ecs_rl.tasks import workers
 from ecs_rl.tasks.same_everywhere import (
     contents,
@@ -139,7 +139,7 @@ def test_a_node_with_other_files_is_refused_by_their_names(tmp_path: Path) -> No
     (parts := tmp_path / "parts.py").write_text("LEG = 1.0\n")
     (policy := tmp_path / "policy.safetensors").write_bytes(b"weights")
     settings = TrainSettings(scene=str(SCENE), agent="ppo", against=str(policy))
-    assert own_files(look_up(settings)) == [str(SCENE), str(policy)]
+    assert own_files(Plan(settings, load_scene(settings.scene))) == [str(SCENE), str(policy)]
     files = [str(scene), str(policy)]
     mine = contents(files)
     refuse_other_files([contents(files), contents(files)], mine)
@@ -202,10 +202,10 @@ def test_what_cannot_be_shared_out_is_told_in_one_sentence(tmp_path: Path, flags
 
 
 def test_more_processes_than_this_machine_can_have_are_refused_and_a_cluster_may_have_them() -> None:
-    settings = TrainSettings(scene="balance", agent="ppo", arenas=100_000, workers=1000)
+    plan = Plan(TrainSettings(scene="balance", agent="ppo", arenas=100_000, workers=1000), load_scene("balance"))
     with pytest.raises(CommandError, match=r"--workers 1000: this machine has \d+ cores, .*: take at most \d+$"):
-        refuse_what_is_not_shared(look_up(settings))
-    refuse_what_is_not_shared(look_up(replace(settings, ray="10.0.0.1:6379")))
+        refuse_what_is_not_shared(plan)
+    refuse_what_is_not_shared(plan.changed(ray="10.0.0.1:6379"))
 
 
 HURTS = """
@@ -247,7 +247,7 @@ def test_a_machine_that_dies_before_the_new_worker_came_up_is_one_loss_more(
 
     monkeypatch.setattr(workers, "cluster", lambda *asked: nullcontext())
     monkeypatch.setattr(workers, "train_once", train_once)
-    plan = look_up(TrainSettings(scene="balance", agent="ppo", workers=2))
+    plan = Plan(TrainSettings(scene="balance", agent="ppo", workers=2), load_scene("balance"))
     told[:] = [workers.Lost("worker 1 is gone", run, 700), gone, None]
     assert workers.run_together(plan, Answer(print)) == 0
     assert resumed == [None, str(run), str(run)]

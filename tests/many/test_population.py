@@ -17,7 +17,7 @@ import pytest
 from process_groups import start_group
 
 from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import look_up, recipes_of
+from ecs_rl.cli.plan import plan_of, recipes_of
 from ecs_rl.commands.train import main
 from ecs_rl.errors import CommandError
 from ecs_rl.many.jobs import Call, Job, JobCommand, JobReport, Trainee
@@ -113,17 +113,17 @@ def test_what_it_took_over_is_changed_only_from_there_on(tmp_path: Path) -> None
     ],
 )
 def test_what_cannot_be_a_population_is_told_in_one_sentence(flags: str, ranges: str, told: str) -> None:
-    settings = parse_train(["balance", *flags.split()], recipes_of)
+    plan = plan_of(["balance", *flags.split()])
     with pytest.raises(CommandError) as caught:
-        refuse_what_cannot_change(parse_ranges([ranges], settings), settings)
+        refuse_what_cannot_change(parse_ranges([ranges], plan.settings), plan)
     assert told in str(caught.value)
 
 
 def test_what_can_change_is_let_through_and_ten_rounds_are_whole_evaluations() -> None:
-    settings = parse_train(["balance", "--population", "4", "--steps", "100k", "--eval-every", "3k"], recipes_of)
-    axes = parse_ranges(["ppo.lr=1e-4..1e-2:log", "ppo.clip=0.1..0.3", "ppo.epochs=1..8"], settings)
-    refuse_what_cannot_change(axes, settings)
-    assert round_steps(settings) == 9000
+    plan = plan_of(["balance", "--population", "4", "--steps", "100k", "--eval-every", "3k"])
+    axes = parse_ranges(["ppo.lr=1e-4..1e-2:log", "ppo.clip=0.1..0.3", "ppo.epochs=1..8"], plan.settings)
+    refuse_what_cannot_change(axes, plan)
+    assert round_steps(plan.settings) == 9000
 
 
 def test_a_population_without_a_sweep_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,11 +152,12 @@ class Members:
     """A population of three whose members report what a test says."""
 
     def __init__(self, folder: Path) -> None:
-        settings = parse_train([*ARGV, "--population", "3", "--sweep", *LR, "--runs", str(folder)], recipes_of)
+        plan = plan_of([*ARGV, "--population", "3", "--sweep", *LR, "--runs", str(folder)])
+        settings = checked(plan).settings
         axes = parse_ranges(settings.sweep, settings)
         folder = folder / "balance" / "sweep_1"
         folder.mkdir(parents=True)
-        sweep = new_sweep(checked(look_up(settings)).settings, POPULATION, 3)
+        sweep = new_sweep(settings, POPULATION, 3)
         sweep.rows = [Row(trial=number, setting={"ppo.lr": 1e-3 * (number + 1)}) for number in range(3)]
         self.file, self.out = SweepFile(folder, sweep), io.StringIO()
         self.source = Population(self.file, axes, settings, Table(self.out, "member"))

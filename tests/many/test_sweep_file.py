@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import look_up, recipes_of
+from ecs_rl.cli.plan import plan_of
 from ecs_rl.commands.train import main
 from ecs_rl.many.ranges import Axis, parse_ranges
 from ecs_rl.many.search import ListedSettings
@@ -29,8 +28,8 @@ SPRINGS = "from pathlib import Path\nPath(__file__).with_suffix('.sprung').touch
 
 
 def asked(*more: str) -> tuple[Sweep, tuple[Axis, ...]]:
-    settings = parse_train([*SMALL, *more, "--sweep", *RANGES], recipes_of)
-    return new_sweep(checked(look_up(settings)).settings, RANDOM, 4), parse_ranges(settings.sweep, settings)
+    settings = checked(plan_of([*SMALL, *more, "--sweep", *RANGES])).settings
+    return new_sweep(settings, RANDOM, 4), parse_ranges(settings.sweep, settings)
 
 
 @pytest.fixture

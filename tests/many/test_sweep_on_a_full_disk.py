@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from ecs_rl.cli.parse import parse_train
-from ecs_rl.cli.plan import look_up, recipes_of
+from ecs_rl.cli.plan import plan_of
 from ecs_rl.cli.process import Answer
 from ecs_rl.errors import StorageError
 from ecs_rl.many import sweep as sweep_command
@@ -81,10 +80,10 @@ def test_a_trial_that_the_disk_stopped_goes_on_to_the_same_bits(
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[SweepFile]:
     """The file of a sweep that has begun nothing yet."""
-    settings = parse_train([*ARGV, "--sweep", *RANGES, "--runs", str(tmp_path)], recipes_of)
+    settings = checked(plan_of([*ARGV, "--sweep", *RANGES, "--runs", str(tmp_path)])).settings
     folder = tmp_path / "balance" / "sweep_1"
     folder.mkdir(parents=True)
-    file = SweepFile(folder, sweep_command.new_sweep(checked(look_up(settings)).settings, GRID, 2))
+    file = SweepFile(folder, sweep_command.new_sweep(settings, GRID, 2))
     file.write()
     yield file
     file.close()
@@ -92,7 +91,7 @@ def file(tmp_path: Path) -> Iterator[SweepFile]:
 
 def begun(file: SweepFile) -> tuple[Trials, Job, Job]:
     """Return the trials of the sweep, and the jobs of both, which have begun."""
-    settings = parse_train([*ARGV, "--sweep", *RANGES], recipes_of)
+    settings = plan_of([*ARGV, "--sweep", *RANGES]).settings
     axes = parse_ranges(settings.sweep, settings)
     trials = Trials(file, ListedSettings(file.sweep, axes), Table(io.StringIO(), "trial"))
     first, second = trials.next(), trials.next()
@@ -136,12 +135,12 @@ def test_the_command_says_how_to_go_on_and_leaves_with_4(
     file: SweepFile, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = [*ARGV, "--sweep", *RANGES, "--runs", str(file.path.parents[1])]
-    settings = parse_train(argv, recipes_of)
+    plan = plan_of(argv)
     trials, first, _ = begun(file)
     trials.take(first, FULL)
     monkeypatch.setattr(sweep_command, "source_of", lambda *rest: trials)
     with pytest.raises(StorageError, match="cannot write x") as error:
-        sweep_command.carried_out(argv, settings, file, (), together=1, answer=Answer(lambda number: None))
+        sweep_command.carried_out(argv, plan, file, (), together=1, answer=Answer(lambda number: None))
     assert error.value.exit_code == 4
     assert f"go on once there is room: python train.py {' '.join(argv)} --resume {file.path}" in capsys.readouterr().out
     sweep = read_sweep(file.path)
