@@ -68,14 +68,19 @@ def test_the_table_of_keys_is_made_from_the_bindings() -> None:
 LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
 
 
+def without_blocks(text: str) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
 def prose(text: str) -> str:
     """Return a page without its code."""
-    return re.sub(r"`[^`\n]+`", "", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
+    return re.sub(r"`[^`\n]+`", "", without_blocks(text))
 
 
 def anchors(text: str) -> set[str]:
     """Return the anchors of a page's headings, made as GitHub makes them."""
-    titles = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", without_blocks(text), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
@@ -95,6 +100,12 @@ def test_every_page_is_one_of_those_that_are_checked_and_can_be_reached_from_the
     found = {str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.md")}
     assert found | {"README.md"} == set(PAGES)
     assert found <= set(LINK.findall(README))
+
+
+@pytest.mark.parametrize("page", ["ecs_rl/README.md", "ecs_rl/agents/README.md"])
+def test_lines_of_prose_are_short_enough_to_read_and_to_compare(page: str) -> None:
+    lines = without_blocks(PAGES[page]).splitlines()
+    assert [line for line in lines if len(line) > 120 and not line.startswith("|")] == []
 
 
 def test_the_first_page_is_read_to_its_end() -> None:
