@@ -22,6 +22,7 @@ from ecs_rl.viewer.films.studio import record_play
 from ecs_rl.viewer.live.display import Display, NoDisplay
 from ecs_rl.viewer.live.menu import Menu, Offer
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import watch_play
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.replay import Replay
@@ -31,22 +32,22 @@ WITHOUT_A_WINDOW = "play with --headless, or into a film with --record OUT.mp4"
 
 
 @contextmanager
-def window_of(scene: Scene, remedy: str) -> Iterator[tuple[Display, list[LiveEpisode]]]:
+def window_of(scene: Scene, remedy: str) -> Iterator[tuple[Screen, list[LiveEpisode]]]:
     """Open a window on a scene, and yield it with an empty list of shows; at the end all of them are closed.
 
     Raises NoDisplay, whose message ends with the remedy, where there is no screen.
     """
     try:
-        display = Display(f"{scene.name} - ecs_rl")
+        screen = Screen.open(f"{scene.name} - ecs_rl")
     except NoDisplay as none:
         raise NoDisplay(f"{none}: {remedy}") from None
     shows: list[LiveEpisode] = []
     try:
-        yield display, shows
+        yield screen, shows
     finally:
         for show in shows:
             show.close()
-        display.close()
+        screen.close()
 
 
 def play_in_window(entries: Sequence[Candidate], settings: PlaySettings, report: PlayReport) -> None:

@@ -23,8 +23,9 @@ from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.tasks.run_training import Watch, stop, train
 from ecs_rl.training.reload import scene_in_file
 from ecs_rl.training.training import Training
-from ecs_rl.viewer.live.display import Display, NoDisplay
+from ecs_rl.viewer.live.display import NoDisplay
 from ecs_rl.viewer.live.pace import FLAT_OUT
+from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.watch import WatchWindow, watch_training
 
@@ -64,15 +65,15 @@ def train_in_window(plan: Plan, training: Training, recorders: Mapping[str, Reco
 
 def open_window(settings: TrainSettings, training: Training) -> WatchWindow:
     """Return the window of `--watch`."""
-    show = ScreenProcess.start if os.name == "posix" else Display  # which elsewhere cannot be handed a connection
+    open_screen = ScreenProcess.start if os.name == "posix" else Screen.open  # elsewhere no connection can be inherited
     try:
-        display = show(f"{training.world.scene.name} - ecs_rl")
+        screen = open_screen(f"{training.world.scene.name} - ecs_rl")
     except NoDisplay as none:
         raise NoDisplay(f"--watch: {none}: train without --watch, and see it later with play.py --record") from None
     try:
-        return WatchWindow.open(training, display, pace=settings.pace or ("max" if settings.json else ""))
+        return WatchWindow.open(training, screen, pace=settings.pace or ("max" if settings.json else ""))
     except BaseException:
-        display.close()
+        screen.close()
         raise
 
 
@@ -114,7 +115,7 @@ def with_scene_of_before(
 def _going(plan: Plan, record: TrainingRun, window: WatchWindow, scene: Scene) -> Going:
     plan, training = assemble(replace(plan, scene=scene).resuming(record.path, imitate=None, changes=None))
     try:
-        opened = WatchWindow.open(training, window.display, pace=plan.settings.pace or FLAT_OUT)
+        opened = WatchWindow.open(training, window.screen, pace=plan.settings.pace or FLAT_OUT)
     except BaseException:
         training.world.close()
         raise

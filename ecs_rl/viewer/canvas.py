@@ -1,16 +1,22 @@
-"""The canvas that every drawing function takes: the screen's scale, text that is rendered once, kept pictures."""
+"""The canvas that every drawing function takes: the screen's scale, text that is rendered once, kept pictures.
+
+It also knows what it has painted where: texts, and the regions that a panel has declared as something to point at.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, TypeVar
 
 import pygame
 
 from ecs_rl.shipped import ASSETS
-from ecs_rl.viewer.palette import TEXT, Colour
+from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, SECOND_LINE, TEXT, Colour, mix
 
 FONTS = ASSETS / "fonts"
 Face = Literal["words", "numbers"]
@@ -21,6 +27,10 @@ SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
 """Sizes before the scale of the screen."""
 FARTHEST = 100_000
 """Pixels; what stands further away than this is left out."""
+LINE = 22
+"""Height of a row in a list, before the scale of the screen."""
+FLOAT_GAP = 8
+"""Pixels between floating panels of one corner, before the scale of the screen."""
 Anchor = Literal["left", "middle", "right"]
 WIDEST = str.maketrans("123456789", "000000000")
 """No digit is wider than a nought."""
@@ -76,6 +86,45 @@ def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None
     return surface.subsurface(seen) if seen.w > 0 and seen.h > 0 else None
 
 
+@dataclass(frozen=True)
+class Region:
+    """A rectangle that can be pointed at."""
+
+    rect: pygame.Rect
+    """Where it is: the shares of a hit are those of this rectangle."""
+    reach: pygame.Rect
+    """The pixels that count as it, at least those where it is."""
+    panel: str
+    part: str
+    index: int = 0
+    key: str = ""
+    """The key whose command a click carries out."""
+
+    def moved(self, by: tuple[int, int]) -> Region:
+        """Return the same region at another place."""
+        return replace(self, rect=self.rect.move(by), reach=self.reach.move(by))
+
+
+@dataclass
+class Marks:
+    """The texts and regions of a picture, or of a panel in the window."""
+
+    texts: list[tuple[pygame.Rect, str]] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
+
+    def moved(self, by: tuple[int, int]) -> Marks:
+        """Return the same marks at another place."""
+        return Marks(
+            [(rect.move(by), text) for rect, text in self.texts],
+            [region.moved(by) for region in self.regions],
+        )
+
+    def add(self, other: Marks) -> None:
+        """Take other marks in."""
+        self.texts += other.texts
+        self.regions += other.regions
+
+
 class Canvas:
     """Draws for one window at one scale; another scale takes another canvas."""
 
@@ -83,33 +132,99 @@ class Canvas:
         self.scale = scale
         self.painted = 0
         """How many pictures had to be painted so far."""
-        self._kept: dict[str, tuple[object, pygame.Surface]] = {}
-        self._layer = ""
-        """The kept picture that is being painted."""
-        self._words: dict[str, list[tuple[pygame.Rect, str]]] = {}
-        """What is written in each kept picture, and where in it."""
-        self._shown: dict[str, pygame.Rect] = {}
-        """Where each of them is in this frame's window."""
-        self._before: dict[str, pygame.Rect] = {}
-        """Where they were in the one before."""
+        self.surface = pygame.Surface((1, 1))
+        """What is painted on now: the window, or a kept picture."""
+        self._kept: dict[str, tuple[object, pygame.Surface, Marks]] = {}
+        self._panel = ""
+        self._layer: Marks | None = None
+        """The marks of the kept picture that is being painted; None in the window."""
+        self._window: dict[str, list[tuple[tuple[int, int], Marks]]] = {}
+        """The marks of each panel, with the pixel of the window from which they count; the topmost panel last."""
+        self._seen: set[str] = set()
+        """The panels of this frame."""
+        self._floats: list[pygame.Rect] = []
+        """The places of this frame's floating panels."""
 
-    def begin(self) -> None:
-        """Begin a frame: nothing is known to stand on the screen yet."""
-        self._before, self._shown = self._shown, {}
+    def begin(self, surface: pygame.Surface) -> None:
+        """Begin a frame on this surface."""
+        self.surface = surface
+        self._floats.clear()
+        self._seen.clear()
 
-    def still(self, *names: str) -> None:
-        """Note that these kept pictures stand where they were in the frame before."""
-        self._shown |= {name: self._before[name] for name in names if name in self._before}
+    @contextmanager
+    def painting(self, panel: str) -> Iterator[None]:
+        """Paint a panel of the window: what is marked within belongs to it, and its marks of before are forgotten."""
+        self._window.pop(panel, None)
+        self._window[panel] = []
+        self._seen.add(panel)
+        outer, self._panel = self._panel, panel
+        try:
+            yield
+        finally:
+            self._panel = outer
+
+    def resting(self, panel: str) -> None:
+        """Keep the marks of a panel whose pixels stay as they are in this frame."""
+        self._window[panel] = self._window.pop(panel, [])
+        self._seen.add(panel)
+
+    def end(self) -> None:
+        """End a frame: forget the marks of all panels that it does not show."""
+        self._window = {panel: marks for panel, marks in self._window.items() if panel in self._seen}
+
+    def hit(
+        self, rect: pygame.Rect, part: str, index: int = 0, *, key: str = "", reach: pygame.Rect | None = None
+    ) -> None:
+        """Declare a rectangle of the surface as something to point at; a later one lies above an earlier one.
+
+        `reach` is a larger rectangle of which each pixel counts as it.
+        """
+        region = Region(pygame.Rect(rect), pygame.Rect(reach or rect), self._panel, part, index, key)
+        if self._layer is not None:
+            self._layer.regions.append(region)
+        else:
+            self._mark((0, 0), Marks(regions=[region]))
+
+    def _mark(self, corner: tuple[int, int], marks: Marks) -> None:
+        if self._panel:  # else nobody points at it, as in a film
+            self._window[self._panel].append((corner, marks))
+
+    def regions(self) -> Iterator[Region]:
+        """Yield the regions of the newest frame in pixels of the window, the topmost first."""
+        for placed in reversed(self._window.values()):
+            for corner, marks in reversed(placed):
+                for region in reversed(marks.regions):
+                    yield region.moved(corner)
+
+    def region_at(self, pixel: tuple[float, float]) -> Region | None:
+        """Return the topmost region under a pixel of the window."""
+        return next((region for region in self.regions() if region.reach.collidepoint(pixel)), None)
 
     def text_at(self, pixel: tuple[float, float]) -> str:
         """Return the whole text under a pixel of the window as far as it stands in a kept picture, '' if none does."""
-        for name, area in reversed(self._shown.items()):
-            if area.collidepoint(pixel):
-                at = pixel[0] - area.x, pixel[1] - area.y
-                found = (text for rect, text in self._words.get(name, ()) if rect.inflate(4, 4).collidepoint(at))
-                if told := next(found, ""):
-                    return told
-        return ""
+        return next((text for rect, text in self.texts() if text and rect.inflate(4, 4).collidepoint(pixel)), "")
+
+    def texts(self) -> Iterator[tuple[pygame.Rect, str]]:
+        """Yield the texts of kept pictures with their places in the newest frame, the topmost panel first."""
+        for placed in reversed(self._window.values()):
+            for corner, marks in reversed(placed):
+                yield from ((rect.move(corner), text) for rect, text in marks.texts)
+
+    def place_in(self, room: pygame.Rect, corner: str, size: tuple[int, int]) -> pygame.Rect | None:
+        """Return the place of a floating panel in a corner of its room, clear of those before it; None without room.
+
+        `corner` is `top left`, `top right`, `bottom left` or `bottom right`.
+        """
+        place, side = pygame.Rect((0, 0), size), corner.replace(" ", "")
+        setattr(place, side, getattr(room, side))
+        gap = self.px(FLOAT_GAP)
+        for taken in self._floats:
+            if place.colliderect(taken):
+                place.y = taken.bottom + gap if corner.startswith("top") else taken.top - gap - place.h
+        if not room.contains(place):
+            return None
+        self._floats.append(place)
+        return place
 
     def px(self, size: float) -> int:
         """Return a size in pixels on this screen, at least one."""
@@ -119,7 +234,7 @@ class Canvas:
         self, name: str, size: tuple[int, int], shows: object, paint: Callable[[pygame.Surface], object], clear: bool
     ) -> pygame.Surface:
         """Return a picture, painted anew only where `shows` or its size has changed. A clear one begins transparent."""
-        before, picture = self._kept.get(name, (None, None))
+        before, picture, marks = self._kept.get(name, (None, None, Marks()))
         if picture is None or picture.get_size() != size:
             picture = pygame.Surface(size, pygame.SRCALPHA if clear else 0)
         elif before == shows:
@@ -127,12 +242,13 @@ class Canvas:
         if clear:
             picture.fill((0, 0, 0, 0))
         self.painted += 1
-        outer, self._layer, self._words[name] = self._layer, name, []
+        outer, self._layer = (self.surface, self._layer), (marks := Marks())
+        self.surface = picture
         try:
             paint(picture)
         finally:
-            self._layer = outer
-        self._kept[name] = (shows, picture)
+            self.surface, self._layer = outer
+        self._kept[name] = (shows, picture, marks)
         return picture
 
     def lay(
@@ -140,15 +256,57 @@ class Canvas:
     ) -> None:
         """Lay a kept picture over an area, if it has one; `shows` is all that the picture depends on.
 
-        One that is laid onto another kept picture brings its words along.
+        It brings its texts and regions along.
         """
         if area.w > 0 and area.h > 0:
             surface.blit(self.kept(name, area.size, shows, lambda it: paint(it, shows, self), clear), area)
-            if self._layer:
-                words = [(rect.move(area.topleft), text) for rect, text in self._words[name]]
-                self._words[self._layer] += words
+            marks = self._kept[name][2]
+            if self._layer is not None:
+                self._layer.add(marks.moved(area.topleft))
             else:
-                self._shown[name] = area.move(surface.get_abs_offset())
+                self._mark(area.move(surface.get_abs_offset()).topleft, marks)
+
+    # --- pieces -------------------------------------------------------------------------------------------------------
+
+    def slider(
+        self,
+        bar: pygame.Rect,
+        share: float,
+        usual: float,
+        index: int,
+        *,
+        changed: bool | None = None,
+        reach: pygame.Rect | None = None,
+    ) -> bool:
+        """Draw a slider at its share of a bar, with a mark at its usual setting, and declare it as `slider`.
+
+        Return whether it is changed, which is what its colour shows. Each pixel of `reach` counts as the slider.
+        """
+        surface, radius = self.surface, max(1, bar.h // 2)
+        changed = abs(share - usual) > 1e-9 if changed is None else changed
+        colour = SECOND_LINE if changed else MAIN_LINE
+        mark, x = (bar.x + round(each * (bar.w - 1)) for each in (usual, share))
+        rounded(surface, bar, RAISED, radius=radius)
+        filled = pygame.Rect(min(mark, x), bar.y, max(1, abs(x - mark)), bar.h)
+        rounded(surface, filled, mix(PANEL, colour, 0.75), radius=radius)
+        surface.fill(FAINT, (mark, bar.centery - self.px(5), self.px(1), self.px(10)))
+        pygame.draw.aacircle(surface, PANEL, (x, bar.centery), self.px(6.5))
+        pygame.draw.aacircle(surface, colour, (x, bar.centery), self.px(5))
+        self.hit(bar, "slider", index, reach=reach or bar.inflate(self.px(14), self.px(18)))
+        return changed
+
+    def rows(self, area: pygame.Rect, texts: Sequence[str], chosen: int | None = None) -> None:
+        """Draw texts below each other, the chosen one bright on a bar, and declare each as a `row`."""
+        tall = self.px(LINE)
+        for number, text in enumerate(texts):
+            rect = pygame.Rect(area.x, area.y + number * tall, area.w, tall).clip(area)
+            if rect.h < tall:
+                return
+            if number == chosen:
+                self.surface.fill(mix(PANEL, MAIN_LINE, 0.16), rect)
+            at, colour = (rect.x + self.px(8), rect.centery), TEXT if number == chosen else DIM
+            self.write(self.surface, text, at, colour=colour, width=rect.w - self.px(16))
+            self.hit(rect, "row", number)
 
     # --- text ---------------------------------------------------------------------------------------------------------
 
@@ -183,8 +341,8 @@ class Canvas:
         wide, high = picture.get_size()
         x = round(at[0]) - (0 if anchor == "left" else wide if anchor == "right" else wide // 2)
         rect = surface.blit(picture, (x, round(at[1]) - high // 2))
-        if self._layer:
-            self._words[self._layer].append((rect.move(surface.get_offset()), whole))
+        if self._layer is not None:
+            self._layer.texts.append((rect.move(surface.get_offset()), whole))
         return rect
 
     def width(self, text: str, size: float = NORMAL, face: Face = "words") -> int:

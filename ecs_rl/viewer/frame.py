@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pygame
@@ -18,6 +19,8 @@ from ecs_rl.viewer.fields import SCALE, draw_plot
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.palette import NIGHT, PANEL
+from ecs_rl.viewer.panel import Panels
+from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.finding import HEIGHT, draw_finding
 from ecs_rl.viewer.panels.floating import (
     both_fit,
@@ -32,8 +35,6 @@ from ecs_rl.viewer.panels.keys import STRIP, draw_help, fitting_hints, hint_at, 
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.scrubber import draw_scrubber
-from ecs_rl.viewer.panels.settings import draw_settings
-from ecs_rl.viewer.panels.sliders import draw_sliders
 from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.panels.tips import draw_tip
@@ -52,8 +53,12 @@ from ecs_rl.viewer.stage import (
 from ecs_rl.viewer.view import LearningView, MindView, StatusView, View
 from ecs_rl.viewer.view_floating import TimelineView
 
+if TYPE_CHECKING:
+    from ecs_rl.viewer.frame_codec import Frame
+
 T = TypeVar("T")
-Panel = Callable[[pygame.Surface, pygame.Rect, T, Canvas], object]
+Draw = Callable[[pygame.Surface, pygame.Rect, T, Canvas], object]
+NO_VIEWS: Mapping[str, Any] = {}
 
 DESIGNED = (1280, 720)
 """The size that everything was drawn for; larger windows get larger letters, half as fast as they grow."""
@@ -102,11 +107,17 @@ def arrange(
     )
 
 
+def kinds_of(panels: Panels) -> dict[str, Any]:
+    """Return the type of each panel's view, by the panel's name."""
+    return {panel.name: panel.view_type() for panel in panels}
+
+
 class Painter:
     """Draws frames of one window and keeps what can be used again for the next."""
 
-    def __init__(self, dpi_scale: float = 1.0) -> None:
+    def __init__(self, dpi_scale: float = 1.0, panels: Panels = PANELS) -> None:
         self.dpi_scale = dpi_scale
+        self.panels, self.kinds = [panel() for panel in panels], kinds_of(panels)
         self.canvas = Canvas()
         self.grid, self.mistakes = Grid(), Mistakes()
         self._last: tuple[pygame.Surface, Layout] | None = None
@@ -150,17 +161,30 @@ class Painter:
         """Draw everything anew next time: the surface has lost what stood on it."""
         self._last = None
 
-    def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
+    def paint(self, surface: pygame.Surface, frame: Frame) -> None:
+        """Paint a frame over the whole surface."""
+        layout = self.layout(frame.size, mind=frame.mind, learning=frame.learning, finding=frame.finding)
+        self.draw(surface, frame.view, layout, frame.camera, frame.views)
+
+    def draw(
+        self,
+        surface: pygame.Surface,
+        view: View,
+        layout: Layout,
+        camera: Camera | None = None,
+        views: Mapping[str, Any] = NO_VIEWS,
+    ) -> None:
         """Draw a frame over the whole surface; without a camera the whole arena is shown."""
         layout = _without_mind(view, layout)
         if self._last != (surface, layout):
             self._stands.clear()
-        self.canvas.begin()
+        self.canvas.begin(surface)
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._attempt(surface, "stage", lambda: self._arena(surface, view, layout, camera))
             self._attempt(surface, "hints", lambda: self._modes_and_hints(surface, view, layout, camera))
             self._panels(surface, view, layout)
-            self._floating(surface, view, layout)
+            self._floating(surface, view, layout, views)
+        self.canvas.end()
         floats = view.help is not None or view.tour is not None or view.tip is not None
         self._last = None if floats else (surface, layout)
 
@@ -240,11 +264,11 @@ class Painter:
                 rounded(surface, back, NIGHT, radius=canvas.px(6), alpha=170)
         canvas.lay(surface, strip.clip(surface.get_rect()), "hints", view.hints, paint_hints, clear=True)
 
-    def _floating(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
+    def _floating(self, surface: pygame.Surface, view: View, layout: Layout, views: Mapping[str, Any]) -> None:
         """Draw what lies over the stage, and at last over everything."""
         canvas, area = self.canvas, layout.stage
 
-        def float_over(part: str, shows: T | None, draw: Panel[T], where: pygame.Rect = area) -> None:
+        def float_over(part: str, shows: T | None, draw: Draw[T], where: pygame.Rect = area) -> None:
             if shows is not None:
                 self._attempt(surface, part, lambda: draw(surface, where, shows, canvas))
 
@@ -253,14 +277,16 @@ class Painter:
             strip.bottom = area.bottom - canvas.px(STRIP + 2)
             float_over("ribbon", view.ribbon, draw_ribbon, strip)
         float_over("plot", view.plot, draw_plot)
-        float_over("sliders", view.sliders or None, draw_sliders)
         float_over("rewind", view.rewind, draw_scrubber)
         float_over("joy", view.joy, draw_joy)
-        alone = view.inspector is None and view.settings is None
+        for panel in self.panels:
+            if panel.name in views:
+                painted = partial(panel.paint, canvas, views[panel.name], area)
+                self._attempt(surface, panel.name, painted)
+        alone = view.inspector is None and "settings" not in views
         if alone or both_fit(area, canvas):
             float_over("profile", view.profile, draw_profile)
-        float_over("settings", view.settings, draw_settings)
-        if view.settings is None:
+        if "settings" not in views:
             float_over("inspector", view.inspector, draw_inspector)
         self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))
         if view.help is not None:
@@ -281,28 +307,26 @@ class Painter:
     def _attempt(self, surface: pygame.Surface, part: str, draw: Callable[[], object]) -> None:
         """Draw a part; one that makes a mistake is left out, and hides nothing that is drawn after it."""
         clip = surface.get_clip()
-        self.mistakes.attempt(part, draw, None)
+        with self.canvas.painting(part):
+            self.mistakes.attempt(part, draw, None)
         surface.set_clip(clip)
 
     def _panels(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
         """Draw the panels, but for those that stand on the surface as they are to be."""
-        self._panel(surface, layout.status, ("status",), view.status, _draw_status)
-        self._panel(surface, layout.mind, ("mind now",), view.mind, _draw_mind)
-        below = view.learning, view.timeline
-        self._panel(surface, layout.learning, ("learning", "timeline"), below, _draw_learning)
-        self._panel(surface, layout.finding, ("finding",), view.finding, _draw_finding)
+        self._panel(surface, layout.status, "status", view.status, _draw_status)
+        self._panel(surface, layout.mind, "mind", view.mind, _draw_mind)
+        self._panel(surface, layout.learning, "learning", (view.learning, view.timeline), _draw_learning)
+        self._panel(surface, layout.finding, "finding", view.finding, _draw_finding)
 
-    def _panel(
-        self, surface: pygame.Surface, area: pygame.Rect | None, layers: tuple[str, ...], shows: T, draw: Panel[T]
-    ) -> None:
+    def _panel(self, surface: pygame.Surface, area: pygame.Rect | None, name: str, shows: T, draw: Draw[T]) -> None:
         if area is None:
             return
-        if layers[0] in self._stands and self._stands[layers[0]] == shows:
-            self.canvas.still(*layers)
+        if name in self._stands and self._stands[name] == shows:
+            self.canvas.resting(name)
             return
-        self._stands[layers[0]] = shows
+        self._stands[name] = shows
         surface.fill(PANEL, area)
-        self._attempt(surface, layers[0], lambda: draw(surface, area, shows, self.canvas))
+        self._attempt(surface, name, lambda: draw(surface, area, shows, self.canvas))
 
 
 def _draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, canvas: Canvas) -> None:

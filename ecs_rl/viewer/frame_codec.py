@@ -7,8 +7,8 @@ and is the same object again on the other side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from itertools import count
 from types import NoneType, UnionType
@@ -22,6 +22,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.view import View
 
 Known = TypeVar("Known")
+Views = dict[str, Any]
 NAMES = {**vars(things), **vars(view_why), **vars(view_floating), **vars(view)}
 """Where the names of the records' types are found: each module imports those of the others for types only."""
 
@@ -38,8 +39,10 @@ class Frame:
     learning: bool
     finding: bool
     camera: Camera | None
-    due: float
+    due: float = 0.0
     """When it is to be shown, by this machine's `perf_counter`."""
+    views: Views = field(default_factory=dict)
+    """What each panel shows, by its name."""
 
 
 class Records(Generic[Known]):
@@ -105,8 +108,9 @@ ARRAY = Form(
 class FrameWriter:
     """Turns frames into bytes, each after the one before."""
 
-    def __init__(self) -> None:
-        self._sent, self._form = Sent(), form_of(Frame)
+    def __init__(self, kinds: Mapping[str, Any]) -> None:
+        """Take the type of each panel's view, by the panel's name."""
+        self._sent, self._form = Sent(), _form_of_frame(kinds)
         self._encoder = msgspec.msgpack.Encoder(enc_hook=_number)
 
     def bytes_of(self, frame: Frame) -> bytes:
@@ -119,8 +123,9 @@ class FrameWriter:
 class FrameReader:
     """Turns bytes into frames, each after the one before."""
 
-    def __init__(self) -> None:
-        self._received, self._form = Received(), form_of(Frame)
+    def __init__(self, kinds: Mapping[str, Any]) -> None:
+        """Take the type of each panel's view, by the panel's name."""
+        self._received, self._form = Received(), _form_of_frame(kinds)
 
     def frame(self, packed: bytes) -> Frame:
         """Return the frame; its arrays are read-only."""
@@ -129,9 +134,25 @@ class FrameReader:
         return found
 
 
+def _form_of_frame(kinds: Mapping[str, Any]) -> Form:
+    """Return the form of a frame, and within it of the panels' views by their names."""
+    plain, panels = form_of(Frame), {name: form_of(kind) for name, kind in kinds.items()}
+
+    def pack(frame: Frame, sent: Sent) -> Any:
+        views = {name: panels[name].pack(view, sent) for name, view in frame.views.items()}
+        return plain.pack(replace(frame, views={}), sent), views
+
+    def unpack(raw: Any, received: Received) -> Frame:
+        views = {name: panels[name].unpack(view, received) for name, view in raw[1].items()}
+        frame: Frame = plain.unpack(raw[0], received)
+        return replace(frame, views=views)
+
+    return Form(False, pack, unpack)
+
+
 @cache
 def form_of(hint: Any) -> Form:
-    """Return how values travel whose type is told so."""
+    """Return the form of a type hint."""
     kind, parts = get_origin(hint) or hint, get_args(hint)
     if kind in (Union, UnionType):
         return _form_of_union([part for part in parts if part is not NoneType])
@@ -143,7 +164,7 @@ def form_of(hint: Any) -> Form:
         return _form_of_dataclass(kind)
     if isinstance(kind, type) and issubclass(kind, tuple):
         return Form(True, AS_IT_IS.pack, lambda raw, received: kind(*raw))
-    if kind is Literal or kind in (int, float, str, bool, NoneType):
+    if kind is Literal or hint == Views or kind in (int, float, str, bool, NoneType):
         return AS_IT_IS
     raise TypeError(f"nothing of the type {hint} can be sent to a screen")
 

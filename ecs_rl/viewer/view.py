@@ -22,8 +22,6 @@ from ecs_rl.viewer.view_floating import (
     RewindView,
     RibbonView,
     SeenPicture,
-    SettingsView,
-    SliderView,
     TimelineView,
     TipView,
     TourView,
@@ -379,14 +377,11 @@ class View:
     rewind: RewindView | None = None
     tip: TipView | None = None
     tour: TourView | None = None
-    sliders: tuple[SliderView, ...] = ()
-    """Over the stage, at its upper right."""
     ghosts: tuple[GhostView, ...] = ()
     """Where the next second would lead."""
     plot: MapView | None = None
     """What the agent expects over two numbers that are no place."""
     joy: float | None = None
     """Seconds since the scene was solved, as long as that is celebrated."""
-    settings: SettingsView | None = None
     finding: Finding | None = None
     """What is wrong with the training."""

@@ -75,18 +75,6 @@ class TipView:
 
 
 @dataclass(frozen=True)
-class SliderView:
-    """Something that is set by dragging."""
-
-    name: str
-    told: str
-    """What it is set to, with its unit."""
-    share: float
-    """Where on its bar it is, 0 to 1, and where it usually is."""
-    usual: float
-
-
-@dataclass(frozen=True)
 class ProfileRow:
     """What one stage of the tick costs."""
 
@@ -106,27 +94,6 @@ class ProfileView:
     """Where the last frame went: name and milliseconds."""
     budget: float = 1000 / 60
     """Milliseconds that a frame may take."""
-
-
-@dataclass(frozen=True)
-class SettingRow:
-    """A setting that may change while it trains."""
-
-    name: str
-    value: str
-    share: float
-    """Where on its slider it is, 0 to 1."""
-    first: float
-    """Where it was as the training began."""
-    changed: bool = False
-
-
-@dataclass(frozen=True)
-class SettingsView:
-    """All settings that may change, and which of them the keys change."""
-
-    rows: tuple[SettingRow, ...]
-    chosen: int = 0
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,6 @@ WORDS: dict[str, str] = {
     "rewards": "What each reward term brought per episode, the mean of the last hundred; below zero are fines.",
     "elo": "How strong the policy is against its earlier selves; 400 more means ten wins for each defeat.",
     "reward to come; later counts less": "A reward n ticks from now counts discount to the power of n.",
-    "gravity": "How fast things fall on the stage; the mark is the scene's own, and training keeps that.",
-    "wind": "An acceleration to the side of whatever moves freely, on the stage alone.",
 }
 STATES: dict[str, str] = {
     "TRAINING": "The policy learns in arenas of its own, behind the stage.",

@@ -74,7 +74,7 @@ def measure(
     """
     rates: dict[str, list[float]] = {"headless": [], "watching": [], "turbo": []}
     gaps: list[float] = []
-    display = window.display
+    display = window.screen
     assert isinstance(display, ScreenProcess)
     parts: list[dict[str, float]] = []
 
@@ -98,7 +98,7 @@ def measure(
 def report(scene: str, window: Window, rates: dict[str, list[float]], gaps: list[float]) -> None:
     """Print the rates, their ratios, and how evenly the frames came while watching."""
     headless = median(rates["headless"])
-    print(f"{scene}, {window.display.driver} driver, {SIZE[0]}x{SIZE[1]}, all panels")
+    print(f"{scene}, {window.screen.driver} driver, {SIZE[0]}x{SIZE[1]}, all panels")
     for name, values in rates.items():
         print(f"  {name:10} {median(values):10,.0f} steps/s   ratio {median(values) / headless:.2f}")
     over_25 = sum(gap > 0.025 for gap in gaps)

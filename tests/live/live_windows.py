@@ -25,14 +25,15 @@ from ecs_rl.tasks.show import shows_of
 from ecs_rl.training.training import Training
 from ecs_rl.viewer import mistakes
 from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.canvas import Region
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.frame import DESIGNED
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live.background import BackgroundTraining
-from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import Loop, WatchWindow
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -154,6 +155,21 @@ class Live:
         corner = self.window.painter.stage_at(self.window.seen, self.window.layout, show)
         return round(x + corner.x), round(y + corner.y)
 
+    def regions(self, panel: str) -> list[Region]:
+        """Return what a panel has declared in the newest frame, the topmost first."""
+        assert isinstance(self.window.screen, Screen)
+        return [region for region in self.window.screen.painter.canvas.regions() if region.panel == panel]
+
+    def at(self, panel: str, part: str, index: int = 0, share: float = 0.5) -> tuple[int, int]:
+        """Return the pixel of a part of a panel, so far from its left."""
+        (region,) = [each for each in self.regions(panel) if (each.part, each.index) == (part, index)]
+        return round(region.rect.x + share * (region.rect.w - 1)), region.rect.centery
+
+    def texts(self) -> dict[str, tuple[int, int]]:
+        """Return the middle of each text that can be explained, by the text."""
+        assert isinstance(self.window.screen, Screen)
+        return {text: rect.center for rect, text in self.window.screen.painter.canvas.texts()}
+
     def camera(self) -> Camera:
         home = self.window.painter.home(self.window.seen, self.window.layout)
         assert home is not None
@@ -164,7 +180,7 @@ class Live:
 
 CODES = {
     **{name: getattr(pygame, f"K_{name.upper()}") for name in ("Space", "Left", "Right", "Backspace", "Tab", "Home")},
-    **{name: getattr(pygame, f"K_{name}") for name in ("F1", "F2", "F3", "F11")},
+    **{name: getattr(pygame, f"K_{name}") for name in ("F1", "F2", "F3", "F9", "F11")},
     **{name: getattr(pygame, f"K_{name.lower()}") for name in "RDPGTUMVLBNOWKHYXISAJC"},
     **{"Up": pygame.K_UP, "Down": pygame.K_DOWN, "Ctrl+Up": pygame.K_UP, "Ctrl+Down": pygame.K_DOWN},
     **{"Enter": pygame.K_RETURN, "Esc": pygame.K_ESCAPE, "-": pygame.K_MINUS, "=": pygame.K_EQUALS, "0": pygame.K_0},
@@ -227,7 +243,7 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
     """Open the window of `train.py ... --watch`."""
     plan, training = assemble(plan_of([*(args or ("balance", *TINY)), "--watch", "--runs", str(runs)]))
     run = recorded(training, plan).path
-    opened = WatchWindow.open(training, Display("test", DESIGNED))
+    opened = WatchWindow.open(training, Screen.open("test", DESIGNED))
     pygame.event.clear()
     window = opened.window(training, run, lambda: None)
     live = Live(window, Loop(window), training)
@@ -249,14 +265,14 @@ def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, 
     """Open the window of `play.py`."""
     settings, paths = checkpoints_meant(parse_play([str(arg) for arg in args]))
     found = playing.candidates(settings, paths)
-    display = Display("test")
+    screen = Screen.open("test")
     pygame.event.clear()
     shows = shows_of(found, settings)
     run = run_of(found[0].path)
     assert run is not None
     checkpoints, history = CheckpointList(run, now=found[0].path), History(run)
     window = Window(
-        display, shows, folder=run, checkpoints=checkpoints, history=history, playlist=Playlist(shows, report)
+        screen, shows, folder=run, checkpoints=checkpoints, history=history, playlist=Playlist(shows, report)
     )
     try:
         with pytest.MonkeyPatch.context() as patch:
@@ -268,7 +284,7 @@ def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, 
         window.recorder.end(window)
         for show in shows:
             show.close()
-        display.close()
+        screen.close()
 
 
 # --- windows that a command opens -------------------------------------------------------------------------------------
@@ -298,7 +314,7 @@ class Scripted:
         self.frames = 0
         self._running: Iterator[None] | None = None
         self._answer = Window.answer
-        patch.setattr(screen_process.ScreenProcess, "start", Display)  # in this process: its events are posted here
+        patch.setattr(screen_process.ScreenProcess, "start", Screen.open)  # in this process: its events are posted here
         patch.setattr(Window, "answer", lambda window: self._frame(window, script))
         patch.setattr(loop_module, "FRAME", 1e-4)
         patch.setattr(base, "A_MOMENT", -1.0)  # every stage is a slice: frames fall into the middle of ticks

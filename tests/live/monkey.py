@@ -109,7 +109,7 @@ class Monkey:
     def _spot(self, window: Window) -> tuple[int, int]:
         """Return a pixel: of a body, of a panel, of the whole window or beside it."""
         layout, chance = window.layout, self.chance
-        wide, high = window.display.size
+        wide, high = window.screen.size
         if chance.random() < 0.25:
             found = self._body(window)
             if found is not None:
@@ -144,7 +144,7 @@ class Monkey:
         return [up(self._spot(window), 1 if self.chance.random() < 0.85 else 3)]
 
     def _move(self, window: Window) -> list[pygame.event.Event]:
-        x, y = window.mouse.at
+        x, y = map(round, window.pointed.hit.at)
         by = (self.chance.randint(-30, 30), self.chance.randint(-30, 30))
         to = self._spot(window) if self.chance.random() < 0.5 else (x + by[0], y + by[1])
         return [moved(to, by)]

@@ -6,27 +6,34 @@ from collections.abc import Callable
 
 from live_windows import Live
 
-from ecs_rl.viewer.view_floating import SettingsView
+from ecs_rl.viewer.panels.settings import Settings, SettingsView
 
 Hit = Callable[[], None]
 
 
+def panel(live: Live) -> Settings:
+    found = live.window.panels["settings"]
+    assert isinstance(found, Settings)
+    return found
+
+
 def shown(live: Live) -> SettingsView:
     live.draw()
-    assert live.window.seen.settings is not None
-    return live.window.seen.settings
+    view = live.window.views["settings"]
+    assert isinstance(view, SettingsView)
+    return view
 
 
 def settings(live: Live, hit: Hit) -> None:
     live.draw()
-    assert live.window.seen.settings is None
+    assert "settings" not in live.window.views
     hit()
     assert [row.name for row in shown(live).rows] == ["lr", "entropy", "upright reward"]
     assert [row.value for row in shown(live).rows] == ["0.001", "0", "x1"]
     assert not any(row.changed for row in shown(live).rows)
     hit()
     live.draw()
-    assert live.window.seen.settings is None
+    assert "settings" not in live.window.views
 
 
 def _goes_round(live: Live, hit: Hit, rows: list[int]) -> None:
@@ -49,15 +56,15 @@ def setting_above(live: Live, hit: Hit) -> None:
 def _changes(live: Live, hit: Hit, name: str, first: float, then: list[float]) -> None:
     live.finish_what_was_asked()
     hit()  # the first time it only shows them
-    live.window.tuning.chosen = live.trains.live.names.index(name)
+    panel(live).chosen = live.trains.live.names.index(name)
     assert live.trains.live.now(name) == first
     for value in then:
         hit()
-        assert shown(live).rows[live.window.tuning.chosen].value.removeprefix("x") == f"{value:g}"
+        assert shown(live).rows[panel(live).chosen].value.removeprefix("x") == f"{value:g}"
         live.finish_what_was_asked()
         assert live.trains.live.now(name) == value
     assert f"{name} is {then[-1]:g} from step {live.trains.session.total_steps:,} on" in live.said()
-    row = shown(live).rows[live.window.tuning.chosen]
+    row = shown(live).rows[panel(live).chosen]
     assert row.changed
     assert (row.share > row.first) == (then[-1] > first)
 

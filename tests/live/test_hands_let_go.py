@@ -55,7 +55,7 @@ def test_a_hand_lets_go_when_the_show_whose_body_it_holds_leaves_the_window(back
         assert second.hand.role is None
         live.answer(moved((at[0] + 40, at[1]), (20, 0)), up(at))
         live.draw()
-        assert (len(live.window.shows), live.window.held) == (1, 0)
+        assert (len(live.window.shows), live.window.mouse.held) == (1, 0)
 
 
 def test_what_the_last_frame_showed_is_not_there_for_the_mouse_once_the_shows_are_others(run: Path) -> None:
@@ -126,7 +126,7 @@ def test_an_environment_that_pays_by_itself_has_no_weights_to_change(tmp_path: P
     with watching(tmp_path, "gym:CartPole-v1", *TINY) as live:
         live.hit("S")
         live.draw()
-        settings = live.window.seen.settings
+        settings = live.window.views.get("settings")
         assert settings is not None
         assert [row.name for row in settings.rows] == ["lr", "entropy"]
 
@@ -153,7 +153,7 @@ def test_where_nothing_may_change_the_sliders_do_not_open(tmp_path: Path, monkey
         monkeypatch.setattr(live.trains.live, "_agents", [])
         live.hit("S", "Down", "Ctrl+Up")
         live.draw()
-        assert live.window.seen.settings is None
+        assert "settings" not in live.window.views
         assert "nothing of this training may change while it goes on" in live.said()
 
 

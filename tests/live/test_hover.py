@@ -35,12 +35,7 @@ def told(live: Live, at: tuple[int, int], clock: Clock, rest: float = 1.0) -> tu
 
 def place_of(live: Live, text: str) -> tuple[int, int]:
     """Return where a text stands in the window."""
-    canvas = live.window.painter.canvas
-    for name, area in canvas._shown.items():
-        for rect, written in canvas._words[name]:
-            if written == text:
-                return area.x + rect.centerx, area.y + rect.centery
-    raise AssertionError(f"'{text}' stands nowhere")
+    return live.texts()[text]
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ def test_a_zoomed_and_moved_picture_goes_on_following_until_home_is_pressed(live
     live.draw()
     at = live.pixel("ship")
     cursor = (at[0] + 80, at[1] + 40)
-    point = live.window.metres(cursor, 0)
+    point = live.window.mouse.metres(cursor, 0)
     live.answer(moved(cursor), wheel(3))
-    assert live.window.metres(cursor, 0) == pytest.approx(point, abs=1e-9)
+    assert live.window.mouse.metres(cursor, 0) == pytest.approx(point, abs=1e-9)
     live.answer(down(cursor, 3), moved((cursor[0] + 30, cursor[1]), (30, 0)), up((cursor[0] + 30, cursor[1]), 3))
-    assert live.window.metres((cursor[0] + 30, cursor[1]), 0) == pytest.approx(point, abs=1e-9)
+    assert live.window.mouse.metres((cursor[0] + 30, cursor[1]), 0) == pytest.approx(point, abs=1e-9)
     live.draw(0.0)
     camera, before = live.window.camera, live.pixel("ship")
     assert camera is not None
@@ -62,10 +62,10 @@ def test_a_body_is_found_and_pulled_where_it_is_seen(live: Live) -> None:
         live.show.tick()
     live.draw(0.0)
     at = live.pixel("ship")
-    assert live.window.body_at(at)[1] == Chosen("ship")
+    assert live.window.mouse.body_at(at)[1] == Chosen("ship")
     live.answer(down(at), moved((at[0] - 60, at[1] + 30), (-60, 30)))
     hand, ship = live.show.hand, live.show.world.arena.roles[0]
-    assert hand.to == pytest.approx(live.window.metres((at[0] - 60, at[1] + 30), 0))
+    assert hand.to == pytest.approx(live.window.mouse.metres((at[0] - 60, at[1] + 30), 0))
     assert math.dist(hand.at, (0.0, 0.0)) < 0.25, "a tick of its flight from its middle"
     live.draw(0.0)
     assert live.window.seen.stage is not None

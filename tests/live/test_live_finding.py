@@ -39,7 +39,7 @@ def test_a_finding_has_a_line_of_its_own_between_stage_and_drawer(tmp_path: Path
         live.draw()
         layout = live.window.layout
         assert layout.finding is not None
-        assert layout.finding.bottomright == live.window.display.size
+        assert layout.finding.bottomright == live.window.screen.size
 
 
 def test_a_click_hides_it_until_something_else_is_wrong(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from live_windows import CODES, Live, key_event, moved, pressed, same, watching
 from ecs_rl.agents.team import join
 from ecs_rl.runs import read_checkpoint, section
 from ecs_rl.runs.layout import policies
-from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, Command, command_for, help_groups, hints
+from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, command_for, help_groups, hints
 from ecs_rl.viewer.live.playlist import NEWEST
+from ecs_rl.viewer.panel import Command
 from ecs_rl.viewer.things import Chosen
 
 Hit = Callable[[], None]
@@ -448,7 +449,7 @@ def panel(field: str, shown: bool) -> Callable[[Live, Hit], None]:
             hit()
             live.draw()
             assert (getattr(live.window.seen, field) is not None) == want
-            pictures.add(pygame.image.tobytes(live.window.display.picture(), "RGB"))
+            pictures.add(pygame.image.tobytes(live.window.screen.picture(), "RGB"))
         assert len(pictures) == 2
 
     return case
@@ -506,10 +507,10 @@ def words(live: Live, hit: Hit) -> None:
 def weather(live: Live, hit: Hit) -> None:
     hit()
     live.draw()
-    assert [slider.name for slider in live.window.seen.sliders] == ["gravity", "wind"]
+    assert [slider.name for slider in live.window.views["weather"].sliders] == ["gravity", "wind"]
     hit()
     live.draw()
-    assert not live.window.seen.sliders
+    assert "weather" not in live.window.views
 
 
 def race(live: Live, hit: Hit) -> None:
@@ -524,7 +525,7 @@ def race(live: Live, hit: Hit) -> None:
 
 
 def full_screen(live: Live, hit: Hit) -> None:
-    display = live.window.display
+    display = live.window.screen
     size = display.size
     hit()
     assert display.is_full
@@ -548,7 +549,7 @@ def record(live: Live, hit: Hit) -> None:
 
 def picture(live: Live, hit: Hit) -> None:
     live.draw()
-    seen = pygame.image.tobytes(live.window.display.picture(), "RGB")
+    seen = pygame.image.tobytes(live.window.screen.picture(), "RGB")
     hit()
     (path,) = (live.window.recorder.folder / "pictures").iterdir()
     assert pygame.image.tobytes(pygame.image.load(path), "RGB") == seen
@@ -558,14 +559,14 @@ def picture(live: Live, hit: Hit) -> None:
 
 
 def home(live: Live, hit: Hit) -> None:
-    live.window.zoom(3.0, (400, 300))
+    live.window.mouse.zoom(3.0, (400, 300))
     assert live.window.camera is not None
     hit()
     assert live.window.camera is None
 
 
 def leave(live: Live, hit: Hit) -> None:
-    live.window.zoom(3.0, (400, 300))
+    live.window.mouse.zoom(3.0, (400, 300))
     live.hit("F11", "U", "G")
     live.window.selected = Chosen("pole")
     live.hit("F3", "F1")
@@ -573,12 +574,12 @@ def leave(live: Live, hit: Hit) -> None:
 
     def open_now() -> list[str]:
         there = {
-            "help": "help" in window.panels,
-            "profile": "profile" in window.panels,
+            "help": "help" in window.open_panels,
+            "profile": "profile" in window.open_panels,
             "inspector": window.selected is not None,
             "grid": window.grid is not None,
             "turbo": window.turbo,
-            "full screen": window.display.is_full,
+            "full screen": window.screen.is_full,
             "camera": window.camera is not None,
         }
         return [name for name, is_open in there.items() if is_open]
@@ -688,32 +689,32 @@ def test_no_two_commands_have_one_name() -> None:
 def test_every_way_to_type_a_key_gives_the_same_command(row: Command) -> None:
     mod = pygame.KMOD_RCTRL if row.key.startswith("Ctrl+") else 0
     for code in row.codes:
-        assert command_for(key_event(code, mod=mod), trains=True) == row.name
+        assert command_for(key_event(code, mod=mod)) == row.name
     for character in row.characters:
-        assert command_for(key_event(0, character), trains=True) == row.name
+        assert command_for(key_event(0, character)) == row.name
         shifted = key_event(0, character, pygame.KMOD_LSHIFT)
-        assert command_for(shifted, trains=True) == row.name
+        assert command_for(shifted) == row.name
         alt_gr = key_event(0, character, pygame.KMOD_RALT | pygame.KMOD_LCTRL)
-        assert command_for(alt_gr, trains=True) == row.name
-    assert command_for(pressed(row.key), trains=True) == row.name
+        assert command_for(alt_gr) == row.name
+    assert command_for(pressed(row.key)) == row.name
 
 
 @pytest.mark.parametrize("key", ["E", "Q"])
 def test_a_letter_that_wants_ctrl_does_nothing_alone(key: str) -> None:
-    assert command_for(key_event(CODES[f"Ctrl+{key}"], key.lower()), trains=True) is None
+    assert command_for(key_event(CODES[f"Ctrl+{key}"], key.lower())) is None
 
 
 def test_with_ctrl_a_key_that_wants_none_does_nothing() -> None:
     for row in KEYED:
         if not row.key.startswith("Ctrl+") and not any(f"Ctrl+{row.key}" == other.key for other in KEYED):
             for code in set(row.codes) - {pygame.K_KP_MINUS, pygame.K_KP_PLUS, pygame.K_KP0}:
-                assert command_for(key_event(code, mod=pygame.KMOD_LCTRL), trains=True) is None, row.key
+                assert command_for(key_event(code, mod=pygame.KMOD_LCTRL)) is None, row.key
 
 
 def test_without_a_training_its_keys_do_nothing_and_nobody_is_told_of_them() -> None:
     told = [key for group in help_groups(trains=False) for key, _ in group.keys]
     for row in KEYED:
-        found = command_for(pressed(row.key), trains=False)
+        found = command_for(pressed(row.key), [each for each in COMMANDS if not each.trains])
         assert (found is None) == row.trains
         assert not (row.trains and row.key in told)
     assert {"T", "G", "Ctrl+S"} <= {keys for group in help_groups(trains=True) for keys, _ in group.keys}
@@ -737,8 +738,8 @@ def test_the_hint_names_keys_that_the_help_explains_and_always_the_help_itself(
 
 def test_an_unknown_key_does_nothing_but_tell_that_somebody_is_there(live: Live) -> None:
     live.window.touched_at = 0.0
-    before = live.state(), set(live.window.panels)
-    live.answer(key_event(pygame.K_F8), key_event(pygame.K_q, "q"), key_event(pygame.K_a, "ä"))
-    assert (same(live.state(), before[0]), live.window.panels) == (True, before[1])
+    before = live.state(), set(live.window.open_panels)
+    live.answer(key_event(pygame.K_F8), key_event(pygame.K_q, "q"), key_event(pygame.K_F9, "ä"))
+    assert (same(live.state(), before[0]), live.window.open_panels) == (True, before[1])
     assert not live.window.closing
     assert live.window.touched_at > 0.0

@@ -69,7 +69,7 @@ def test_a_dragged_member_comes_along_and_the_others_stay(live: Live) -> None:
     assert live.window.seen.stage is not None
     assert live.window.seen.stage.grip is not None
     after = rocks(live)
-    wanted = live.window.metres(to, 0)
+    wanted = live.window.mouse.metres(to, 0)
     assert math.dist(after[1], wanted) < 0.1
     assert (after[[0, 2, 3]] == before[[0, 2, 3]]).all()
     live.answer(up(to))

@@ -12,7 +12,8 @@ import pytest
 from live_windows import TINY, Live, down, moved, same, seeing, up, watching, wheel
 from readme_scenes import BEACONS
 
-from ecs_rl.viewer.live.commands import NOTCH, STEADY, Mouse
+from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.pointer import NOTCH, STEADY, Pointer
 from ecs_rl.viewer.things import Chosen
 
 SIZES = [(640, 400), (300, 200), (1920, 1080), (2560, 1440), (1281, 723)]
@@ -43,7 +44,7 @@ def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
     assert hand.role is not None
     assert live.show.world.arena.roles[hand.role].name == "cart"
     metres = 60 / live.camera().zoom
-    held = live.window.metres(at, 0)
+    held = live.window.mouse.metres(at, 0)
     assert (hand.to[0] - held[0], hand.to[1] - held[1]) == pytest.approx((metres, 0.0), abs=1e-9)
     before = place(live, "cart")[0]
     follows: list[float] = []
@@ -126,10 +127,10 @@ def test_an_episode_that_ends_takes_the_body_out_of_the_hand(live: Live) -> None
 @pytest.mark.parametrize("notches", [1, 5, -3])
 def test_the_wheel_zooms_and_the_point_at_the_cursor_stays(live: Live, notches: int) -> None:
     cursor = (300, 240)
-    before, zoom = live.window.metres(cursor, 0), live.camera().zoom
+    before, zoom = live.window.mouse.metres(cursor, 0), live.camera().zoom
     live.answer(moved(cursor), wheel(notches))
     live.draw()
-    assert live.window.metres(cursor, 0) == pytest.approx(before, abs=1e-9)
+    assert live.window.mouse.metres(cursor, 0) == pytest.approx(before, abs=1e-9)
     assert live.camera().zoom == pytest.approx(zoom * NOTCH**notches)
     live.hit("Home")
     live.draw()
@@ -252,10 +253,10 @@ def test_with_several_shows_the_mouse_takes_the_body_of_the_pane_it_is_in(tmp_pa
         live.answer(up((at[0] + 20, at[1])))
         assert [show.touched for show in live.window.shows] == [False, True]
         assert [show.hand.role for show in live.window.shows] == [None, None]
-        point = live.window.metres(at, 1)
+        point = live.window.mouse.metres(at, 1)
         live.answer(moved(at), wheel(3))
         live.draw()
-        assert live.window.metres(at, 1) == pytest.approx(point, abs=1e-9)
+        assert live.window.mouse.metres(at, 1) == pytest.approx(point, abs=1e-9)
         live.hit("P", "[", "D", "R", ",")
         assert "nothing else to choose" in live.said()
         live.frames(3)
@@ -272,7 +273,7 @@ def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, s
         live.answer(pygame.event.Event(event, x=size[0], y=size[1], window=None))
     assert live.window.stale
     live.frames(2)
-    assert live.window.display.size == size
+    assert live.window.screen.size == size
     live.hit("F1", "F3", "G")
     live.frames(2)
     live.hit("G")
@@ -280,7 +281,7 @@ def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, s
     for point in ((0.0, 0.0), (1.3, 0.4), (-2.0, 1.0)):
         x, y = live.camera().pixel(point)
         corner = live.window.painter.stage_at(live.window.seen, live.window.layout)
-        found = live.window.metres((x + corner.x, y + corner.y), 0)
+        found = live.window.mouse.metres((x + corner.x, y + corner.y), 0)
         assert found == pytest.approx(point, abs=1e-9)
     area = live.window.layout.stage
     assert area.collidepoint(live.pixel("cart"))
@@ -302,27 +303,34 @@ def test_a_zoomed_picture_stays_in_the_middle_when_the_window_changes_its_size(l
 # --- the mouse alone --------------------------------------------------------------------------------------------------
 
 
-def commands(mouse: Mouse, *events: pygame.event.Event) -> list[object]:
-    return [command for event in events for command in mouse.commands(event)]
+def gestures(pointer: Pointer, *events: pygame.event.Event) -> list[tuple[object, ...]]:
+    """Return kind, pixel, zoom factor and move of each gesture, over a window without panels."""
+    found = (gesture for event in events for gesture in pointer.gestures(event, Canvas()))
+    return [(each.kind, each.hit.at, each.factor, each.by) for each in found]
+
+
+def at(kind: str, pixel: tuple[int, int], factor: float = 1.0, by: tuple[int, int] = (0, 0)) -> tuple[object, ...]:
+    return kind, pixel, factor, by
 
 
 def test_a_press_that_hardly_moves_is_a_click_and_one_that_moves_is_a_drag() -> None:
-    assert commands(Mouse(), down((10, 10)), moved((10 + STEADY, 10)), up((14, 10))) == [("click", (10, 10))]
+    still = gestures(Pointer(), down((10, 10)), moved((10 + STEADY, 10)), up((14, 10)))
+    assert still == [at("click", (10, 10))]
     far = (11 + STEADY, 10)
-    assert commands(Mouse(), down((10, 10)), moved(far), moved((40, 10)), up((40, 10))) == [
-        *(("grab", (10, 10)), ("drag", far), ("drag", (40, 10)), ("let go",)),
-    ]
+    dragged = gestures(Pointer(), down((10, 10)), moved(far), moved((40, 10)), up((40, 10)))
+    assert dragged == [at("grab", (10, 10)), at("drag", far), at("drag", (40, 10)), at("drop", (40, 10))]
 
 
 def test_both_buttons_do_their_own_thing() -> None:
-    mouse = Mouse()
+    pointer = Pointer()
     both = (down((10, 10), 3), down((10, 10)), moved((30, 10), (20, 0)), up((30, 10), 3), moved((50, 10), (20, 0)))
-    assert commands(mouse, *both) == [("pan", (20, 0)), ("grab", (10, 10)), ("drag", (30, 10)), ("drag", (50, 10))]
-    assert commands(mouse, up((50, 10))) == [("let go",)]
-    assert commands(mouse, moved((60, 10)), up((60, 10)), down((1, 1), 2), up((1, 1), 2)) == []
+    pan = at("pan", (30, 10), by=(20, 0))
+    assert gestures(pointer, *both) == [pan, at("grab", (10, 10)), at("drag", (30, 10)), at("drag", (50, 10))]
+    assert gestures(pointer, up((50, 10))) == [at("drop", (50, 10))]
+    assert gestures(pointer, moved((60, 10)), up((60, 10)), down((1, 1), 2), up((1, 1), 2)) == []
 
 
 def test_the_wheel_zooms_where_the_mouse_was_last() -> None:
-    mouse = Mouse()
-    assert commands(mouse, moved((33, 44)), wheel(1), wheel(0)) == [("zoom", NOTCH, (33, 44))]
-    assert commands(mouse, wheel(-2)) == [("zoom", NOTCH**-2, (33, 44))]
+    pointer = Pointer()
+    assert gestures(pointer, moved((33, 44)), wheel(1), wheel(0)) == [at("zoom", (33, 44), NOTCH)]
+    assert gestures(pointer, wheel(-2)) == [at("zoom", (33, 44), NOTCH**-2)]

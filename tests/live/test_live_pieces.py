@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 import pygame
 import pytest
-from live_windows import TINY, Clock, Live, watching
+from live_windows import TINY, Clock, Live, up, watching
 
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.session import EpisodeRecord
@@ -342,7 +342,7 @@ def test_an_attended_window_of_a_command_at_a_terminal_stays(clock: Clock, monke
 )
 def test_keys_and_the_mouse_tell_that_somebody_is_there(event: pygame.event.Event, live: Live, clock: Clock) -> None:
     clock.now += 5
-    live.answer(event)
+    live.answer(event, up((5, 5)))
     assert live.window.touched_at == clock.now
 
 

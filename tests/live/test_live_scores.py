@@ -70,11 +70,11 @@ def test_a_click_on_the_mind_turns_to_the_next_agent_and_its_head_says_whose_it_
             assert mind is not None
             assert layout is not None
             names.append(mind.who)
-            before = live.window.display.picture().subsurface(layout).copy()
+            before = live.window.screen.picture().subsurface(layout).copy()
             live.answer(down(layout.center), up(layout.center))
             live.draw()
             head = pygame.Rect(0, 0, layout.w // 2, 26)
-            after = live.window.display.picture().subsurface(layout)
+            after = live.window.screen.picture().subsurface(layout)
             pictures = [pygame.image.tobytes(each.subsurface(head), "RGB") for each in (before, after)]
             assert pictures[0] != pictures[1]
         assert names == ["one", "two", "one"]

@@ -26,13 +26,13 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 def whole(live: Live) -> bytes:
     """Return the pixels of a frame that a painter draws for the first time."""
-    fresh = pygame.Surface(live.window.display.size)
+    fresh = pygame.Surface(live.window.screen.size)
     Painter().draw(fresh, live.window.seen, live.window.layout, live.window.camera)
     return pygame.image.tobytes(fresh, "RGB")
 
 
 def shown(live: Live) -> bytes:
-    return pygame.image.tobytes(live.window.display.picture(), "RGB")
+    return pygame.image.tobytes(live.window.screen.picture(), "RGB")
 
 
 def test_each_frame_is_the_one_that_is_drawn_from_nothing(live: Live) -> None:
@@ -49,7 +49,7 @@ def test_each_frame_is_the_one_that_is_drawn_from_nothing(live: Live) -> None:
 
 def test_a_tip_that_lay_over_a_panel_leaves_nothing_there(live: Live) -> None:
     painter, seen, layout = live.window.painter, live.window.seen, live.window.layout
-    surface = live.window.display.picture()
+    surface = live.window.screen.picture()
     assert layout.mind is not None
     painter.draw(surface, seen, layout)
     before = shown(live)
@@ -70,7 +70,7 @@ def test_only_what_has_changed_is_drawn(live: Live, monkeypatch: pytest.MonkeyPa
 
         monkeypatch.setattr(frame_module, name, counted)
     painter, seen, layout = live.window.painter, live.window.seen, live.window.layout
-    surface = live.window.display.picture()
+    surface = live.window.screen.picture()
 
     def draw(view: View) -> list[str]:
         drawn.clear()

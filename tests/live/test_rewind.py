@@ -281,7 +281,7 @@ def test_the_mouse_goes_along_the_scrubber_to_any_moment(live: Live) -> None:
 
 
 def test_the_picture_of_the_past_is_the_one_that_was_seen(live: Live) -> None:
-    live.window.panels.clear()
+    live.window.open_panels.clear()
     live.show.new_episode()
     live.window.pause_stage(True)
     live.window.set_speed(0.0)

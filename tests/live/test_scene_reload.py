@@ -153,7 +153,7 @@ def test_the_same_run_goes_on_in_the_same_window_with_the_rewards_of_now(
     args = (str(scene), *TINY, "--steps", "6k", "--runs", str(tmp_path / "runs"), "--watch", "--json")
     assert train_command.main(args) == 0
     first, second = windows
-    assert first.display is second.display
+    assert first.screen is second.screen
     told = capsys.readouterr()
     (line,) = told.out.splitlines()
     found = json.loads(line)
@@ -214,4 +214,4 @@ def test_a_reloaded_scene_that_fails_gives_way_to_the_scene_of_before(
     assert (found["status"], found["steps"]) == ("finished", 6000)
     rows = [json.loads(row) for row in (Path(found["run"]) / "train_episodes.jsonl").read_text().splitlines()]
     assert {row["total_reward"] / row["length"] for row in rows[-20:]} == {1.0}
-    assert len({window.display for window in windows}) == 1
+    assert len({window.screen for window in windows}) == 1

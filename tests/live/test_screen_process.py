@@ -19,15 +19,17 @@ import msgspec
 import pygame
 import pytest
 from live_commands import finish, start, train, until
-from live_windows import TINY, down, key_event, moved, post
+from live_windows import TINY, down, key_event, moved, post, up
 from viewer_views import a_learning, a_view
 
 from ecs_rl.errors import CommandError
-from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.live.display import Display, NoDisplay
-from ecs_rl.viewer.live.screen import Screen, Told
+from ecs_rl.viewer.frame_codec import Frame
+from ecs_rl.viewer.live.display import NoDisplay
+from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.screen_process import UNDER_WAY, ScreenProcess
+from ecs_rl.viewer.live.screen_program import News, ScreenServer
 from ecs_rl.viewer.mistakes import DisplayLost
+from ecs_rl.viewer.panel import Gesture
 from ecs_rl.viewer.view import Toast, View
 
 SIZE = (960, 540)
@@ -42,12 +44,16 @@ def display() -> Iterator[ScreenProcess]:
     opened.close()
 
 
-def both_ends() -> tuple[Screen, ScreenProcess]:
-    """Return a screen in this process, and who draws there."""
+def both_ends() -> tuple[ScreenServer, ScreenProcess]:
+    """Return a screen in this process, and the other end of its connection."""
     here, there = socketpair()
-    screen = Screen(Connection(there.detach()), Display("test", SIZE))
+    server = ScreenServer(Connection(there.detach()), Screen.open("test", SIZE))
     pygame.event.clear()
-    return screen, ScreenProcess(here)
+    return server, ScreenProcess(here)
+
+
+def frame_of(view: View, size: tuple[int, int] = SIZE) -> Frame:
+    return Frame(view, size, mind=True, learning=True, finding=False, camera=None)
 
 
 def wait_for(happened: Callable[[], object], seconds: float = 300.0) -> None:
@@ -57,11 +63,11 @@ def wait_for(happened: Callable[[], object], seconds: float = 300.0) -> None:
         sleep(0.005)
 
 
-def show(display: ScreenProcess, painter: Painter, view: View) -> None:
+def show(display: ScreenProcess, view: View) -> None:
     """Draw a frame, and wait until it is shown."""
     before = len(display.shown)
-    display.draw(painter, view, painter.layout(display.size), None)
-    wait_for(lambda: display.events() is not None and len(display.shown) > before)
+    display.show(frame_of(view, display.size))
+    wait_for(lambda: display.inputs() is not None and len(display.shown) > before)
 
 
 def pid_of(display: ScreenProcess) -> int:
@@ -70,77 +76,82 @@ def pid_of(display: ScreenProcess) -> int:
 
 
 def test_the_program_draws_what_a_display_in_this_process_draws(display: ScreenProcess) -> None:
-    painter, other, ours = Painter(), Painter(), Display("test", SIZE)
+    ours = Screen.open("test", SIZE)
     assert (display.driver, display.size, display.seen) == ("dummy", SIZE, False)
     for view in (a_view(0), a_view(7), replace(a_view(7), toasts=TOASTS)):
-        show(display, painter, view)
-        ours.draw(other, view, other.layout(SIZE), None)
+        show(display, view)
+        ours.show(frame_of(view))
         here, there = ours.picture(), display.picture()
         assert pygame.image.tobytes(here, "RGB") == pygame.image.tobytes(there, "RGB")
     ours.close()
 
 
 def test_no_more_frames_are_made_than_it_can_draw(display: ScreenProcess) -> None:
-    painter, view = Painter(), a_view()
+    view = a_view()
     for _ in range(UNDER_WAY):
         assert display.ready
-        display.draw(painter, view, painter.layout(SIZE), None)
+        display.show(frame_of(view))
     assert not display.ready
-    wait_for(lambda: display.events() is not None and display.ready)
+    wait_for(lambda: display.inputs() is not None and display.ready)
     assert len(display.shown) >= 1
     assert list(display.shown) == sorted(display.shown)
 
 
 def test_what_the_user_does_arrives_as_it_happened() -> None:
-    screen, display, painter, view = *both_ends(), Painter(), a_view()
-    display.draw(painter, view, painter.layout(SIZE), None)
-    wait_for(lambda: screen.step() or display.events() is None or display.shown)  # type: ignore[func-returns-value]
-    assert display.text_at(painter, (0, 0)) == ""
-    word = next(rect.center for rect, text in screen.painter.canvas._words["status"] if text == view.status.scene)
+    (screen, display), view = both_ends(), a_view()
+    display.show(frame_of(view))
+    wait_for(lambda: screen.step() or display.inputs() is None or display.shown)  # type: ignore[func-returns-value]
+    word = next(rect.center for rect, text in screen.screen.painter.canvas.texts() if text == view.status.scene)
     post(key_event(pygame.K_l, "l"), down((3, 4)), moved(word, (5, -6)))
     screen.step()
-    key, button, mouse = [each for each in display.events() if each.type != pygame.ACTIVEEVENT][-3:]
+    *_, key, grab, drag = [
+        each for each in display.inputs() if isinstance(each, Gesture) or each.type == pygame.KEYDOWN
+    ]
+    assert isinstance(key, pygame.event.Event)
     assert (key.type, key.key, key.unicode, key.mod) == (pygame.KEYDOWN, pygame.K_l, "l", 0)
-    assert (button.type, button.pos, button.button) == (pygame.MOUSEBUTTONDOWN, (3, 4), 1)
-    assert (mouse.type, mouse.pos, mouse.rel) == (pygame.MOUSEMOTION, word, (5, -6))
-    assert display.text_at(painter, word) == view.status.scene
+    assert isinstance(grab, Gesture)
+    assert isinstance(drag, Gesture)
+    assert [(each.kind, each.hit.at) for each in (grab, drag)] == [("grab", (3, 4)), ("drag", word)]
+    post(up(word))
+    screen.step()
+    *_, drop, point = [each for each in display.inputs() if isinstance(each, Gesture)]
+    assert (drop.kind, point.kind, point.text) == ("drop", "point", view.status.scene)
     display.close()
     with pytest.raises(EOFError):
         screen.step()
-    screen.display.close()
+    screen.screen.close()
 
 
 def test_after_a_change_of_size_everything_is_drawn_anew_and_no_frame_of_before() -> None:
-    screen, display, painter, view = *both_ends(), Painter(), a_view()
+    (screen, display), view = both_ends(), a_view()
 
     def shown(frames: int) -> bytes:
-        layout = painter.layout(display.size)
-        wait_for(lambda: screen.step() or display.events() is None or len(display.shown) == frames)  # type: ignore[func-returns-value]
-        return pygame.image.tobytes(screen.display.surface.subsurface(layout.status), "RGB")
+        wait_for(lambda: screen.step() or display.inputs() is None or len(display.shown) == frames)  # type: ignore[func-returns-value]
+        return pygame.image.tobytes(screen.screen.picture().subsurface((0, 0, 400, 30)), "RGB")
 
-    display.draw(painter, view, painter.layout(SIZE), None)
+    display.show(frame_of(view))
     before = shown(1)
     display.toggle_full_screen()
-    display.draw(painter, view, painter.layout(SIZE), None)  # made before this end knows of it
+    display.show(frame_of(view))  # made before this end knows of it
     assert not any(shown(2)), "it would not fit"
     assert display.is_full
-    assert display.size == pygame.display.get_desktop_sizes()[0] == screen.display.size
+    assert display.size == pygame.display.get_desktop_sizes()[0] == screen.screen.size
     display.toggle_full_screen()
-    wait_for(lambda: screen.step() or display.events() is None or display.size == SIZE)  # type: ignore[func-returns-value]
-    display.draw(painter, view, painter.layout(SIZE), None)
+    wait_for(lambda: screen.step() or display.inputs() is None or display.size == SIZE)  # type: ignore[func-returns-value]
+    display.show(frame_of(view))
     assert shown(3) == before
     display.close()
-    screen.display.close()
+    screen.screen.close()
 
 
 def test_a_picture_that_is_taken_while_the_size_changes_has_the_size_it_was_taken_at() -> None:
     screen, display = both_ends()
-    told = Told((5, 4), picture=((2, 1), bytes(6)))
-    screen.connection.send_bytes(msgspec.msgpack.encode(told))
+    news = News((5, 4), picture=((2, 1), bytes(6)))
+    screen.connection.send_bytes(msgspec.msgpack.encode(news))
     assert display.picture().get_size() == (2, 1)
     assert display.size == (5, 4)
     display.close()
-    screen.display.close()
+    screen.screen.close()
 
 
 def test_a_screen_that_does_not_answer_stops_nothing_and_is_told_of_once(
@@ -149,38 +160,37 @@ def test_a_screen_that_does_not_answer_stops_nothing_and_is_told_of_once(
     for name in ("PROMPT", "STILL"):
         monkeypatch.setattr(f"ecs_rl.viewer.live.screen_process.{name}", 0.05)
     screen, display = both_ends()
-    painter, view = Painter(), replace(a_view(), learning=a_learning(200_000))
+    view = replace(a_view(), learning=a_learning(200_000))
     for _ in range(UNDER_WAY):
-        display.draw(painter, view, painter.layout(SIZE), None)
+        display.show(frame_of(view))
     assert not display.ready
     with pytest.raises(CommandError, match="the program that draws the window does not answer"):
         display.picture()
     for _ in range(3):
         sleep(0.06)
-        display.events()
+        display.inputs()
     assert capsys.readouterr().err.count("does not answer: what trains goes on") == 1
     display.close()
-    screen.display.close()
+    screen.screen.close()
 
 
 def test_the_reason_for_which_a_window_is_gone_is_told() -> None:
     screen, display = both_ends()
-    screen._send(Told(SIZE, lost="the connection to the screen broke"))
+    news = News(SIZE, lost="the connection to the screen broke")
+    screen.connection.send_bytes(msgspec.msgpack.encode(news))
     screen.connection.close()
-    painter = Painter()
-    display.draw(painter, a_view(), painter.layout(SIZE), None)
+    display.show(frame_of(a_view()))
     with pytest.raises(DisplayLost, match="the connection to the screen broke"):
-        display.events()
+        display.inputs()
     display.close()
-    screen.display.close()
+    screen.screen.close()
 
 
 def test_a_program_that_ends_is_a_window_that_is_gone(display: ScreenProcess) -> None:
-    painter = Painter()
-    show(display, painter, a_view())
+    show(display, a_view())
     os.kill(pid_of(display), signal.SIGKILL)
     with pytest.raises(DisplayLost, match="the program that draws has ended"):
-        wait_for(lambda: display.events() is None)
+        wait_for(lambda: display.inputs() is None)
 
 
 def test_it_starts_whatever_lies_in_the_folder_and_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,10 +218,9 @@ def test_it_is_gone_when_whoever_started_it_is_killed(tmp_path: Path) -> None:
 
 
 def test_it_ends_with_whoever_started_it_and_by_no_signal_that_is_meant_for_that(display: ScreenProcess) -> None:
-    painter = Painter()
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(pid_of(display), each)
-    show(display, painter, a_view())
+    show(display, a_view())
     display._socket.shutdown(SHUT_RDWR)
     assert display._program is not None
     assert display._program.wait(20) == 0

@@ -10,7 +10,6 @@ from live_windows import TINY, Live, down, moved, up, watching
 from settings_keys import shown
 
 from ecs_rl.runs.rows import Change, changes_in
-from ecs_rl.viewer.panels.settings import settings_place, shown_rows, track_of
 from ecs_rl.viewer.view import View
 
 
@@ -26,12 +25,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 def at(live: Live, row: int, share: float) -> tuple[int, int]:
     """Return the pixel of a slider."""
-    seen, canvas = shown(live), live.window.painter.canvas
-    place = settings_place(live.window.layout.stage, seen, canvas)
-    assert place is not None
-    track = track_of(place, canvas)
-    assert row in shown_rows(place, seen, canvas)
-    return round(track.x + share * track.w), track.y + row * track.h + track.h // 2
+    return live.at("settings", "slider", row, share)
 
 
 def changes(live: Live) -> list[Change]:
@@ -71,9 +65,8 @@ def test_a_click_on_a_slider_sets_it_and_one_near_its_first_value_takes_that(liv
 
 
 def test_the_panel_keeps_the_mouse_from_what_is_behind_it(live: Live) -> None:
-    place = settings_place(live.window.layout.stage, shown(live), live.window.painter.canvas)
-    assert place is not None
-    head = (place.centerx, place.y + 5)
+    (panel,) = [region.rect for region in live.regions("settings") if region.part == "panel"]
+    head = (panel.centerx, panel.y + 5)
     live.answer(down(head), moved((head[0] + 30, head[1] + 30)), up((head[0] + 30, head[1] + 30)))
     live.answer(down(head), up(head))
     assert not live.show.touched
@@ -123,12 +116,12 @@ def test_the_curves_tell_where_a_setting_was_changed_also_after_a_resume(live: L
 def test_escape_closes_the_panel_and_an_ended_training_has_none(live: Live) -> None:
     live.hit("Esc")
     live.draw()
-    assert live.window.seen.settings is None
+    assert "settings" not in live.window.views
     live.hit("S")
     live.trains.stop = "the test is over"
     live.background.save_all()
     live.draw()
-    assert live.window.seen.settings is None
+    assert "settings" not in live.window.views
     live.hit("Ctrl+Up", "Down")
     assert not live.background._asked
     assert live.trains.live.changed == {}

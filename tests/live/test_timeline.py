@@ -95,7 +95,7 @@ def test_the_mark_stands_where_the_policy_is_and_every_policy_has_a_notch(live: 
     assert timeline is not None
     assert set(timeline.steps) > set(map(float, policies(run_of(live))))
     assert (timeline.shown, timeline.label) == (math.inf, "now")
-    surface = live.window.display.picture()
+    surface = live.window.screen.picture()
     at = pixel(live, 1000)
     before = pygame.surfarray.array3d(surface)[at[0] - 2 : at[0] + 3, at[1]].max()
     live.answer(down(at), up(at))
@@ -243,7 +243,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(
         live.window.advance(0.1, math.inf)
         live.draw()
         assert live.window.seen.joy is None
-        plain = pygame.surfarray.array3d(live.window.display.picture())
+        plain = pygame.surfarray.array3d(live.window.screen.picture())
         live.trains.evaluation.solved_step = live.trains.session.total_steps
         live.window.pause_stage(True)
         live.window.advance(0.1, math.inf)
@@ -251,7 +251,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(
         live.draw()
         assert live.window.seen.joy == pytest.approx(1.5)
         stage = live.window.layout.stage
-        drawn = pygame.surfarray.array3d(live.window.display.picture())
+        drawn = pygame.surfarray.array3d(live.window.screen.picture())
         changed = (drawn != plain).any(axis=2)[stage.left : stage.right, stage.top : stage.bottom]
         assert changed.sum() > 2000, "confetti and a sign"
         assert len(live.window.shows) == 1
@@ -306,6 +306,6 @@ def test_who_looks_at_the_grid_as_it_is_solved_is_left_alone(tmp_path: Path, mon
 
 def test_a_training_that_was_solved_before_the_window_opened_is_not_celebrated_again(live: Live) -> None:
     live.trains.evaluation.solved_step = 1000
-    again = window_module.Window(live.window.display, [live.show], folder=run_of(live), background=live.background)
+    again = window_module.Window(live.window.screen, [live.show], folder=run_of(live), background=live.background)
     again.advance(0.1, math.inf)
     assert again.solved_since is None

@@ -56,12 +56,12 @@ def test_it_begins_by_itself_once_and_notes_that(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with watching(tmp_path / "runs") as live:
         begin_for_the_first_time(live.window)
-        assert "tour" in live.window.panels
+        assert "tour" in live.window.open_panels
         assert noted_at() == tmp_path / "state" / "ecs_rl" / "toured"
         assert noted_at().exists()
         live.hit("Esc")
         begin_for_the_first_time(live.window)
-        assert "tour" not in live.window.panels
+        assert "tour" not in live.window.open_panels
 
 
 def test_where_it_cannot_be_noted_it_does_not_begin_every_time(
@@ -71,7 +71,7 @@ def test_where_it_cannot_be_noted_it_does_not_begin_every_time(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with watching(tmp_path / "runs") as live:
         begin_for_the_first_time(live.window)
-        assert "tour" not in live.window.panels
+        assert "tour" not in live.window.open_panels
 
 
 @pytest.mark.parametrize("size", [(640, 400), (1280, 720), (1920, 1080)])

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pygame
 import pytest
 from live_commands import train
 from live_windows import TINY, Live, down, moved, seeing, up, watching
 
 from ecs_rl.components import UserInput
 from ecs_rl.loading import load_scene
-from ecs_rl.viewer.live.weather import MOST_WIND
-from ecs_rl.viewer.panels.sliders import slider_bars
+from ecs_rl.viewer.panels.weather import MOST_WIND, WeatherView
 from ecs_rl.viewer.replay import Replay
 from ecs_rl.world import policy_specs
 from ecs_rl.worlds import make_world
@@ -25,16 +23,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return train("balance", *TINY, "--json", "--runs", tmp_path_factory.mktemp("runs")).run
 
 
-def bar(live: Live, number: int) -> pygame.Rect:
-    room = live.window.painter.room(live.window.seen, live.window.layout)
-    return slider_bars(room, 2, live.window.painter.canvas)[number]
+def values(live: Live) -> list[str]:
+    """Return what the sliders are set to, as they tell it."""
+    view = live.window.views["weather"]
+    assert isinstance(view, WeatherView)
+    return [slider.value for slider in view.sliders]
 
 
 def drag(live: Live, number: int, share: float) -> None:
     """Drag a slider so far along its bar, by events of the mouse."""
-    where, slider = bar(live, number), live.window.weather.settings[number]
-    start = (where.x + round(slider.share * (where.w - 1)), where.centery)
-    end = (where.x + round(share * (where.w - 1)), where.centery)
+    slider = live.window.views["weather"].sliders[number]
+    start, end = (live.at("weather", "slider", number, where) for where in (slider.share, share))
     live.answer(down(start), moved((start[0] + 6, start[1])), moved(end), up(end))
     live.draw()
 
@@ -68,19 +67,19 @@ def test_the_sliders_set_gravity_and_wind_and_their_usual_setting_changes_nothin
     with seeing(run) as live:
         live.hit("A")
         live.draw()
-        assert live.window.weather.air == (0.0, 0.0)
-        assert [slider.told for slider in live.window.seen.sliders] == ["9.8 m/s²", "0.0 m/s²"]
+        live.window.advance(0.0, 1.0)
+        assert live.show.hand.air == (0.0, 0.0)
+        assert values(live) == ["9.8 m/s²", "0.0 m/s²"]
         drag(live, 1, 1.0)
         drag(live, 0, 0.0)
         live.window.advance(1 / 60, 1.0)
-        assert live.window.weather.air == pytest.approx((MOST_WIND, 9.8), abs=0.05)
-        assert live.show.hand.air == live.window.weather.air
+        assert live.show.hand.air == pytest.approx((MOST_WIND, 9.8), abs=0.05)
         assert live.show.touched
-        told = [slider.told for slider in live.window.seen.sliders]
-        assert told == ["0.0 m/s²", f"→ {MOST_WIND:.1f} m/s²"]
+        assert values(live) == ["0.0 m/s²", f"→ {MOST_WIND:.1f} m/s²"]
         drag(live, 1, 0.51)
         drag(live, 0, 0.32)  # near enough
-        assert live.window.weather.air == (0.0, 0.0)
+        live.window.advance(0.0, 1.0)
+        assert live.show.hand.air == (0.0, 0.0)
         drag(live, 1, 0.2)
         live.hit("A")
         live.window.advance(1 / 60, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pygame
@@ -14,10 +15,9 @@ from live_windows import TINY, Live, moved, seeing, watching
 from ecs_rl.agents.base import output_of
 from ecs_rl.components import Observation
 from ecs_rl.errors import DivergedError
-from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.endings import tone_of
 from ecs_rl.viewer.films import recorder as recorder_module
-from ecs_rl.viewer.frame import Layout, Painter
+from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.watch import PATIENCE
 from ecs_rl.viewer.speedometer import Speedometer
 from ecs_rl.viewer.things import Chosen
@@ -127,9 +127,9 @@ def test_messages_stand_to_the_upper_left_and_name_only_the_end_of_a_path(run: P
         live.hit("Ctrl+P")
         assert "picture written: pictures/window_" in live.said()
         assert "folder" not in live.said()
-        bare = pygame.surfarray.array3d(live.window.display.picture()).astype(int)
+        bare = pygame.surfarray.array3d(live.window.screen.picture()).astype(int)
         live.window.draw(0.0)
-        shown = pygame.surfarray.array3d(live.window.display.picture()).astype(int)
+        shown = pygame.surfarray.array3d(live.window.screen.picture()).astype(int)
         stage = live.window.layout.stage
         changed = np.argwhere((bare != shown).any(axis=2) & True)
         middle = stage.y + stage.h // 2
@@ -144,9 +144,9 @@ def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
     drawn: list[View] = []
 
     class Spy(Painter):
-        def draw(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None = None) -> None:
+        def draw(self, surface: pygame.Surface, view: View, *more: Any) -> None:
             drawn.append(view)
-            super().draw(surface, view, layout, camera)
+            super().draw(surface, view, *more)
 
     monkeypatch.setattr(recorder_module, "Painter", Spy)
     with seeing(run) as live:
@@ -194,7 +194,7 @@ def test_chips_and_hints_are_the_buttons_that_they_look_like(run: Path) -> None:
         press("D")
         assert live.show.sampled
         press("F1")
-        assert "help" in window.panels
+        assert "help" in window.open_panels
         live.answer(moved((stage.x + 5, stage.y + 5)))
 
 

@@ -15,9 +15,10 @@ from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.hover import Hover
 from ecs_rl.viewer.live.replays import Replays
+from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.shown import Rates
-from ecs_rl.viewer.live.weather import Weather
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panels.weather import Weather
 
 TRAINING = ("balance", *TINY, "--steps", "4k", "--json")
 MISTAKE = "a mistake of ours, IndexError: list index out of range (tests/live/test_window_mistakes.py:"
@@ -52,13 +53,13 @@ def watched(runs: Path, patch: pytest.MonkeyPatch, broken: Callable[[], None]) -
     "broken",
     [
         (Hover, "tip", "tip"),
-        (Weather, "views", "sliders"),
+        (Weather, "view", "weather"),
         (Rates, "look", "numbers"),
         (Rates, "mind", "mind"),
-        (frame, "draw_mind", "mind now"),
+        (frame, "draw_mind", "mind"),
         (frame, "draw_stage", "stage"),
         (Replays, "look", "replay"),
-        (Weather, "toggle", "weather"),
+        (Weather, "leave", "weather"),
     ],
 )
 def test_a_part_that_raises_is_reported_once_and_left_out_and_the_training_is_the_same(
@@ -87,7 +88,7 @@ def test_a_window_that_cannot_go_on_is_closed_and_the_training_goes_on(
 def test_neither_opening_nor_closing_a_window_ends_a_training(
     alone: Said, owner: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screen_process.ScreenProcess, "start", Display)
+    monkeypatch.setattr(screen_process.ScreenProcess, "start", Screen.open)
     monkeypatch.setattr(owner, name, raises)
     told = train(*TRAINING, "--watch", "--runs", tmp_path)
     assert (told.code, told.sha) == (0, alone.sha)
@@ -96,13 +97,13 @@ def test_neither_opening_nor_closing_a_window_ends_a_training(
 
 def test_a_window_of_play_goes_on_without_the_part_that_raises(alone: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     Scripted(monkeypatch, in_order(wait(3), keys("A"), wait(3), keys("Ctrl+Q")), mistakes_raise=False)
-    monkeypatch.setattr(Weather, "toggle", raises)
+    monkeypatch.setattr(Weather, "leave", raises)
     told = play(alone.run)
     assert told.code == 0
     assert told.err.count(f"the window leaves out 'weather': {MISTAKE}") == 1
 
 
 def test_other_tests_see_every_mistake(alone: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Weather, "toggle", raises)
+    monkeypatch.setattr(Weather, "leave", raises)
     with seeing(alone.run) as live, pytest.raises(Found, match="'weather'"):
         live.hit("A")

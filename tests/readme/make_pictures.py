@@ -23,7 +23,7 @@ from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.films.studio import Title, film_episode, film_still
-from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -64,7 +64,7 @@ def make(folder: Path, plan: Plan) -> None:
         for _ in range(8):
             training.tick()
             window.draw(1 / 60)
-        pygame.image.save(window.display.picture(), folder / "grid.png")
+        pygame.image.save(window.screen.picture(), folder / "grid.png")
     size = (folder / "learning.gif").stat().st_size
     print(f"{folder}: learning.gif has {size:,} bytes")
     if size > MOST_BYTES:
@@ -77,7 +77,7 @@ def window_around(plan: Plan, runs: Path) -> Iterator[tuple[Training, Window]]:
     arguments = [plan.scene, "--runs", str(runs), "--steps", plan.steps]
     found, training = assemble(plan_of(arguments))
     run = recorded(training, found)
-    opened = WatchWindow.open(training, Display("ecs_rl", plan.size))
+    opened = WatchWindow.open(training, Screen.open("ecs_rl", plan.size))
     try:
         yield training, opened.window(training, run.path, lambda: None)
     finally:
@@ -115,7 +115,7 @@ def take(window: Window, path: Path) -> None:
         if stage.forces and stage.tick >= 60 and not stage.ending:
             break
     window.draw(1 / 60)
-    pygame.image.save(window.display.picture(), path)
+    pygame.image.save(window.screen.picture(), path)
 
 
 if __name__ == "__main__":

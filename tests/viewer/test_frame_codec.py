@@ -27,22 +27,23 @@ from viewer_views import (
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
+from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
+from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import DrawnView, MindView, View
 from ecs_rl.viewer.view_floating import (
     RewindView,
     SeenPicture,
-    SettingRow,
-    SettingsView,
-    SliderView,
     TipView,
     TourView,
 )
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 SIZE = (1280, 720)
+KINDS = kinds_of(PANELS)
 
 
 def a_map(*, on_stage: bool) -> MapView:
@@ -76,15 +77,17 @@ def everything() -> View:
         rewind=RewindView(3.0, 1.5, ((0.5, "good"),)),
         tip=TipView((3.0, 4.0), ("a", "b")),
         tour=TourView("stage", "look", 1, 6),
-        sliders=(SliderView("gravity", "9.8", 0.5, 0.5),),
         ghosts=ghosts,
         plot=a_map(on_stage=False),
         joy=0.25,
-        settings=SettingsView((SettingRow("lr", "0.001", 0.5, 0.25, True),), 0),
         finding=Finding("a death that pays", "told", "cure"),
     )
 
 
+OF_PANELS = {
+    "weather": WeatherView((SliderView("gravity", "9.8", 0.5, 0.5),)),
+    "settings": SettingsView((SettingRow("lr", "0.001", 0.5, 0.25, True),), 0),
+}
 VIEWS: dict[str, Callable[[], View]] = {
     "everything": everything,
     "one arena": a_view,
@@ -95,7 +98,8 @@ VIEWS: dict[str, Callable[[], View]] = {
 
 
 def frame_of(view: View, camera: Camera | None = None) -> Frame:
-    return Frame(view, SIZE, view.mind is not None, view.learning is not None, view.finding is not None, camera, 0.0)
+    mind, learning, finding = (part is not None for part in (view.mind, view.learning, view.finding))
+    return Frame(view, SIZE, mind, learning, finding, camera, views=OF_PANELS)
 
 
 def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:
@@ -104,6 +108,10 @@ def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:
     if is_dataclass(ours):
         for field in fields(ours):
             assert_same(getattr(ours, field.name), getattr(theirs, field.name), f"{where}.{field.name}")
+    elif isinstance(ours, dict):
+        assert ours.keys() == theirs.keys(), where
+        for name, mine in ours.items():
+            assert_same(mine, theirs[name], f"{where}[{name}]")
     elif isinstance(ours, tuple):
         assert len(ours) == len(theirs), where
         for i, (mine, yours) in enumerate(zip(ours, theirs, strict=True)):
@@ -117,15 +125,14 @@ def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:
 
 def drawn(painter: Painter, frame: Frame) -> bytes:
     surface = pygame.Surface(frame.size)
-    layout = painter.layout(frame.size, mind=frame.mind, learning=frame.learning, finding=frame.finding)
-    painter.draw(surface, frame.view, layout, frame.camera)
+    painter.paint(surface, frame)
     return pygame.image.tobytes(surface, "RGB")
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_what_arrives_is_what_was_sent_and_looks_like_it(name: str) -> None:
     frame = frame_of(VIEWS[name]())
-    there = FrameReader().frame(FrameWriter().bytes_of(frame))
+    there = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame))
     assert_same(frame, there)
     assert drawn(Painter(), frame) == drawn(Painter(), there)
 
@@ -135,13 +142,17 @@ def test_no_field_of_the_view_with_everything_is_empty() -> None:
     assert [field.name for field in fields(view) if getattr(view, field.name) in (None, ())] == []
 
 
+def test_there_is_a_view_of_every_panel() -> None:
+    assert OF_PANELS.keys() == KINDS.keys()
+
+
 def test_a_camera_travels_along() -> None:
     camera = Camera((0.5, 1.0), 80.0, (300.0, 200.0))
-    assert FrameReader().frame(FrameWriter().bytes_of(frame_of(a_view(), camera))).camera == camera
+    assert FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame_of(a_view(), camera))).camera == camera
 
 
 def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again() -> None:
-    writer, reader, view = FrameWriter(), FrameReader(), everything()
+    writer, reader, view = FrameWriter(KINDS), FrameReader(KINDS), everything()
     first = writer.bytes_of(frame_of(view))
     again = writer.bytes_of(frame_of(replace(view, stage=a_stage(1.0))))
     before, after = (reader.frame(each).view for each in (first, again))
@@ -153,7 +164,7 @@ def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again()
 
 
 def test_what_a_frame_leaves_out_is_sent_anew_by_the_next_that_has_it_and_kept_by_nobody() -> None:
-    writer, reader, view = FrameWriter(), FrameReader(), a_view()
+    writer, reader, view = FrameWriter(KINDS), FrameReader(KINDS), a_view()
     sizes = []
     for each in (view, replace(view, learning=None), view):
         sizes.append(len(packed := writer.bytes_of(frame_of(each))))
@@ -172,13 +183,13 @@ def test_what_a_frame_leaves_out_is_sent_anew_by_the_next_that_has_it_and_kept_b
 def test_a_record_that_comes_twice_in_a_frame_is_one_record_there() -> None:
     stage, comparison = a_stage(), a_comparison()
     panes = tuple(replace(pane, stage=stage) for pane in comparison.panes)
-    there = FrameReader().frame(FrameWriter().bytes_of(frame_of(replace(comparison, panes=panes)))).view
+    there = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame_of(replace(comparison, panes=panes)))).view
     assert len({id(pane.stage) for pane in there.panes}) == 1
 
 
 def test_numbers_of_numpy_arrive_as_pythons() -> None:
     view = View(replace(STATUS, steps=np.int64(7), best=np.float64(1.5)))  # type: ignore[arg-type]
-    status = FrameReader().frame(FrameWriter().bytes_of(frame_of(view))).view.status
+    status = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame_of(view))).view.status
     assert (type(status.steps), status.steps, type(status.best), status.best) == (int, 7, float, 1.5)
 
 
@@ -188,4 +199,4 @@ def test_what_no_screen_could_read_is_refused() -> None:
     with pytest.raises(TypeError, match="could not tell"):
         form_of(MindView | DrawnView)
     with pytest.raises(TypeError, match="nothing of the type"):
-        FrameWriter().bytes_of(frame_of(View(replace(STATUS, run=object()))))  # type: ignore[arg-type]
+        FrameWriter(KINDS).bytes_of(frame_of(View(replace(STATUS, run=object()))))  # type: ignore[arg-type]

@@ -36,12 +36,13 @@ from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.panels.finding import draw_finding
 from ecs_rl.viewer.panels.learning import draw_learning
-from ecs_rl.viewer.panels.settings import draw_settings
+from ecs_rl.viewer.panels.settings import SettingRow, Settings, SettingsView
 from ecs_rl.viewer.panels.timeline import draw_timeline
+from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import Modes
-from ecs_rl.viewer.view_floating import RewindView, SettingRow, SettingsView, SliderView
+from ecs_rl.viewer.view_floating import RewindView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -109,7 +110,8 @@ def settings(size: tuple[int, int]) -> pygame.Surface:
     surface, canvas, half = pygame.Surface(size), Canvas(), size[1] // 2
     names = (("lr", "0.0003", 0.5, 0.6), ("entropy", "0.01", 0.2, 0.2), ("fuel reward", "x2.4", 0.6, 0.25))
     rows = tuple(SettingRow(name, value, share, first, share != first) for name, value, share, first in names)
-    draw_settings(surface, pygame.Rect(0, 0, size[0], half + 60), SettingsView(rows, 2), canvas)
+    canvas.begin(surface)
+    Settings().paint(canvas, SettingsView(rows, 2), pygame.Rect(0, 0, size[0], half + 60))
     changes = ((40e3, "lr 0.001"), (200e3, "fuel x2.4"), (210e3, "lr 0.0003"))
     draw_learning(surface, pygame.Rect(0, half, size[0], half), replace(a_learning(), changes=changes), canvas)
     return surface
@@ -159,8 +161,9 @@ def weather(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a person drives in a wind: both sliders, and the chip that hands back."""
     surface, painter = pygame.Surface(size), Painter()
     sliders = SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)
-    view = replace(a_view(), modes=Modes(hands="H"), mind=None, learning=None, profile=None, toasts=(), sliders=sliders)
-    painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
+    view = replace(a_view(), modes=Modes(hands="H"), mind=None, learning=None, profile=None, toasts=())
+    layout = painter.layout(size, mind=False, learning=False)
+    painter.draw(surface, view, layout, None, {"weather": WeatherView(sliders)})
     return surface
 
 

@@ -130,9 +130,10 @@ def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:
 def names_in(learning: LearningView, size: tuple[int, int]) -> list[str]:
     """Return what is written in the drawer, from left to right."""
     canvas, surface = Canvas(), pygame.Surface(size)
-    canvas.begin()
-    draw_learning(surface, surface.get_rect(), learning, canvas)
-    return [text for _, text in canvas._words["learning"]]
+    canvas.begin(surface)
+    with canvas.painting("learning"):
+        draw_learning(surface, surface.get_rect(), learning, canvas)
+    return [text for _, text in canvas.texts()]
 
 
 def parts(shares: dict[str, float], *, whole: bool) -> Stack:

@@ -42,7 +42,7 @@ class Recorder:
             return
         try:
             path = films_folder(self.folder) / f"window_{stamp()}.mp4"
-            self.film = Film(path, window.display.size, FPS)
+            self.film = Film(path, window.screen.size, FPS)
         except (CommandError, StorageError) as error:
             window.say(str(error), "bad")
             return
@@ -51,7 +51,7 @@ class Recorder:
 
     def add(self, window: Window) -> None:
         """Add the picture that was just drawn, as often as it was seen at the film's own rate."""
-        film, size = self.film, window.display.size
+        film, size = self.film, window.screen.size
         if film is None:
             return
         if film_size(size) != film.size:
@@ -78,7 +78,8 @@ class Recorder:
         layout = self._painter.layout(
             size, mind=window.layout.mind is not None, learning=window.layout.learning is not None
         )
-        self._painter.draw(self._surface, shown, layout, window.camera)
+        views = {name: view for name, view in window.views.items() if window.panels[name].filmed}
+        self._painter.draw(self._surface, shown, layout, window.camera, views)
         return self._surface
 
     def end(self, window: Window) -> None:
@@ -97,7 +98,7 @@ class Recorder:
     def take_picture(self, window: Window) -> None:
         """Write a picture of the window as it is."""
         path = self.folder / "pictures" / f"window_{stamp()}.png"
-        self.write(window.display.picture(), path, "picture", window)
+        self.write(window.screen.picture(), path, "picture", window)
 
     def write(self, surface: pygame.Surface, path: Path, what: str, window: Window) -> None:
         """Write a picture, and say where it is."""

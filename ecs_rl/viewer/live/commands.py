@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pygame
@@ -15,6 +16,8 @@ from ecs_rl.viewer.live.leaving import leave_mode
 from ecs_rl.viewer.live.pace import PACES
 from ecs_rl.viewer.live_episode import KICK
 from ecs_rl.viewer.number_formats import speed
+from ecs_rl.viewer.panel import Command, Panel, Panels
+from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.view_floating import HelpGroup
 
 if TYPE_CHECKING:
@@ -27,41 +30,7 @@ SPEEDS = (*(2.0**power for power in range(-4, 7)), math.inf)
 """1/16 to 64 times real time, then as fast as it goes."""
 Call = tuple[Any, ...]
 """A command's name, and what it takes besides the window."""
-LEFT, RIGHT = 1, 3
 ARROWS = "→↗↑↖←↙↓↘"
-STEADY = 4
-"""Pixels that a click may move; more is a drag."""
-NOTCH = 1.15
-"""How much larger one notch of the wheel shows everything."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """One thing that a user does; `Window.do` runs it by its name."""
-
-    section: str
-    """Of the help."""
-    key: str
-    """What the help and the README call the key, `Ctrl+` included; empty if no key or gesture of its own gives it."""
-    name: str
-    help: str
-    """Empty: the words of the row above hold for this key too."""
-    run: Callable[..., None]
-    """Takes the window; what the mouse does also takes where, in pixels."""
-    codes: tuple[int, ...] = ()
-    characters: str = ""
-    """What the key writes, for keys that stand elsewhere on other keyboards."""
-    trains: bool = False
-    """Only while something trains."""
-    listed: bool = True
-    """Has a row of its own in the help; another row's words tell of it otherwise."""
-
-    def is_given_by(self, event: pygame.event.Event) -> bool:
-        """Return whether a pressed key asks for this."""
-        character = getattr(event, "unicode", "")
-        hit = event.key in self.codes or (character and character in self.characters)
-        # AltGr, with which some keyboards write brackets, says Ctrl as well.
-        return bool(hit and (bool(self.characters) or self.key.startswith("Ctrl+") == bool(event.mod & CTRL)))
 
 
 # --- what is more than a call -----------------------------------------------------------------------------------------
@@ -165,14 +134,15 @@ def _toggle_panel(window: Window, panel: str) -> None:
     if panel == "learning" and window.history is None:
         window.say("there is no run here whose learning could be shown", "warn")
     else:
-        window.panels ^= {panel}
+        window.open_panels ^= {panel}
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
-_STAGE, _POLICY, _TRAINING, _HANDS, _WINDOW = "Stage", "Policy", "Training", "Hands", "Window"
+SECTIONS = ("Stage", "Policy", "Training", "Hands", "Window")
+_STAGE, _POLICY, _TRAINING, _HANDS, _WINDOW = SECTIONS
 # fmt: off
-COMMANDS: tuple[Command, ...] = (
+OF_WINDOW: tuple[Command, ...] = (
     Command(_STAGE, "Space", "pause", "pause and go on", lambda w: w.pause_stage(not w.show.paused), (pygame.K_SPACE,)),
     Command(_STAGE, "Left", "step back", "one tick back, on", lambda w: w.past.step(-1), (pygame.K_LEFT,)),
     Command(_STAGE, "Right", "step", "", lambda w: w.past.step(+1), (pygame.K_RIGHT,)),
@@ -209,33 +179,23 @@ COMMANDS: tuple[Command, ...] = (
     Command(_TRAINING, "U", "turbo", "turbo: 4 frames a second",
             lambda w: _when_training(w, lambda _: setattr(w, "turbo", not w.turbo)), (pygame.K_u,), trains=True),
     Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
-    Command(_TRAINING, "S", "settings", "sliders: Up Down, Ctrl+Up Ctrl+Down",
-            lambda w: w.tuning.toggle(), (pygame.K_s,), trains=True),
-    Command(_TRAINING, "Up", "setting above", "", lambda w: w.tuning.choose(-1), (pygame.K_UP,),
-            trains=True, listed=False),
-    Command(_TRAINING, "Down", "setting below", "", lambda w: w.tuning.choose(+1), (pygame.K_DOWN,),
-            trains=True, listed=False),
-    Command(_TRAINING, "Ctrl+Up", "raise setting", "", lambda w: w.tuning.nudge(+1), (pygame.K_UP,),
-            trains=True, listed=False),
-    Command(_TRAINING, "Ctrl+Down", "lower setting", "", lambda w: w.tuning.nudge(-1), (pygame.K_DOWN,),
-            trains=True, listed=False),
     Command(_TRAINING, "Ctrl+R", "reload scene", "take over the scene's file",
             lambda w: w.scene_watch.take(), (pygame.K_r,), trains=True),
     Command(_TRAINING, "Ctrl+S", "save", "checkpoint now",
             lambda w: _when_training(w, lambda work: work.save(w.say)), (pygame.K_s,), trains=True),
     Command(_TRAINING, "Ctrl+E", "evaluate", "evaluate now",
             lambda w: _when_training(w, lambda work: work.evaluate(w.say)), (pygame.K_e,), trains=True),
-    Command(_HANDS, "Left-drag", "grab", "pull a body, a policy, a moment", lambda w, at: w.grab(at)),
-    Command(_HANDS, "", "drag", "", lambda w, to: w.drag(to)),
-    Command(_HANDS, "", "let go", "", lambda w: w.let_go()),
-    Command(_HANDS, "Click", "click", "inspect; next agent's mind", lambda w, at: w.click(at)),
+    Command(_HANDS, "Left-drag", "grab", "pull a body, a policy, a moment", lambda w, at: w.mouse.grab(at)),
+    Command(_HANDS, "", "drag", "", lambda w, to: w.mouse.drag(to)),
+    Command(_HANDS, "", "let go", "", lambda w: w.mouse.let_go()),
+    Command(_HANDS, "", "act", "", lambda w, hit, gesture: w.act(hit, gesture)),
+    Command(_HANDS, "Click", "click", "inspect; next agent's mind", lambda w, at: w.mouse.click(at)),
     Command(_HANDS, "H", "hands", "you drive, or hand it back", toggle_hands,
             (pygame.K_h,)),
     Command(_HANDS, "Y", "race", "race the policy", toggle_race, (pygame.K_y,)),
-    Command(_HANDS, "A", "weather", "gravity and wind", lambda w: w.weather.toggle(), (pygame.K_a,)),
     Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
-    Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.zoom(factor, at)),
-    Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.pan(by)),
+    Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.mouse.zoom(factor, at)),
+    Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.mouse.pan(by)),
     Command(_HANDS, "Home", "reset camera", "show the whole arena", lambda w: setattr(w, "camera", None),
             (pygame.K_HOME,)),
     Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
@@ -244,7 +204,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(_WINDOW, "?", "words", "what is this?", lambda w: w.hover.ask(), (), "?"),
     Command(_WINDOW, "F2", "tour", "a minute's tour", lambda w: w.tour.next(), (pygame.K_F2,)),
     Command(_WINDOW, "F3", "profiler", "where the time goes", lambda w: _toggle_panel(w, "profile"), (pygame.K_F3,)),
-    Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.display.toggle_full_screen(), (pygame.K_F11,)),
+    Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.screen.toggle_full_screen(), (pygame.K_F11,)),
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),
     Command(_WINDOW, "C", "card", "a card to share", lambda w: w.cards.make(), (pygame.K_c,)),
     Command(_WINDOW, "Ctrl+P", "picture", "picture of the window", lambda w: w.recorder.take_picture(w), (pygame.K_p,)),
@@ -252,22 +212,37 @@ COMMANDS: tuple[Command, ...] = (
     Command(_WINDOW, "Ctrl+Q", "quit", "save and quit", lambda w: setattr(w, "closing", True), (pygame.K_q,)),
 )
 # fmt: on
-BY_NAME = {command.name: command for command in COMMANDS}
+
+
+def commands_of(panels: Panels) -> tuple[Command, ...]:
+    """Return the rows of the window and of its panels, section by section."""
+    rows = (*OF_WINDOW, *(row for panel in panels for row in panel.keys))
+    return tuple(row for section in SECTIONS for row in rows if row.section == section)
+
+
+def bound(rows: Sequence[Command], window: Window, panels: Mapping[str, Panel[Any]]) -> dict[str, Command]:
+    """Return rows by their names, each with the window that it works on, and the panel that declares it."""
+    owner = {row.name: panel for panel in panels.values() for row in panel.keys}
+    return {
+        row.name: replace(row, run=partial(row.run, *([owner[row.name]] if row.name in owner else []), window))
+        for row in rows
+    }
+
+
+COMMANDS = commands_of(PANELS)
 
 # --- what is told of it -----------------------------------------------------------------------------------------------
 
 
-def command_for(event: pygame.event.Event, *, trains: bool) -> str | None:
+def command_for(event: pygame.event.Event, rows: Sequence[Command] = COMMANDS) -> str | None:
     """Return the name of the command that a pressed key gives."""
-    found = (row.name for row in COMMANDS if row.is_given_by(event) and (trains or not row.trains))
-    return next(found, None)
+    return next((row.name for row in rows if row.is_given_by(event)), None)
 
 
 def press_at(window: Window, pixel: tuple[int, int] | tuple[float, float]) -> bool:
     """Do what the chip or the hint under a pixel stands for; tell whether there is one."""
     key = window.painter.key_at(window.seen, window.layout, window.camera, pixel)
-    there = (row for row in COMMANDS if row.key == key and (row.codes or row.characters))
-    found = next((row for row in there if window.background is not None or not row.trains), None)
+    found = next((row for row in window.rows if row.key == key and (row.codes or row.characters)), None)
     if found is not None:
         window.do(found.name)
     return found is not None
@@ -297,49 +272,3 @@ def hints(
     which = ((leads_back, "back"),) if leads_back else ((", .", "checkpoint"),) if choice else ()
     last = (("G", "all arenas"), ("U", "turbo")) if trains else (("R", "again"), ("Backspace", "next"))
     return (("F1", "help"), *first, ("- =", "speed"), *which, ("P", "poke"), ("Drag", "pull"), *last)
-
-
-class Mouse:
-    """Remembers which button is down, and where it went down."""
-
-    def __init__(self) -> None:
-        self.pressed: tuple[int, int] | None = None
-        """Where the left button went down, and has not moved since."""
-        self.holds = False
-        self.pans = False
-        self.at = (0, 0)
-
-    def commands(self, event: pygame.event.Event) -> Iterator[Call]:
-        """Yield what an event of the mouse asks for."""
-        self.at = getattr(event, "pos", self.at)
-        if event.type == pygame.MOUSEBUTTONDOWN:
-            if event.button == LEFT:
-                self.pressed = event.pos
-            self.pans = self.pans or event.button == RIGHT
-        elif event.type == pygame.MOUSEMOTION:
-            yield from self._move(event)
-        elif event.type == pygame.MOUSEBUTTONUP:
-            if event.button == RIGHT:
-                self.pans = False
-            elif event.button == LEFT:
-                if self.pressed is not None:
-                    yield "click", self.pressed
-                yield from self._let_go()
-        elif event.type == pygame.MOUSEWHEEL and event.y:
-            yield "zoom", NOTCH ** getattr(event, "precise_y", event.y), self.at
-        elif event.type == pygame.WINDOWFOCUSLOST:
-            yield from self._let_go()
-
-    def _move(self, event: pygame.event.Event) -> Iterator[Call]:
-        if self.pans:
-            yield "pan", event.rel
-        if self.pressed is not None and math.dist(self.pressed, event.pos) > STEADY:
-            yield "grab", self.pressed
-            self.pressed, self.holds = None, True
-        if self.holds:
-            yield "drag", event.pos
-
-    def _let_go(self) -> Iterator[Call]:
-        if self.holds:
-            yield ("let go",)
-        self.pressed, self.holds, self.pans = None, False, False

@@ -17,11 +17,9 @@ import pygame
 
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError
-from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.frame import DESIGNED, Layout, Painter
+from ecs_rl.viewer.frame import DESIGNED
 from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.palette import NIGHT, ORANGE, SKY, TEXT
-from ecs_rl.viewer.view import View
 
 UNSEEN = ("dummy", "offscreen")
 """Drivers without a screen: nobody sees the window, nobody can close it."""
@@ -88,11 +86,6 @@ class Display:
         return self.surface.get_size()
 
     @property
-    def ready(self) -> bool:
-        """Whether a frame that is drawn now is shown without delay."""
-        return True
-
-    @property
     def seen(self) -> bool:
         """Whether anybody can see the window."""
         return self.driver not in UNSEEN
@@ -114,13 +107,6 @@ class Display:
         self.surface = pygame.display.get_surface() or self.surface
         return list(found)
 
-    def plan(self, at: float) -> None:
-        """Do nothing: a frame is shown when it is drawn, whichever moment's it is."""
-
-    def draw(self, painter: Painter, view: View, layout: Layout, camera: Camera | None) -> None:
-        """Draw a frame, to be shown by `flip`."""
-        painter.draw(self.surface, view, layout, camera)
-
     def flip(self) -> None:
         """Show what was drawn."""
         self._try(pygame.display.flip)
@@ -128,10 +114,6 @@ class Display:
     def picture(self) -> pygame.Surface:
         """Return what was drawn last."""
         return self.surface
-
-    def text_at(self, painter: Painter, pixel: tuple[float, float]) -> str:
-        """Return the whole text that is written at a pixel, '' if there is none."""
-        return painter.canvas.text_at(pixel)
 
     def open_pads(self) -> None:
         """Let gamepads tell what is done with them, those too that are plugged in later."""

@@ -37,10 +37,10 @@ class Hover:
 
     def tip(self) -> TipView | None:
         """Return what to say beside the mouse, None if there is nothing."""
-        window, at, now = self.window, self.window.mouse.at, perf_counter()
+        window, at, now = self.window, self.window.pointed.hit.at, perf_counter()
         if at != self._at:
             self._at, self._since, self._asked = at, now, False
-        if at == (0, 0) or window.mouse.holds or window.mouse.pans or "help" in window.panels:
+        if window.pointed.kind != "point" or "help" in window.open_panels:
             return None
         learning, area = window.seen.learning, window.layout.learning
         if learning is not None and area is not None:
@@ -49,7 +49,7 @@ class Hover:
                 return TipView(at, tuple(lines))
         if not self._asked and now - self._since < STILL:
             return None
-        told = self._seen(at) or explained(window.display.text_at(window.painter, at))
+        told = self._seen(at) or explained(window.pointed.text)
         return TipView(at, (told,)) if told else None
 
     def _seen(self, at: tuple[float, float]) -> str:

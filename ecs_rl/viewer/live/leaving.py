@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 def leave_mode(window: Window) -> None:
     """Leave what lies over everything first, then what changes the picture."""
-    for panel in ("help", "tour", "profile", "settings"):
-        if panel in window.panels:
-            window.panels -= {panel}
-            return
-    if window.hands is not None and not window.hands.counts:
+    if any(panel.leave(window) for panel in reversed(window.panels.values())):
+        return
+    over = [name for name in ("help", "tour", "profile") if name in window.open_panels]
+    if over:
+        window.open_panels -= {over[0]}
+    elif window.hands is not None and not window.hands.counts:
         leave_hands(window)
     elif window.selected is not None:
         window.selected = None
@@ -30,7 +31,7 @@ def leave_mode(window: Window) -> None:
         window.grid = None
     elif window.turbo:
         window.turbo = False
-    elif window.display.is_full:
-        window.display.toggle_full_screen()
+    elif window.screen.is_full:
+        window.screen.toggle_full_screen()
     elif window.camera is not None:
         window.camera = None

@@ -45,7 +45,7 @@ class Questions:
         if self._nobody():
             self.asks_why = False
             return
-        window.panels |= {"mind"}
+        window.open_panels |= {"mind"}
         window.pause_stage(True)
         window.say("why: drag what it sees, click what it does")
 

@@ -1,4 +1,4 @@
-"""A display in a process of its own, for a window behind which something trains: see `screen.py`, the other end."""
+"""A screen in a process of its own, for a window behind which something trains; `screen_program.py` is that process."""
 
 from __future__ import annotations
 
@@ -10,32 +10,44 @@ import subprocess
 import sys
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import pygame
 
 from ecs_rl.console import tell
 from ecs_rl.errors import CommandError
-from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.frame import Layout, Painter
+from ecs_rl.viewer.frame import kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameWriter
-from ecs_rl.viewer.live.display import UNSEEN, Display, NoDisplay, no_screen
-from ecs_rl.viewer.live.screen import DELAY, FRAME, FULL_SCREEN, PADS, PICTURE, Opened, Told
+from ecs_rl.viewer.live.display import UNSEEN, NoDisplay, no_screen
+from ecs_rl.viewer.live.screen import Input, Screen
+from ecs_rl.viewer.live.screen_program import (
+    DELAY,
+    FRAME,
+    FULL_SCREEN,
+    PADS,
+    PICTURE,
+    News,
+    Opened,
+    SentEvent,
+    names_of,
+)
 from ecs_rl.viewer.mistakes import DisplayLost
-from ecs_rl.viewer.view import View
+from ecs_rl.viewer.panel import Panels
+from ecs_rl.viewer.panel_list import PANELS
 
-AnyDisplay: TypeAlias = "Display | ScreenProcess"
+AnyScreen: TypeAlias = "Screen | ScreenProcess"
 """What a window is shown on."""
 PROGRAM = """\
 import json, sys
-sys.path[:], descriptor, title, size = json.loads(sys.argv[1])
-from ecs_rl.viewer.live.screen import main
-main(descriptor, title, size and tuple(size))
+sys.path[:], descriptor, title, size, panels = json.loads(sys.argv[1])
+from ecs_rl.viewer.live.screen_program import main
+main(descriptor, title, size and tuple(size), panels)
 """
 UNDER_WAY = 2
 """Frames that may have been sent and not shown yet: one is drawn while the next is made."""
@@ -52,25 +64,24 @@ KEPT = 10_000
 
 
 class ScreenProcess:
-    """What a `Display` is, by a program that draws; frames go there, and what the user does comes back."""
+    """A `Screen` behind a socket: frames go to a program that draws, and what the user does comes back."""
 
-    def __init__(self, end: socket.socket, program: subprocess.Popen[bytes] | None = None) -> None:
+    def __init__(
+        self, end: socket.socket, program: subprocess.Popen[bytes] | None = None, panels: Panels = PANELS
+    ) -> None:
         """Take an end of a connection at whose other one a window is being opened, and the program that opens it."""
         pygame.font.init()  # where things are depends on how wide their letters are
-        self._socket, self._program, self._writer = end, program, FrameWriter()
+        self._socket, self._program, self._writer = end, program, FrameWriter(kinds_of(panels))
         self._connection = Connection(os.dup(end.fileno()))
         self._news = select.poll()
         self._news.register(self._connection.fileno(), select.POLLIN)
         self._outgoing = SimpleQueue[bytes]()
         """What a thread sends: whoever draws may be busy, and the training must not wait for that."""
-        self._events: list[pygame.event.Event] = []
+        self._inputs: list[Input] = []
         self._under_way, self._heard, self._is_still = 0, perf_counter(), False
-        self._text = ""
         self._picture: pygame.Surface | None = None
         """The last frame, as it was drawn there, if somebody has asked for it."""
         self.is_full = self.is_minimised = False
-        self.due = 0.0
-        """When the next frame is to be shown, by `perf_counter`."""
         self.shown = deque[float](maxlen=KEPT)
         """When frames were shown, by `perf_counter`, for whoever measures it."""
         try:
@@ -83,7 +94,7 @@ class ScreenProcess:
         self._thread.start()
 
     @classmethod
-    def start(cls, title: str, size: tuple[int, int] | None = None) -> ScreenProcess:
+    def start(cls, title: str, size: tuple[int, int] | None = None, panels: Panels = PANELS) -> ScreenProcess:
         """Start a program that opens a window."""
         if why := no_screen():
             raise NoDisplay(why)
@@ -91,7 +102,7 @@ class ScreenProcess:
             ours, theirs = socket.socketpair()
             with theirs:
                 paths = [path for path in sys.path if isinstance(path, str)]
-                settings = json.dumps([paths, theirs.fileno(), title, size])
+                settings = json.dumps([paths, theirs.fileno(), title, size, names_of(panels)])
                 program = subprocess.Popen(
                     [sys.executable, "-P", "-c", PROGRAM, settings],
                     pass_fds=[theirs.fileno()],
@@ -101,7 +112,7 @@ class ScreenProcess:
                 )
         except OSError as error:
             raise NoDisplay(f"the program that draws cannot be started: {error}") from None
-        return cls(ours, program)
+        return cls(ours, program, panels)
 
     def _opened(self) -> Opened:
         try:
@@ -128,33 +139,33 @@ class ScreenProcess:
 
     # --- from there -------------------------------------------------------------------------------------------------
 
-    def events(self) -> list[pygame.event.Event]:
-        """Return what happened since the last look."""
+    def inputs(self) -> list[Input]:
+        """Return what the user did since the last call."""
         while self._hear(0.0):
             pass
         if self._under_way and not self._is_still and perf_counter() - self._heard > STILL:
             self._is_still = True
             tell("the program that draws the window does not answer: what trains goes on", sys.stderr)
-        found, self._events = self._events, []
-        return found
+        inputs, self._inputs = self._inputs, []
+        return inputs
 
     def _hear(self, seconds: float) -> bool:
-        """Take the next thing that is told within so many seconds; tell whether there was any."""
+        """Take the next message that comes within so many seconds; return whether one came."""
         try:
             if not self._news.poll(1000.0 * seconds):  # the connection's own takes ten times as long
                 return False
-            told = msgspec.msgpack.decode(self._connection.recv_bytes(), type=Told)
+            news = msgspec.msgpack.decode(self._connection.recv_bytes(), type=News)
         except (EOFError, OSError):
             raise DisplayLost("the program that draws has ended") from None
-        if told.lost is not None:
-            raise DisplayLost(told.lost)
-        self.size, self.is_minimised, self._text = told.size, told.is_minimised, told.text
-        self._events += [pygame.event.Event(kind, _as_pygame_has_it(of_event)) for kind, of_event in told.events]
-        if told.shown is not None:
+        if news.lost is not None:
+            raise DisplayLost(news.lost)
+        self.size, self.is_minimised = news.size, news.is_minimised
+        self._inputs += [_event(found) if isinstance(found, SentEvent) else found for found in news.inputs]
+        if news.shown is not None:
             self._under_way -= 1
-            self.shown.append(told.shown)
-        if told.picture is not None:
-            size, pixels = told.picture
+            self.shown.append(news.shown)
+        if news.picture is not None:
+            size, pixels = news.picture
             self._picture = pygame.image.frombytes(pixels, size, "RGB")
         self._heard = perf_counter()
         return True
@@ -169,27 +180,14 @@ class ScreenProcess:
                 raise CommandError("there is no picture: the program that draws the window does not answer")
         return self._picture
 
-    def text_at(self, painter: Painter, pixel: tuple[float, float]) -> str:
-        """Return the whole text that is written where the mouse points, '' if there is none."""
-        return self._text
-
     # --- to there ---------------------------------------------------------------------------------------------------
 
-    def plan(self, at: float) -> None:
-        """Let the next frame be the one of this moment, by `perf_counter`."""
-        self.due = at + DELAY
-
-    def draw(self, painter: Painter, view: View, layout: Layout, camera: Camera | None) -> None:
-        """Send a frame; it is shown as soon as it is drawn, and due."""
-        mind, learning, finding = (area is not None for area in (layout.mind, layout.learning, layout.finding))
-        frame = Frame(view, self.size, mind, learning, finding, camera, self.due)
+    def show(self, frame: Frame) -> None:
+        """Send a frame; the program shows it once it is drawn, and due."""
         if not self._under_way:
             self._heard = perf_counter()
         self._under_way += 1
-        self._outgoing.put(FRAME + self._writer.bytes_of(frame))
-
-    def flip(self) -> None:
-        """Do nothing: what was drawn is shown there."""
+        self._outgoing.put(FRAME + self._writer.bytes_of(replace(frame, due=frame.due + DELAY)))
 
     def toggle_full_screen(self) -> None:
         """Fill the screen, or go back to the size from before."""
@@ -229,5 +227,7 @@ class ScreenProcess:
             self._program.wait()
 
 
-def _as_pygame_has_it(of_event: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in of_event.items()}
+def _event(sent: SentEvent) -> pygame.event.Event:
+    """Return an event as pygame makes it: with tuples where msgpack has lists."""
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in sent.values.items()}
+    return pygame.event.Event(sent.kind, values)

@@ -129,9 +129,17 @@ def view(window: Window, seconds: float) -> View:
     return View(**({"status": StatusView(window.show.scene.name)} | found))
 
 
+def views(window: Window) -> dict[str, Any]:
+    """Return what each panel shows; a panel that makes a mistake is left out."""
+    found = {
+        name: window.mistakes.attempt(name, partial(panel.view, window), None) for name, panel in window.panels.items()
+    }
+    return {name: view for name, view in found.items() if view is not None}
+
+
 def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | None) -> dict[str, Callable[[], Any]]:
     """Return what makes each part of the view, by its name there."""
-    rates, panels, shows, grid = window.rates, window.panels, window.shows, window.grid
+    rates, panels, shows, grid = window.rates, window.open_panels, window.shows, window.grid
     trains, alone, ask = window.background is not None, len(shows) == 1, window.questions
     _note_playlist(window)
     on_stage = window.show if grid is None and alone else None
@@ -143,12 +151,10 @@ def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | N
         "learning": lambda: rates.learning if "learning" in panels else None,
         "timeline": lambda: _timeline(window) if alone and window.aside is None else None,
         "rewind": lambda: _rewind(window),
-        "sliders": window.weather.views,
         "tip": window.hover.tip,
         "tour": window.tour.view,
         "joy": lambda: _joy(window),
         "finding": lambda: finding(window),
-        "settings": window.tuning.view,
         "profile": lambda: window.profiler.view() if "profile" in panels else None,
         "help": lambda: help_groups(trains=trains) if "help" in panels else None,
         "toasts": lambda: _toasts(window),

@@ -37,8 +37,8 @@ class Tour:
     def next(self) -> None:
         """Begin the tour, or go on to its next sign."""
         window = self.window
-        if "tour" not in window.panels:
-            window.panels |= {"tour"}
+        if "tour" not in window.open_panels:
+            window.open_panels |= {"tour"}
             self.sign = -1
         self._go_on()
 
@@ -48,13 +48,13 @@ class Tour:
         while self.sign < len(SIGNS) and there.get(SIGNS[self.sign][0], self.window.layout.stage) is None:
             self.sign += 1  # a panel that is hidden is not told of
         if self.sign >= len(SIGNS):
-            self.window.panels -= {"tour"}
+            self.window.open_panels -= {"tour"}
 
     def view(self) -> TourView | None:
         """Return the sign that stands now, None while there is no tour."""
-        if "tour" in self.window.panels and perf_counter() - self._since > SECONDS:
+        if "tour" in self.window.open_panels and perf_counter() - self._since > SECONDS:
             self._go_on()
-        if "tour" not in self.window.panels:
+        if "tour" not in self.window.open_panels:
             return None
         place, text = SIGNS[self.sign]
         return TourView(place, text, self.sign + 1, len(SIGNS))

@@ -21,7 +21,7 @@ from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
-from ecs_rl.viewer.live.screen_process import AnyDisplay
+from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.live.tour import begin_for_the_first_time
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -73,9 +73,9 @@ class Leaving:
 
 @dataclass(frozen=True)
 class WatchWindow:
-    """What stands before a training: a display, and the show on it."""
+    """What stands before a training: a screen, and the show on it."""
 
-    display: AnyDisplay
+    screen: AnyScreen
     show: LiveEpisode
     pace: str = FLAT_OUT
     says: str = ""
@@ -85,7 +85,7 @@ class WatchWindow:
     def open(
         cls,
         training: Training,
-        display: AnyDisplay,
+        screen: AnyScreen,
         *,
         pace: str = FLAT_OUT,
     ) -> WatchWindow:
@@ -94,9 +94,9 @@ class WatchWindow:
         Without one, '', it begins in real time and opens up, if anybody can see it.
         """
         seeds = training.evaluation.seeds[:EPISODES]
-        pace = pace or (OPENS if display.seen else FLAT_OUT)
+        pace = pace or (OPENS if screen.seen else FLAT_OUT)
         show = LiveEpisode(training.world.scene, training.agents, seeds=seeds, label=NEWEST)
-        return cls(display, show, pace)
+        return cls(screen, show, pace)
 
     def window(self, training: Training, run: Path, after_tick: Callable[[], None]) -> Window:
         """Return the window in which the training runs."""
@@ -105,7 +105,7 @@ class WatchWindow:
         training.evaluator.make_ready(training.evaluation.seeds[:AT_ONCE])
         history.waiting = "the first numbers come when the first episodes have ended"
         return Window(
-            self.display,
+            self.screen,
             [self.show],
             folder=run,
             run="/".join(run.parts[-2:]),
@@ -117,7 +117,7 @@ class WatchWindow:
     def close(self) -> None:
         """Take the window away."""
         self.show.close()
-        self.display.close()
+        self.screen.close()
 
 
 def history_of(run: Path, scene: Scene, steps_total: int | None = None) -> History:
@@ -141,9 +141,9 @@ def watch_training(
         return
     work = window.background
     assert work is not None
-    if attended and opened.display.seen:
+    if attended and opened.screen.seen:
         window.mistakes.attempt("tour", lambda: begin_for_the_first_time(window), None)
-    leaving, loop = Leaving(window, attended=attended and opened.display.seen), Loop(window)
+    leaving, loop = Leaving(window, attended=attended and opened.screen.seen), Loop(window)
 
     def over() -> bool:
         if training.stop:
@@ -174,13 +174,13 @@ def watch_training(
         training.metrics_schedule.fresh = None
         opened.show.close()
         if not (training.reloads or failed):
-            opened.display.close()
+            opened.screen.close()
     work.finish_tick()
 
 
 def watch_play(
     shows: Sequence[LiveEpisode],
-    display: AnyDisplay,
+    screen: AnyScreen,
     folder: Path,
     playlist: Playlist,
     checkpoints: CheckpointList | None,
@@ -191,14 +191,12 @@ def watch_play(
     """Play the playlist in a window until it is closed, with a person at the controls if there are `hands`."""
     history = None if checkpoints is None else history_of(checkpoints.run, shows[0].scene)
     name = "pilot" if checkpoints is None else "/".join(folder.parts[-2:])
-    window = Window(
-        display, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist
-    )
+    window = Window(screen, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist)
     if hands is not None:
         window.let_drive(hands)
-    if attended and display.seen and hands is None:
+    if attended and screen.seen and hands is None:
         begin_for_the_first_time(window)
-    leaving = Leaving(window, attended=attended and display.seen)
+    leaving = Leaving(window, attended=attended and screen.seen)
     try:
         Loop(window).run(lambda: playlist.is_over and leaving.is_due("every episode had its turn"))
     except KeyboardInterrupt:
@@ -268,7 +266,7 @@ class Loop:
         window.scene_watch.look()
         self._mark("events")
         due = window.stale or not window.turbo or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
-        if due and window.display.ready and not window.display.is_minimised:
+        if due and window.screen.ready and not window.screen.is_minimised:
             self._draw()
 
     def _draw(self) -> None:
@@ -280,10 +278,8 @@ class Loop:
             share = IN_TURBO if window.turbo else WHILE_TRAINING
         window.advance(passed, (TURBO_FRAME if window.turbo else FRAME) * share)
         self._mark("stage")
-        window.display.plan(self._next)
-        window.draw(passed)
+        window.draw(passed, self._next)
         self._mark("draw")
-        window.display.flip()
         window.recorder.add(window)
         self._mark("show")
         self.frames += 1

@@ -17,14 +17,14 @@ from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.films.recorder import Recorder
 from ecs_rl.viewer.frame import Layout, Painter
+from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import Comparison
 from ecs_rl.viewer.live.cards import Cards
-from ecs_rl.viewer.live.commands import BY_NAME, Call, Mouse, command_for, press_at
+from ecs_rl.viewer.live.commands import Call, bound, command_for, commands_of
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.hover import Hover
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, verdict
@@ -33,21 +33,18 @@ from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
-from ecs_rl.viewer.live.screen_process import AnyDisplay
-from ecs_rl.viewer.live.settings_panel import SettingsPanel
-from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, hide_finding, status, view
+from ecs_rl.viewer.live.screen import Input, Screen
+from ecs_rl.viewer.live.screen_process import AnyScreen
+from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view, views
+from ecs_rl.viewer.live.stage_mouse import StageMouse
 from ecs_rl.viewer.live.tour import Tour
-from ecs_rl.viewer.live.weather import Weather
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
-from ecs_rl.viewer.panels.timeline import curve_axes
+from ecs_rl.viewer.panel import Command, Gesture, Hit, Panels
+from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import Point, Tone, View
-
-Pixel = tuple[float, float]
-REACH = 10
-"""Pixels from a body within which the mouse still takes hold of it."""
+from ecs_rl.viewer.view import Tone, View
 
 
 class Window:
@@ -55,7 +52,7 @@ class Window:
 
     def __init__(
         self,
-        display: AnyDisplay,
+        screen: AnyScreen,
         shows: Sequence[LiveEpisode],
         *,
         folder: Path,
@@ -64,20 +61,26 @@ class Window:
         checkpoints: CheckpointList | None = None,
         history: History | None = None,
         playlist: Playlist | None = None,
+        panels: Panels = PANELS,
     ) -> None:
-        self.display, self.shows, self.run = display, list(shows), run
+        self.screen, self.shows, self.run = screen, list(shows), run
         self.background, self.checkpoints, self.history, self.playlist = background, checkpoints, history, playlist
-        self.painter = Painter(display.dpi_scale)
+        self.painter = screen.painter if isinstance(screen, Screen) else Painter(screen.dpi_scale)
+        self.panels = {panel.name: panel() for panel in panels}
+        self.commands = bound(commands_of(panels), self, self.panels)
         self.mistakes = Mistakes(lambda text: self.say(text, "warn"))
-        self.profiler, self.recorder, self.mouse = Profiler(), Recorder(folder, display.dpi_scale), Mouse()
-        self.panels = {"mind", "learning"} if history is not None else {"mind"}
+        self.profiler, self.recorder = Profiler(), Recorder(folder, screen.dpi_scale)
+        self.pointed = Gesture("point", Hit("", at=(-1.0, -1.0)))
+        """The newest gesture of the mouse."""
+        self.mouse = StageMouse(self)
+        self.open_panels = {"mind", "learning"} if history is not None else {"mind"}
         self.grid: GridWatch | None = None
         self.camera: Camera | None = None
         self.selected: Chosen | None = None
         self.turbo = self.closing = False
         self.messages: list[Message] = []
         self.questions = Questions(self)
-        self.weather, self.hover, self.cards, self.tour = Weather(self), Hover(self), Cards(self), Tour(self)
+        self.hover, self.cards, self.tour = Hover(self), Cards(self), Tour(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
         self.comparison = Comparison(self)
@@ -88,14 +91,10 @@ class Window:
         self.solved_since: float | None = None
         """When the window saw its training solve the scene, by the clock; None before, or if it was solved already."""
         self._was_solved = background is not None and background.training.solved
-        self.seeks = False
-        """The mouse goes along the curve."""
         self.past = LookingBack(self)
         self.hands: Hands | None = None
         """The person at the controls, None while the policy drives."""
-        self.tuning, self.scene_watch = SettingsPanel(self), SceneWatch(self)
-        self.held = 0
-        """The number of the show whose body the mouse holds."""
+        self.scene_watch = SceneWatch(self)
         self.down = set[int]()
         """The keys that are held down."""
         self.touched_at = perf_counter()
@@ -104,7 +103,9 @@ class Window:
         """Something has changed that should be seen at once."""
         self.rates = Rates()
         self.seen: View = View(status(self))
-        self.layout: Layout = self.painter.layout(display.size)
+        self.views: dict[str, Any] = {}
+        """What each panel shows in the newest frame."""
+        self.layout: Layout = self.painter.layout(screen.size)
 
     @property
     def show(self) -> LiveEpisode:
@@ -116,15 +117,18 @@ class Window:
     def answer(self) -> None:
         """Carry out what the user has asked for since the last time."""
         attempt = self.mistakes.attempt
-        for event in self.display.events():
-            for name, *more in attempt("an event", partial(self.commands, event), []):
+        for found in self.screen.inputs():
+            for name, *more in attempt("an event", partial(self.calls, found), []):
                 attempt(name, partial(self.do, name, *more), None)
 
-    def commands(self, event: pygame.event.Event) -> list[Call]:
-        """Return what an event asks for."""
+    def calls(self, found: Input) -> list[Call]:
+        """Return the commands that an input asks for."""
+        if isinstance(found, Gesture):
+            return self._calls_of(found)
+        event = found
         if event.type == pygame.QUIT:
             return [("quit",)]
-        if event.type in (pygame.KEYDOWN, pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEWHEEL):
+        if event.type == pygame.KEYDOWN:
             self.touched_at = perf_counter()
         if self.hands is not None and self.hands.take(event):
             goes_on = self.show.paused and event.type == pygame.KEYDOWN and event.key == pygame.K_SPACE
@@ -135,17 +139,35 @@ class Window:
             self.down.clear()  # nobody will tell that a key was let go
         if event.type == pygame.KEYDOWN:
             self.down.add(event.key)
-            found = command_for(event, trains=self.background is not None)
-            return [(found,)] if found is not None else []
+            name = command_for(event, self.rows)
+            return [(name,)] if name is not None else []
         if event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
             self.painter.forget()
             self.stale = True
-        return list(self.mouse.commands(event))
+        return []
+
+    def _calls_of(self, gesture: Gesture) -> list[Call]:
+        """Return the commands that a gesture of the mouse asks for, at a panel or beside them."""
+        hit, before, self.pointed = gesture.hit, self.pointed, gesture
+        if gesture.kind != "point" or hit.at != before.hit.at:
+            self.touched_at = perf_counter()
+        if hit.panel in self.panels and gesture.kind not in ("point", "zoom", "pan"):
+            return [("act", hit, gesture)]
+        return self.mouse.calls(gesture)
+
+    def act(self, hit: Hit, gesture: Gesture) -> None:
+        """Let a panel answer a gesture."""
+        self.panels[hit.panel].act(self, hit, gesture)
+
+    @property
+    def rows(self) -> Sequence[Command]:
+        """The commands that there are now."""
+        return [row for row in self.commands.values() if self.background is not None or not row.trains]
 
     def do(self, name: str, *more: Any) -> None:
         """Carry out the command of this name; what it cannot do it says on the screen."""
         try:
-            BY_NAME[name].run(self, *more)
+            self.commands[name].run(*more)
         except EcsRlError as error:
             self.say(str(error), "bad")
         self.stale = True
@@ -173,7 +195,6 @@ class Window:
         parts: dict[str, Callable[[], object]] = {
             "rewind": partial(self.past.hold, seconds),
             "why": self.questions.look,
-            "weather": self.weather.blow,
             "card": self.cards.go_on,
             "hands": self._steer,
             "stage": partial(self._advance_shows, seconds, budget),
@@ -181,6 +202,8 @@ class Window:
             "playlist": self._look_at_playlist,
             "celebration": partial(self._look_at_solving, seconds),
         }
+        for name, panel in self.panels.items():
+            self.mistakes.attempt(name, partial(panel.advance, self, seconds), None)
         for part, go_on in parts.items():
             self.mistakes.attempt(part, go_on, None)
 
@@ -230,8 +253,8 @@ class Window:
 
     def _put(self, shows: list[LiveEpisode]) -> None:
         """Let these shows stand in the window: no hand holds what stood there, and the last frame shows it no more."""
-        self.let_go()
-        self.held, self.shows, self.seen = 0, shows, View(status(self))
+        self.mouse.let_go()
+        self.mouse.held, self.shows, self.seen = 0, shows, View(status(self))
 
     def leave_aside(self) -> None:
         """Bring the stage back."""
@@ -246,7 +269,7 @@ class Window:
     def let_drive(self, hands: Hands) -> None:
         """Let a person take the controls."""
         self.hands = hands
-        self.display.open_pads()
+        self.screen.open_pads()
 
     def new_episode(self) -> None:
         """Begin the next episode, on every show."""
@@ -265,126 +288,15 @@ class Window:
         self.show.adopt(self.background.training.world, chosen, f"training arena {chosen}")
         self.grid, self.selected = None, None
 
-    # --- mouse ------------------------------------------------------------------------------------------------------
-
-    def show_at(self, pixel: Pixel) -> int | None:
-        """Return the number of the show under a pixel."""
-        if self.grid is not None:
-            return None
-        number = self.painter.cell_at(self.seen, self.layout, pixel) if self.seen.panes else 0
-        inside = number is not None and self._area(number).collidepoint(pixel)
-        return number if inside else None
-
-    def _area(self, number: int) -> pygame.Rect:
-        return self.painter.stage_at(self.seen, self.layout, number)
-
-    def metres(self, pixel: Pixel, number: int) -> Point:
-        """Return the point of an arena that a pixel shows."""
-        x, y = self._area(number).topleft
-        stage = self.seen.panes[number].stage if self.seen.panes else self.seen.stage
-        return self._camera().onto(stage.focus if stage else (0.0, 0.0)).metres((pixel[0] - x, pixel[1] - y))
-
-    def _camera(self) -> Camera:
-        camera = self.camera or self.painter.home(self.seen, self.layout)
-        return camera or Camera((0.0, 0.0), 50.0, (0.0, 0.0))
-
-    def body_at(self, pixel: Pixel) -> tuple[int, Chosen | None]:
-        """Return the show and the body under a pixel."""
-        number = self.show_at(pixel)
-        if number is None:
-            return 0, None
-        stage = self.seen.panes[number].stage if self.seen.panes else self.seen.stage
-        reach = REACH * self.layout.scale / self._camera().zoom
-        return number, pick(stage, self.metres(pixel, number), reach) if stage is not None else None
-
-    def grab(self, pixel: Pixel) -> None:
-        """Take hold of the body under a pixel, or of the moment on the scrubber."""
-        if self.tuning.grab(pixel):
-            return
-        self.past.scrubs = self.past.scrub(pixel)
-        if self.past.scrubs or self.weather.take(pixel) or self.questions.take(pixel):
-            return
-        self.seeks = self.seek(pixel)
-        self.held, role = self.body_at(pixel)
-        if role is not None:
-            self.shows[self.held].grab(role, self.metres(pixel, self.held))
-
-    def drag(self, pixel: Pixel) -> None:
-        """Move the hand."""
-        if self.tuning.held is not None:
-            self.tuning.drag(pixel)
-        elif self.past.scrubs:
-            self.past.scrub(pixel, beside=True)
-        elif self.weather.held is not None:
-            self.weather.drag(pixel)
-        elif self.questions.turns is not None:
-            self.questions.turn(pixel)
-        elif self.seeks:
-            self.seek(pixel, beside=True)
-        else:
-            self.shows[self.held].drag(self.metres(pixel, self.held))
-
-    def let_go(self) -> None:
-        """Hold nothing."""
-        self.tuning.let_go()
-        self.seeks, self.past.scrubs, self.weather.held = False, False, None
-        self.questions.let_go()
-        for show in self.shows:
-            show.let_go()
-
-    def seek(self, pixel: Pixel, *, beside: bool = False) -> bool:
-        """Return whether a pixel is on the return curve, and play that step's policy; `beside` takes all pixels."""
-        timeline, learning, area = self.seen.timeline, self.seen.learning, self.layout.learning
-        if timeline is None or learning is None or area is None or self.checkpoints is None:
-            return False
-        axes = curve_axes(area, learning, self.painter.canvas)
-        if not (beside or axes.area.collidepoint(pixel)):
-            return False
-        step = min(max(axes.x_at(pixel[0]), axes.x[0]), axes.x[1])
-        self.checkpoints.seek(step, axes.x[1], self.shows)
-        return True
-
-    def click(self, pixel: Pixel) -> None:
-        """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
-        if self.tuning.click(pixel) or self.weather.click(pixel) or self.past.scrub(pixel) or self.seek(pixel):
-            return
-        if self.questions.click(pixel) or press_at(self, pixel) or hide_finding(self, pixel):
-            return
-        mind = self.layout.mind if self.seen.mind is not None else None
-        if mind is not None and mind.collidepoint(pixel):
-            self.show.mind.turn()
-            return
-        if self.grid is None:
-            if self.show_at(pixel) is not None:
-                self.selected = self.body_at(pixel)[1]
-                self.show.mind.turn_to(self.selected)
-            return
-        arena = self.painter.cell_at(self.seen, self.layout, pixel)
-        if arena is not None:
-            self.grid.selected = arena
-            self.show_chosen_arena()
-
-    def zoom(self, factor: float, pixel: Pixel) -> None:
-        """Show everything larger, what is under the pixel stays there."""
-        number = self.show_at(pixel)
-        if number is not None:
-            x, y = self._area(number).topleft
-            self.camera = self._camera().zoomed(factor, (pixel[0] - x, pixel[1] - y))
-
-    def pan(self, by: Point) -> None:
-        """Move the picture by so many pixels."""
-        if self.grid is None:
-            self.camera = self._camera().panned(*by)
-
     # --- modes and pictures -----------------------------------------------------------------------------------------
 
-    def draw(self, seconds: float) -> None:
-        """Draw a frame, so many seconds after the last one."""
-        self.seen = view(self, seconds)
+    def draw(self, seconds: float, due: float = 0.0) -> None:
+        """Draw a frame, so many seconds after the last one, to be shown when it is due."""
+        self.seen, self.views = view(self, seconds), views(self)
         layout = self.painter.layout(
-            self.display.size,
-            mind="mind" in self.panels,
-            learning="learning" in self.panels and bool(self.history),
+            self.screen.size,
+            mind="mind" in self.open_panels,
+            learning="learning" in self.open_panels and bool(self.history),
             finding=self.seen.finding is not None,
         )
         readers = [show.reader for show in self.shows] + ([self.grid.reader] if self.grid is not None else [])
@@ -395,5 +307,6 @@ class Window:
             home = self.painter.home(self.seen, layout)
             self.camera = replace(self.camera, middle=home.middle) if home is not None else None
         self.layout = layout
-        self.display.draw(self.painter, self.seen, layout, self.camera)
+        mind, learning, finding = (area is not None for area in (layout.mind, layout.learning, layout.finding))
+        self.screen.show(Frame(self.seen, self.screen.size, mind, learning, finding, self.camera, due, self.views))
         self.stale = False

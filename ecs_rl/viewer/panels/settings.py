@@ -1,100 +1,195 @@
-"""The panel of settings that may change while it trains: a slider for each, in the upper right corner of the stage."""
+"""Settings that may change while it trains: a slider for each, in the upper right corner of the stage."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import pygame
 
+from ecs_rl.training.live_settings import WEIGHT
 from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, SECOND_LINE, TEXT, mix
+from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, TEXT, mix
+from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.panels.keys import draw_head_key
-from ecs_rl.viewer.view_floating import SettingRow, SettingsView
+
+if TYPE_CHECKING:
+    from ecs_rl.training.live_settings import LiveSettings
 
 WIDTH, HEAD, ROW, FOOT, PAD, TOP = 330, 30, 24, 24, 12, 38
 FREE = 70
 """Pixels below the panel for messages and hints."""
 NAME, VALUE = 0.36, 58
 """Share of the width that names take, and pixels that values take."""
+SNAPS = 0.015
+"""Share of a slider within which it snaps to what the setting was as the training began."""
+FOOTER = "drag, or Up Down to choose, Ctrl+Up Ctrl+Down to change"
 
 
-def settings_place(area: pygame.Rect, view: SettingsView, canvas: Canvas) -> pygame.Rect | None:
-    """Return where the panel is on a stage, None where there is no room for a row."""
-    room = area.h - canvas.px(TOP + HEAD + FOOT + FREE)
-    rows = min(len(view.rows), room // canvas.px(ROW))
-    wide = min(canvas.px(WIDTH), area.w - 2 * canvas.px(PAD))
-    if rows < 1 or wide < canvas.px(180):
-        return None
-    return pygame.Rect(
-        area.right - wide - canvas.px(PAD),
-        area.y + canvas.px(TOP),
-        wide,
-        canvas.px(HEAD) + rows * canvas.px(ROW) + canvas.px(FOOT),
+@dataclass(frozen=True)
+class SettingRow:
+    """A setting that may change while it trains."""
+
+    name: str
+    value: str
+    share: float
+    """Its place on the slider, 0 to 1."""
+    first: float
+    """Its place as the training began."""
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class SettingsView:
+    """All settings that may change, and the number of the row that the keys change."""
+
+    rows: tuple[SettingRow, ...]
+    chosen: int = 0
+
+
+def _key(key: str, name: str, run: Callable[[Any, App], None], code: int, text: str = "") -> Command:
+    return Command("Training", key, name, text, run, (code,), trains=True, listed=bool(text))
+
+
+class Settings(Panel[SettingsView]):
+    """Asks the training for changes: a slider when it is dropped, a key at once."""
+
+    name = "settings"
+
+    def __init__(self) -> None:
+        self.chosen = 0
+        self.held: int | None = None
+        """The row whose slider is dragged."""
+        self._asked: dict[str, float] = {}
+        """The value that a slider shows although the training does not use it yet, by name."""
+
+    def view(self, app: App) -> SettingsView | None:
+        """Return the sliders, None while they are closed."""
+        live = _live(app)
+        if live is None or self.name not in app.open_panels:
+            return None
+        return SettingsView(tuple(self._row(live, name) for name in live.names), self.chosen)
+
+    def _row(self, live: LiveSettings, name: str) -> SettingRow:
+        asked = self._asked.get(name)
+        if asked is not None and self.held is None and live.now(name) == asked:
+            del self._asked[name]
+        value, reach = live.now(name) if asked is None else asked, live.reach(name)
+        text = f"x{value:.3g}" if name.startswith(WEIGHT) else f"{value:.3g}"
+        first = live.first[name]
+        changed = name in live.changed and live.changed[name] != first
+        title = name.removeprefix(WEIGHT) + (" reward" if name.startswith(WEIGHT) else "")
+        return SettingRow(title.replace("_", " "), text, reach.share(value), reach.share(first), changed)
+
+    # --- painting ---------------------------------------------------------------------------------------------------
+
+    def paint(self, canvas: Canvas, view: SettingsView, room: pygame.Rect) -> None:
+        """Paint the panel; where not all rows have room, those around the chosen one."""
+        rows = min(len(view.rows), (room.h - canvas.px(TOP + HEAD + FOOT + FREE)) // canvas.px(ROW))
+        wide = min(canvas.px(WIDTH), room.w - 2 * canvas.px(PAD))
+        if rows < 1 or wide < canvas.px(180):
+            return
+        place = pygame.Rect(0, room.y + canvas.px(TOP), wide, canvas.px(HEAD + FOOT) + rows * canvas.px(ROW))
+        place.right = room.right - canvas.px(PAD)
+        canvas.lay(canvas.surface, place, self.name, (view, rows), _paint)
+
+    # --- keys -------------------------------------------------------------------------------------------------------
+
+    def toggle(self, app: App) -> None:
+        """Show the sliders, or hide them."""
+        if not self.leave(app):
+            self._open(app)
+
+    def _open(self, app: App) -> None:
+        live = _live(app)
+        if live is None:
+            app.say("training is over", "warn")
+        elif not live.names:
+            app.say("nothing of this training may change while it goes on", "warn")
+        else:
+            app.open_panels |= {self.name}
+
+    def choose(self, app: App, by: int) -> None:
+        """Choose the next row, or the one before; the first time only show them."""
+        live = _live(app)
+        if live is not None and self.name in app.open_panels:
+            self.chosen = (self.chosen + by) % len(live.names)
+        else:
+            self._open(app)
+
+    def nudge(self, app: App, by: int) -> None:
+        """Raise or lower the chosen setting by a notch."""
+        live = _live(app)
+        if live is None or self.name not in app.open_panels:
+            self._open(app)
+            return
+        name = live.names[self.chosen]
+        reach = live.reach(name)
+        self._ask(app, name, reach.value(reach.share(self._asked.get(name, live.now(name))) + by * reach.notch))
+
+    def _ask(self, app: App, name: str, value: float) -> None:
+        self._asked[name] = value
+        assert app.background is not None
+        app.background.change(name, value, app.say)
+
+    keys = (
+        _key("S", "settings", toggle, pygame.K_s, "sliders: Up Down, Ctrl+Up Ctrl+Down"),
+        _key("Up", "setting above", lambda panel, app: panel.choose(app, -1), pygame.K_UP),
+        _key("Down", "setting below", lambda panel, app: panel.choose(app, +1), pygame.K_DOWN),
+        _key("Ctrl+Up", "raise setting", lambda panel, app: panel.nudge(app, +1), pygame.K_UP),
+        _key("Ctrl+Down", "lower setting", lambda panel, app: panel.nudge(app, -1), pygame.K_DOWN),
     )
 
+    # --- mouse ------------------------------------------------------------------------------------------------------
 
-def shown_rows(place: pygame.Rect, view: SettingsView, canvas: Canvas) -> range:
-    """Return which rows are shown: those around the chosen one, where not all fit."""
-    fit = (place.h - canvas.px(HEAD) - canvas.px(FOOT)) // canvas.px(ROW)
-    first = min(max(0, view.chosen - fit + 1), max(0, len(view.rows) - fit))
-    return range(first, min(first + fit, len(view.rows)))
-
-
-def row_at(place: pygame.Rect, view: SettingsView, pixel: tuple[float, float], canvas: Canvas) -> int | None:
-    """Return which row is under a pixel."""
-    rows, y = shown_rows(place, view, canvas), int(pixel[1]) - place.y - canvas.px(HEAD)
-    if not place.collidepoint(pixel) or y < 0 or y // canvas.px(ROW) >= len(rows):
-        return None
-    return rows[y // canvas.px(ROW)]
-
-
-def share_at(place: pygame.Rect, x: float, canvas: Canvas) -> float:
-    """Return where on its slider an x is, 0 to 1."""
-    track = track_of(place, canvas)
-    return min(max((x - track.x) / track.w, 0.0), 1.0)
+    def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
+        """Move the slider under the mouse; the training uses its value once it is dropped."""
+        live = _live(app)
+        if hit.part != "slider" or live is None or hit.index >= len(live.names):
+            return
+        if gesture.kind in ("click", "grab", "drag"):
+            self.held = self.chosen = hit.index
+            name, share = live.names[hit.index], min(max(hit.share[0], 0.0), 1.0)
+            reach, first = live.reach(name), live.first[name]
+            self._asked[name] = first if abs(share - reach.share(first)) < SNAPS else reach.value(share)
+        if gesture.kind in ("click", "drop"):
+            self.held, name = None, live.names[hit.index]
+            if self._asked.get(name, live.now(name)) != live.now(name):
+                self._ask(app, name, self._asked[name])
 
 
-def track_of(place: pygame.Rect, canvas: Canvas) -> pygame.Rect:
-    """Return the slider of the first row, as wide as all are."""
-    left = place.x + canvas.px(PAD) + round(place.w * NAME)
-    right = place.right - canvas.px(PAD) - canvas.px(VALUE)
-    return pygame.Rect(left, place.y + canvas.px(HEAD), right - left, canvas.px(ROW))
+def _live(app: App) -> LiveSettings | None:
+    """Return the settings of the training behind the window, None without one."""
+    work = app.background
+    return None if work is None or work.is_saved else work.training.live
 
 
-def draw_settings(surface: pygame.Surface, area: pygame.Rect, view: SettingsView, canvas: Canvas) -> None:
-    """Draw the panel over a stage."""
-    place = settings_place(area, view, canvas)
-    if place is not None:
-        canvas.lay(surface, place, "settings", view, _paint)
-
-
-def _paint(surface: pygame.Surface, view: SettingsView, canvas: Canvas) -> None:
-    place = surface.get_rect()
+def _paint(surface: pygame.Surface, shows: tuple[SettingsView, int], canvas: Canvas) -> None:
+    (view, fit), place = shows, surface.get_rect()
     surface.fill(PANEL)
     pygame.draw.rect(surface, RAISED, place, canvas.px(1), border_radius=canvas.px(4))
+    canvas.hit(place, "panel")
     middle = canvas.px(HEAD) // 2
     canvas.write(surface, "SETTINGS, WHILE IT TRAINS", (canvas.px(PAD), middle), size=SMALL, colour=MAIN_LINE)
     draw_head_key(surface, "S", place.w - canvas.px(PAD), middle, canvas)
-    y = canvas.px(HEAD)
-    for number in shown_rows(place, view, canvas):
-        _row(surface, pygame.Rect(0, y, place.w, canvas.px(ROW)), view.rows[number], number == view.chosen, canvas)
+    y, first = canvas.px(HEAD), min(max(0, view.chosen - fit + 1), max(0, len(view.rows) - fit))
+    for number in range(first, min(first + fit, len(view.rows))):
+        _row(surface, pygame.Rect(0, y, place.w, canvas.px(ROW)), view, number, canvas)
         y += canvas.px(ROW)
-    told = "drag, or Up Down to choose, Ctrl+Up Ctrl+Down to change"
     at = (canvas.px(PAD), y + canvas.px(FOOT) // 2 - canvas.px(1))
-    canvas.write(surface, told, at, size=SMALL - 0.5, colour=FAINT, width=place.w - 2 * canvas.px(PAD))
+    canvas.write(surface, FOOTER, at, size=SMALL - 0.5, colour=FAINT, width=place.w - 2 * canvas.px(PAD))
 
 
-def _row(surface: pygame.Surface, rect: pygame.Rect, row: SettingRow, chosen: bool, canvas: Canvas) -> None:
-    middle, track = rect.centery, track_of(surface.get_rect(), canvas)
+def _row(surface: pygame.Surface, rect: pygame.Rect, view: SettingsView, number: int, canvas: Canvas) -> None:
+    row, middle, chosen = view.rows[number], rect.centery, number == view.chosen
     if chosen:
         surface.fill(mix(PANEL, MAIN_LINE, 0.16), rect.inflate(-2 * canvas.px(3), 0))
     name = round(rect.w * NAME) - canvas.px(8)
     colour = TEXT if chosen or row.changed else DIM
     canvas.write(surface, row.name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=colour, width=name)
-    line = pygame.Rect(track.x, middle - canvas.px(1.5), track.w, canvas.px(3))
-    surface.fill(RAISED, line)
-    first, now = track.x + round(row.first * track.w), track.x + round(row.share * track.w)
-    bright = SECOND_LINE if row.changed else MAIN_LINE
-    surface.fill(mix(PANEL, bright, 0.7), (min(first, now), line.y, abs(now - first), line.h))
-    surface.fill(FAINT, (first - canvas.px(0.5), middle - canvas.px(5), canvas.px(1), canvas.px(10)))
-    pygame.draw.aacircle(surface, bright, (now, middle), canvas.px(5))
-    right = rect.w - canvas.px(PAD)
+    left, right = canvas.px(PAD) + round(rect.w * NAME), rect.w - canvas.px(PAD)
+    bar = pygame.Rect(left, 0, right - canvas.px(VALUE) - left, canvas.px(3))
+    bar.centery = middle
+    canvas.slider(bar, row.share, row.first, number, changed=row.changed, reach=rect)
     canvas.write(surface, row.value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", colour=colour)

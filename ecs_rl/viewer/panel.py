@@ -1,0 +1,160 @@
+"""What a panel of the window is: one file with its data, place, painting, regions, keys and words.
+
+A panel lives twice. In the process of the training it answers: `view` makes plain data, `act` takes what the user did.
+In the process that draws it paints: `paint` gets that data and nothing else, and declares what can be pointed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_type_hints
+
+import msgspec
+import pygame
+
+from ecs_rl.viewer.palette import MAIN_LINE, Colour
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.canvas import Canvas
+    from ecs_rl.viewer.grid_watch import GridWatch
+    from ecs_rl.viewer.live.background import BackgroundTraining
+    from ecs_rl.viewer.live_episode import LiveEpisode
+    from ecs_rl.viewer.view import Tone
+
+V = TypeVar("V")
+Point = tuple[float, float]
+Place = Literal["stage", "over"]
+"""The room that a panel gets: the stage, over which it floats, or the whole window."""
+Kind = Literal["point", "click", "grab", "drag", "drop", "zoom", "pan"]
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """The part of a painted frame that the user points at."""
+
+    panel: str
+    part: str = ""
+    index: int = 0
+    share: Point = (0.0, 0.0)
+    """The place within the part, right and down: 0 to 1 inside of it, more or less where it was dragged out."""
+    at: Point = (0.0, 0.0)
+    """The pixel of the window."""
+    key: str = ""
+    """The key whose command a click carries out."""
+
+
+class Gesture(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
+    """What the user does with the mouse.
+
+    A press without a move is a `click`; else it is a `grab`, a `drag` for each move and a `drop`, all with the part
+    that was grabbed. `point` tells that something else is under the mouse now.
+    """
+
+    kind: Kind
+    hit: Hit
+    factor: float = 1.0
+    """How much larger a `zoom` shows everything."""
+    by: Point = (0.0, 0.0)
+    """Pixels of a `pan`."""
+    text: str = ""
+    """The whole text under the mouse, as far as it was painted into a kept picture."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A key or a gesture, and what it does."""
+
+    section: str
+    """Of the help."""
+    key: str
+    """The key's name in the help and the README, `Ctrl+` included; `""` if no key gives it."""
+    name: str
+    help: str
+    """`""`: the help of the row above covers this key too."""
+    run: Callable[..., object]
+    """Takes the panel that declares it, the window, and for gestures of the mouse what they need besides."""
+    codes: tuple[int, ...] = ()
+    characters: str = ""
+    """The characters that the key writes, for keys that stand elsewhere on other keyboards."""
+    trains: bool = False
+    """Only while something trains."""
+    listed: bool = True
+    """Has a row of its own in the help; otherwise another row mentions it."""
+
+    def is_given_by(self, event: pygame.event.Event) -> bool:
+        """Return whether a pressed key asks for this."""
+        character = getattr(event, "unicode", "")
+        fits = event.key in self.codes or (character and character in self.characters)
+        ctrl = pygame.KMOD_CTRL | pygame.KMOD_META
+        # AltGr, with which some keyboards write brackets, says Ctrl as well.
+        return bool(fits and (bool(self.characters) or self.key.startswith("Ctrl+") == bool(event.mod & ctrl)))
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A mode that is on, and the key that leaves it."""
+
+    text: str
+    key: str
+    colour: Colour = MAIN_LINE
+    dot: bool = False
+    """A red dot stands before it."""
+
+
+class App(Protocol):
+    """The window as its panels see it."""
+
+    shows: list[LiveEpisode]
+    grid: GridWatch | None
+    background: BackgroundTraining | None
+    open_panels: set[str]
+    """The names of the panels that are open."""
+
+    @property
+    def show(self) -> LiveEpisode:
+        """The first show."""
+
+    def say(self, text: str, tone: Tone = "plain", *, aloud: bool = False) -> None:
+        """Show a message for a while."""
+
+
+class Panel(Generic[V]):
+    """One panel; all but `name`, `view` and `paint` may stay as it is here."""
+
+    name: ClassVar[str]
+    """Its switch, its key in a frame, its section in reports of mistakes."""
+    place: ClassVar[Place] = "stage"
+    filmed: ClassVar[bool] = True
+    """Whether a film of the window shows it."""
+    keys: ClassVar[tuple[Command, ...]] = ()
+    words: ClassVar[Mapping[str, str]] = {}
+    """Sentences that explain words which it writes."""
+
+    def view(self, app: App) -> V | None:
+        """Return what to show as plain frozen data, None while the panel is not shown."""
+        raise NotImplementedError
+
+    def paint(self, canvas: Canvas, view: V, room: pygame.Rect) -> None:
+        """Paint the view within a room of `canvas.surface`, and declare with `canvas.hit` what can be pointed at."""
+        raise NotImplementedError
+
+    def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
+        """Carry out a gesture at one of the parts that `paint` declared."""
+
+    def advance(self, app: App, seconds: float) -> None:
+        """Let so many seconds pass before the next frame."""
+
+    def leave(self, app: App) -> bool:
+        """Answer Esc: close the panel, or leave one step of it; False where there is nothing to leave."""
+        if self.name in app.open_panels:
+            app.open_panels -= {self.name}
+            return True
+        return False
+
+    @classmethod
+    def view_type(cls) -> Any:
+        """Return the type of its data, by which a frame is packed."""
+        return get_type_hints(cls.view)["return"]
+
+
+Panels = Sequence[type[Panel[Any]]]

@@ -1,0 +1,11 @@
+"""The panels of the window, from the lowest to the topmost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ecs_rl.viewer.panel import Panel
+from ecs_rl.viewer.panels.settings import Settings
+from ecs_rl.viewer.panels.weather import Weather
+
+PANELS: tuple[type[Panel[Any]], ...] = (Weather, Settings)

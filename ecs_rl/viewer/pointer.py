@@ -1,0 +1,99 @@
+"""The mouse over a painted frame: from events of pygame to gestures at the parts that panels have declared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pygame
+
+from ecs_rl.viewer.canvas import Canvas, Region
+from ecs_rl.viewer.panel import Gesture, Hit
+
+LEFT, RIGHT = 1, 3
+STEADY = 4
+"""Pixels that a click may move; more is a drag."""
+NOTCH = 1.15
+"""How much larger one notch of the wheel shows everything."""
+OF_MOUSE = (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEMOTION, pygame.MOUSEWHEEL)
+Pixel = tuple[float, float]
+
+
+class Pointer:
+    """Remembers which button is down, and what it holds."""
+
+    def __init__(self) -> None:
+        self.at: Pixel = (-1.0, -1.0)
+        self._pressed: Pixel | None = None
+        """The pixel where the left button went down, as long as the mouse has not moved away."""
+        self._held: Region | None = None
+        """The region that is dragged."""
+        self._drags = self._pans = False
+        self._pointed: tuple[Hit, str] | None = None
+
+    def gestures(self, event: pygame.event.Event, canvas: Canvas) -> Iterator[Gesture]:
+        """Yield what an event of the mouse asks for, by the newest frame of this canvas."""
+        self.at = getattr(event, "pos", self.at)
+        if event.type in OF_MOUSE:
+            self._pointed = None
+        if event.type == pygame.MOUSEBUTTONDOWN:
+            if event.button == LEFT:
+                self._pressed = event.pos
+            self._pans = self._pans or event.button == RIGHT
+        elif event.type == pygame.MOUSEMOTION:
+            yield from self._move(event, canvas)
+        elif event.type == pygame.MOUSEBUTTONUP:
+            if event.button == RIGHT:
+                self._pans = False
+            elif event.button == LEFT:
+                if self._pressed is not None:
+                    yield Gesture("click", self._hit(canvas.region_at(self._pressed), self._pressed))
+                yield from self._drop(canvas)
+        elif event.type == pygame.MOUSEWHEEL and event.y:
+            factor = NOTCH ** getattr(event, "precise_y", event.y)
+            yield Gesture("zoom", self._hit(canvas.region_at(self.at), self.at), factor=factor)
+        elif event.type == pygame.WINDOWFOCUSLOST:
+            yield from self._drop(canvas)
+
+    def point(self, canvas: Canvas) -> Iterator[Gesture]:
+        """Yield what is under the mouse, unless that is the same as before; nothing while something is dragged."""
+        if self._drags or self._pans:
+            return
+        pointed = self._hit(canvas.region_at(self.at), self.at), canvas.text_at(self.at)
+        if pointed != self._pointed:
+            self._pointed = pointed
+            yield Gesture("point", pointed[0], text=pointed[1])
+
+    def _move(self, event: pygame.event.Event, canvas: Canvas) -> Iterator[Gesture]:
+        if self._pans:
+            yield Gesture("pan", self._hit(None, event.pos), by=event.rel)
+        if self._pressed is not None and math.dist(self._pressed, event.pos) > STEADY:
+            self._held, self._drags = canvas.region_at(self._pressed), True
+            yield Gesture("grab", self._hit(self._held, self._pressed))
+            self._pressed = None
+        if self._drags:
+            yield Gesture("drag", self._hit(self._now(canvas), event.pos))
+
+    def _drop(self, canvas: Canvas) -> Iterator[Gesture]:
+        if self._drags:
+            yield Gesture("drop", self._hit(self._now(canvas), self.at))
+        self._pressed, self._held, self._drags, self._pans = None, None, False, False
+
+    def _now(self, canvas: Canvas) -> Region | None:
+        """Return the region that is dragged, where the newest frame has it."""
+        held = self._held
+        if held is None:
+            return None
+        same = (
+            each
+            for each in canvas.regions()
+            if (each.panel, each.part, each.index) == (held.panel, held.part, held.index)
+        )
+        return next(same, held)
+
+    def _hit(self, region: Region | None, pixel: Pixel) -> Hit:
+        if region is None:
+            return Hit("", at=pixel)
+        rect = region.rect
+        share = (pixel[0] - rect.x) / max(1, rect.w - 1), (pixel[1] - rect.y) / max(1, rect.h - 1)
+        return Hit(region.panel, region.part, region.index, share, pixel, region.key)

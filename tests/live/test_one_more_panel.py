@@ -1,0 +1,100 @@
+"""A panel is one file: its data, painting, regions and key work in this process and through a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from socket import socketpair
+
+import pygame
+import pytest
+from live_commands import train
+from live_windows import TINY, down, moved, post, pressed, see_mistakes, up
+from toy_panel import FRUITS, Toy, ToyView
+
+from ecs_rl.training.playback import Player
+from ecs_rl.viewer.live.commands import commands_of
+from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.live.screen_process import ScreenProcess
+from ecs_rl.viewer.live.screen_program import ScreenServer, names_of, panels_named
+from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panel_list import PANELS
+
+SIZE = (960, 540)
+ALL = (*PANELS, Toy)
+Spot = Callable[[str, int], pygame.Rect]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return (
+        train("balance", *TINY, "--json", "--runs", tmp_path_factory.mktemp("runs")).run
+        / "checkpoints/best.safetensors"
+    )
+
+
+@pytest.fixture(params=["directly", "through a socket"])
+def opened(
+    request: pytest.FixtureRequest, policy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[tuple[Window, Spot, Callable[[], None]]]:
+    """Yield a window, what finds a part of the toy in the picture, and what brings the user's deeds to the window."""
+    see_mistakes(monkeypatch)
+    screen, server = Screen.open("test", SIZE, ALL), None
+    pygame.event.clear()
+    shown_on: Screen | ScreenProcess = screen
+    if request.param != "directly":
+        here, there = socketpair()
+        server = ScreenServer(Connection(there.detach()), screen)
+        shown_on = ScreenProcess(here, panels=ALL)
+    player = Player.load(policy)
+    show = LiveEpisode(player.scene, player.agents, seeds=[1])
+    window = Window(shown_on, [show], folder=tmp_path, panels=ALL)
+
+    def answer() -> None:
+        """Let the window answer what was posted, and show what came of it."""
+        for _ in range(20 if server is not None else 1):
+            if server is not None:
+                server.step()
+            window.answer()
+            if shown_on.ready:
+                window.draw(0.0)
+
+    def spot(part: str, index: int) -> pygame.Rect:
+        regions = screen.painter.canvas.regions()
+        return next(each.rect for each in regions if (each.panel, each.part, each.index) == ("toy", part, index))
+
+    yield window, spot, answer
+    show.close()
+    shown_on.close()
+    if server is not None:
+        screen.close()
+
+
+def test_its_key_slider_and_list_answer(opened: tuple[Window, Spot, Callable[[], None]]) -> None:
+    window, spot, answer = opened
+    answer()
+    assert "toy" not in window.views
+    post(pressed("F9"))
+    answer()
+    assert window.views["toy"] == ToyView(0.5, 0)
+    slider = spot("slider", 0)
+    end = (slider.right - 1, slider.centery)
+    post(down(slider.center), moved((slider.centerx + 10, slider.centery)), moved(end), up(end))
+    answer()
+    assert window.views["toy"].ripeness == pytest.approx(1.0)
+    pear = spot("row", 1).center
+    post(down(pear), up(pear))
+    answer()
+    assert window.views["toy"].fruit == 1
+    assert window.messages[-1].text == FRUITS[1]
+    assert window.selected is None, "the panel keeps the mouse from what is behind it"
+    post(pressed("Esc"))
+    answer()
+    assert "toy" not in window.views
+
+
+def test_its_key_is_in_the_help_and_another_process_finds_it_by_name() -> None:
+    assert "fruit" in [row.help for row in commands_of(ALL)]
+    assert panels_named(names_of(ALL)) == list(ALL)
