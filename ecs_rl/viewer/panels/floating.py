@@ -9,6 +9,7 @@ import pygame
 
 from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import bar, rounded
+from ecs_rl.viewer.key_caps import cap_width, draw_head_key
 from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import (
     BAD,
@@ -25,7 +26,6 @@ from ecs_rl.viewer.palette import (
     mix,
     role_colour,
 )
-from ecs_rl.viewer.panels.keys import cap_width, draw_head_key
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view import Modes, Toast
 from ecs_rl.viewer.view_floating import InspectorView, ProfileRow, ProfileView

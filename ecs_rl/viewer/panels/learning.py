@@ -10,9 +10,9 @@ import pygame
 
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.key_caps import draw_head_key
 from ecs_rl.viewer.number_formats import count, short
 from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
-from ecs_rl.viewer.panels.keys import draw_head_key
 from ecs_rl.viewer.panels.stacks import by_area, colour_of, draw_names, draw_stack, reach_of
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach, steady_reach
 from ecs_rl.viewer.view import LearningView, Series, Stack

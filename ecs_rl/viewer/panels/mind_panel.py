@@ -10,9 +10,9 @@ import pygame
 
 from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import bar, rounded
+from ecs_rl.viewer.key_caps import draw_head_key
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
-from ecs_rl.viewer.panels.keys import draw_head_key
 from ecs_rl.viewer.panels.seen_pictures import ROWS as PICTURE
 from ecs_rl.viewer.panels.seen_pictures import draw_seen_picture, pictures_shown, rows_of
 from ecs_rl.viewer.panels.why_marks import FOR, draw_pull, told_pull

@@ -10,9 +10,9 @@ import pygame
 
 from ecs_rl.training.live_settings import WEIGHT
 from ecs_rl.viewer.canvas import SMALL, Canvas
+from ecs_rl.viewer.key_caps import draw_head_key
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, TEXT, mix
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
-from ecs_rl.viewer.panels.keys import draw_head_key
 
 if TYPE_CHECKING:
     from ecs_rl.training.live_settings import LiveSettings
