@@ -31,6 +31,8 @@ LINE = 22
 """Height of a row in a list, before the scale of the screen."""
 FLOAT_GAP = 8
 """Pixels between floating panels of one corner, before the scale of the screen."""
+BESIDE, ABOVE, BELOW = 12, 38, 80
+"""Pixels of the stage that floating panels leave free, before the scale of the screen."""
 Anchor = Literal["left", "middle", "right"]
 WIDEST = str.maketrans("123456789", "000000000")
 """No digit is wider than a nought."""
@@ -210,21 +212,34 @@ class Canvas:
             for corner, marks in reversed(placed):
                 yield from ((rect.move(corner), text) for rect, text in marks.texts)
 
-    def place_in(self, room: pygame.Rect, corner: str, size: tuple[int, int]) -> pygame.Rect | None:
+    def free(self, stage: pygame.Rect) -> pygame.Rect:
+        """Return the room for floating panels on a stage: below its chips, above its hints and what stands on them."""
+        beside, above, below = (self.px(each) for each in (BESIDE, ABOVE, BELOW))
+        return pygame.Rect(stage.x + beside, stage.y + above, stage.w - 2 * beside, stage.h - above - below)
+
+    def place_in(
+        self, room: pygame.Rect, corner: str, size: tuple[int, int], least: int | None = None
+    ) -> pygame.Rect | None:
         """Return the place of a floating panel in a corner of its room, clear of those before it; None without room.
 
-        `corner` is `top left`, `top right`, `bottom left` or `bottom right`.
+        `corner` is `top left`, `top right`, `bottom left` or `bottom right`. Where there is less room it gets a lower
+        place, of at least `least` pixels.
         """
-        place, side = pygame.Rect((0, 0), size), corner.replace(" ", "")
-        setattr(place, side, getattr(room, side))
-        gap = self.px(FLOAT_GAP)
-        for taken in self._floats:
-            if place.colliderect(taken):
-                place.y = taken.bottom + gap if corner.startswith("top") else taken.top - gap - place.h
-        if not room.contains(place):
-            return None
-        self._floats.append(place)
-        return place
+        place, gap, top = pygame.Rect((0, 0), size), self.px(FLOAT_GAP), room.top
+        place.x = room.x if corner.endswith("left") else room.right - place.w
+        spans = list[tuple[int, int]]()
+        for taken in sorted(self._floats, key=lambda taken: taken.top):
+            if taken.x < place.right and place.x < taken.right:
+                spans.append((top, min(taken.top - gap, room.bottom)))
+                top = max(top, taken.bottom + gap)
+        spans.append((top, room.bottom))
+        for top, bottom in spans if corner.startswith("top") else reversed(spans):
+            place.h = min(size[1], bottom - top)
+            if place.h >= (size[1] if least is None else least) and place.w <= room.w:
+                place.y = top if corner.startswith("top") else bottom - place.h
+                self._floats.append(place)
+                return place
+        return None
 
     def px(self, size: float) -> int:
         """Return a size in pixels on this screen, at least one."""

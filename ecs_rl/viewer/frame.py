@@ -23,11 +23,9 @@ from ecs_rl.viewer.panel import Panels
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.finding import HEIGHT, draw_finding
 from ecs_rl.viewer.panels.floating import (
-    both_fit,
     chip_at,
     draw_inspector,
     draw_modes,
-    draw_profile,
     draw_toasts,
     modes_width,
 )
@@ -283,9 +281,6 @@ class Painter:
             if panel.name in views:
                 painted = partial(panel.paint, canvas, views[panel.name], area)
                 self._attempt(surface, panel.name, painted)
-        alone = view.inspector is None and "settings" not in views
-        if alone or both_fit(area, canvas):
-            float_over("profile", view.profile, draw_profile)
         if "settings" not in views:
             float_over("inspector", view.inspector, draw_inspector)
         self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))

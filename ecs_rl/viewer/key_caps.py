@@ -1,4 +1,4 @@
-"""Key caps: a key as it is drawn beside what it does."""
+"""Key caps: a key as it is drawn beside what it does, and the head of a panel with the key that closes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import pygame
 
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.palette import DIM, FAINT, RAISED, RULE, TEXT, mix
+from ecs_rl.viewer.palette import DIM, FAINT, PANEL, RAISED, RULE, TEXT, mix
+
+HEAD, ROW, PAD = 30, 18, 12
+"""Heights of the head of a floating panel and of its rows, and the space beside them."""
 
 
 def cap_width(key: str, canvas: Canvas, size: float = SMALL) -> int:
@@ -32,3 +35,14 @@ def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, ca
     left = right - cap_width(key, canvas, SMALL - 1)
     draw_cap(surface, key, left, middle, canvas, small=True)
     return left
+
+
+def fill_card(surface: pygame.Surface, key: str, title: str, canvas: Canvas) -> int:
+    """Fill a floating panel, draw its title and the key that closes it; return where its first row begins."""
+    surface.fill(PANEL)
+    pygame.draw.rect(surface, RULE, surface.get_rect(), canvas.px(1))
+    canvas.hit(surface.get_rect(), "panel")
+    at = (canvas.px(PAD), canvas.px(HEAD) / 2 + canvas.px(1))
+    left = draw_head_key(surface, key, surface.get_width() - canvas.px(PAD), round(at[1]), canvas)
+    canvas.write(surface, title, at, width=left - canvas.px(PAD) - canvas.px(8))
+    return canvas.px(HEAD)

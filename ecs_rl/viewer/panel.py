@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.grid_watch import GridWatch
     from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live_episode import LiveEpisode
+    from ecs_rl.viewer.profiler import Profiler
     from ecs_rl.viewer.view import Tone
 
 V = TypeVar("V")
@@ -107,6 +108,7 @@ class App(Protocol):
     shows: list[LiveEpisode]
     grid: GridWatch | None
     background: BackgroundTraining | None
+    profiler: Profiler
     open_panels: set[str]
     """The names of the panels that are open."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ecs_rl.viewer.panel import Panel
+from ecs_rl.viewer.panels.profile import Profile
 from ecs_rl.viewer.panels.settings import Settings
 from ecs_rl.viewer.panels.weather import Weather
 
-PANELS: tuple[type[Panel[Any]], ...] = (Weather, Settings)
+PANELS: tuple[type[Panel[Any]], ...] = (Weather, Settings, Profile)

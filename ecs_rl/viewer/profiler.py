@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from time import perf_counter
-
-from ecs_rl.viewer.view_floating import ProfileRow, ProfileView
 
 MEAN = 1.0
 """Seconds that means go back."""
 RENEW = 0.25
 """Seconds for which shown numbers stay as they are: faster than this nobody can read them."""
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """What one stage of the tick costs."""
+
+    name: str
+    now: float
+    """Milliseconds in the last frame."""
+    mean: float
+    share: float
+
+
+@dataclass(frozen=True)
+class ProfileView:
+    """Where the time goes."""
+
+    rows: tuple[ProfileRow, ...]
+    frame: tuple[tuple[str, float], ...] = ()
+    """Where the last frame went: name and milliseconds."""
+    budget: float = 1000 / 60
+    """Milliseconds that a frame may take."""
 
 
 class Profiler:

@@ -18,7 +18,6 @@ from ecs_rl.viewer.things import Chosen, Things
 from ecs_rl.viewer.view_floating import (
     HelpGroup,
     InspectorView,
-    ProfileView,
     RewindView,
     RibbonView,
     SeenPicture,
@@ -364,7 +363,6 @@ class View:
     grid: GridView | None = None
     mind: MindView | None = None
     learning: LearningView | None = None
-    profile: ProfileView | None = None
     inspector: InspectorView | None = None
     help: tuple[HelpGroup, ...] | None = None
     toasts: tuple[Toast, ...] = ()

@@ -75,28 +75,6 @@ class TipView:
 
 
 @dataclass(frozen=True)
-class ProfileRow:
-    """What one stage of the tick costs."""
-
-    name: str
-    now: float
-    """Milliseconds in the last frame."""
-    mean: float
-    share: float
-
-
-@dataclass(frozen=True)
-class ProfileView:
-    """Where the time goes."""
-
-    rows: tuple[ProfileRow, ...]
-    frame: tuple[tuple[str, float], ...] = ()
-    """Where the last frame went: name and milliseconds."""
-    budget: float = 1000 / 60
-    """Milliseconds that a frame may take."""
-
-
-@dataclass(frozen=True)
 class HelpGroup:
     """Keys that belong together: what is pressed, and what that does."""
 

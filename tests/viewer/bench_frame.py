@@ -12,11 +12,22 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pygame
-from viewer_views import GROUND, HELP, INSPECTOR, a_comparison, a_field, a_grid, a_learning, a_stage, a_view
+from viewer_views import (
+    GROUND,
+    HELP,
+    INSPECTOR,
+    a_comparison,
+    a_field,
+    a_grid,
+    a_learning,
+    a_stage,
+    a_view,
+    some_floats,
+)
 
 from ecs_rl.viewer.backdrop import paint_backdrop
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.panels.floating import draw_modes, draw_profile, draw_toasts
+from ecs_rl.viewer.panels.floating import draw_modes, draw_toasts
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.status import paint_status
@@ -74,8 +85,9 @@ def parts() -> dict[str, tuple[float, float]]:
         draw_modes(surface, layout.stage, views[t].modes, canvas)
         draw_toasts(surface, layout.stage, views[t].toasts, canvas)
 
+    floats = some_floats("profile")
     return {
-        "whole frame": median(lambda t: painter.draw(surface, views[t], layout, camera)),
+        "whole frame": median(lambda t: painter.draw(surface, views[t], layout, camera, floats)),
         "  stage": median(stage),
         "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, coins[t], layout, camera)),
         "  mind": median(lambda t: draw_mind(surface, mind, views[t].mind or views[0].mind, canvas)),  # type: ignore[arg-type]
@@ -85,7 +97,6 @@ def parts() -> dict[str, tuple[float, float]]:
                 surface, layout.status, "status", replace(views[t].status, steps=t * 512), paint_status
             )
         ),
-        "  profiler": median(lambda t: draw_profile(surface, layout.stage, views[t].profile, canvas)),  # type: ignore[arg-type]
         "  chips, messages": median(floating),
         "backdrop anew (camera moves)": median(lambda t: paint_backdrop(back, (GROUND, camera.panned(t, 0)), canvas)),
         "learning, 10,000 new points": median(lambda t: draw_learning(surface, below, newer[t % 24], canvas)),

@@ -27,6 +27,7 @@ from viewer_views import (
     a_stacked_learning,
     a_stage,
     a_view,
+    some_floats,
 )
 
 from ecs_rl.arrays import F64
@@ -89,19 +90,20 @@ def grid(size: tuple[int, int]) -> pygame.Surface:
 
 def panels(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, replace(a_view(), stage=None, inspector=INSPECTOR), painter.layout(size))
+    view = replace(a_view(), stage=None, inspector=INSPECTOR)
+    painter.draw(surface, view, painter.layout(size), None, some_floats("profile"))
     return surface
 
 
 def help_over_all(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, replace(a_view(), stage=None, profile=None, help=HELP), painter.layout(size))
+    painter.draw(surface, replace(a_view(), stage=None, help=HELP), painter.layout(size))
     return surface
 
 
 def window(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, replace(a_view(), profile=None), painter.layout(size))
+    painter.draw(surface, a_view(), painter.layout(size))
     return surface
 
 
@@ -137,7 +139,7 @@ def drawer(size: tuple[int, int]) -> pygame.Surface:
 def joy(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
     surface, painter = pygame.Surface(size), Painter()
-    view = replace(a_view(), modes=Modes(), mind=None, learning=None, profile=None, toasts=(), ribbon=RIBBON, joy=1.2)
+    view = replace(a_view(), modes=Modes(), mind=None, learning=None, toasts=(), ribbon=RIBBON, joy=1.2)
     painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
     return surface
 
@@ -152,7 +154,7 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage that was wound back: the scrubber with endings on it, and the chip that leads back."""
     surface, painter = pygame.Surface(size), Painter()
     past = RewindView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
-    view = replace(a_view(), modes=Modes(paused=True, ago=11.4), mind=None, learning=None, profile=None, toasts=())
+    view = replace(a_view(), modes=Modes(paused=True, ago=11.4), mind=None, learning=None, toasts=())
     painter.draw(surface, replace(view, ribbon=RIBBON, rewind=past), painter.layout(size, mind=False, learning=False))
     return surface
 
@@ -161,7 +163,7 @@ def weather(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a person drives in a wind: both sliders, and the chip that hands back."""
     surface, painter = pygame.Surface(size), Painter()
     sliders = SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)
-    view = replace(a_view(), modes=Modes(hands="H"), mind=None, learning=None, profile=None, toasts=())
+    view = replace(a_view(), modes=Modes(hands="H"), mind=None, learning=None, toasts=())
     layout = painter.layout(size, mind=False, learning=False)
     painter.draw(surface, view, layout, None, {"weather": WeatherView(sliders)})
     return surface
@@ -184,7 +186,7 @@ def asked(size: tuple[int, int]) -> pygame.Surface:
     field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), -np.hypot(across, up), arrows, (0.4, 3.0), on_stage=True)
     stage, mind = replace(view.stage, field=field, ending=""), replace(view.mind, why=why)
     modes = Modes(paused=True, asks=True, maps=True)
-    shown = replace(view, stage=stage, mind=mind, ghosts=ghosts, modes=modes, learning=None, profile=None, toasts=())
+    shown = replace(view, stage=stage, mind=mind, ghosts=ghosts, modes=modes, learning=None, toasts=())
     painter.draw(surface, shown, painter.layout(size, learning=False))
     return surface
 
@@ -196,7 +198,7 @@ def plot(size: tuple[int, int]) -> pygame.Surface:
     arrows = np.stack((np.sign(-across - up), np.zeros_like(up)), axis=-1)
     bounds = (-0.3, -2.0), (0.3, 2.0)
     shown = MapView(("pole angle", "pole spin"), bounds, -abs(across + up), arrows, (0.05, 0.4), on_stage=False)
-    view = replace(a_view(), plot=shown, mind=None, learning=None, profile=None, toasts=(), inspector=None)
+    view = replace(a_view(), plot=shown, mind=None, learning=None, toasts=(), inspector=None)
     painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
     return surface
 

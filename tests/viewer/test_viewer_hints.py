@@ -37,7 +37,7 @@ def changed(one: np.ndarray, other: np.ndarray) -> pygame.Rect:
 
 @pytest.mark.parametrize("size", [(640, 400), (900, 600), (1280, 720), (1920, 1080)])
 def test_hints_lie_at_the_lower_edge_of_the_stage_beside_the_scale(size: tuple[int, int]) -> None:
-    view = replace(a_view(), toasts=(), profile=None)
+    view = replace(a_view(), toasts=())
     where = changed(frame(replace(view, hints=()), size), frame(view, size))
     stage = Painter().layout(size).stage
     assert where.w > 0
@@ -58,7 +58,7 @@ def test_as_many_hints_are_shown_as_fit() -> None:
 def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
     painter = Painter()
     layout = painter.layout((1280, 720))
-    view = replace(a_view(), toasts=(), profile=None, grid=a_grid())
+    view = replace(a_view(), toasts=(), grid=a_grid())
     where = changed(frame(replace(view, modes=Modes())), frame(view))
     arenas = [
         y for y in range(layout.stage.y, layout.stage.bottom) if painter.cell_at(view, layout, (60, y)) is not None
@@ -69,13 +69,13 @@ def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
 @pytest.mark.parametrize("panes", [0, 1, 2, 4])
 def test_messages_lie_below_the_captions_of_the_stage_and_of_panes(panes: int) -> None:
     painter = Painter()
-    view = replace(a_view(), profile=None, panes=some_panes(panes))
+    view = replace(a_view(), panes=some_panes(panes))
     where = changed(frame(replace(view, toasts=())), frame(view))
     assert where.y >= painter.stage_at(view, painter.layout((1280, 720))).y + painter.canvas.px(34)
 
 
 def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
-    view = replace(a_view(), profile=None, toasts=())
+    view = replace(a_view(), toasts=())
     assert view.stage is not None
     values = np.arange(12.0).reshape(3, 4)
     field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), values, np.full((3, 4, 2), np.nan), (0.5, 0.5), True)

@@ -14,6 +14,7 @@ from viewer_views import BOUNDS, HULL, LINE, SHAPE, a_grid, a_view, body
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.camera import FARTHEST, NEAREST, Camera
 from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.view import (
     ContactView,
     ForceView,
@@ -32,24 +33,24 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
-from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileRow, ProfileView
+from ecs_rl.viewer.view_floating import HelpGroup, InspectorView
 
 NAN = math.nan
 SIZES = [(640, 400), (1280, 720)]
 LONG = "a name that is much longer than any room there could ever be for it in a panel " * 3
 
 
-def draw(view: View, size: tuple[int, int] = (900, 600)) -> pygame.Surface:
+def draw(view: View, size: tuple[int, int] = (900, 600), **panels: object) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, view, painter.layout(size))
+    painter.draw(surface, view, painter.layout(size), None, panels)
     return surface
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
     draw(View(StatusView("")), size)
-    empty = View(StatusView("balance"), Modes(), StageView(), None, MindView(), LearningView(), ProfileView(()))
-    draw(replace(empty, help=(), inspector=InspectorView("", ())), size)
+    empty = View(StatusView("balance"), Modes(), StageView(), None, MindView(), LearningView())
+    draw(replace(empty, help=(), inspector=InspectorView("", ())), size, profile=ProfileView(()))
 
 
 @pytest.mark.parametrize("bad", [NAN, math.inf, -math.inf, 1e30])
@@ -90,7 +91,7 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
     status = StatusView(
         "s", steps_total=5, seconds_left=bad, steps_per_second=bad, speed_asked=bad, speed_reached=bad, best=bad
     )
-    draw(View(status, Modes(), stage, None, mind, learning, profile))
+    draw(View(status, Modes(), stage, None, mind, learning), profile=profile)
     for kind in ("values", "probabilities"):
         draw(View(status, mind=replace(mind, kind=kind)))
 
@@ -130,12 +131,12 @@ def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> Non
     profile = ProfileView(tuple(ProfileRow(name, 1.0, 1.0, 0.5) for name in names), tuple((n, 3.0) for n in names))
     full = View(
         replace(view.status, scene=LONG, run=LONG), Modes(True, True, True, True, True), stage, None, mind,
-        view.learning, profile, InspectorView(LONG, rows), (HelpGroup(LONG, tuple((n, n) for n in names)),),
+        view.learning, InspectorView(LONG, rows), (HelpGroup(LONG, tuple((n, n) for n in names)),),
         tuple(Toast(LONG) for _ in range(9)),
     )  # fmt: skip
-    draw(full, size)
-    draw(replace(full, help=None), size)
-    draw(replace(full, help=None, inspector=None), size)
+    draw(full, size, profile=profile)
+    draw(replace(full, help=None), size, profile=profile)
+    draw(replace(full, help=None, inspector=None), size, profile=profile)
 
 
 def test_the_smallest_windows_are_drawn() -> None:

@@ -14,6 +14,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.palette import role_colour
+from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import (
     ContactView,
@@ -35,7 +36,7 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
-from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, ProfileRow, ProfileView, RibbonView, TimelineView
+from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, RibbonView, TimelineView
 
 pygame.font.init()
 
@@ -221,7 +222,13 @@ TOASTS = (Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed
 
 def a_view(tick: int = 0) -> View:
     stage = a_stage(tick / 50, tick)
-    return View(STATUS, MODES, stage, None, a_mind(tick), a_learning(), PROFILE, toasts=TOASTS, hints=HINTS)
+    return View(STATUS, MODES, stage, None, a_mind(tick), a_learning(), toasts=TOASTS, hints=HINTS)
+
+
+def some_floats(*names: str) -> dict[str, Any]:
+    """Return what floating panels of these names show."""
+    views = {"profile": PROFILE}
+    return {name: views[name] for name in names}
 
 
 def some_panes(count: int = 3) -> tuple[PaneView, ...]:

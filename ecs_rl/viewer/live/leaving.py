@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 def leave_mode(window: Window) -> None:
     """Leave what lies over everything first, then what changes the picture."""
-    if any(panel.leave(window) for panel in reversed(window.panels.values())):
-        return
-    over = [name for name in ("help", "tour", "profile") if name in window.open_panels]
+    over = [name for name in ("help", "tour") if name in window.open_panels]
     if over:
         window.open_panels -= {over[0]}
+    elif any(panel.leave(window) for panel in reversed(window.panels.values())):
+        pass
     elif window.hands is not None and not window.hands.counts:
         leave_hands(window)
     elif window.selected is not None:

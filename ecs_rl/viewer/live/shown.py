@@ -155,7 +155,6 @@ def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | N
         "tour": window.tour.view,
         "joy": lambda: _joy(window),
         "finding": lambda: finding(window),
-        "profile": lambda: window.profiler.view() if "profile" in panels else None,
         "help": lambda: help_groups(trains=trains) if "help" in panels else None,
         "toasts": lambda: _toasts(window),
         "hints": lambda: _hints(window),

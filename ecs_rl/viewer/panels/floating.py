@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import pygame
 
 from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
-from ecs_rl.viewer.draw import bar, rounded
+from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.key_caps import cap_width, draw_head_key
-from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import (
     BAD,
     DIM,
@@ -24,15 +22,14 @@ from ecs_rl.viewer.palette import (
     WARN,
     Colour,
     mix,
-    role_colour,
 )
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view import Modes, Toast
-from ecs_rl.viewer.view_floating import InspectorView, ProfileRow, ProfileView
+from ecs_rl.viewer.view_floating import InspectorView
 
 HEAD, ROW, PAD = 30, 18, 12
-PROFILE, INSPECTOR = 310, 290
-"""Widths."""
+INSPECTOR = 290
+"""Its width."""
 
 
 @dataclass(frozen=True)
@@ -157,82 +154,6 @@ def _head(surface: pygame.Surface, key: str, title: str, canvas: Canvas) -> int:
     left = draw_head_key(surface, key, surface.get_width() - canvas.px(PAD), round(at[1]), canvas)
     canvas.write(surface, title, at, width=left - canvas.px(PAD) - canvas.px(8))
     return canvas.px(HEAD)
-
-
-def draw_profile(surface: pygame.Surface, area: pygame.Rect, profile: ProfileView, canvas: Canvas) -> None:
-    """Draw the profiler into the upper left corner of the stage."""
-    rows = max(1, min(len(profile.rows), (area.h - canvas.px(HEAD + ROW + 10 + 53 + 118)) // canvas.px(ROW)))
-    tall = canvas.px(HEAD + ROW + 10) + rows * canvas.px(ROW) + (canvas.px(53) if profile.frame else 0)
-    size = min(canvas.px(PROFILE), area.w - canvas.px(24)), min(tall, area.h - canvas.px(50))
-    rect = pygame.Rect((area.x + canvas.px(12), area.y + canvas.px(38)), size)
-    if rect.w > canvas.px(120) and rect.h > canvas.px(60):
-        canvas.lay(surface, rect, "profile", (profile, rows), _paint_profile)
-
-
-def _paint_profile(surface: pygame.Surface, shows: tuple[ProfileView, int], canvas: Canvas) -> None:
-    profile, rows = shows
-    y = _head(surface, "F3", "Milliseconds per frame, by stage", canvas)
-    right, digits = surface.get_width() - canvas.px(PAD), canvas.px(58)
-    columns = (right - digits - canvas.px(70), right - canvas.px(70))
-    middle = y + canvas.px(ROW) // 2 - canvas.px(3)
-    for x, name in zip((*columns, right), ("now", "mean", "share"), strict=True):
-        canvas.write(surface, name, (x, middle), size=SMALL - 0.5, colour=FAINT, anchor="right")
-    y += canvas.px(ROW) - canvas.px(3)
-    for row in _largest(profile.rows, rows):
-        middle = y + canvas.px(ROW) // 2
-        name_room = columns[0] - digits - canvas.px(PAD)
-        canvas.write(surface, row.name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=name_room)
-        for x, value in zip(columns, (row.now, row.mean), strict=True):
-            text = f"{value:.2f}" if math.isfinite(value) else NOTHING
-            canvas.write(surface, text, (x, middle), size=SMALL + 0.5, face="numbers", anchor="right")
-        track = pygame.Rect(columns[1] + canvas.px(14), 0, right - columns[1] - canvas.px(14), canvas.px(6))
-        track.centery = middle
-        surface.fill(RAISED, track)
-        bar(surface, track, 0.0, row.share, MAIN_LINE)
-        y += canvas.px(ROW)
-    if profile.frame:
-        _paint_frame(surface, y + canvas.px(6), profile, canvas)
-
-
-def _largest(rows: tuple[ProfileRow, ...], most: int) -> tuple[ProfileRow, ...]:
-    """Return the rows, or the most expensive ones and the sum of the others."""
-    if len(rows) <= most:
-        return rows
-    kept = sorted(rows, key=lambda row: -row.mean)
-    rest = kept[most - 1 :]
-    sums = (sum(getattr(row, part) for row in rest) for part in ("now", "mean", "share"))
-    return (*kept[: most - 1], ProfileRow(f"{len(rest)} others", *sums))
-
-
-def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, canvas: Canvas) -> None:
-    w = surface.get_width()
-    track = pygame.Rect(canvas.px(PAD), y + canvas.px(20), w - 2 * canvas.px(PAD), canvas.px(9))
-    spent = sum(ms for _, ms in profile.frame if ms > 0)
-    most = max(spent, profile.budget, 1e-9)
-    told = f"frame {spent:.1f} of {profile.budget:.1f} ms"
-    canvas.write(
-        surface, told, (canvas.px(PAD), y + canvas.px(9)), size=SMALL, colour=WARN if spent > most * 1.001 else DIM
-    )
-    surface.fill(RAISED, track)
-    start, x = 0.0, canvas.px(PAD)
-    for i, (name, ms) in enumerate(profile.frame):
-        colour = role_colour(i)
-        if ms > 0:
-            bar(surface, track, start / most, (start + ms) / most, colour)
-            start += ms
-        if ms < 0.05:
-            continue
-        label = f"{name} {ms:.1f}"
-        if x + canvas.width(label, SMALL - 0.5) > w - canvas.px(PAD):
-            continue
-        x += canvas.write(surface, label, (x, y + canvas.px(43)), size=SMALL - 0.5, colour=colour).w + canvas.px(10)
-    line = track.x + round(track.w * profile.budget / most)
-    surface.fill(TEXT, (min(line, track.right - 1), track.y - canvas.px(2), canvas.px(1), track.h + canvas.px(4)))
-
-
-def both_fit(area: pygame.Rect, canvas: Canvas) -> bool:
-    """Tell whether the stage is wide enough for profiler and inspector side by side."""
-    return area.w >= canvas.px(PROFILE + INSPECTOR + 36)
 
 
 def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: InspectorView, canvas: Canvas) -> None:

@@ -1,0 +1,108 @@
+"""The profiler: what each stage of the tick costs, and where the time of a frame goes."""
+
+from __future__ import annotations
+
+import math
+
+import pygame
+
+from ecs_rl.viewer.canvas import SMALL, Canvas
+from ecs_rl.viewer.draw import bar
+from ecs_rl.viewer.key_caps import HEAD, PAD, ROW, fill_card
+from ecs_rl.viewer.number_formats import NOTHING
+from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, RAISED, TEXT, WARN, role_colour
+from ecs_rl.viewer.panel import App, Command, Panel
+from ecs_rl.viewer.profiler import ProfileRow, ProfileView
+
+WIDTH, NARROWEST = 310, 120
+"""The usual width, and the least that it is worth to be shown with."""
+BESIDES, FRAME = 10, 53
+"""Heights of the space around the rows, and of the bar of a frame."""
+
+
+class Profile(Panel[ProfileView]):
+    """Shows what the profiler of the window has measured."""
+
+    name = "profile"
+
+    def view(self, app: App) -> ProfileView | None:
+        """Return what was measured, None while the panel is closed."""
+        return app.profiler.view() if self.name in app.open_panels else None
+
+    def toggle(self, app: App) -> None:
+        """Open the panel, or close it."""
+        app.open_panels ^= {self.name}
+
+    keys = (Command("Window", "F3", "profiler", "where the time goes", toggle, (pygame.K_F3,)),)
+
+    def paint(self, canvas: Canvas, view: ProfileView, room: pygame.Rect) -> None:
+        """Paint the panel to the left; where not all rows have room, the dearest ones."""
+        free, row = canvas.free(room), canvas.px(ROW)
+        others = canvas.px(HEAD + ROW + BESIDES) + (canvas.px(FRAME) if view.frame else 0)
+        size = min(canvas.px(WIDTH), free.w), others + max(1, len(view.rows)) * row
+        place = canvas.place_in(free, "top left", size, others + row) if free.w > canvas.px(NARROWEST) else None
+        if place is not None:
+            rows = (place.h - others) // row
+            place.h = others + rows * row
+            canvas.lay(canvas.surface, place, self.name, (view, rows), _paint_profile)
+
+
+def _paint_profile(surface: pygame.Surface, shows: tuple[ProfileView, int], canvas: Canvas) -> None:
+    profile, rows = shows
+    y = fill_card(surface, "F3", "Milliseconds per frame, by stage", canvas)
+    right, digits = surface.get_width() - canvas.px(PAD), canvas.px(58)
+    columns = (right - digits - canvas.px(70), right - canvas.px(70))
+    middle = y + canvas.px(ROW) // 2 - canvas.px(3)
+    for x, name in zip((*columns, right), ("now", "mean", "share"), strict=True):
+        canvas.write(surface, name, (x, middle), size=SMALL - 0.5, colour=FAINT, anchor="right")
+    y += canvas.px(ROW) - canvas.px(3)
+    for row in _largest(profile.rows, rows):
+        middle = y + canvas.px(ROW) // 2
+        name_room = columns[0] - digits - canvas.px(PAD)
+        canvas.write(surface, row.name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=name_room)
+        for x, value in zip(columns, (row.now, row.mean), strict=True):
+            text = f"{value:.2f}" if math.isfinite(value) else NOTHING
+            canvas.write(surface, text, (x, middle), size=SMALL + 0.5, face="numbers", anchor="right")
+        track = pygame.Rect(columns[1] + canvas.px(14), 0, right - columns[1] - canvas.px(14), canvas.px(6))
+        track.centery = middle
+        surface.fill(RAISED, track)
+        bar(surface, track, 0.0, row.share, MAIN_LINE)
+        y += canvas.px(ROW)
+    if profile.frame:
+        _paint_frame(surface, y + canvas.px(6), profile, canvas)
+
+
+def _largest(rows: tuple[ProfileRow, ...], most: int) -> tuple[ProfileRow, ...]:
+    """Return the rows, or the most expensive ones and the sum of the others."""
+    if len(rows) <= most:
+        return rows
+    kept = sorted(rows, key=lambda row: -row.mean)
+    rest = kept[most - 1 :]
+    sums = (sum(getattr(row, part) for row in rest) for part in ("now", "mean", "share"))
+    return (*kept[: most - 1], ProfileRow(f"{len(rest)} others", *sums))
+
+
+def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, canvas: Canvas) -> None:
+    w = surface.get_width()
+    track = pygame.Rect(canvas.px(PAD), y + canvas.px(20), w - 2 * canvas.px(PAD), canvas.px(9))
+    spent = sum(ms for _, ms in profile.frame if ms > 0)
+    most = max(spent, profile.budget, 1e-9)
+    told = f"frame {spent:.1f} of {profile.budget:.1f} ms"
+    canvas.write(
+        surface, told, (canvas.px(PAD), y + canvas.px(9)), size=SMALL, colour=WARN if spent > most * 1.001 else DIM
+    )
+    surface.fill(RAISED, track)
+    start, x = 0.0, canvas.px(PAD)
+    for i, (name, ms) in enumerate(profile.frame):
+        colour = role_colour(i)
+        if ms > 0:
+            bar(surface, track, start / most, (start + ms) / most, colour)
+            start += ms
+        if ms < 0.05:
+            continue
+        label = f"{name} {ms:.1f}"
+        if x + canvas.width(label, SMALL - 0.5) > w - canvas.px(PAD):
+            continue
+        x += canvas.write(surface, label, (x, y + canvas.px(43)), size=SMALL - 0.5, colour=colour).w + canvas.px(10)
+    line = track.x + round(track.w * profile.budget / most)
+    surface.fill(TEXT, (min(line, track.right - 1), track.y - canvas.px(2), canvas.px(1), track.h + canvas.px(4)))
