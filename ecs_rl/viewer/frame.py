@@ -24,7 +24,6 @@ from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.finding import HEIGHT, draw_finding
 from ecs_rl.viewer.panels.floating import (
     chip_at,
-    draw_inspector,
     draw_modes,
     draw_toasts,
     modes_width,
@@ -281,8 +280,6 @@ class Painter:
             if panel.name in views:
                 painted = partial(panel.paint, canvas, views[panel.name], area)
                 self._attempt(surface, panel.name, painted)
-        if "settings" not in views:
-            float_over("inspector", view.inspector, draw_inspector)
         self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))
         if view.help is not None:
             self._attempt(surface, "help", lambda: draw_help(surface, view.help or (), canvas))

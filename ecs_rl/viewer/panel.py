@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.profiler import Profiler
+    from ecs_rl.viewer.things import Chosen
     from ecs_rl.viewer.view import Tone
 
 V = TypeVar("V")
@@ -109,6 +110,8 @@ class App(Protocol):
     grid: GridWatch | None
     background: BackgroundTraining | None
     profiler: Profiler
+    selected: Chosen | None
+    """The body that the user has clicked."""
     open_panels: set[str]
     """The names of the panels that are open."""
 

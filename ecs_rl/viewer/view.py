@@ -17,7 +17,6 @@ from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.things import Chosen, Things
 from ecs_rl.viewer.view_floating import (
     HelpGroup,
-    InspectorView,
     RewindView,
     RibbonView,
     SeenPicture,
@@ -363,7 +362,6 @@ class View:
     grid: GridView | None = None
     mind: MindView | None = None
     learning: LearningView | None = None
-    inspector: InspectorView | None = None
     help: tuple[HelpGroup, ...] | None = None
     toasts: tuple[Toast, ...] = ()
     hints: tuple[tuple[str, str], ...] = ()

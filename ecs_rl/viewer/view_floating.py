@@ -80,11 +80,3 @@ class HelpGroup:
 
     title: str
     keys: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class InspectorView:
-    """The components of one entity: a title, and name, value and unit of each field."""
-
-    title: str
-    rows: tuple[tuple[str, str, str], ...]

@@ -109,8 +109,7 @@ def test_numbers_of_a_kind_can_be_inspected(tmp_path: Path) -> None:
     with watching(tmp_path, str(tmp_path / "sheep.py"), *TINY) as live:
         live.window.selected = Chosen("sheep", 1)
         live.draw()
-        inspector = live.window.seen.inspector
-        assert inspector is not None
+        inspector = live.window.views["inspector"]
         (luck,) = [value for name, value, _ in inspector.rows if name == "number dice 0"]
         assert len(luck.split()) == 3
 

@@ -82,9 +82,8 @@ def test_a_clicked_member_is_inspected_by_its_number_and_poked_alone(live: Live)
     live.answer(down(at), up(at))
     assert live.window.selected == Chosen("rock", 2)
     live.draw()
-    assert live.window.seen.inspector is not None
-    assert live.window.seen.inspector.title == "rock 2"
-    assert ("Health points", " 2.00", "") in live.window.seen.inspector.rows
+    assert live.window.views["inspector"].title == "rock 2"
+    assert ("Health points", " 2.00", "") in live.window.views["inspector"].rows
     live.hit("P")
     assert "kicked rock 2" in live.said()
     before = rocks(live)

@@ -72,11 +72,11 @@ def test_a_click_selects_and_never_grabs(live: Live) -> None:
     assert not live.show.touched
     live.draw()
     seen = live.window.seen
-    assert seen.inspector is not None
-    assert seen.inspector.title == "pole"
+    inspector = live.window.views["inspector"]
+    assert inspector.title == "pole"
     assert seen.stage is not None
     assert seen.stage.selected == Chosen("pole")
-    assert any(name == "Motion spin" for name, _, _ in seen.inspector.rows)
+    assert any(name == "Motion spin" for name, _, _ in inspector.rows)
     live.answer(down((60, 120)), up((60, 120)))
     assert live.window.selected is None, "a click beside everything selects nothing"
 
@@ -216,8 +216,7 @@ def test_a_click_in_the_grid_brings_the_scene_s_own_components_along_and_the_ins
         body = live.pixel("drone")
         live.answer(down(body), up(body))
         live.draw()
-        assert window.seen.inspector is not None
-        rows = {name: value for name, value, _ in window.seen.inspector.rows}
+        rows = {name: value for name, value, _ in window.views["inspector"].rows}
         assert float(rows["Tank fuel"]) == pytest.approx(float(fuel[arena]), abs=0.01)
         assert {"Tank leak", "number beacon", "number reached"} <= rows.keys()
         live.show.tick()

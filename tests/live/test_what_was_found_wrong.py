@@ -44,8 +44,7 @@ def seen_by(live: Live) -> list[float]:
 
 
 def inspected(live: Live) -> dict[str, str]:
-    inspector = live.window.seen.inspector
-    assert inspector is not None
+    inspector = live.window.views["inspector"]
     return {name: value for name, value, _ in inspector.rows}
 
 

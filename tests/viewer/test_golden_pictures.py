@@ -17,7 +17,6 @@ import pygame
 import pytest
 from viewer_views import (
     HELP,
-    INSPECTOR,
     RIBBON,
     TIMELINE,
     a_comparison,
@@ -90,8 +89,8 @@ def grid(size: tuple[int, int]) -> pygame.Surface:
 
 def panels(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    view = replace(a_view(), stage=None, inspector=INSPECTOR)
-    painter.draw(surface, view, painter.layout(size), None, some_floats("profile"))
+    view = replace(a_view(), stage=None)
+    painter.draw(surface, view, painter.layout(size), None, some_floats("inspector", "profile"))
     return surface
 
 
@@ -198,7 +197,7 @@ def plot(size: tuple[int, int]) -> pygame.Surface:
     arrows = np.stack((np.sign(-across - up), np.zeros_like(up)), axis=-1)
     bounds = (-0.3, -2.0), (0.3, 2.0)
     shown = MapView(("pole angle", "pole spin"), bounds, -abs(across + up), arrows, (0.05, 0.4), on_stage=False)
-    view = replace(a_view(), plot=shown, mind=None, learning=None, toasts=(), inspector=None)
+    view = replace(a_view(), plot=shown, mind=None, learning=None, toasts=())
     painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
     return surface
 

@@ -15,7 +15,8 @@ from ecs_rl.components import Pose
 from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Touching, X, between
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.inspector import inspect, pick
+from ecs_rl.viewer.panels.inspector import inspect
+from ecs_rl.viewer.picking import pick
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World

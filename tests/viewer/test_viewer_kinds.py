@@ -44,7 +44,8 @@ from ecs_rl.viewer.framing import Framing
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.grid_watch import GridWatch
-from ecs_rl.viewer.inspector import inspect, pick
+from ecs_rl.viewer.panels.inspector import inspect
+from ecs_rl.viewer.picking import pick
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Chosen, LookView, SpriteView, Things
 from ecs_rl.viewer.view import StageView

@@ -14,6 +14,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.palette import role_colour
+from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import (
@@ -36,7 +37,7 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
-from ecs_rl.viewer.view_floating import HelpGroup, InspectorView, RibbonView, TimelineView
+from ecs_rl.viewer.view_floating import HelpGroup, RibbonView, TimelineView
 
 pygame.font.init()
 
@@ -227,7 +228,7 @@ def a_view(tick: int = 0) -> View:
 
 def some_floats(*names: str) -> dict[str, Any]:
     """Return what floating panels of these names show."""
-    views = {"profile": PROFILE}
+    views = {"inspector": INSPECTOR, "profile": PROFILE}
     return {name: views[name] for name in names}
 
 

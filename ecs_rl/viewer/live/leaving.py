@@ -19,8 +19,6 @@ def leave_mode(window: Window) -> None:
         pass
     elif window.hands is not None and not window.hands.counts:
         leave_hands(window)
-    elif window.selected is not None:
-        window.selected = None
     elif window.questions.leave():
         pass
     elif window.past.leave():

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.films.studio import pane_of
-from ecs_rl.viewer.inspector import inspect
 from ecs_rl.viewer.live.commands import help_groups, hints
 from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.live.pace import OPENS
 from ecs_rl.viewer.number_formats import speed
-from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import (
     LearningView,
     MindView,
@@ -29,7 +27,7 @@ from ecs_rl.viewer.view import (
     Tone,
     View,
 )
-from ecs_rl.viewer.view_floating import InspectorView, RewindView, RibbonView, TimelineView
+from ecs_rl.viewer.view_floating import RewindView, RibbonView, TimelineView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
@@ -167,7 +165,6 @@ def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | N
             "ribbon": lambda: None if mind is None else mind[1],
             "ghosts": lambda: ask.ghosts,
             "plot": lambda: ask.plot,
-            "inspector": lambda: None if selected is None else _inspected(window, selected),
         }
     return parts
 
@@ -305,12 +302,6 @@ def finding(window: Window) -> Finding | None:
     """Return what is wrong with the training, unless the user has seen it."""
     found = None if window.background is None else window.background.training.finding
     return None if found is None or found.name in window.hidden else found
-
-
-def _inspected(window: Window, selected: Chosen) -> InspectorView | None:
-    """Return the components of a body as they were in the picture."""
-    with window.show.rewind.seen():
-        return inspect(window.show.world, window.show.arena, selected)
 
 
 def hide_finding(window: Window, pixel: tuple[float, float]) -> bool:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pygame
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.inspector import pick
 from ecs_rl.viewer.live.commands import Call, press_at
 from ecs_rl.viewer.live.shown import hide_finding
 from ecs_rl.viewer.panel import Gesture
 from ecs_rl.viewer.panels.timeline import curve_axes
+from ecs_rl.viewer.picking import pick
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Point
 

@@ -12,12 +12,10 @@ from ecs_rl.viewer.key_caps import cap_width, draw_head_key
 from ecs_rl.viewer.palette import (
     BAD,
     DIM,
-    FAINT,
     GOOD,
     MAIN_LINE,
     PANEL,
     RAISED,
-    RULE,
     TEXT,
     WARN,
     Colour,
@@ -25,11 +23,6 @@ from ecs_rl.viewer.palette import (
 )
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view import Modes, Toast
-from ecs_rl.viewer.view_floating import InspectorView
-
-HEAD, ROW, PAD = 30, 18, 12
-INSPECTOR = 290
-"""Its width."""
 
 
 @dataclass(frozen=True)
@@ -144,37 +137,3 @@ def draw_toasts(surface: pygame.Surface, area: pygame.Rect, toasts: tuple[Toast,
         surface.blit(picture, picture.get_rect(center=rect.center))
         picture.set_alpha(255)
         y += canvas.px(34)
-
-
-def _head(surface: pygame.Surface, key: str, title: str, canvas: Canvas) -> int:
-    """Fill a floating panel, draw its title and the key that closes it; return where its first row begins."""
-    surface.fill(PANEL)
-    pygame.draw.rect(surface, RULE, surface.get_rect(), canvas.px(1))
-    at = (canvas.px(PAD), canvas.px(HEAD) / 2 + canvas.px(1))
-    left = draw_head_key(surface, key, surface.get_width() - canvas.px(PAD), round(at[1]), canvas)
-    canvas.write(surface, title, at, width=left - canvas.px(PAD) - canvas.px(8))
-    return canvas.px(HEAD)
-
-
-def draw_inspector(surface: pygame.Surface, area: pygame.Rect, inspector: InspectorView, canvas: Canvas) -> None:
-    """Draw an entity's components into the upper right corner of the stage."""
-    rows = min(len(inspector.rows), max(0, (area.h - canvas.px(HEAD + 126)) // canvas.px(ROW)))
-    size = min(canvas.px(INSPECTOR), area.w - canvas.px(24)), canvas.px(HEAD + 8) + rows * canvas.px(ROW)
-    rect = pygame.Rect((area.right - size[0] - canvas.px(12), area.y + canvas.px(38)), size)
-    if rect.w > canvas.px(120) and rect.h > canvas.px(30):
-        canvas.lay(surface, rect, "inspector", inspector, _paint_inspector)
-
-
-def _paint_inspector(surface: pygame.Surface, inspector: InspectorView, canvas: Canvas) -> None:
-    w, h = surface.get_size()
-    y, unit = _head(surface, "Esc", inspector.title, canvas), canvas.px(53)
-    right = w - canvas.px(PAD) - unit
-    room = right - canvas.px(PAD) - round(w * 0.42)
-    for name, value, of in inspector.rows:
-        middle = y + canvas.px(ROW) // 2
-        if middle + canvas.px(ROW) // 2 > h:
-            return
-        canvas.write(surface, name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=w * 0.42)
-        canvas.write(surface, value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", width=room)
-        canvas.write(surface, of, (right + canvas.px(6), middle), size=SMALL, colour=FAINT, width=unit - canvas.px(6))
-        y += canvas.px(ROW)
