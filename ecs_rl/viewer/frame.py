@@ -28,7 +28,7 @@ from ecs_rl.viewer.panels.floating import (
     draw_toasts,
     modes_width,
 )
-from ecs_rl.viewer.panels.keys import STRIP, draw_help, fitting_hints, hint_at, hints_width, paint_hints
+from ecs_rl.viewer.panels.keys import STRIP, fitting_hints, hint_at, hints_width, paint_hints
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.scrubber import draw_scrubber
@@ -182,7 +182,8 @@ class Painter:
             self._panels(surface, view, layout)
             self._floating(surface, view, layout, views)
         self.canvas.end()
-        floats = view.help is not None or view.tour is not None or view.tip is not None
+        floats = view.tour is not None or view.tip is not None
+        floats = floats or any(panel.place == "over" and panel.name in views for panel in self.panels)
         self._last = None if floats else (surface, layout)
 
     # --- what there is ----------------------------------------------------------------------------------------------
@@ -276,13 +277,13 @@ class Painter:
         float_over("plot", view.plot, draw_plot)
         float_over("rewind", view.rewind, draw_scrubber)
         float_over("joy", view.joy, draw_joy)
-        for panel in self.panels:
-            if panel.name in views:
-                painted = partial(panel.paint, canvas, views[panel.name], area)
-                self._attempt(surface, panel.name, painted)
-        self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))
-        if view.help is not None:
-            self._attempt(surface, "help", lambda: draw_help(surface, view.help or (), canvas))
+        rooms = {"stage": area, "over": surface.get_rect()}
+        for place, room in rooms.items():
+            for panel in self.panels:
+                if panel.place == place and panel.name in views:
+                    self._attempt(surface, panel.name, partial(panel.paint, canvas, views[panel.name], room))
+            if place == "stage":
+                self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))
         if view.tour is not None:
             float_over("tour", view.tour, draw_tour, place_of(view.tour, area, layout.mind, layout.learning, canvas))
         float_over("tip", view.tip, lambda surface, _, tip, canvas: draw_tip(surface, tip, canvas))

@@ -116,6 +116,10 @@ class App(Protocol):
     """The names of the panels that are open."""
 
     @property
+    def rows(self) -> Sequence[Command]:
+        """The commands that there are now."""
+
+    @property
     def show(self) -> LiveEpisode:
         """The first show."""
 

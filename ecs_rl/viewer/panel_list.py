@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ecs_rl.viewer.panel import Panel
+from ecs_rl.viewer.panels.help import Help
 from ecs_rl.viewer.panels.inspector import Inspector
 from ecs_rl.viewer.panels.profile import Profile
 from ecs_rl.viewer.panels.settings import Settings
 from ecs_rl.viewer.panels.weather import Weather
 
-PANELS: tuple[type[Panel[Any]], ...] = (Weather, Settings, Inspector, Profile)
+PANELS: tuple[type[Panel[Any]], ...] = (Weather, Settings, Inspector, Profile, Help)

@@ -16,7 +16,6 @@ from ecs_rl.arrays import F64, Bool
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.things import Chosen, Things
 from ecs_rl.viewer.view_floating import (
-    HelpGroup,
     RewindView,
     RibbonView,
     SeenPicture,
@@ -362,7 +361,6 @@ class View:
     grid: GridView | None = None
     mind: MindView | None = None
     learning: LearningView | None = None
-    help: tuple[HelpGroup, ...] | None = None
     toasts: tuple[Toast, ...] = ()
     hints: tuple[tuple[str, str], ...] = ()
     """The most important keys, and what each does, in a strip at the lower edge of the stage."""

@@ -72,11 +72,3 @@ class TipView:
     at: tuple[float, float]
     """Where the mouse is, in pixels."""
     lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class HelpGroup:
-    """Keys that belong together: what is pressed, and what that does."""
-
-    title: str
-    keys: tuple[tuple[str, str], ...]

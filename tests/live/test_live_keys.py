@@ -17,9 +17,10 @@ from live_windows import CODES, Live, key_event, moved, pressed, same, watching
 from ecs_rl.agents.team import join
 from ecs_rl.runs import read_checkpoint, section
 from ecs_rl.runs.layout import policies
-from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, command_for, help_groups, hints
+from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, command_for, hints
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.panel import Command
+from ecs_rl.viewer.panels.help import help_groups
 from ecs_rl.viewer.things import Chosen
 
 Hit = Callable[[], None]
@@ -31,6 +32,7 @@ WANTED = (
 )
 """The keys that a user is promised."""
 KEYED = [row for row in COMMANDS if row.codes or row.characters]
+UNTRAINED = [row for row in COMMANDS if not row.trains]
 
 
 @pytest.fixture
@@ -672,10 +674,10 @@ def test_a_command_can_be_given_by_its_name_without_a_keyboard_or_a_mouse(live: 
 def test_every_key_of_the_specification_is_bound_and_stands_in_the_help() -> None:
     labels = [row.key for row in KEYED]
     assert sorted(labels) == sorted(WANTED)
-    rows = [keys for group in help_groups(trains=True) for keys, _ in group.keys]
+    rows = [keys for group in help_groups(COMMANDS) for keys, _ in group.keys]
     told = [part for keys in rows for part in keys.split(" ")]
     assert {row.key for row in KEYED if row.listed} <= set(told)
-    words = " ".join(does for group in help_groups(trains=True) for _, does in group.keys).replace(",", "").split(" ")
+    words = " ".join(does for group in help_groups(COMMANDS) for _, does in group.keys).replace(",", "").split(" ")
     assert {row.key for row in KEYED if not row.listed} <= set(words)
     assert set(told) - set(labels) == {"Left-drag", "Click", "Wheel", "Right-drag"}
     assert len(told) == len(set(told))
@@ -712,12 +714,12 @@ def test_with_ctrl_a_key_that_wants_none_does_nothing() -> None:
 
 
 def test_without_a_training_its_keys_do_nothing_and_nobody_is_told_of_them() -> None:
-    told = [key for group in help_groups(trains=False) for key, _ in group.keys]
+    told = [key for group in help_groups(UNTRAINED) for key, _ in group.keys]
     for row in KEYED:
-        found = command_for(pressed(row.key), [each for each in COMMANDS if not each.trains])
+        found = command_for(pressed(row.key), UNTRAINED)
         assert (found is None) == row.trains
         assert not (row.trains and row.key in told)
-    assert {"T", "G", "Ctrl+S"} <= {keys for group in help_groups(trains=True) for keys, _ in group.keys}
+    assert {"T", "G", "Ctrl+S"} <= {keys for group in help_groups(COMMANDS) for keys, _ in group.keys}
 
 
 @pytest.mark.parametrize("trains", [True, False])
@@ -730,7 +732,7 @@ def test_the_hint_names_keys_that_the_help_explains_and_always_the_help_itself(
 ) -> None:
     if in_grid and not trains:
         return
-    told = {key for group in help_groups(trains=trains) for key, _ in group.keys}
+    told = {key for group in help_groups(COMMANDS if trains else UNTRAINED) for key, _ in group.keys}
     shown = [key for key, _ in hints(trains=trains, grid=in_grid, paused=paused, choice=choice, back=back)]
     assert "F1" in shown
     assert set(shown) - {"Drag"} <= told

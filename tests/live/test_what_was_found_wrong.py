@@ -141,15 +141,17 @@ def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[View] = []
+    panels = set[str]()
 
     class Spy(Painter):
         def draw(self, surface: pygame.Surface, view: View, *more: Any) -> None:
             drawn.append(view)
+            panels.update(more[2])
             super().draw(surface, view, *more)
 
     monkeypatch.setattr(recorder_module, "Painter", Spy)
     with seeing(run) as live:
-        live.hit("V")
+        live.hit("F1", "F3", "V")
         live.frames(1)
         assert live.window.seen.modes.recording
         assert live.window.seen.toasts
@@ -157,8 +159,10 @@ def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
         live.hit("V")
     assert drawn
     for view in drawn:
-        assert (view.modes.recording, view.toasts, view.hints, view.help) == (False, (), (), None)
+        assert (view.modes.recording, view.toasts, view.hints) == (False, (), ())
         assert view.stage is not None
+    assert "profile" in panels
+    assert "help" not in panels
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

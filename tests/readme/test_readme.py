@@ -21,7 +21,8 @@ from ecs_rl.ecs.entries import Entry
 from ecs_rl.loading import load_scene
 from ecs_rl.schedule import SCHEDULE
 from ecs_rl.tasks.check import check_scene
-from ecs_rl.viewer.live.commands import help_groups
+from ecs_rl.viewer.live.commands import COMMANDS
+from ecs_rl.viewer.panels.help import help_groups
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_the_tick_table_is_made_from_the_schedule() -> None:
 
 def test_the_table_of_keys_is_made_from_the_bindings() -> None:
     rows = ["| | keys |", "|---|---|"]
-    for group in help_groups(trains=True):
+    for group in help_groups(COMMANDS):
         told = "; ".join(f"{' '.join(f'`{key}`' for key in keys.split(' '))} {does}" for keys, does in group.keys)
         rows.append(f"| {group.title} | {told} |")
     assert between("keys") == "\n".join(rows)

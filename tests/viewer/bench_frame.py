@@ -14,7 +14,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 import pygame
 from viewer_views import (
     GROUND,
-    HELP,
     a_comparison,
     a_field,
     a_grid,
@@ -100,7 +99,7 @@ def parts() -> dict[str, tuple[float, float]]:
         "backdrop anew (camera moves)": median(lambda t: paint_backdrop(back, (GROUND, camera.panned(t, 0)), canvas)),
         "learning, 10,000 new points": median(lambda t: draw_learning(surface, below, newer[t % 24], canvas)),
         "frame with help and inspector": median(
-            lambda t: painter.draw(surface, replace(views[t], help=HELP), layout, camera, some_floats("inspector"))
+            lambda t: painter.draw(surface, views[t], layout, camera, some_floats("inspector", "help"))
         ),
         "frame with three panes": median(panes),
         "frame with a grid of 128": median(lambda t: painter.draw(surface, grids[t % 4], layout)),

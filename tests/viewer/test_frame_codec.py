@@ -68,7 +68,6 @@ def everything() -> View:
         grid=replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),)),
         mind=replace(mind, why=pulled, pictures=pictures, begins=(1, 4), who="left"),
         learning=replace(a_stacked_learning(), changes=((3.0, "lr"),), bests=(("left", (1.0, 2.0)),)),
-        help=HELP,
         panes=a_comparison().panes,
         timeline=TIMELINE,
         ribbon=RIBBON,
@@ -83,6 +82,7 @@ def everything() -> View:
 
 
 OF_PANELS = {
+    "help": HELP,
     "inspector": INSPECTOR,
     "profile": PROFILE,
     "weather": WeatherView((SliderView("gravity", "9.8", 0.5, 0.5),)),

@@ -16,7 +16,6 @@ import numpy as np
 import pygame
 import pytest
 from viewer_views import (
-    HELP,
     RIBBON,
     TIMELINE,
     a_comparison,
@@ -96,7 +95,7 @@ def panels(size: tuple[int, int]) -> pygame.Surface:
 
 def help_over_all(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, replace(a_view(), stage=None, help=HELP), painter.layout(size))
+    painter.draw(surface, replace(a_view(), stage=None), painter.layout(size), None, some_floats("help"))
     return surface
 
 

@@ -14,6 +14,7 @@ from viewer_views import BOUNDS, HULL, LINE, SHAPE, a_grid, a_view, body
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.camera import FARTHEST, NEAREST, Camera
 from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.panels.help import HelpGroup, HelpView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.view import (
@@ -34,7 +35,6 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
-from ecs_rl.viewer.view_floating import HelpGroup
 
 NAN = math.nan
 SIZES = [(640, 400), (1280, 720)]
@@ -51,7 +51,7 @@ def draw(view: View, size: tuple[int, int] = (900, 600), **panels: object) -> py
 def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
     draw(View(StatusView("")), size)
     empty = View(StatusView("balance"), Modes(), StageView(), None, MindView(), LearningView())
-    draw(replace(empty, help=()), size, inspector=InspectorView("", ()), profile=ProfileView(()))
+    draw(empty, size, help=HelpView(()), inspector=InspectorView("", ()), profile=ProfileView(()))
 
 
 @pytest.mark.parametrize("bad", [NAN, math.inf, -math.inf, 1e30])
@@ -132,12 +132,15 @@ def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> Non
     profile = ProfileView(tuple(ProfileRow(name, 1.0, 1.0, 0.5) for name in names), tuple((n, 3.0) for n in names))
     full = View(
         replace(view.status, scene=LONG, run=LONG), Modes(True, True, True, True, True), stage, None, mind,
-        view.learning, (HelpGroup(LONG, tuple((n, n) for n in names)),), tuple(Toast(LONG) for _ in range(9)),
+        view.learning, tuple(Toast(LONG) for _ in range(9)),
     )  # fmt: skip
-    all_panels: dict[str, object] = {"profile": profile, "inspector": InspectorView(LONG, rows)}
-    for panels in ({}, {"profile": profile}, all_panels):
-        draw(full, size, **panels)
-        draw(replace(full, help=None), size, **panels)
+    floats: dict[str, object] = {
+        "profile": profile,
+        "inspector": InspectorView(LONG, rows),
+        "help": HelpView((HelpGroup(LONG, tuple((n, n) for n in names)),)),
+    }
+    for count in range(len(floats) + 1):
+        draw(full, size, **dict(list(floats.items())[:count]))
 
 
 def test_the_smallest_windows_are_drawn() -> None:

@@ -14,6 +14,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.palette import role_colour
+from ecs_rl.viewer.panels.help import HelpGroup, HelpView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.things import LookView, Things
@@ -37,7 +38,7 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
-from ecs_rl.viewer.view_floating import HelpGroup, RibbonView, TimelineView
+from ecs_rl.viewer.view_floating import RibbonView, TimelineView
 
 pygame.font.init()
 
@@ -204,9 +205,11 @@ PROFILE = ProfileView(
     (("train", 9.1), ("stage", 0.8), ("draw", 2.9), ("idle", 3.9)),
 )
 INSPECTOR = InspectorView("hull", (("Pose position", "1.20  4.31", "m"), ("Pose angle", "0.12", "rad")))
-HELP = (
-    HelpGroup("Stage", (("Space", "pause"), ("- =", "slower, faster"), ("Backspace", "new episode"))),
-    HelpGroup("Mouse", (("Drag", "pull a body"), ("Right-drag", "move the camera"))),
+HELP = HelpView(
+    (
+        HelpGroup("Stage", (("Space", "pause"), ("- =", "slower, faster"), ("Backspace", "new episode"))),
+        HelpGroup("Mouse", (("Drag", "pull a body"), ("Right-drag", "move the camera"))),
+    )
 )
 MODES = Modes(paused=True, recording=True)
 HINTS = (
@@ -228,7 +231,7 @@ def a_view(tick: int = 0) -> View:
 
 def some_floats(*names: str) -> dict[str, Any]:
     """Return what floating panels of these names show."""
-    views = {"inspector": INSPECTOR, "profile": PROFILE}
+    views = {"help": HELP, "inspector": INSPECTOR, "profile": PROFILE}
     return {name: views[name] for name in names}
 
 

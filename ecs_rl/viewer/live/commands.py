@@ -18,7 +18,6 @@ from ecs_rl.viewer.live_episode import KICK
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.panel import Command, Panel, Panels
 from ecs_rl.viewer.panel_list import PANELS
-from ecs_rl.viewer.view_floating import HelpGroup
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
@@ -200,7 +199,6 @@ OF_WINDOW: tuple[Command, ...] = (
             (pygame.K_HOME,)),
     Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
     Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
-    Command(_WINDOW, "F1", "help", "this help", lambda w: _toggle_panel(w, "help"), (pygame.K_F1,)),
     Command(_WINDOW, "?", "words", "what is this?", lambda w: w.hover.ask(), (), "?"),
     Command(_WINDOW, "F2", "tour", "a minute's tour", lambda w: w.tour.next(), (pygame.K_F2,)),
     Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.screen.toggle_full_screen(), (pygame.K_F11,)),
@@ -245,17 +243,6 @@ def press_at(window: Window, pixel: tuple[int, int] | tuple[float, float]) -> bo
     if found is not None:
         window.do(found.name)
     return found is not None
-
-
-def help_groups(*, trains: bool) -> tuple[HelpGroup, ...]:
-    """Return the help, without the keys that do nothing here."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for row in COMMANDS:
-        if not row.key or not row.listed or (row.trains and not trains):
-            continue
-        rows = groups.setdefault(row.section, [])
-        rows.append((row.key, row.help) if row.help else (f"{rows[-1][0]} {row.key}", rows.pop()[1]))
-    return tuple(HelpGroup(title, tuple(rows)) for title, rows in groups.items())
 
 
 def hints(

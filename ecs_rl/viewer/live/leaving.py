@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
 def leave_mode(window: Window) -> None:
     """Leave what lies over everything first, then what changes the picture."""
-    over = [name for name in ("help", "tour") if name in window.open_panels]
-    if over:
-        window.open_panels -= {over[0]}
-    elif any(panel.leave(window) for panel in reversed(window.panels.values())):
+    if any(panel.leave(window) for panel in reversed(window.panels.values())):
         pass
+    elif "tour" in window.open_panels:
+        window.open_panels -= {"tour"}
     elif window.hands is not None and not window.hands.counts:
         leave_hands(window)
     elif window.questions.leave():

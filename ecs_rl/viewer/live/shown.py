@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.films.studio import pane_of
-from ecs_rl.viewer.live.commands import help_groups, hints
+from ecs_rl.viewer.live.commands import hints
 from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.live.pace import OPENS
 from ecs_rl.viewer.number_formats import speed
@@ -138,7 +138,7 @@ def views(window: Window) -> dict[str, Any]:
 def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | None) -> dict[str, Callable[[], Any]]:
     """Return what makes each part of the view, by its name there."""
     rates, panels, shows, grid = window.rates, window.open_panels, window.shows, window.grid
-    trains, alone, ask = window.background is not None, len(shows) == 1, window.questions
+    alone, ask = len(shows) == 1, window.questions
     _note_playlist(window)
     on_stage = window.show if grid is None and alone else None
     selected = window.selected if on_stage is not None else None
@@ -153,7 +153,6 @@ def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | N
         "tour": window.tour.view,
         "joy": lambda: _joy(window),
         "finding": lambda: finding(window),
-        "help": lambda: help_groups(trains=trains) if "help" in panels else None,
         "toasts": lambda: _toasts(window),
         "hints": lambda: _hints(window),
         "panes": lambda: () if alone else tuple(_pane(window, show) for show in shows),
