@@ -217,6 +217,11 @@ class Canvas:
         beside, above, below = (self.px(each) for each in (BESIDE, ABOVE, BELOW))
         return pygame.Rect(stage.x + beside, stage.y + above, stage.w - 2 * beside, stage.h - above - below)
 
+    def place_of(self, panel: str) -> pygame.Rect | None:
+        """Return the rectangle around all regions of a panel that this frame has painted already, None without any."""
+        regions = [region.rect for region in self.regions() if region.panel == panel and panel in self._seen]
+        return regions[0].unionall(regions[1:]) if regions else None
+
     def place_in(
         self, room: pygame.Rect, corner: str, size: tuple[int, int], least: int | None = None
     ) -> pygame.Rect | None:

@@ -35,7 +35,6 @@ from ecs_rl.viewer.panels.scrubber import draw_scrubber
 from ecs_rl.viewer.panels.status import paint_status
 from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.panels.tips import draw_tip
-from ecs_rl.viewer.panels.tour import draw_tour, place_of
 from ecs_rl.viewer.panels.why_marks import draw_ghosts
 from ecs_rl.viewer.stage import (
     corner_of,
@@ -182,7 +181,7 @@ class Painter:
             self._panels(surface, view, layout)
             self._floating(surface, view, layout, views)
         self.canvas.end()
-        floats = view.tour is not None or view.tip is not None
+        floats = view.tip is not None
         floats = floats or any(panel.place == "over" and panel.name in views for panel in self.panels)
         self._last = None if floats else (surface, layout)
 
@@ -197,6 +196,7 @@ class Painter:
 
     def _arena(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None) -> None:
         canvas, area = self.canvas, self._arena_area(view, layout)
+        canvas.hit(layout.stage, "panel")
         if view.grid is not None:
             surface.fill(NIGHT, layout.stage)
             self.grid.draw(surface, area, view.grid, canvas)
@@ -240,6 +240,7 @@ class Painter:
     def _modes_and_hints(self, surface: pygame.Surface, view: View, layout: Layout, camera: Camera | None) -> None:
         canvas, stage = self.canvas, layout.stage
         strip = self._strip(view, layout, camera)
+        canvas.hit(strip, "panel")
         if view.grid is not None:
             if view.hints:  # there is no room elsewhere: chips would lie over arenas
                 draw_modes(surface, stage, view.modes, canvas, strip.centery)
@@ -284,8 +285,6 @@ class Painter:
                     self._attempt(surface, panel.name, partial(panel.paint, canvas, views[panel.name], room))
             if place == "stage":
                 self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))
-        if view.tour is not None:
-            float_over("tour", view.tour, draw_tour, place_of(view.tour, area, layout.mind, layout.learning, canvas))
         float_over("tip", view.tip, lambda surface, _, tip, canvas: draw_tip(surface, tip, canvas))
 
     def _toasts(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
@@ -319,7 +318,12 @@ class Painter:
             return
         self._stands[name] = shows
         surface.fill(PANEL, area)
-        self._attempt(surface, name, lambda: draw(surface, area, shows, self.canvas))
+
+        def paint() -> None:
+            self.canvas.hit(area, "panel")
+            draw(surface, area, shows, self.canvas)
+
+        self._attempt(surface, name, paint)
 
 
 def _draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, canvas: Canvas) -> None:

@@ -21,7 +21,6 @@ from ecs_rl.viewer.view_floating import (
     SeenPicture,
     TimelineView,
     TipView,
-    TourView,
 )
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
@@ -370,7 +369,6 @@ class View:
     ribbon: RibbonView | None = None
     rewind: RewindView | None = None
     tip: TipView | None = None
-    tour: TourView | None = None
     ghosts: tuple[GhostView, ...] = ()
     """Where the next second would lead."""
     plot: MapView | None = None

@@ -55,17 +55,6 @@ class RibbonView:
 
 
 @dataclass(frozen=True)
-class TourView:
-    """One sign of the tour."""
-
-    place: str
-    """What it tells about: `stage`, `mind`, `learning` or `hints`."""
-    text: str
-    number: int
-    count: int
-
-
-@dataclass(frozen=True)
 class TipView:
     """What is told beside the mouse."""
 

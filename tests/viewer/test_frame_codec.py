@@ -31,6 +31,7 @@ from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
+from ecs_rl.viewer.panels.tour import TourView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import DrawnView, MindView, View
@@ -38,7 +39,6 @@ from ecs_rl.viewer.view_floating import (
     RewindView,
     SeenPicture,
     TipView,
-    TourView,
 )
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
@@ -73,7 +73,6 @@ def everything() -> View:
         ribbon=RIBBON,
         rewind=RewindView(3.0, 1.5, ((0.5, "good"),)),
         tip=TipView((3.0, 4.0), ("a", "b")),
-        tour=TourView("stage", "look", 1, 6),
         ghosts=ghosts,
         plot=a_map(on_stage=False),
         joy=0.25,
@@ -82,6 +81,7 @@ def everything() -> View:
 
 
 OF_PANELS = {
+    "tour": TourView("stage", "look", 1, 6),
     "help": HELP,
     "inspector": INSPECTOR,
     "profile": PROFILE,

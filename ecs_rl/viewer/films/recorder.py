@@ -74,7 +74,7 @@ class Recorder:
         """Return what a film shows: the window without signs of recording, messages and the keys of the moment."""
         if self._surface.get_size() != size:
             self._surface = pygame.Surface(size)
-        shown = replace(window.seen, modes=Modes(), toasts=(), hints=(), tip=None, tour=None)
+        shown = replace(window.seen, modes=Modes(), toasts=(), hints=(), tip=None)
         layout = self._painter.layout(
             size, mind=window.layout.mind is not None, learning=window.layout.learning is not None
         )

@@ -200,7 +200,6 @@ OF_WINDOW: tuple[Command, ...] = (
     Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
     Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
     Command(_WINDOW, "?", "words", "what is this?", lambda w: w.hover.ask(), (), "?"),
-    Command(_WINDOW, "F2", "tour", "a minute's tour", lambda w: w.tour.next(), (pygame.K_F2,)),
     Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.screen.toggle_full_screen(), (pygame.K_F11,)),
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),
     Command(_WINDOW, "C", "card", "a card to share", lambda w: w.cards.make(), (pygame.K_c,)),

@@ -14,8 +14,6 @@ def leave_mode(window: Window) -> None:
     """Leave what lies over everything first, then what changes the picture."""
     if any(panel.leave(window) for panel in reversed(window.panels.values())):
         pass
-    elif "tour" in window.open_panels:
-        window.open_panels -= {"tour"}
     elif window.hands is not None and not window.hands.counts:
         leave_hands(window)
     elif window.questions.leave():

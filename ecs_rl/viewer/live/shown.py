@@ -150,7 +150,6 @@ def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | N
         "timeline": lambda: _timeline(window) if alone and window.aside is None else None,
         "rewind": lambda: _rewind(window),
         "tip": window.hover.tip,
-        "tour": window.tour.view,
         "joy": lambda: _joy(window),
         "finding": lambda: finding(window),
         "toasts": lambda: _toasts(window),

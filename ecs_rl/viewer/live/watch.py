@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -22,10 +23,10 @@ from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
 from ecs_rl.viewer.live.screen_process import AnyScreen
-from ecs_rl.viewer.live.tour import begin_for_the_first_time
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import DisplayLost, Mistakes
+from ecs_rl.viewer.panels.tour import begin_for_the_first_time
 
 EPISODES = 8
 """How many of the evaluation's episodes the stage has at hand: all of them are played, and only one is seen."""
@@ -142,7 +143,7 @@ def watch_training(
     work = window.background
     assert work is not None
     if attended and opened.screen.seen:
-        window.mistakes.attempt("tour", lambda: begin_for_the_first_time(window), None)
+        window.mistakes.attempt("tour", lambda: begin_for_the_first_time(partial(window.do, "tour")), None)
     leaving, loop = Leaving(window, attended=attended and opened.screen.seen), Loop(window)
 
     def over() -> bool:
@@ -195,7 +196,7 @@ def watch_play(
     if hands is not None:
         window.let_drive(hands)
     if attended and screen.seen and hands is None:
-        begin_for_the_first_time(window)
+        begin_for_the_first_time(partial(window.do, "tour"))
     leaving = Leaving(window, attended=attended and screen.seen)
     try:
         Loop(window).run(lambda: playlist.is_over and leaving.is_due("every episode had its turn"))

@@ -37,7 +37,6 @@ from ecs_rl.viewer.live.screen import Input, Screen
 from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view, views
 from ecs_rl.viewer.live.stage_mouse import StageMouse
-from ecs_rl.viewer.live.tour import Tour
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.panel import Command, Gesture, Hit, Panels
@@ -80,7 +79,7 @@ class Window:
         self.turbo = self.closing = False
         self.messages: list[Message] = []
         self.questions = Questions(self)
-        self.hover, self.cards, self.tour = Hover(self), Cards(self), Tour(self)
+        self.hover, self.cards = Hover(self), Cards(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
         self.comparison = Comparison(self)
