@@ -13,7 +13,7 @@ import pygame
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import Canvas, part_of
-from ecs_rl.viewer.celebration import RIBBON, draw_joy, draw_ribbon
+from ecs_rl.viewer.celebration import RIBBON, draw_ribbon
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fields import SCALE, draw_plot
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
@@ -277,7 +277,6 @@ class Painter:
             float_over("ribbon", view.ribbon, draw_ribbon, strip)
         float_over("plot", view.plot, draw_plot)
         float_over("rewind", view.rewind, draw_scrubber)
-        float_over("joy", view.joy, draw_joy)
         rooms = {"stage": area, "over": surface.get_rect()}
         for place, room in rooms.items():
             for panel in self.panels:

@@ -110,6 +110,8 @@ class App(Protocol):
     grid: GridWatch | None
     background: BackgroundTraining | None
     profiler: Profiler
+    solved_for: float | None
+    """Seconds since the window saw its training solve the scene, None before."""
     selected: Chosen | None
     """The body that the user has clicked."""
     open_panels: set[str]

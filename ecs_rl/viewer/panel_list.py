@@ -7,9 +7,10 @@ from typing import Any
 from ecs_rl.viewer.panel import Panel
 from ecs_rl.viewer.panels.help import Help
 from ecs_rl.viewer.panels.inspector import Inspector
+from ecs_rl.viewer.panels.joy import Joy
 from ecs_rl.viewer.panels.profile import Profile
 from ecs_rl.viewer.panels.settings import Settings
 from ecs_rl.viewer.panels.tour import Tour
 from ecs_rl.viewer.panels.weather import Weather
 
-PANELS: tuple[type[Panel[Any]], ...] = (Weather, Settings, Inspector, Profile, Tour, Help)
+PANELS: tuple[type[Panel[Any]], ...] = (Joy, Weather, Settings, Inspector, Profile, Tour, Help)

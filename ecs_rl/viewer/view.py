@@ -373,7 +373,5 @@ class View:
     """Where the next second would lead."""
     plot: MapView | None = None
     """What the agent expects over two numbers that are no place."""
-    joy: float | None = None
-    """Seconds since the scene was solved, as long as that is celebrated."""
     finding: Finding | None = None
     """What is wrong with the training."""

@@ -17,12 +17,11 @@ from live_windows import TINY, Clock, Live, down, moved, same, seeing, up, watch
 from ecs_rl.runs.layout import milestones, policies
 from ecs_rl.viewer.live import background as background_module
 from ecs_rl.viewer.live import pace as pace_module
-from ecs_rl.viewer.live import shown
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.pace import DOUBLES, WIDE_OPEN, Pace, times_real
 from ecs_rl.viewer.live.playlist import NEWEST
-from ecs_rl.viewer.live.shown import JOY
 from ecs_rl.viewer.live.watch import WatchWindow
+from ecs_rl.viewer.panels.joy import LASTS, JoyView
 from ecs_rl.viewer.panels.timeline import curve_axes
 
 
@@ -232,48 +231,38 @@ def test_a_pace_without_a_window_is_told_to_do_nothing_and_no_other_word_is_take
 # --- solved -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
         live.slices(200)
         live.finish_what_was_asked()
-        clock = Clock()
-        clock.hold(monkeypatch, window_module, shown)
         live.window.advance(0.1, math.inf)
         live.draw()
-        assert live.window.seen.joy is None
+        assert "joy" not in live.window.views
         plain = pygame.surfarray.array3d(live.window.screen.picture())
         live.trains.evaluation.solved_step = live.trains.session.total_steps
         live.window.pause_stage(True)
         live.window.advance(0.1, math.inf)
-        clock.now += 1.5
+        live.window.advance(1.5, math.inf)
         live.draw()
-        assert live.window.seen.joy == pytest.approx(1.5)
+        assert live.window.views["joy"] == JoyView(1.5)
         stage = live.window.layout.stage
         drawn = pygame.surfarray.array3d(live.window.screen.picture())
         changed = (drawn != plain).any(axis=2)[stage.left : stage.right, stage.top : stage.bottom]
         assert changed.sum() > 2000, "confetti and a sign"
         assert len(live.window.shows) == 1
-        clock.now += JOY
-        live.window.advance(0.1, math.inf)
+        live.window.advance(LASTS, math.inf)
         live.open_comparison()
         assert [show.label for show in live.window.shows] == ["untrained", NEWEST]
         live.hit("Esc")
         for _ in range(5):
-            clock.now += JOY
-            live.window.advance(0.1, math.inf)
+            live.window.advance(LASTS, math.inf)
             live.draw()
-            assert live.window.seen.joy is None
+            assert "joy" not in live.window.views
             assert len(live.window.shows) == 1, "once is enough"
 
 
-def test_a_comparison_that_was_left_does_not_come_back_by_itself_and_keeps_its_episode(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_that_was_left_does_not_come_back_by_itself_and_keeps_its_episode(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
-        clock = Clock()
-        clock.hold(monkeypatch, window_module, shown)
         live.slices(40)
         live.hit("B")
         live.window.advance(0.0, 0.0)
@@ -281,25 +270,20 @@ def test_a_comparison_that_was_left_does_not_come_back_by_itself_and_keeps_its_e
         live.open_comparison()
         assert [show.names for show in live.window.shows] == [["seed 10000"]] * 2
         live.trains.evaluation.solved_step = 8
-        for _ in range(2):
-            live.window.advance(0.0, 0.0)
-            clock.now += JOY
-        live.window.advance(0.0, 0.0)
+        for _ in range(3):
+            live.window.advance(LASTS, 0.0)
         live.hit("B")
         for _ in range(6):
             live.window.advance(0.0, 0.0)
         assert live.window.aside is None
 
 
-def test_who_looks_at_the_grid_as_it_is_solved_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_looks_at_the_grid_as_it_is_solved_is_left_alone(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
-        clock = Clock()
-        clock.hold(monkeypatch, window_module, shown)
         live.hit("G")
         live.trains.evaluation.solved_step = 8
         for _ in range(4):
-            live.window.advance(0.1, math.inf)
-            clock.now += JOY
+            live.window.advance(LASTS, math.inf)
         assert live.window.grid is not None
         assert live.window.aside is None
 
@@ -308,4 +292,5 @@ def test_a_training_that_was_solved_before_the_window_opened_is_not_celebrated_a
     live.trains.evaluation.solved_step = 1000
     again = window_module.Window(live.window.screen, [live.show], folder=run_of(live), background=live.background)
     again.advance(0.1, math.inf)
-    assert again.solved_since is None
+    again.draw(0.0)
+    assert "joy" not in again.views

@@ -30,6 +30,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
 from ecs_rl.viewer.panels.tour import TourView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
@@ -75,12 +76,12 @@ def everything() -> View:
         tip=TipView((3.0, 4.0), ("a", "b")),
         ghosts=ghosts,
         plot=a_map(on_stage=False),
-        joy=0.25,
         finding=Finding("a death that pays", "told", "cure"),
     )
 
 
 OF_PANELS = {
+    "joy": JoyView(0.25),
     "tour": TourView("stage", "look", 1, 6),
     "help": HELP,
     "inspector": INSPECTOR,

@@ -34,6 +34,7 @@ from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.panels.finding import draw_finding
+from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.settings import SettingRow, Settings, SettingsView
 from ecs_rl.viewer.panels.timeline import draw_timeline
@@ -137,8 +138,8 @@ def drawer(size: tuple[int, int]) -> pygame.Surface:
 def joy(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
     surface, painter = pygame.Surface(size), Painter()
-    view = replace(a_view(), modes=Modes(), mind=None, learning=None, toasts=(), ribbon=RIBBON, joy=1.2)
-    painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
+    view = replace(a_view(), modes=Modes(), mind=None, learning=None, toasts=(), ribbon=RIBBON)
+    painter.draw(surface, view, painter.layout(size, mind=False, learning=False), None, {"joy": JoyView(1.2)})
     return surface
 
 

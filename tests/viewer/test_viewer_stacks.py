@@ -14,9 +14,10 @@ import pytest
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.celebration import draw_joy, draw_ribbon
+from ecs_rl.viewer.celebration import draw_ribbon
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import PANEL, ROLES
+from ecs_rl.viewer.panels.joy import Joy, JoyView
 from ecs_rl.viewer.panels.learning import draw_learning
 from ecs_rl.viewer.panels.stacks import by_area, colour_of, draw_stack, layers, reach_of
 from ecs_rl.viewer.plots import Axes
@@ -119,7 +120,9 @@ def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:
     seen = []
     for seconds in (0.0, 1.0, 2.0, 10.0):
         surface = pygame.Surface((360, 240))
-        draw_joy(surface, area, seconds, Canvas())
+        canvas = Canvas()
+        canvas.begin(surface)
+        Joy().paint(canvas, JoyView(seconds), area)
         picture = lit(surface)
         seen.append(int(picture.sum()))
         picture[area.left : area.right, area.top : area.bottom] = False

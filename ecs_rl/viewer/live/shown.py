@@ -45,8 +45,6 @@ READ_EVERY = 0.09
 """Seconds for which the mind and what each tick earned stay as they are while a training goes flat out."""
 STEADY = 10.0
 """Seconds over which steps per second, and so the time left, are averaged."""
-JOY = 3.5
-"""Seconds for which a solved scene is celebrated."""
 LEFT_OUT = object()
 """In place of a part of the view that made a mistake."""
 
@@ -150,7 +148,6 @@ def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | N
         "timeline": lambda: _timeline(window) if alone and window.aside is None else None,
         "rewind": lambda: _rewind(window),
         "tip": window.hover.tip,
-        "joy": lambda: _joy(window),
         "finding": lambda: finding(window),
         "toasts": lambda: _toasts(window),
         "hints": lambda: _hints(window),
@@ -324,9 +321,3 @@ def _rewind(window: Window) -> RewindView | None:
     past = window.past.lead
     rests = window.show.paused or past.at is not None
     return past.view() if window.grid is None and rests and past.seconds > 0 else None
-
-
-def _joy(window: Window) -> float | None:
-    """Return how many seconds ago the scene was solved, None once that was celebrated or if it is not."""
-    since = math.inf if window.solved_since is None else perf_counter() - window.solved_since
-    return since if since < JOY else None

@@ -35,12 +35,13 @@ from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.screen import Input, Screen
 from ecs_rl.viewer.live.screen_process import AnyScreen
-from ecs_rl.viewer.live.shown import JOY, SPOKEN, Message, Rates, status, view, views
+from ecs_rl.viewer.live.shown import SPOKEN, Message, Rates, status, view, views
 from ecs_rl.viewer.live.stage_mouse import StageMouse
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.panel import Command, Gesture, Hit, Panels
 from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels.joy import LASTS
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Tone, View
@@ -87,8 +88,8 @@ class Window:
         """The findings that the user has seen and clicked away."""
         self._stage = self.shows
         """The shows that come back after it."""
-        self.solved_since: float | None = None
-        """When the window saw its training solve the scene, by the clock; None before, or if it was solved already."""
+        self.solved_for: float | None = None
+        """Seconds since the window saw its training solve the scene; None before, or if it was solved already."""
         self._was_solved = background is not None and background.training.solved
         self.past = LookingBack(self)
         self.hands: Hands | None = None
@@ -231,16 +232,18 @@ class Window:
 
     def _look_at_solving(self, seconds: float) -> None:
         """Celebrate once the scene is solved, then show what learning has changed; leave that once it was seen."""
-        solved, now = self.background is not None and self.background.training.solved, perf_counter()
+        solved = self.background is not None and self.background.training.solved
         if solved and not self._was_solved:
-            self.solved_since = now
+            self.solved_for = 0.0
             self.say("solved!", "good")
+        elif self.solved_for is not None:
+            self.solved_for += seconds
         self._was_solved = solved
         if self.aside is not None and self.aside.is_over(seconds):
             if isinstance(self.aside, Race):
                 self.say(*verdict([(show.label, show.total) for show in self.shows], self.show.counted))
             self.leave_aside()
-        self.comparison.go_on(solved=self.solved_since is not None and now - self.solved_since >= JOY)
+        self.comparison.go_on(solved=self.solved_for is not None and self.solved_for >= LASTS)
 
     def take_aside(self, aside: Aside) -> None:
         """Let other shows take the place of the stage, at its speed."""

@@ -1,0 +1,66 @@
+"""A moment of joy: confetti falls over the stage once the scene is solved."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pygame
+
+from ecs_rl.viewer.canvas import LARGE, Canvas
+from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.palette import BLUE, GOOD, GREEN, ORANGE, PANEL, PURPLE, SKY, YELLOW, mix
+from ecs_rl.viewer.panel import App, Panel
+
+PIECES = 140
+"""Of confetti."""
+LASTS = 3.5
+"""Seconds that it takes them to fall."""
+
+
+@dataclass(frozen=True)
+class JoyView:
+    """How long ago the scene was solved."""
+
+    seconds: float
+
+
+class Joy(Panel[JoyView]):
+    """Celebrates a scene that was solved while the window was open."""
+
+    name = "joy"
+
+    def view(self, app: App) -> JoyView | None:
+        """Return the time since the scene was solved, None once that was celebrated or if it is not."""
+        since = app.solved_for
+        return None if since is None or since >= LASTS else JoyView(since)
+
+    def paint(self, canvas: Canvas, view: JoyView, room: pygame.Rect) -> None:
+        """Let confetti fall over the stage, and say that it is solved."""
+        surface = canvas.surface
+        chance = np.random.default_rng(7)  # always the same: it is a picture, and nothing that learns sees it
+        x, late, sway, turn = (chance.random(PIECES) for _ in range(4))
+        clip = surface.get_clip()
+        surface.set_clip(room.clip(clip))
+        colours = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE)
+        for i in range(PIECES):
+            done = (view.seconds - late[i]) / (LASTS - 1.0)
+            if not 0.0 < done < 1.0:
+                continue
+            at_x = room.x + x[i] * room.w + math.sin(6.0 * (done + sway[i])) * 14 * canvas.scale
+            at_y = room.y + done * room.h
+            half_w, half_h = 4.0 * canvas.scale, 2.5 * canvas.scale * math.cos(14.0 * (done + turn[i]))
+            angle = 5.0 * (done + turn[i])
+            ux, uy = math.cos(angle), math.sin(angle)
+            corners = [
+                (at_x + a * half_w * ux - b * half_h * uy, at_y + a * half_w * uy + b * half_h * ux)
+                for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))
+            ]
+            pygame.draw.polygon(surface, colours[i % len(colours)], corners)
+        surface.set_clip(clip)
+        if view.seconds < LASTS - 0.5 and room.w > canvas.px(160):
+            box = pygame.Rect(0, 0, canvas.width("Solved!", LARGE + 10) + canvas.px(48), canvas.px(56))
+            box.center = (room.centerx, room.y + round(room.h * 0.3))
+            rounded(surface, box, PANEL, radius=canvas.px(12), edge=mix(PANEL, GOOD, 0.8), alpha=235)
+            canvas.write(surface, "Solved!", box.center, size=LARGE + 10, colour=GOOD, anchor="middle")
