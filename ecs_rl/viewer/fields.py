@@ -1,4 +1,4 @@
-"""The value map as it is drawn: the arena tinted by what an agent expects there, or a small plot of two numbers."""
+"""The value map as it is drawn: colours of what an agent expects, arrows of what it does, and the arena tinted so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded, smoothed
-from ecs_rl.viewer.palette import BLUE, DIM, FAINT, GREEN, NIGHT, PANEL, PURPLE, RULE, SKY, TEXT, YELLOW, Colour, mix
+from ecs_rl.viewer.palette import BLUE, DIM, GREEN, NIGHT, PANEL, PURPLE, SKY, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.view_why import MapView
 
 RAMP: tuple[Colour, ...] = (
@@ -24,8 +24,6 @@ RAMP: tuple[Colour, ...] = (
 """From little to much: each lighter than the one before, so that greys tell them apart too."""
 TINT = 105
 """Opacity of the map on the arena."""
-PLOT, EDGE = 210, 30
-"""Size of the plot of two numbers that are no place, and the room around it."""
 SCALE = 18
 """Points of height of what says which colour is which value; it lies right below the caption."""
 
@@ -69,13 +67,14 @@ def _paint_field(
     free = stage.get_rect().inflate(-canvas.px(20), 0)
     free.y, free.h = canvas.px(56), max(0, free.h - canvas.px(56 + 96))
     surface.set_clip(free.move(-area.x, -area.y))
-    _draw_arrows(surface, field, surface.get_rect(), canvas, every=(2, 2))
+    draw_arrows(surface, field, surface.get_rect(), canvas, every=(2, 2))
     surface.set_clip(None)
 
 
-def _draw_arrows(
+def draw_arrows(
     surface: pygame.Surface, field: MapView, area: pygame.Rect, canvas: Canvas, every: tuple[int, int]
 ) -> None:
+    """Draw where the best action pushes, for one in so many columns and rows."""
     rows, columns = field.values.shape
     clip = surface.get_clip()
     long = 0.62 * min(area.w / columns * every[0], area.h / rows * every[1])
@@ -114,50 +113,3 @@ def _paint_scale(surface: pygame.Surface, field: MapView, place: pygame.Rect, ca
     ramp = pygame.surfarray.make_surface(tints(np.linspace(0.0, 1.0, 24)[None]).astype(np.uint8))
     surface.blit(smoothed(ramp, place.size), place)
     canvas.write(surface, told, (place.right + canvas.px(8), place.centery), size=SMALL, colour=DIM)
-
-
-def draw_plot(surface: pygame.Surface, stage: pygame.Rect, plot: MapView, canvas: Canvas) -> None:
-    """Draw the map of two numbers that are no place into a corner of the stage."""
-    size, edge = canvas.px(PLOT), canvas.px(EDGE)
-    card = pygame.Rect(stage.x + canvas.px(12), stage.y + canvas.px(38), size + 2 * edge, round(size * 0.7) + 2 * edge)
-    if card.w > stage.w // 2 or card.bottom > stage.bottom - canvas.px(90):
-        return
-    canvas.lay(surface, card, "plot", plot, _paint_plot)
-    area = _inner(pygame.Rect((0, 0), card.size), canvas).move(card.topleft)
-    (x0, y0), (x1, y1) = plot.bounds
-    x = area.x + (plot.here[0] - x0) / max(x1 - x0, 1e-12) * area.w
-    y = area.bottom - (plot.here[1] - y0) / max(y1 - y0, 1e-12) * area.h
-    if math.isfinite(x) and math.isfinite(y) and area.inflate(4, 4).collidepoint(x, y):
-        pygame.draw.aacircle(surface, NIGHT, (x, y), canvas.px(5))
-        pygame.draw.aacircle(surface, TEXT, (x, y), canvas.px(3.5))
-
-
-def _inner(card: pygame.Rect, canvas: Canvas) -> pygame.Rect:
-    edge = canvas.px(EDGE)
-    return pygame.Rect(card.x + edge, card.y + edge, card.w - 2 * edge, card.h - 2 * edge)
-
-
-def _paint_plot(surface: pygame.Surface, plot: MapView, canvas: Canvas) -> None:
-    surface.fill(PANEL)
-    pygame.draw.rect(surface, RULE, surface.get_rect(), canvas.px(1))
-    area = _inner(surface.get_rect(), canvas)
-    small = pygame.surfarray.make_surface(tints(plot.values).astype(np.uint8))
-    surface.blit(smoothed(small, area.size), area)
-    _draw_arrows(surface, plot, area, canvas, every=(3, 3))
-    (x0, y0), (x1, y1) = plot.bounds
-    below, left = area.bottom + canvas.px(12), area.x
-    canvas.write(surface, f"{x0:.3g}", (left, below), size=SMALL - 1, colour=FAINT, face="numbers")
-    canvas.write(
-        surface, f"{x1:.3g}", (area.right, below), size=SMALL - 1, colour=FAINT, face="numbers", anchor="right"
-    )
-    for text, y in ((f"{y0:.3g}", area.bottom - canvas.px(6)), (f"{y1:.3g}", area.y + canvas.px(6))):
-        canvas.write(
-            surface, text, (area.x - canvas.px(3), y), size=SMALL - 2, colour=FAINT, face="numbers", anchor="right"
-        )
-    canvas.write(
-        surface, plot.names[0], (area.centerx, below), size=SMALL, colour=DIM, anchor="middle", width=area.w // 2
-    )
-    canvas.write(surface, plot.names[1], (left, area.y - canvas.px(14)), size=SMALL, colour=DIM, width=area.w // 2)
-    good = plot.values[np.isfinite(plot.values)]
-    told = f"expects {good.min():.3g} to {good.max():.3g}" if good.size else "expects nothing"
-    canvas.write(surface, told, (area.right, area.y - canvas.px(14)), size=SMALL - 0.5, colour=FAINT, anchor="right")

@@ -15,7 +15,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import Canvas, part_of
 from ecs_rl.viewer.celebration import RIBBON, draw_ribbon
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.fields import SCALE, draw_plot
+from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.palette import NIGHT, PANEL
@@ -275,7 +275,6 @@ class Painter:
             strip = pygame.Rect(area.x + canvas.px(14), 0, area.w - canvas.px(28), canvas.px(RIBBON))
             strip.bottom = area.bottom - canvas.px(STRIP + 2)
             float_over("ribbon", view.ribbon, draw_ribbon, strip)
-        float_over("plot", view.plot, draw_plot)
         float_over("rewind", view.rewind, draw_scrubber)
         rooms = {"stage": area, "over": surface.get_rect()}
         for place, room in rooms.items():

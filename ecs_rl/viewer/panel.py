@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.canvas import Canvas
     from ecs_rl.viewer.grid_watch import GridWatch
     from ecs_rl.viewer.live.background import BackgroundTraining
+    from ecs_rl.viewer.live.questions import Questions
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.profiler import Profiler
     from ecs_rl.viewer.things import Chosen
@@ -110,6 +111,7 @@ class App(Protocol):
     grid: GridWatch | None
     background: BackgroundTraining | None
     profiler: Profiler
+    questions: Questions
     solved_for: float | None
     """Seconds since the window saw its training solve the scene, None before."""
     selected: Chosen | None

@@ -11,6 +11,7 @@ from ecs_rl.viewer.panels.joy import Joy
 from ecs_rl.viewer.panels.profile import Profile
 from ecs_rl.viewer.panels.settings import Settings
 from ecs_rl.viewer.panels.tour import Tour
+from ecs_rl.viewer.panels.value_plot import ValuePlot
 from ecs_rl.viewer.panels.weather import Weather
 
-PANELS: tuple[type[Panel[Any]], ...] = (Joy, Weather, Settings, Inspector, Profile, Tour, Help)
+PANELS: tuple[type[Panel[Any]], ...] = (ValuePlot, Joy, Weather, Settings, Inspector, Profile, Tour, Help)

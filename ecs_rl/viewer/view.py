@@ -371,7 +371,5 @@ class View:
     tip: TipView | None = None
     ghosts: tuple[GhostView, ...] = ()
     """Where the next second would lead."""
-    plot: MapView | None = None
-    """What the agent expects over two numbers that are no place."""
     finding: Finding | None = None
     """What is wrong with the training."""

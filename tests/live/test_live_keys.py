@@ -357,11 +357,11 @@ def maps(live: Live, hit: Hit) -> None:
         live.window.advance(1 / 60, 0.01)
         live.draw()
     assert live.window.seen.modes.maps
-    assert live.window.seen.plot is not None, "of balance the first two numbers: no place of a body"
-    assert live.window.seen.plot.names == ("cart x", "cart vx")
+    assert "plot" in live.window.views, "of balance the first two numbers: no place of a body"
+    assert live.window.views["plot"].names == ("cart x", "cart vx")
     hit()
     live.draw()
-    assert live.window.seen.plot is None
+    assert "plot" not in live.window.views
 
 
 def keeps(live: Live, hit: Hit) -> None:

@@ -441,12 +441,12 @@ def test_the_map_tints_the_stage_while_it_learns_and_a_name_is_another_axis(live
     assert (spot.section, spot.number, spot.on_track) == ("sees", 4, False)
     live.answer(down(name), up(name))
     frames(live, 30)
-    assert live.window.seen.plot is not None
-    assert live.window.seen.plot.names == ("hull angle", "hull x")
+    assert "plot" in live.window.views
+    assert live.window.views["plot"].names == ("hull angle", "hull x")
     assert live.window.seen.stage.field is None
     live.hit("Esc")
     live.draw()
-    assert live.window.seen.plot is None
+    assert "plot" not in live.window.views
 
 
 def test_where_there_is_no_one_agent_nothing_is_asked(live: Live) -> None:
@@ -474,5 +474,5 @@ def test_an_environment_tells_what_pulls_and_has_a_plot_for_a_map(tmp_path: Path
         assert live.window.seen.mind.why is not None
         assert live.window.seen.mind.why.pulls is not None
         assert live.window.seen.ghosts == ()
-        assert live.window.seen.plot is not None
+        assert "plot" in live.window.views
         live.window.questions.close()

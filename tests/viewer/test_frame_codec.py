@@ -75,12 +75,12 @@ def everything() -> View:
         rewind=RewindView(3.0, 1.5, ((0.5, "good"),)),
         tip=TipView((3.0, 4.0), ("a", "b")),
         ghosts=ghosts,
-        plot=a_map(on_stage=False),
         finding=Finding("a death that pays", "told", "cure"),
     )
 
 
 OF_PANELS = {
+    "plot": a_map(on_stage=False),
     "joy": JoyView(0.25),
     "tour": TourView("stage", "look", 1, 6),
     "help": HELP,

@@ -197,8 +197,8 @@ def plot(size: tuple[int, int]) -> pygame.Surface:
     arrows = np.stack((np.sign(-across - up), np.zeros_like(up)), axis=-1)
     bounds = (-0.3, -2.0), (0.3, 2.0)
     shown = MapView(("pole angle", "pole spin"), bounds, -abs(across + up), arrows, (0.05, 0.4), on_stage=False)
-    view = replace(a_view(), plot=shown, mind=None, learning=None, toasts=())
-    painter.draw(surface, view, painter.layout(size, mind=False, learning=False))
+    view = replace(a_view(), mind=None, learning=None, toasts=())
+    painter.draw(surface, view, painter.layout(size, mind=False, learning=False), None, {"plot": shown})
     return surface
 
 

@@ -159,7 +159,6 @@ def _parts(window: Window, seconds: float, mind: tuple[MindView, RibbonView] | N
             "mind": lambda: ask.mind(mind[0]) if mind is not None and "mind" in panels else None,
             "ribbon": lambda: None if mind is None else mind[1],
             "ghosts": lambda: ask.ghosts,
-            "plot": lambda: ask.plot,
         }
     return parts
 
