@@ -162,17 +162,23 @@ class Context:
         for key, array in arrays.items():
             array[...] = columns[key]
 
-    def copy_arena(self, source: Context, one: int, other: int) -> None:
-        """Copy an arena of another context of the same scene into one of this context, with its episode.
+    def arena_columns(self, arena: int) -> Columns:
+        """Return views of an arena's part of all lasting columns that have one, under stable names."""
+        parts = {each.key: each.column.of_arena(each.array, self.arenas, arena) for each in self.lasting()}
+        return {key: part for key, part in parts.items() if part is not None}
+
+    def load_arena(self, columns: Columns, arena: int) -> None:
+        """Load an arena's part of all lasting columns; the engine must be rebuilt from them before the next tick.
 
         Where another policy remembers other numbers, it begins to remember anew.
         """
         self.version += 1
-        for target, origin in zip(self.lasting(), source.lasting(), strict=True):
-            from_part = origin.column.of_arena(origin.array, source.arenas, one)
-            part = target.column.of_arena(target.array, self.arenas, other)
-            if from_part is not None and part is not None:
-                part[...] = from_part if part.shape == from_part.shape else 0
+        for key, part in self.arena_columns(arena).items():
+            part[...] = columns[key] if part.shape == columns[key].shape else 0
+
+    def copy_arena(self, source: Context, one: int, other: int) -> None:
+        """Copy an arena of another context of the same scene into one of this context, with its episode."""
+        self.load_arena(source.arena_columns(one), other)
 
     def digests(self) -> dict[tuple[str, type], str]:
         """Return the SHA-256 of every component by entity and class, over its columns or else its fields."""
