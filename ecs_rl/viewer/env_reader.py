@@ -28,6 +28,9 @@ class NoPlaces:
 class EnvReader:
     """Keeps the picture of one arena after each tick, as `Reader` does the places of its bodies."""
 
+    trail = None
+    """Nothing leaves one."""
+
     def __init__(self, world: World, picture: Callable[[int], NDArray[np.uint8]]) -> None:
         self.picture, self.clock, self.places = picture, world.one(Clock), NoPlaces()
         self._drawn: DrawnView | None = None

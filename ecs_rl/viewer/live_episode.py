@@ -22,13 +22,14 @@ from ecs_rl.training.opponent import Driver
 from ecs_rl.training.policies import deciding
 from ecs_rl.viewer.endings import Ended, reasons_of, record_of, tone_of
 from ecs_rl.viewer.env_reader import EnvReader, reader_of
-from ecs_rl.viewer.episode_log import EpisodeLog
-from ecs_rl.viewer.mind_log import MindLog
+from ecs_rl.viewer.mind import Mind
 from ecs_rl.viewer.number_formats import signed
+from ecs_rl.viewer.played_episodes import PlayedEpisodes
 from ecs_rl.viewer.rewind import Rewind
 from ecs_rl.viewer.shapes import place
 from ecs_rl.viewer.speedometer import Speedometer
 from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.tick_log import TickLog
 from ecs_rl.viewer.view import Point, StageView
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
@@ -71,7 +72,7 @@ class LiveEpisode:
         """How the episode ended whose last picture still stands."""
         self.hand = UserInput()
         self.watchers: list[Callable[[], None]] = []
-        """Called after each tick of the world, before anything of it is lost."""
+        """Called when a tick is in the log, before anything of it is lost."""
         self.world = make_world(
             scene,
             arenas=len(self.seeds),
@@ -87,7 +88,7 @@ class LiveEpisode:
             opponent.drive(self.world)
         self.clock, self.terms = self.world.one(Clock), self.world.one(Terms)
         self._keys = self.world.one(Chance).key.copy()
-        self.reader, self.mind = reader_of(self.world), MindLog(self.world, agents)
+        self.reader = reader_of(self.world)
         self.agents, self.label = agents, label
         self._billed = (label, sampled)
         self._fair = True
@@ -100,8 +101,9 @@ class LiveEpisode:
         """Ticks that are due, the broken part of one included."""
         self._speedometer = Speedometer()
         self.reader.follow(0)
-        self.log, self.rewind = EpisodeLog(self), Rewind(self)
-        self.rewind.note(begins=True)
+        self.log = TickLog(self)
+        self.mind, self.rewind, self.played = Mind(self.world, agents, self.log), Rewind(self), PlayedEpisodes(self)
+        self.log.note(begins=True)
 
     # --- who plays --------------------------------------------------------------------------------------------------
 
@@ -112,6 +114,8 @@ class LiveEpisode:
 
     def use(self, agents: Mapping[str, Agent], label: str) -> None:
         """Let other agents play from the next tick on."""
+        if agents is not self.agents:
+            self.log.cut()
         self.agents, self.label, self._fair = agents, label, False
         self.mind.use(agents)
         for policy, choose in deciding(agents, self.mode).items():
@@ -146,7 +150,7 @@ class LiveEpisode:
     def _start(self, arena: int, episode: int) -> None:
         self.arena = arena
         self.clock.episode[:] = episode
-        self.hand.arena, self.hand.role, self.hand.kicked = self.arena, None, None
+        self.hand.arena, self.hand.role, self.hand.kicked, self._owed = self.arena, None, None, 0.0
         self._start_world()
         self.log.begin()
         self._begin()
@@ -172,18 +176,16 @@ class LiveEpisode:
         self.rewind.leave()
         self.world.copy_arena(source, arena, self.arena)
         teach(self.world.arena.lessons, 0)  # the running episode goes on as it is, and the next is the full task
-        self.names[self.arena] = name
+        self.names[self.arena], self._owed = name, 0.0
         self.world.rebuild()
         self.log.adopt()
-        self.mind.leave()
         self._begin()
 
-    def _begin(self) -> None:
-        self._owed = 0.0
-        self._open()
-        self.mind.arrived(self.arena)
-        self.reader.follow(self.arena, anew=True)
-        self.rewind.note(begins=True)
+    def _begin(self, *, anew: bool = True) -> None:
+        """Let an episode be seen from here on that nobody has touched."""
+        self.held, self.outcome, self._rest, self.touched, self._fair = None, None, 0.0, False, True
+        self.reader.follow(self.arena, anew=anew)
+        self.log.note(begins=True)
 
     # --- time -------------------------------------------------------------------------------------------------------
 
@@ -227,11 +229,11 @@ class LiveEpisode:
         self._owed = 0.0
 
     def _tick(self) -> None:
-        self.log.hand()
+        self.log.take_hand()
         self.world.tick()
         self.log.begin_anew()
         if self.held is None:  # else its end was noted in the middle of the tick
-            self.rewind.note()
+            self.log.note()
 
     def go_on_from_here(self) -> bool:
         """Let the moment of the past that is seen be the present; False where an episode ended with it."""
@@ -244,13 +246,7 @@ class LiveEpisode:
     def _go_on(self) -> None:
         """Leave the picture of an ending."""
         self.hand.kicked = None  # who kicked it kicked nothing
-        self._open()
-        self.reader.follow(self.arena)
-        self.rewind.note(begins=True)
-
-    def _open(self) -> None:
-        """Let an episode begin that nobody has touched."""
-        self.held, self.outcome, self._rest, self.touched, self._fair = None, None, 0.0, False, True
+        self._begin(anew=False)
 
     # --- hands ------------------------------------------------------------------------------------------------------
 
@@ -340,7 +336,7 @@ class LiveEpisode:
     @property
     def caption(self) -> str:
         """Who plays which episode, since when, and what it earned so far."""
-        who = self.who if self.rewind.at is None else self.rewind.notes[self.rewind.at].who
+        who = self.who if self.rewind.at is None else self.log.current.who
         return "  ·  ".join(filter(None, (who, self.short_caption, f"{self.counted} {signed(self.total)}", self.note)))
 
     @property
@@ -361,8 +357,7 @@ class LiveEpisode:
     def _look(self) -> None:
         self._lose_what_left()
         self.reader.follow(self.arena, held=self.hand.role is not None)
-        self.mind.saw(self.arena)
-        self.log.tick()
+        self.log.append()
         for watcher in self.watchers:
             watcher()
         if self.world.one(EpisodeEnd).ended[self.arena]:
@@ -392,7 +387,7 @@ class LiveEpisode:
             self._fair and not self.touched and (self.label, self.sampled) == self._billed,
         )
         self.ended.append(self.outcome)
-        self.rewind.note()
+        self.log.note()
 
     def close(self) -> None:
         """Give the world back."""

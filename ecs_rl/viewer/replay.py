@@ -19,8 +19,8 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import Driver
 from ecs_rl.viewer.endings import Ended
-from ecs_rl.viewer.episode_log import digest_of
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.played_episodes import digest_of
 from ecs_rl.world import PolicyBatch, World, policy_specs
 
 
@@ -104,7 +104,7 @@ class Replay(LiveEpisode):
             opponent=Recorded(episode, agents or {}),
         )
         self.rival = rival
-        self.rewind.notes.clear()  # until now it stands in another arena
+        self.log.past.clear()  # until now it stands in another arena
         self.arena = facts.arena
 
     @property

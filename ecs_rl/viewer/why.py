@@ -20,14 +20,14 @@ from ecs_rl.viewer.view_why import WhyView
 if TYPE_CHECKING:
     from ecs_rl.spaces import ActionSpace
     from ecs_rl.viewer.live_episode import LiveEpisode
-    from ecs_rl.viewer.mind_log import Moment
+    from ecs_rl.viewer.mind import Thought
 
 FRESH = 0.5
 """Seconds after which a policy that goes on learning is asked again."""
 
 
 class Why:
-    """Asks about the moment that a show's mind tells of; nothing in the agent changes."""
+    """Asks about the thought that a show's mind tells of; nothing in the agent changes."""
 
     def __init__(self, show: LiveEpisode) -> None:
         self.show = show
@@ -49,18 +49,18 @@ class Why:
 
     def seen(self) -> tuple[F32, F32] | None:
         """Return (1, numbers) that the agent sees, with those turned by hand, and (1, state) what it remembers."""
-        moment = self.show.mind.shown
-        if moment is None or moment.state is None:
+        thought = self.show.mind.current
+        if thought is None or thought.state is None:
             return None
-        seen = moment.seen.copy()
+        seen = thought.seen.copy()
         for number, value in self.turned.items():
             seen[number] = value
-        return seen[None], moment.state[None]
+        return seen[None], thought.state[None]
 
     def view(self) -> MindView:
         """Return the mind's view with what pulls, and with what the agent would do; asked anew when that may differ."""
         mind, plain = self.show.mind, self.show.mind.view()
-        key = (id(mind.shown), id(plain), self.row, tuple(self.turned.items()), id(mind.agent))
+        key = (id(mind.current), id(plain), self.row, tuple(self.turned.items()), id(mind.agent))
         now = perf_counter()
         if self._view is None or key != self._asked or now - self._since > FRESH:
             self._asked, self._since = key, now
@@ -68,13 +68,13 @@ class Why:
         return self._view
 
     def _look(self, plain: MindView) -> MindView:
-        found, moment, agent = self.seen(), self.show.mind.shown, self.show.mind.agent
-        if found is None or moment is None:
+        found, thought, agent = self.seen(), self.show.mind.current, self.show.mind.agent
+        if found is None or thought is None:
             return plain
         observation, state = found
         space = self.show.mind.space
         rows = rows_of(space)
-        chosen = chosen_row(space, moment)
+        chosen = chosen_row(space, thought)
         row = chosen if self.row is None or self.row >= len(rows) else self.row
         told = None if agent is None else pulls(agent, observation, [rows[row]], fitting(state, agent))
         name = plain.does[row].name if row < len(plain.does) else ""
@@ -111,9 +111,9 @@ def rows_of(space: ActionSpace) -> list[int]:
     return found
 
 
-def chosen_row(space: ActionSpace, moment: Moment) -> int:
+def chosen_row(space: ActionSpace, thought: Thought) -> int:
     """Return the row of what was done: the option that was chosen first, or the lever that was set the furthest."""
-    did, rows = np.atleast_1d(moment.did), rows_of(space)
+    did, rows = np.atleast_1d(thought.did), rows_of(space)
     for part, columns, outputs in spans(space):
         if isinstance(part, Discrete) and not _is_trigger(part) and did[columns.start] >= 0:  # else nothing is done yet
             return rows.index(outputs.start + int(did[columns.start]))

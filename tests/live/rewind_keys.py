@@ -55,7 +55,7 @@ def second_on(live: Live, hit: Hit) -> None:
     hit()
     assert live.show.rewind.at is None
     hit()
-    assert len(live.show.rewind.notes) == notes, "it does not go on by a second of its own"
+    assert len(live.show.log.past) == notes, "it does not go on by a second of its own"
 
 
 def enter(live: Live, hit: Hit) -> None:
@@ -77,20 +77,20 @@ def enter(live: Live, hit: Hit) -> None:
     assert arena_of(live.show) == states[3]
     live.window.advance(0.05, math.inf)
     assert int(live.show.clock.tick[0]) > 3
-    assert live.show.rewind.here == len(live.show.rewind.notes) - 1, "what came after is forgotten"
+    assert live.show.rewind.here == len(live.show.log.past) - 1, "what came after is forgotten"
 
 
 def noted(live: Live, count: int) -> int:
     """Let the stage tick; return how many moments of it are known."""
     for _ in range(count):
         live.show.tick()
-    return len(live.show.rewind.notes)
+    return len(live.show.log.past)
 
 
 def ticked(live: Live, count: int) -> list[State]:
     """Begin an episode of the stage and let it tick; return what its arena was before and after each tick."""
     live.window.set_speed(1.0)
-    live.show.rewind.notes.clear()
+    live.show.log.past.clear()
     live.show.new_episode()
     states = [arena_of(live.show)]
     for _ in range(count):
@@ -102,6 +102,4 @@ def ticked(live: Live, count: int) -> list[State]:
 
 def arena_of(show: LiveEpisode) -> State:
     """Return all that the watched arena is right now, bit for bit."""
-    world = show.world
-    parts = {each.key: each.column.of_arena(each.array, world.arenas, show.arena) for each in world.lasting()}
-    return {key: part.tobytes() for key, part in parts.items() if part is not None}
+    return {key: part.tobytes() for key, part in show.world.arena_columns(show.arena).items()}

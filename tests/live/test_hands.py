@@ -15,10 +15,13 @@ from live_windows import TINY, Live, Scripted, post, seeing, watching
 
 from ecs_rl.commands.play import main as play
 from ecs_rl.components import Action, Observation
+from ecs_rl.loading import load_scene
 from ecs_rl.runs.demonstrations import read_demonstrations, save_demonstrations
+from ecs_rl.viewer.live.demo_recorder import DemoRecorder
 from ecs_rl.viewer.live.hands import CODES, Hands
-from ecs_rl.viewer.live.human import HumanPlaylist
+from ecs_rl.viewer.live.human import HumanPlaylist, idle_agents
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.live_episode import LiveEpisode
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +258,39 @@ class steady_clock:
     def __call__(self) -> float:
         self.calls += 1
         return self.calls / 60
+
+
+def test_what_a_person_took_back_is_in_no_demonstration(tmp_path: Path) -> None:
+    path, scene = tmp_path / "mine.demo", load_scene("balance")
+    show = LiveEpisode(scene, idle_agents(scene), seeds=range(2), stays=True)
+    hands = Hands(show, counts=True)
+    DemoRecorder(hands, path)
+    batch, slot = show.mind.watched
+
+    def drive(action: int, ticks: int = 1000) -> None:
+        for _ in range(ticks):
+            if show.outcome is None:
+                show.hand.steers = {(batch.name, int(slot.rows.start)): np.asarray(np.int64(action))}
+                show.tick()
+
+    drive(0, 5)
+    show.rewind.go(2)
+    assert show.go_on_from_here()
+    drive(1)
+    (episode,) = read_demonstrations(path).episodes
+    assert episode.action[:4].tolist() == [0, 0, 1, 1]
+    assert show.outcome is not None
+    assert (len(episode), episode.result) == (show.outcome.length, show.outcome.total)
+    assert episode.reward.sum() == pytest.approx(episode.result)
+    assert bool(episode.shown.all())
+    show.rewind.go(show.rewind.here - 3)
+    assert show.go_on_from_here()
+    drive(0)
+    assert len(read_demonstrations(path).episodes) == 1, "how that one began is not known any more"
+    show.restart()
+    drive(1)
+    assert len(read_demonstrations(path).episodes) == 2
+    show.close()
 
 
 def test_more_is_added_to_a_demonstration_and_one_of_another_scene_is_refused(

@@ -314,7 +314,7 @@ def bring(live: Live) -> None:
 
 def replays_worst(live: Live, hit: Hit) -> None:
     stage, trained = live.show, live.trains.world.save_columns()
-    while stage.log.worst() is None:
+    while stage.played.worst() is None:
         stage.tick()
     hit()
     assert live.show is stage, "it begins with the next frame"

@@ -64,7 +64,7 @@ def show(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveEpisode
 def test_what_pulls_is_told_of_the_action_that_was_taken(show: LiveEpisode) -> None:
     why, plain = Why(show), show.mind.view()
     told = why.view()
-    moment, space = show.mind.shown, show.mind.space
+    moment, space = show.mind.current, show.mind.space
     assert moment is not None
     assert moment.state is not None
     assert told.why is not None
@@ -97,7 +97,7 @@ def test_a_number_that_is_turned_shows_what_the_agent_would_do_and_nothing_else_
     why, before = Why(show), show.world.save_columns()
     plain = show.mind.view()
     why.turn(1, 0.77)
-    told, moment = why.view(), show.mind.shown
+    told, moment = why.view(), show.mind.current
     assert moment is not None
     assert moment.state is not None
     assert told.sees[1].value == pytest.approx(0.77)
@@ -265,7 +265,7 @@ def test_the_map_lies_on_the_arena_and_is_what_the_agent_expects_there() -> None
     assert view.on_stage
     assert view.names == ("hull x", "hull y")
     assert view.values.shape == (UP, ACROSS)
-    moment, agent = show.mind.shown, show.mind.agent
+    moment, agent = show.mind.current, show.mind.agent
     assert moment is not None
     assert agent is not None
     for row, column in ((0, 0), (UP - 1, 3), (7, ACROSS - 1)):

@@ -21,6 +21,7 @@ from ecs_rl.runs.episode_file import Episode, read_episode, write_episode
 from ecs_rl.training.opponent import opponent_of
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.mind import Thought
 from ecs_rl.viewer.replay import Replay, played_again
 from ecs_rl.viewer.things import Chosen
 
@@ -37,9 +38,9 @@ def show_of(scene: str, *, arenas: int = 3, network: str = "mlp", against: str =
 def run_until(show: LiveEpisode, episodes: int, most: int = 4000) -> list[Episode]:
     for _ in range(most):
         show.tick()
-        if len(show.log.kept) >= episodes:
+        if len(show.played.episodes) >= episodes:
             break
-    return [episode for episode, _ in show.log.kept]
+    return [episode for episode, _ in show.played.episodes]
 
 
 @pytest.mark.parametrize("scene", ["balance", "lander", "gru", "walker", "racer", "mixed", "tag", "sumo", "gym"])
@@ -82,12 +83,30 @@ def test_pulls_kicks_and_another_way_from_the_past_are_played_again_too() -> Non
     assert show.go_on_from_here()
     while show.outcome is None:
         show.tick()
-    episode = show.log.newest(0)
+    episode = show.played.newest(0)
     assert episode is not None
     assert len(episode.hands) == 2 + 1 or len(episode.hands) > 1
     assert episode.facts.rebuilt
     assert played_again(show.scene, episode)[1]
-    assert show.log.best() is None or show.log.best() is not episode, "what a hand has made is not the policy's"
+    came = came_of(thoughts_of(show, episode), show.agents["policy"])
+    assert episode.facts.came == pytest.approx(came, rel=1e-5), "what was taken back is not counted"
+    assert show.played.best() is None or show.played.best() is not episode, "what a hand has made is not the policy's"
+    show.close()
+
+
+def test_who_goes_back_before_the_end_that_still_stands_makes_no_episode_of_it_that_could_be_kept() -> None:
+    show = show_of("balance", arenas=1)
+    while show.outcome is None:
+        show.tick()
+    first = show.played.newest(0)
+    assert first is not None
+    show.rewind.go(show.rewind.here - 4)
+    assert show.go_on_from_here()
+    while show.outcome is None:
+        show.tick()
+    assert show.played.newest(0) is first, "its first ticks are those of an episode that is over"
+    found = run_until(show, 2)
+    assert played_again(show.scene, found[-1])[1]
     show.close()
 
 
@@ -98,12 +117,12 @@ def test_what_a_person_drove_is_played_again_too_and_is_not_the_policys() -> Non
         show.hand.steers = {(batch.name, int(slot.rows.start)): np.asarray(np.int64(show.world.ticks % 4))}
         show.tick()
     show.hand.steers = {}
-    episode = show.log.newest(0)
+    episode = show.played.newest(0)
     assert episode is not None
     assert episode.actions[0][:4, 0].tolist() == [0, 1, 2, 3]
     assert episode.facts.who == "a person"
     assert played_again(show.scene, episode)[1]
-    assert all(each is not episode for each in (show.log.best(), show.log.worst()))
+    assert all(each is not episode for each in (show.played.best(), show.played.worst()))
     show.close()
 
 
@@ -114,7 +133,7 @@ def test_an_episode_that_was_taken_over_half_way_is_not_kept_and_the_next_one_is
     show.adopt(other.world, 0, "training arena 0")
     while show.outcome is None:
         show.tick()
-    assert show.log.newest(0) is None
+    assert show.played.newest(0) is None
     found = run_until(show, 1)
     assert played_again(show.scene, found[0])[1]
     show.close()
@@ -124,30 +143,35 @@ def test_an_episode_that_was_taken_over_half_way_is_not_kept_and_the_next_one_is
 def test_the_worst_the_best_and_the_most_surprising_are_those() -> None:
     show = show_of("balance")
     found = run_until(show, 12)
-    log = show.log
+    played = show.played
     totals = [episode.facts.total for episode in found]
-    assert log.worst() is found[int(np.argmin(totals))]
-    assert log.best() is found[int(np.argmax(totals))]
+    assert played.worst() is found[int(np.argmin(totals))]
+    assert played.best() is found[int(np.argmax(totals))]
     agent = show.agents["policy"]
     gaps = [abs(episode.surprise) for episode in found]
     assert all(math.isfinite(gap) for gap in gaps)
-    assert log.most_surprising() is found[int(np.argmax(gaps))]
+    assert played.most_surprising() is found[int(np.argmax(gaps))]
     episode = found[0]
-    rewards, seen = [], []
-    replay = Replay(show.scene, episode, show.agents)
+    thoughts = thoughts_of(show, episode)
+    expected = float(agent.introspect(thoughts[0].seen[None]).value[0])  # type: ignore[attr-defined]
+    assert episode.facts.came == pytest.approx(came_of(thoughts, agent), rel=1e-5)
+    assert episode.facts.expected == pytest.approx(expected, rel=1e-4)
+    show.close()
+
+
+def thoughts_of(show: LiveEpisode, episode: Episode) -> list[Thought]:
+    """Return the first agent's part of each tick of an episode that is played again."""
+    replay, thoughts = Replay(show.scene, episode, show.agents), []
     replay.restart()
     for _ in range(episode.facts.ticks):
         replay.tick()
-        moment = replay.mind.newest
-        assert moment is not None
-        rewards.append(moment.reward)
-        seen.append(moment.seen)
-    came = sum(reward * agent.discount**t for t, reward in enumerate(rewards))  # type: ignore[attr-defined]
-    expected = float(agent.introspect(seen[0][None]).value[0])  # type: ignore[attr-defined]
-    assert episode.facts.came == pytest.approx(came, rel=1e-5)
-    assert episode.facts.expected == pytest.approx(expected, rel=1e-4)
+        thoughts.append(replay.mind.current)
     replay.close()
-    show.close()
+    return thoughts
+
+
+def came_of(thoughts: list[Thought], agent: Agent) -> float:
+    return sum(thought.reward * agent.discount**t for t, thought in enumerate(thoughts))  # type: ignore[attr-defined]
 
 
 def test_a_replay_is_a_stage_like_any_other_but_for_who_decides() -> None:
@@ -248,7 +272,7 @@ def test_w_walks_through_worst_best_and_most_surprising_and_back(live: Live) -> 
         live.draw()
         assert live.show is not stage
         assert isinstance(live.show, Replay)
-        assert live.show.episode_played is getattr(stage.log, which)()
+        assert live.show.episode_played is getattr(stage.played, which)()
         titles.append(live.window.seen.modes.aside)
         assert live.window.seen.modes.sampled is None
         assert live.window.seen.mind is not None
@@ -287,7 +311,7 @@ def test_escape_leaves_a_replay_and_the_keeper_keeps_it(live: Live) -> None:
     bring(live)
     live.hit("K")
     (path,) = kept(live)
-    worst = stage.log.worst()
+    worst = stage.played.worst()
     assert worst is not None
     assert read_episode(path).facts.digest == worst.facts.digest
     live.hit("Esc")

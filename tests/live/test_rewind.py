@@ -20,8 +20,9 @@ from ecs_rl.loading import load_scene
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels.scrubber import ago_at, scrubber_bar, scrubber_place
-from ecs_rl.viewer.rewind import LINGERS, SECONDS
+from ecs_rl.viewer.rewind import LINGERS
 from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.tick_log import SECONDS
 
 
 def show_of(scene: str, *, arenas: int = 2, network: str = "mlp") -> LiveEpisode:
@@ -68,15 +69,14 @@ def test_going_back_shows_each_moment_bit_for_bit_and_the_present_goes_on_as_if_
         for _ in range(25):
             each.tick()
     here, everything = arena_of(show), show.world.save_columns()
-    kept = list(show.rewind.notes)
+    past = list(show.log.past)
     for at in (20, 3, 4, 5, 0, 24, 1):
         show.rewind.go(at)
         show.stage()
         show.mind.view()
-        wanted = kept[at]
         assert show.clock.tick[0] == show.stage().tick
-        parts = show.rewind._columns()
-        assert all(part.tobytes() == was.tobytes() for part, was in zip(parts, wanted.columns, strict=True))
+        parts = show.log.columns()
+        assert all(part.tobytes() == was.tobytes() for part, was in zip(parts, past[at].columns, strict=True))
     show.rewind.leave()
     assert arena_of(show) == here
     assert same(show.world.save_columns(), everything)
@@ -141,7 +141,7 @@ def test_half_a_minute_is_kept_and_no_more() -> None:
         show.tick()
     assert show.rewind.seconds == pytest.approx(SECONDS)
     assert all(0 <= ago <= SECONDS for ago, _ in show.rewind.view().ends)
-    endings = [note.outcome for note in show.rewind.notes if note.outcome is not None]
+    endings = [keyframe.outcome for keyframe in show.log.past if keyframe.outcome is not None]
     assert len(show.rewind.view().ends) == len(endings) > 2
     show.rewind.go(0)
     assert show.rewind.ago == pytest.approx(SECONDS)
@@ -163,9 +163,9 @@ def test_a_poke_in_the_past_goes_on_from_there_and_what_came_after_is_gone() -> 
     assert arena_of(show) != states[11]
     back(show, 1)
     assert arena_of(show) == states[10]
-    assert [float(m.seen[0]) for m in show.mind._moments] == [
-        float(n.thought.seen[0]) for n in show.rewind.notes if n.thought is not None
-    ]
+    assert len(show.mind.view().expected) == 10
+    show.rewind.leave()
+    assert len(show.mind.view().expected) == 11, "the mind tells of what led here, and of nothing else"
     show.close()
 
 
@@ -335,9 +335,9 @@ def test_all_shows_of_a_comparison_go_back_together(tmp_path: Path) -> None:
             for show in live.window.shows:
                 show.tick()
         live.hit("Left", "Left")
-        longest = max(len(show.rewind.notes) for show in live.window.shows)
+        longest = max(len(show.log.past) for show in live.window.shows)
         for show in live.window.shows:  # one that has ended waits at its end for the other
-            assert show.rewind.here == min(longest - 3, len(show.rewind.notes) - 1)
+            assert show.rewind.here == min(longest - 3, len(show.log.past) - 1)
         live.draw()
         assert live.window.seen.rewind is not None
         at = live.window.painter.room(live.window.seen, live.window.layout)

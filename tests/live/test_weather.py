@@ -125,7 +125,7 @@ def test_an_episode_in_a_storm_is_played_again_bit_for_bit(run: Path) -> None:
             live.window.advance(1 / 60, 1.0)
             if live.show.outcome is not None:
                 break
-        episode, clean = live.show.log.kept[-1]
+        episode, clean = live.show.played.episodes[-1]
         assert not clean
         replay = Replay(live.show.scene, episode)
         try:

@@ -103,15 +103,11 @@ def test_the_mind_of_another_agent_tells_of_the_past_that_is_seen(live: Live) ->
     live.draw()
     who, _, sees = shown(live)
     assert who == "shark"
-    batch, slot = live.show.mind.watched
-    seen = live.show.world.of(batch.entity, Observation).value[slot.rows.start + live.show.arena]
-    assert sees == pytest.approx(seen.tolist())
-    mind = live.window.seen.mind
+    mind, ticks = live.window.seen.mind, live.show.rewind.here
     assert mind is not None
-    assert (len(mind.expected), mind.why is not None) == (1, True)
-    live.hit("Left", "Left")
-    live.draw()
-    assert shown(live)[2] == pytest.approx(seen.tolist())
+    assert (len(mind.expected), mind.why is not None) == (ticks, True), "its own past, though nobody looked at it then"
+    live.hit("Left")
+    assert sees == pytest.approx(sight(live, 2)), "what it decided on: that was there a tick before"
 
 
 def test_before_anything_is_done_the_first_option_is_explained(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""The mind's log tells what the agent saw, did and expected, and what really came of it, over the ends of episodes."""
+"""The mind tells what the agent saw, did and expected, and what really came of it, over the ends of episodes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,20 +17,18 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Agent, PolicyOutput
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.arrays import F64
-from ecs_rl.components import UserInput
+from ecs_rl.components import Observation
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
-from ecs_rl.processors.render import Render
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
-from ecs_rl.schedule import ON_STAGE, PLAYING
 from ecs_rl.spaces import ActMode, Decision, Floats
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.mind_log import KNOWN, WINDOW, Fate, MindLog, Moment, came
+from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.mind import KNOWN, WINDOW, Thought, came
 from ecs_rl.viewer.panels.mind_panel import draw_mind
+from ecs_rl.viewer.tick_log import Fate
 from ecs_rl.viewer.view import MindView, Option
-from ecs_rl.world import World
-from ecs_rl.worlds import make_world
 
 NAN = math.nan
 
@@ -41,55 +39,70 @@ class Thinker:
     def __init__(
         self, actions: int = 4, kind: str = "probabilities", discount: float = 0.9, spread: Floats | None = None
     ) -> None:
-        self.actions, self.kind, self.discount, self.asked, self.spread = actions, kind, discount, 0, spread
+        self.actions, self.kind, self.discount, self.spread = actions, kind, discount, spread
+        self.asked: list[int] = []
+        """How many rows there were in each call."""
 
     def introspect(self, observation: Floats) -> PolicyOutput:
-        self.asked += 1
+        self.asked.append(len(observation))
         does = np.tile(np.linspace(0.1, 0.4, self.actions, dtype=np.float32), (len(observation), 1))
         spread = np.full(self.actions, 0.25, np.float32) if self.kind == "levers" else self.spread
         return PolicyOutput(self.kind, does, spread, observation[:, 0].astype(np.float64) * 10)  # type: ignore[arg-type]
 
 
-def agents(**minds: object) -> Mapping[str, Agent]:
-    return cast(Mapping[str, Agent], minds)
+class Stages:
+    """Stages whose agents are asked what they think, while a function decides what they do."""
 
+    def __init__(self) -> None:
+        self.shows: list[LiveEpisode] = []
 
-def watched(world: World, log: MindLog, arena: int = 0) -> None:
-    """Let the log see every tick of an arena from its place in the tick."""
-    render = world.stages["render"]
-    assert isinstance(render, Render)
-    render.look = lambda: log.saw(arena)
+    def of(self, scene: Scene, minds: Mapping[str, object], decide: Callable[..., Any], arenas: int = 2) -> LiveEpisode:
+        show = LiveEpisode(scene, cast(Mapping[str, Agent], minds), seeds=range(arenas))
+        for policy in show.world.policies:
+            show.world.drive(policy, decide)
+        self.shows.append(show)
+        return show
 
+    def lander(self, **minds: object) -> LiveEpisode:
+        random = np.random.default_rng(3)
+        return self.of(load_scene("lander"), minds, lambda seen, state: random.integers(0, 4, 2))
 
-def lander(**more: Any) -> World:
-    random = np.random.default_rng(3)
-    stages = ("decide", "actuate", "simulate", "guard", "sense", "judge", "render", "respawn")
-    assert set(PLAYING) <= set(stages)
-    return make_world(
-        load_scene("lander"), arenas=2, seed=4, stages=stages,
-        policies={"policy": lambda seen, state: random.integers(0, 4, 2)}, **more,
-    )  # fmt: skip
+    def sliding(self, mind: Thinker, max_ticks: int = 10) -> LiveEpisode:
+        scene = Scene("slides", max_ticks, gravity=(0.0, 0.0), name="sliding", reference="sliding", build=_sliding)
+        return self.of(scene, {"policy": mind}, lambda seen, state: np.full((3, 1), 2.0, np.float32), 3)
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    made = lander()
+def stages() -> Iterator[Stages]:
+    made = Stages()
     yield made
-    made.close()
+    for show in made.shows:
+        show.close()
 
 
-def obvious(moments: list[Moment], discount: float) -> F64:
-    """The slow way: for each moment go forward, adding up, to the end of its episode."""
+def run(show: LiveEpisode, ticks: int = 1) -> list[Thought]:
+    """Run so many ticks of the world, over the ends of episodes; return the agent's part of each."""
+    found: list[Thought] = []
+    while len(found) < ticks:
+        before = show.world.ticks
+        show.tick()
+        if show.world.ticks > before:
+            found.append(show.mind.current)
+    return found
+
+
+def obvious(thoughts: list[Thought], discount: float) -> F64:
+    """The slow way: for each tick go forward, adding up, to the end of its episode."""
     found = []
-    for start in range(len(moments)):
+    for start in range(len(thoughts)):
         total, factor, at = 0.0, 1.0, start
         while True:
-            total += factor * moments[at].reward
+            total += factor * thoughts[at].reward
             factor *= discount
-            if moments[at].fate is not Fate.RUNNING or at == len(moments) - 1:
+            if thoughts[at].fate is not Fate.RUNNING or at == len(thoughts) - 1:
                 break
             at += 1
-        last = moments[at]
+        last = thoughts[at]
         if last.fate is Fate.TERMINATED:
             found.append(total)
         elif last.fate is Fate.TRUNCATED and math.isfinite(last.value_after):
@@ -105,8 +118,8 @@ def test_what_came_is_what_adding_up_by_hand_gives(discount: float) -> None:
     nothing: NDArray[Any] = np.zeros(1, np.float32)
     fates = [*Fate, *([Fate.RUNNING] * 26)]
     for _ in range(30):
-        moments = [
-            Moment(
+        thoughts = [
+            Thought(
                 nothing,
                 nothing,
                 random.normal(),
@@ -115,32 +128,26 @@ def test_what_came_is_what_adding_up_by_hand_gives(discount: float) -> None:
             )
             for _ in range(random.integers(0, 120))
         ]
-        np.testing.assert_allclose(came(moments, discount), obvious(moments, discount), rtol=1e-9)
+        np.testing.assert_allclose(came(thoughts, discount), obvious(thoughts, discount), rtol=1e-9)
 
 
-def test_what_came_of_a_whole_episode_is_its_discounted_rewards(world: World) -> None:
-    log, mind = MindLog(world, agents(policy=Thinker())), Thinker()
-    watched(world, log)
-    ends: list[int] = []
-    before = 0
-    while not ends:
-        world.tick()
-        if world.stages["respawn"].clock.episode[0] > before:  # type: ignore[attr-defined]
-            ends.append(world.ticks)
-    view = log.view()
-    rewards = [moment.reward for moment in log._moments]
-    assert len(view.came) == len(view.expected) == min(WINDOW, ends[0])
+def test_what_came_of_a_whole_episode_is_its_discounted_rewards(stages: Stages) -> None:
+    mind = Thinker()
+    show = stages.lander(policy=mind)
+    rewards: list[float] = []
+    while show.outcome is None:
+        rewards += [thought.reward for thought in run(show)]
+    view = show.mind.view()
+    assert len(view.came) == len(view.expected) == min(WINDOW, len(rewards))
     assert view.came[0] == pytest.approx(sum(r * mind.discount**i for i, r in enumerate(rewards)), rel=1e-6)
     assert view.came[-1] == pytest.approx(rewards[-1])
     assert np.isfinite(view.came).all()
 
 
-def test_a_running_episode_is_known_as_soon_as_the_rest_hardly_counts(world: World) -> None:
-    log = MindLog(world, agents(policy=Thinker(discount=0.9)))
-    watched(world, log)
-    for _ in range(40):
-        world.tick()
-    known = np.isfinite(log.view().came)
+def test_a_running_episode_is_known_as_soon_as_the_rest_hardly_counts(stages: Stages) -> None:
+    show = stages.lander(policy=Thinker(discount=0.9))
+    run(show, 40)
+    known = np.isfinite(show.mind.view().came)
     enough = math.ceil(math.log(KNOWN) / math.log(0.9))
     assert known.tolist() == [True] * (40 - enough + 1) + [False] * (enough - 1)
 
@@ -150,190 +157,165 @@ def _sliding(arena: Arena) -> None:
     arena.agent(sees=[X(body), Vx(body)], does=Levers(push=Push(body, 1.0)), earns={"alive": 1.0, "right": X(body)})
 
 
-def _sliding_world(max_ticks: int = 10) -> World:
-    scene = Scene("slides", max_ticks, gravity=(0.0, 0.0), name="sliding", reference="sliding", build=_sliding)
-    return make_world(
-        scene, arenas=3, stages=(*PLAYING, "render"),
-        policies={"policy": lambda seen, state: np.full((3, 1), 2.0, np.float32)},
-    )  # fmt: skip
-
-
-def test_an_episode_that_time_cut_goes_on_as_the_agent_expected_of_its_last_sight() -> None:
-    world, mind = _sliding_world(), Thinker(1, "levers")
-    log = MindLog(world, agents(policy=mind))
-    watched(world, log, arena=1)
-    for _ in range(10):
-        world.tick()
-    view = log.view()
-    world.close()
-    last = log._moments[-1]
+def test_an_episode_that_time_cut_goes_on_as_the_agent_expected_of_its_last_sight(stages: Stages) -> None:
+    mind = Thinker(1, "levers")
+    show = stages.sliding(mind)
+    show.go_to(1)
+    last = run(show, 10)[-1]
+    calls = len(mind.asked)
+    view = show.mind.view()
     assert last.fate is Fate.TRUNCATED
     assert last.after is not None
-    assert last.after[0] > last.seen[0] > 0, "the sight before the next episode began"
+    assert last.after[0] > last.seen[0], "the sight before the next episode began"
     assert view.came[-1] == pytest.approx(last.reward + 0.9 * 10 * float(last.after[0]))
     assert np.isfinite(view.came).all()
-    assert mind.asked == 1, "all of it in one call"
+    assert mind.asked[calls:] == [10 + 1], "all of it in one call"
 
 
-def test_levers_show_their_mean_their_spread_and_what_the_world_made_of_them() -> None:
-    world = _sliding_world()
-    log = MindLog(world, agents(policy=Thinker(1, "levers")))
-    watched(world, log)
-    world.tick()
-    (push,) = log.view().does
-    world.close()
+def test_levers_show_their_mean_their_spread_and_what_the_world_made_of_them(stages: Stages) -> None:
+    show = stages.sliding(Thinker(1, "levers"))
+    run(show)
+    (push,) = show.mind.view().does
     assert push.value == pytest.approx(0.1)
     assert (push.name, push.spread, push.taken, push.chosen) == ("push", 0.25, 1.0, False)
 
 
 @pytest.mark.parametrize("by_row", [False, True])
 def test_every_part_of_a_mixture_is_shown_a_trigger_by_how_probable_it_is_to_be_on(
-    tmp_path: Path, by_row: bool
+    stages: Stages, tmp_path: Path, by_row: bool
 ) -> None:
     path = tmp_path / "mixed.py"
     path.write_text(MIXED)
     taken = np.array([[2.0, -7.0, 1.0], [0.0, 0.25, 0.0]], np.float32)
-    world = make_world(
-        load_scene(str(path)), arenas=2, stages=ON_STAGE, resources=(UserInput(),),
-        policies={"policy": lambda seen, state: taken},
-    )  # fmt: skip
     spread = np.array([NAN, NAN, NAN, 0.25, NAN, NAN], np.float32)
     spread = np.stack([spread, spread + 9.0]) if by_row else spread  # the newest moment's is the first
-    log = MindLog(world, agents(policy=Thinker(6, "mixture", spread=spread)))
+    mind = Thinker(6, "mixture", spread=spread)
+    show = stages.of(load_scene(str(path)), {"policy": mind}, lambda seen, state: taken)
     for arena in (0, 1):
-        watched(world, log, arena)
-        world.tick()
-        view = log.view()
+        show.go_to(arena)
+        run(show)
+        view = show.mind.view()
         assert view.kind == "mixture"
         assert [option.name for option in view.does] == ["steer left", "steer straight", "steer right", "gas", "fire"]
         assert [option.value for option in view.does] == pytest.approx([0.1, 0.16, 0.22, 0.28, 0.4])
         assert [option.chosen for option in view.does] == [arena == 1, False, arena == 0, False, arena == 0]
         assert [option.taken for option in view.does] == [None, None, None, (-1.0, 0.25)[arena], None]
         assert view.does[3].spread == 0.25
-    world.close()
 
 
-def test_the_choice_that_was_made_is_marked(world: World) -> None:
-    log = MindLog(world, agents(policy=Thinker()))
-    watched(world, log)
+def test_the_choice_that_was_made_is_marked(stages: Stages) -> None:
+    show = stages.lander(policy=Thinker())
     for _ in range(8):
-        world.tick()
-        view = log.view()
+        (thought,) = run(show)
+        view = show.mind.view()
         assert [option.name for option in view.does] == ["coast", "left", "main", "right"]
-        assert [option.chosen for option in view.does].index(True) == int(log._moments[-1].did)
+        assert [option.chosen for option in view.does].index(True) == int(thought.did)
         assert sum(option.chosen for option in view.does) == 1
 
 
-def test_it_sees_what_it_decided_on_and_ranges_only_grow(world: World) -> None:
-    log = MindLog(world, agents(policy=Thinker()))
-    watched(world, log)
-    batch = world.batches[0]
+def test_it_sees_what_it_decided_on_and_ranges_only_grow(stages: Stages) -> None:
+    show = stages.lander(policy=Thinker())
     widths = [[2.0] * 8]
     for _ in range(90):
-        shown = log._seen.value[batch.slots[0].rows.start].copy()
-        world.tick()
-        view = log.view()
-        assert [seen.value for seen in view.sees] == shown.tolist()
-        assert view.expected[-1] == pytest.approx(10 * shown[0])
+        before = sight(show)
+        run(show)
+        view = show.mind.view()
+        assert [seen.value for seen in view.sees] == before
+        assert view.expected[-1] == pytest.approx(10 * before[0])
         assert all(seen.low <= min(-1.0, seen.value) and seen.high >= max(1.0, seen.value) for seen in view.sees)
         widths.append([seen.high - seen.low for seen in view.sees])
     assert (np.diff(widths, axis=0) >= 0).all()
     assert widths[-1] != widths[0]
 
 
-def test_terms_of_the_tick_add_up_to_those_of_the_episode(world: World) -> None:
-    log = MindLog(world, agents(policy=Thinker()))
-    watched(world, log)
-    totals = dict.fromkeys(world.arena.agents[0].earns, 0.0)
+def sight(show: LiveEpisode) -> list[float]:
+    """Return what the first agent of the watched arena sees now."""
+    seen = show.world.of(show.world.batches[0].entity, Observation).value[show.arena]
+    return [float(number) for number in seen]
+
+
+def test_terms_of_the_tick_add_up_to_those_of_the_episode(stages: Stages) -> None:
+    show = stages.lander(policy=Thinker())
+    totals = dict.fromkeys(show.world.arena.agents[0].earns, 0.0)
     for _ in range(30):
-        world.tick()
-        for term in log.view().earned:
+        run(show)
+        for term in show.mind.view().earned:
             totals[term.name] += term.now
             assert term.total == pytest.approx(totals[term.name])
     assert totals["fuel"] < 0
 
 
-def test_an_agent_that_lets_nobody_look_still_shows_what_it_sees_and_earns(world: World) -> None:
-    for mind in ({}, {"policy": object()}):
-        log = MindLog(world, agents(**mind))
-        watched(world, log)
-        world.tick()
-        view = log.view()
+def test_an_agent_that_lets_nobody_look_still_shows_what_it_sees_and_earns(stages: Stages) -> None:
+    minds: list[dict[str, object]] = [{}, {"policy": object()}]
+    for mind in minds:
+        show = stages.lander(**mind)
+        run(show)
+        view = show.mind.view()
         assert view.does == ()
         assert np.isnan(view.expected).all()
         assert len(view.sees) == 8
         assert len(view.earned) == 6
 
 
-def test_before_the_first_tick_there_is_nothing_to_tell(world: World) -> None:
-    view = MindLog(world, agents(policy=Thinker())).view()
-    assert len(view.expected) == len(view.came) == 0
-    assert view.does == ()
-    assert all(math.isnan(seen.value) for seen in view.sees)
+def test_before_the_first_tick_it_tells_what_is_seen_and_that_nothing_was_done(stages: Stages) -> None:
+    show = stages.lander(policy=Thinker())
+    view = show.mind.view()
+    assert [seen.value for seen in view.sees] == sight(show)
+    assert len(view.expected) == 1
+    assert not any(option.chosen for option in view.does)
+    assert {(term.now, term.total) for term in view.earned} == {(0.0, 0.0)}
 
 
-def test_nothing_is_asked_again_while_nothing_happens(world: World) -> None:
+def test_nothing_is_asked_again_while_nothing_happens(stages: Stages) -> None:
     mind = Thinker()
-    log = MindLog(world, agents(policy=mind))
-    watched(world, log)
-    for _ in range(70):
-        world.tick()
-    assert mind.asked == 0
-    assert log.view() is log.view()
-    assert mind.asked == 1
-    assert len(log.view().expected) == 70
+    show = stages.lander(policy=mind)
+    run(show, 40)
+    calls = len(mind.asked)
+    assert show.mind.view() is show.mind.view()
+    assert mind.asked[calls:] == [40]
+    assert len(show.mind.view().expected) == 40
 
 
-def test_another_agent_says_at_once_what_it_thinks_and_the_log_stays(world: World) -> None:
-    log = MindLog(world, agents(policy=Thinker()))
-    watched(world, log)
-    for _ in range(20):
-        world.tick()
-    first = log.view()
-    log.use(agents(policy=Thinker(kind="values")))
-    second = log.view()
+def test_another_agent_says_at_once_what_it_thinks_and_what_was_expected_stays(stages: Stages) -> None:
+    show = stages.lander(policy=Thinker())
+    run(show, 20)
+    first = show.mind.view()
+    show.use(cast(Mapping[str, Agent], {"policy": Thinker(kind="values")}), "another")
+    second = show.mind.view()
     assert (first.kind, second.kind) == ("probabilities", "values")
     assert second.expected.tolist() == first.expected.tolist()
 
 
-@pytest.mark.parametrize("by_hand", [True, False])
-def test_an_episode_that_was_changed_by_hand_is_never_known(by_hand: bool) -> None:
-    world = _sliding_world(30)
-    log = MindLog(world, agents(policy=Thinker(1, "levers", 0.99)))
-    watched(world, log, arena=0)
-    for _ in range(12):
-        world.tick()
-    if by_hand:
-        log.forget()
-    watched(world, log, arena=2)
-    for _ in range(18):
-        world.tick()
-    known = np.isfinite(log.view().came)
-    world.close()
-    assert known.tolist() == [True] * 18, "the plot goes no further back than to what is on the stage now"
+@pytest.mark.parametrize("leave", [LiveEpisode.restart, LiveEpisode.new_episode, lambda show: show.go_to(2)])
+def test_the_plot_goes_no_further_back_than_to_what_is_on_the_stage_now(
+    stages: Stages, leave: Callable[[LiveEpisode], None]
+) -> None:
+    show = stages.sliding(Thinker(1, "levers", 0.99), 30)
+    run(show, 12)
+    leave(show)
+    run(show, 30)
+    assert np.isfinite(show.mind.view().came).tolist() == [True] * 30
+    leave(show)
+    run(show, 3)
+    assert len(show.mind.view().came) == 33, "that episode came to its end"
 
 
-def test_an_exploded_episode_is_never_known() -> None:
-    world = _sliding_world(30)
-    log = MindLog(world, agents(policy=Thinker(1, "levers", 0.99)))
-    watched(world, log)
-    world.tick()
-    world.engine_as(Physics).state[0, 0, 0] = 1e6
-    world.rebuild()
-    world.tick()
-    assert log._moments[-1].fate is Fate.CUT
-    assert np.isnan(log.view().came).all()
-    world.close()
+def test_an_exploded_episode_is_never_known(stages: Stages) -> None:
+    show = stages.sliding(Thinker(1, "levers", 0.99), 30)
+    run(show)
+    show.world.engine_as(Physics).state[0, 0, 0] = 1e6
+    show.world.rebuild()
+    (last,) = run(show)
+    assert last.fate is Fate.CUT
+    assert np.isnan(show.mind.view().came).all()
+    run(show, 3)
+    assert len(show.mind.view().came) == 3, "nothing follows from it"
 
 
-def test_the_window_rolls_over_many_episodes() -> None:
-    world = _sliding_world(7)
-    log = MindLog(world, agents(policy=Thinker(1, "levers")))
-    watched(world, log)
-    for _ in range(WINDOW + 55):
-        world.tick()
-    view = log.view()
-    world.close()
+def test_the_window_rolls_over_many_episodes(stages: Stages) -> None:
+    show = stages.sliding(Thinker(1, "levers"), 7)
+    run(show, WINDOW + 55)
+    view = show.mind.view()
     assert len(view.expected) == len(view.came) == WINDOW
     assert np.isfinite(view.expected).all()
 
@@ -350,43 +332,34 @@ def _two(arena: Arena) -> None:
         )
 
 
-def test_of_several_agents_the_first_is_watched_with_its_own_rewards() -> None:
+def test_of_several_agents_the_first_is_watched_with_its_own_rewards(stages: Stages) -> None:
     scene = Scene("two", 20, gravity=(0.0, 0.0), name="two", reference="two", build=_two)
-    world = make_world(
-        scene, arenas=2, stages=(*PLAYING, "render"),
-        policies={"policy": lambda seen, state: np.zeros((4, 1), np.float32)},
-    )  # fmt: skip
-    log = MindLog(world, agents(policy=Thinker(1, "levers")))
-    watched(world, log)
-    for _ in range(3):
-        world.tick()
-    view = log.view()
-    world.close()
+    show = stages.of(scene, {"policy": Thinker(1, "levers")}, lambda seen, state: np.zeros((4, 1), np.float32))
+    run(show, 3)
+    view = show.mind.view()
     assert [seen.value for seen in view.sees] == [-1.0]
     assert [(term.name, term.now, term.total) for term in view.earned] == [("alive", 1.0, 3.0), ("place", -1.0, -3.0)]
 
 
-def test_watching_changes_nothing(world: World) -> None:
-    log = MindLog(world, agents(policy=Thinker()))
+def test_watching_changes_nothing(stages: Stages) -> None:
+    show = stages.lander(policy=Thinker())
     for _ in range(5):
-        world.tick()
-        before = world.save_columns()
-        log.saw(0)
-        log.view()
-        after = world.save_columns()
+        run(show)
+        before = show.world.save_columns()
+        show.mind.view()
+        show.mind.ribbon()
+        after = show.world.save_columns()
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
-def test_the_beginnings_of_episodes_are_told_so_that_no_line_leads_over_them(world: World) -> None:
-    log = MindLog(world, agents(policy=Thinker()))
-    watched(world, log)
-    while not log.view().begins:
-        world.tick()
-    (begin,) = log.view().begins
-    assert begin == len(log._moments)
-    world.tick()
-    assert log.view().begins == (begin,)
-    assert len(log.view().expected) == begin + 1
+def test_the_beginnings_of_episodes_are_told_so_that_no_line_leads_over_them(stages: Stages) -> None:
+    show, ticks = stages.lander(policy=Thinker()), 0
+    while not show.mind.view().begins:
+        ticks += len(run(show))
+    assert show.mind.view().begins == (ticks,)
+    run(show)
+    assert show.mind.view().begins == (ticks,)
+    assert len(show.mind.view().expected) == ticks + 1
 
 
 def test_in_a_mixture_a_lever_is_drawn_as_a_lever_and_a_choice_as_a_bar() -> None:
@@ -425,41 +398,38 @@ def pair(arena: Arena) -> None:
         )
 
 
-def test_of_several_agents_the_mind_is_one_at_a_time_and_says_whose() -> None:
-    world = make_world(
-        Scene(about="Two discs.", max_ticks=40, build=pair), arenas=2, stages=(*PLAYING, "render"),
-        policies=dict.fromkeys(("one", "two"), lambda seen, state: np.zeros((len(seen), 1), np.float32)),
-    )  # fmt: skip
-    log = MindLog(world, agents(one=Thinker(1, "levers"), two=Thinker(1, "levers")))
-    watched(world, log)
-    world.tick()
-    first = log.view()
+def test_of_several_agents_the_mind_is_one_at_a_time_and_says_whose(stages: Stages) -> None:
+    scene = Scene(about="Two discs.", max_ticks=40, build=pair)
+    minds = {"one": Thinker(1, "levers"), "two": Thinker(1, "levers")}
+    show = stages.of(scene, minds, lambda seen, state: np.zeros((len(seen), 1), np.float32))
+    run(show)
+    first = show.mind.view()
     assert (first.who, [seen.name for seen in first.sees]) == ("one", ["one x", "one vx"])
     assert first.earned[1].total == 1.0
-    log.turn()
-    assert log.view().who == "two"
-    assert len(log.view().expected) == 0, "what the other thought is no thought of this one"
-    world.tick()
-    told = log.view()
-    assert [seen.name for seen in told.sees] == ["two x", "two vx"]
-    assert [(term.name, term.now, term.total) for term in told.earned][1] == ("number", 2.0, 4.0)
-    assert told.expected[-1] == pytest.approx(10 * told.sees[0].value)
-    log.turn()
-    assert log.view().who == "one"
-    world.close()
+    show.mind.turn()
+    assert show.mind.view().who == "two"
+    assert show.mind.view().earned[1].total == 2.0, "what it did while nobody looked"
+    run(show)
+    view = show.mind.view()
+    assert [seen.name for seen in view.sees] == ["two x", "two vx"]
+    assert [(term.name, term.now, term.total) for term in view.earned][1] == ("number", 2.0, 4.0)
+    assert view.expected[-1] == pytest.approx(10 * view.sees[0].value)
+    show.mind.turn()
+    assert show.mind.view().who == "one"
 
 
-def test_a_lone_agent_has_no_name_and_nobody_to_turn_to(world: World) -> None:
-    log = MindLog(world, agents(policy=Thinker()))
-    watched(world, log)
-    world.tick()
-    log.turn()
-    assert (log.view().who, len(log.view().expected)) == ("", 1)
+def test_a_lone_agent_has_no_name_and_nobody_to_turn_to(stages: Stages) -> None:
+    show = stages.lander(policy=Thinker())
+    run(show)
+    show.mind.turn()
+    assert (show.mind.view().who, len(show.mind.view().expected)) == ("", 1)
 
 
 def test_the_mind_of_what_remembers_is_that_of_its_decisions() -> None:
     scene = load_scene("balance")
     agents = make_agents(scene, "ppo", PPOConfig(network="gru", hidden=(8,), state=4), arenas=2, seed=0)
+    show = LiveEpisode(scene, agents, seeds=range(2))
+    show.go_to(1)
     told: list[float] = []
 
     def decide(observation: Floats, state: Floats) -> Decision:
@@ -468,15 +438,11 @@ def test_the_mind_of_what_remembers_is_that_of_its_decisions() -> None:
         return agent.act(observation, ActMode.SAMPLE, state)
 
     decide.state = 8  # type: ignore[attr-defined]
-    world = make_world(scene, arenas=2, stages=ON_STAGE, policies={"policy": decide}, resources=(UserInput(),))
-    log = MindLog(world, agents)
-    watched(world, log, arena=1)
-    for _ in range(40):
-        world.tick()
-    np.testing.assert_allclose(log.view().expected, told, rtol=1e-4, atol=1e-6)
-    assert len(log.view().begins) > 0
-    world.drive("policy", lambda observation, state: np.zeros(len(observation), int))
-    log.use({"policy": next(iter(make_agents(scene, "ppo", PPOConfig(), arenas=2, seed=0).values()))})
-    world.tick()
-    assert np.isfinite(log.view().expected[-1])
-    world.close()
+    show.world.drive("policy", decide)
+    run(show, 40)
+    np.testing.assert_allclose(show.mind.view().expected, told, rtol=1e-4, atol=1e-6)
+    assert len(show.mind.view().begins) > 0
+    show.use({"policy": next(iter(make_agents(scene, "ppo", PPOConfig(), arenas=2, seed=0).values()))}, "another")
+    run(show)
+    assert np.isfinite(show.mind.view().expected[-1])
+    show.close()

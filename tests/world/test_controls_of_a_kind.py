@@ -9,7 +9,7 @@ import pytest
 from world_helpers import SMALL_PPO, role_of, scene_of
 
 from ecs_rl.agents.base import PolicyOutput
-from ecs_rl.components import Action, ActionLog, Amount, Snapshots, UserInput
+from ecs_rl.components import Action, ActionLog, Amount, Snapshots
 from ecs_rl.errors import ActionError
 from ecs_rl.scene import (
     Arena,
@@ -26,12 +26,11 @@ from ecs_rl.scene import (
     X,
     component,
 )
-from ecs_rl.schedule import ON_STAGE
 from ecs_rl.tasks.check import random_chooser
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.snapshots import restore_world, save_world
-from ecs_rl.viewer.mind_log import MindLog
+from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 
@@ -155,16 +154,14 @@ def test_the_mind_of_the_first_member_is_shown_with_its_own_rewards() -> None:
             does = np.tile(np.float32(0.25), (len(seen), 6))
             return PolicyOutput("mixture", does, None, np.zeros(len(seen)))
 
-    more: dict[str, Any] = {"stages": ON_STAGE}
-    world = world_of(crew(), resources=(UserInput(),), **more)
-    log = MindLog(world, {"policy": Thinker()})  # type: ignore[dict-item]
-    world.stages["render"].look = lambda: log.saw(1)  # type: ignore[attr-defined]
+    show = LiveEpisode(crew(), {"policy": Thinker()}, seeds=range(N))  # type: ignore[dict-item]
+    show.go_to(1)
     taken = np.zeros((N * M, 3), np.float32)
     taken[1] = (1, 0.5, 1)  # the first member in arena 1; the others turn left and hold their fire
-    world.drive("policy", lambda seen, state: taken)
-    world.tick()
-    view = log.view()
+    show.world.drive("policy", lambda seen, state: taken)
+    show.tick()
+    view = show.mind.view()
     assert [(term.name, term.now) for term in view.earned] == [("fired", 1.0), ("straight", 1.0)]
     assert [option.name for option in view.does if option.chosen] == ["steer none", "fire"]
-    assert world.of(world.batches[0].entity, Amount).value.any()
-    world.close()
+    assert show.world.of(show.world.batches[0].entity, Amount).value.any()
+    show.close()

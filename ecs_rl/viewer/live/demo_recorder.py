@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Demonstration
-from ecs_rl.arrays import F32
-from ecs_rl.components import Action, Clock, Done, Observation, Reward
+from ecs_rl.components import Done
 from ecs_rl.errors import CheckpointError
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations, save_demonstrations
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.same_policies import refuse_other_spec
 from ecs_rl.viewer.live.hands import Hands
+from ecs_rl.viewer.tick_log import RunningEpisode, Tick
 from ecs_rl.world import policy_specs
 
 
@@ -38,45 +37,41 @@ def begun(path: Path, scene: Scene) -> Demonstrations:
 
 
 class DemoRecorder:
-    """Notes every tick of the agent that a person drives, and writes the file anew whenever an episode has ended."""
+    """Writes the file anew whenever an episode has ended in which a person drove the watched agent."""
 
     def __init__(self, hands: Hands, path: Path) -> None:
         self.hands, self.path = hands, path
-        self.shown = begun(path, hands.show.scene)
-        self._ticks: list[tuple[F32, NDArray[Any], float, bool]] = []
-        world = hands.show.world
-        self._clock = world.one(Clock)
-        of = hands.batch.entity
-        self._seen, self._did = world.of(of, Observation), world.of(of, Action)
-        self._reward, self._done = world.of(of, Reward), world.of(of, Done)
-        hands.show.watchers.append(self.saw)
+        self.demonstrations = begun(path, hands.show.scene)
+        self._done = hands.show.world.of(hands.batch.entity, Done)
+        self._last: RunningEpisode | None = None
+        """The episode that was taken last; its agent may have left it before the others."""
+        hands.show.log.keeps_sights = True
+        hands.show.watchers.append(self.look)
 
-    def saw(self) -> None:
-        """Note the tick that was just played; what came after it before somebody went back is forgotten."""
+    def look(self) -> None:
+        """Take the episode if the agent's part of it ended with the tick that has just been logged."""
+        show, row, done = self.hands.show, self.hands.row, self._done
+        episode = show.log.running[show.arena]
+        if episode is self._last or not (done.terminated[row] or done.truncated[row]):
+            return
+        self._last = episode
+        if episode.is_whole and done.valid[row] and any(self._drives(tick) for tick in episode.ticks):
+            self._add(episode.ticks)
+
+    def _drives(self, tick: Tick) -> bool:
+        return (self.hands.batch.name, self.hands.row) in tick.steered
+
+    def _add(self, ticks: Sequence[Tick]) -> None:
         show, row = self.hands.show, self.hands.row
-        before = int(self._clock.tick[show.arena]) - 1
-        del self._ticks[before:]
-        if len(self._ticks) < before:  # nobody saw how the episode began
-            return
-        did = (self._seen.value[row].copy(), self._did.value[row].copy(), float(self._reward.value[row]))
-        self._ticks.append((*did, self.hands.drives))
-        if self._done.terminated[row] or self._done.truncated[row]:
-            self._end(terminated=bool(self._done.terminated[row]), good=bool(self._done.valid[row]))
-
-    def _end(self, *, terminated: bool, good: bool) -> None:
-        ticks, self._ticks = self._ticks, []
-        seen, did, earned, shown = zip(*ticks, strict=True)
-        if not (good and any(shown)):
-            return
-        show = self.hands.show
+        policy = show.world.batches.index(self.hands.batch)
         episode = Demonstration(
             seed=show.seeds[show.arena],
-            observation=np.stack(seen),
-            action=np.stack(did),
-            reward=np.array(earned, np.float32),
-            shown=np.array(shown),
-            terminated=terminated,
+            observation=np.stack([tick.sights[policy][row // show.world.arenas] for tick in ticks]),
+            action=np.stack([tick.actions[policy][row] for tick in ticks]),
+            reward=np.array([tick.rewards[policy][row] for tick in ticks], np.float32),
+            shown=np.array([self._drives(tick) for tick in ticks]),
+            terminated=bool(self._done.terminated[row]),
             result=show.total,
         )
-        self.shown = replace(self.shown, episodes=(*self.shown.episodes, episode))
-        save_demonstrations(self.path, self.shown)
+        self.demonstrations = replace(self.demonstrations, episodes=(*self.demonstrations.episodes, episode))
+        save_demonstrations(self.path, self.demonstrations)

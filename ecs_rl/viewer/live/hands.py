@@ -113,11 +113,6 @@ class Hands:
         if not (self.counts or self.show.resting):
             self.show.touched = True
 
-    @property
-    def drives(self) -> bool:
-        """Whether the tick that was just played was driven by the person."""
-        return (self.batch.name, self.row) in self.show.hand.steers
-
     def let_go(self) -> None:
         """Give the controls back to the policy."""
         self.show.hand.steers = {}

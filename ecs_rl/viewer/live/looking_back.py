@@ -34,7 +34,7 @@ class LookingBack:
     @property
     def lead(self) -> Rewind:
         """The past of the show that has the longest one: where several play, those that have ended wait for it."""
-        return max((show.rewind for show in self.window.shows), key=lambda rewind: len(rewind.notes))
+        return max((show.rewind for show in self.window.shows), key=lambda rewind: len(rewind.log.past))
 
     def step(self, ticks: int) -> None:
         """Stop every show and go so many ticks on, back where it is below zero."""
@@ -106,6 +106,6 @@ class LookingBack:
         if not (beside or bar.collidepoint(pixel)):
             return False
         ago = ago_at(place, rewind, pixel[0], window.painter.canvas)
-        self._go(len(self.lead.notes) - 1 - round(ago / window.show.scene.dt))
+        self._go(len(self.lead.log.past) - 1 - round(ago / window.show.scene.dt))
         window.pause_stage(True)
         return True

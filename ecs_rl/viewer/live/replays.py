@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from ecs_rl.errors import EcsRlError
 from ecs_rl.runs.episode_file import FOLDER, Episode, write_episode
-from ecs_rl.viewer.episode_log import EpisodeLog
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.number_formats import signed
+from ecs_rl.viewer.played_episodes import PlayedEpisodes
 from ecs_rl.viewer.replay import Replay
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
     from ecs_rl.viewer.live_episode import LiveEpisode
 
-CHOICES: dict[str, Callable[[EpisodeLog], Episode | None]] = {
-    "worst": EpisodeLog.worst,
-    "best": EpisodeLog.best,
-    "most surprising": EpisodeLog.most_surprising,
+CHOICES: dict[str, Callable[[PlayedEpisodes], Episode | None]] = {
+    "worst": PlayedEpisodes.worst,
+    "best": PlayedEpisodes.best,
+    "most surprising": PlayedEpisodes.most_surprising,
 }
 
 
@@ -34,7 +34,7 @@ class ReplayAside(Aside):
     def __init__(self, stage: LiveEpisode, which: str, episode: Episode) -> None:
         super().__init__()
         self.begun = False
-        self.which, self.title = which, f"THE {which.upper()} OF {len(stage.log.kept)}"
+        self.which, self.title = which, f"THE {which.upper()} OF {len(stage.played.episodes)}"
         label = f"replay of {episode.facts.who}"
         replay = Replay(stage.scene, episode, stage.agents, label=label, rival=stage.opponent)
         facts = episode.facts
@@ -52,7 +52,7 @@ class Replays:
         """The running episode is to be kept once it ends."""
         if window.background is not None:
             session = window.background.training.session
-            window.show.log.when = lambda: f"at step {session.total_steps:,}"
+            window.show.played.when = lambda: f"at step {session.total_steps:,}"
         self._comes: ReplayAside | None = None
         self._told: Replay | None = None
         self._writer: ThreadPoolExecutor | None = None
@@ -73,10 +73,11 @@ class Replays:
             window.say("there is one stage too many to choose an episode from", "warn")
             return
         for which in names[after:]:
-            episode = CHOICES[which](stage.log)
+            episode = CHOICES[which](stage.played)
             if episode is not None:
                 self._comes = ReplayAside(stage, which, episode)
-                window.say(f"the {which} of the last {len(stage.log.kept)} episodes: {signed(episode.facts.total)}")
+                count, total = len(stage.played.episodes), signed(episode.facts.total)
+                window.say(f"the {which} of the last {count} episodes: {total}")
                 return
         if not after:
             window.say("no episode has come to its end on this stage yet", "warn")
@@ -89,8 +90,8 @@ class Replays:
         if isinstance(show, Replay):
             self._write(show.episode_played)
         elif show.outcome is not None and show.rewind.at is None:
-            self._write(show.log.newest(show.arena))
-        elif not show.log.running[show.arena].whole:
+            self._write(show.played.newest(show.arena))
+        elif not show.log.running[show.arena].is_whole:
             window.say("this episode's beginning is not known: the next one can be kept", "warn")
         else:
             self.keeps = not self.keeps
@@ -102,7 +103,7 @@ class Replays:
         show = self.window.show
         if self.keeps and show.outcome is not None and show.rewind.at is None:
             self.keeps = False
-            self._write(show.log.newest(show.arena))
+            self._write(show.played.newest(show.arena))
         for done in [each for each in self._writes if each.done()]:
             self._writes.remove(done)
             self._tell(done)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live.window import Window
     from ecs_rl.viewer.live_episode import LiveEpisode
-    from ecs_rl.viewer.mind_log import MindLog
+    from ecs_rl.viewer.mind import Mind
 
 SPOKEN, FADES = 3.5, 0.6
 """Seconds for which a message stays, and the last of them in which it fades."""
@@ -70,7 +70,7 @@ class Rates:
         self._counts: deque[tuple[float, int]] = deque(maxlen=round(STEADY / LEARNING_EVERY) + 1)
         """When, and how many steps there were then."""
         self._status_due = self._learning_due = self._mind_age = 0.0
-        self._mind: tuple[MindLog, MindView, RibbonView] | None = None
+        self._mind: tuple[Mind, MindView, RibbonView] | None = None
 
     def look(self, window: Window) -> None:
         """Renew what is due."""
@@ -88,7 +88,7 @@ class Rates:
             elif window.background is not None:
                 self._measure(window.background.training.session.total_steps, now)
 
-    def mind(self, window: Window, log: MindLog, seconds: float) -> tuple[MindView, RibbonView]:
+    def mind(self, window: Window, mind: Mind, seconds: float) -> tuple[MindView, RibbonView]:
         """Return what an agent sees and expects, and what its last ticks have earned.
 
         Of the moment in the picture, but for a stage that moves beside a training that goes flat out: there of up to
@@ -98,9 +98,9 @@ class Rates:
         wanted = work is not None and work.busy and math.isinf(work.times_real)
         moves = wanted and not (window.show.paused or window.stale)
         self._mind_age += seconds
-        if not moves or self._mind_age >= READ_EVERY or self._mind is None or self._mind[0] is not log:
+        if not moves or self._mind_age >= READ_EVERY or self._mind is None or self._mind[0] is not mind:
             self._mind_age = 0.0
-            self._mind = log, log.view(), log.ribbon()
+            self._mind = mind, mind.view(), mind.ribbon()
         return self._mind[1], self._mind[2]
 
     def _measure(self, steps: int, now: float) -> None:

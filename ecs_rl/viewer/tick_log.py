@@ -1,0 +1,285 @@
+"""The log of a stage: every tick of it, written by the stage alone. Rewind, mind, episodes and demonstrations read it.
+
+What was done in all arenas is in the log as long as their episodes run. Of the watched arena the log also has all
+columns of the last half minute, so that the stage can show it again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ecs_rl.arrays import F32, F64
+from ecs_rl.components import (
+    Action,
+    EpisodeEnd,
+    Explosion,
+    Finished,
+    NextObservation,
+    Observation,
+    PolicyState,
+    Reward,
+    Terms,
+)
+from ecs_rl.ecs.component import Array
+from ecs_rl.ecs.context import Columns
+from ecs_rl.viewer.gather import Reader
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.endings import Ended
+    from ecs_rl.viewer.live_episode import LiveEpisode
+    from ecs_rl.viewer.mind import Thought
+    from ecs_rl.viewer.view import StageView
+
+SECONDS = 30.0
+"""How much of the stage's own time can be seen again."""
+LEAST = 300
+"""Ticks that can be seen again where half a minute has fewer."""
+MOST_ARENAS = 64
+"""Arenas whose episodes are logged besides the one that is watched."""
+
+
+class Fate(Enum):
+    """How an episode went on after a tick."""
+
+    RUNNING = "running"
+    TERMINATED = "terminated"
+    TRUNCATED = "truncated"
+    CUT = "cut"
+    """By an explosion: what would have come is never known."""
+
+
+@dataclass(slots=True)
+class Tick:
+    """What was done in a tick, and what it earned."""
+
+    actions: tuple[Array, ...]
+    """By policy (rows, ...), of all arenas."""
+    rewards: tuple[F32, ...]
+    """By policy (rows,), of all arenas."""
+    hand: tuple[float, ...]
+    """What a person's hand did in the watched arena, the numbers of `UserInput`; () for nothing."""
+    steered: frozenset[tuple[str, int]]
+    """The policies and rows for which a person decided."""
+    rebuilt: bool
+    """The physics of all arenas was made anew before it."""
+    sights: tuple[F32, ...]
+    """By policy (agents, numbers) that the agents of the watched arena saw; () unless `keeps_sights`."""
+
+
+@dataclass(slots=True, eq=False)
+class Keyframe:
+    """The watched arena after a tick, or before the first one of an episode."""
+
+    begins: bool
+    """Nothing led here from the keyframe before."""
+    before: tuple[Array, ...]
+    """The columns as the tick began: those of the keyframe before, its own ones where an episode begins."""
+    columns: tuple[Array, ...]
+    """Copies of the arena's part of all that lasts; of an environment what its agents see, do and earn."""
+    rewards: tuple[F32, ...]
+    """By policy (agents,) what the tick earned."""
+    terms: F64
+    """(terms,) What the tick earned by each term."""
+    fate: Fate
+    line: int
+    """Keyframes of one line follow from each other: the same policy, and no episode left before its end."""
+    name: str
+    """Which episode it is, in words."""
+    who: str
+    """Who played."""
+    trail: F64 | None
+    """(points, 2) What the tick added to the trails."""
+    picture: StageView | None
+    """How it looked, where an episode ended that can be seen again."""
+    outcome: Ended | None
+    thought: Thought | None = None
+    """What the watched agent thinks of it; the mind's own, which is asked only for what somebody looks at."""
+
+
+@dataclass(slots=True)
+class RunningEpisode:
+    """The running episode of one arena."""
+
+    together: tuple[int, ...] = ()
+    """The arenas whose episodes began in the same tick; none: all did."""
+    is_whole: bool = True
+    """All that led to where it stands is in `ticks`, from its beginning."""
+    is_branched: bool = False
+    """Somebody went back, and on in another way."""
+    ticks: list[Tick] = field(default_factory=list)
+
+
+class TickLog:
+    """The ticks of one stage. Only the stage calls what changes it: begin, adopt, cut, append, note, truncate."""
+
+    def __init__(self, show: LiveEpisode) -> None:
+        self.show, self.world = show, show.world
+        self.past: deque[Keyframe] = deque(maxlen=max(LEAST, math.ceil(SECONDS / show.scene.dt)) + 1)
+        self.at: int | None = None
+        """The number of the keyframe that is to be seen; None in the present."""
+        self.running: dict[int, RunningEpisode] = {}
+        self.keeps_sights = False
+        """Whether ticks also have what the agents of the watched arena saw."""
+        self._line = 0
+        self._rebuilt = False
+        self._hand: tuple[float, ...] = ()
+        self._steered: frozenset[tuple[str, int]] = frozenset()
+        world = self.world
+        self._actions = [world.of(batch.entity, Action) for batch in world.batches]
+        self._rewards = [world.of(batch.entity, Reward) for batch in world.batches]
+        self._states = [world.of(batch.entity, PolicyState) for batch in world.batches]
+        self._ending, self._explosion = world.one(EpisodeEnd), world.one(Explosion)
+        self._terms, self._finished = world.one(Terms), world.one(Finished)
+        self.is_complete = isinstance(show.reader, Reader)
+        """Whether the columns are all that there is: an environment that draws itself has more."""
+        of_agents = ("@policy/", "@arena/Terms/")
+        names = [n for n in world.arena_columns(show.arena) if self.is_complete or n.startswith(of_agents)]
+        self._numbers = {name: number for number, name in enumerate(names)}
+        self._parts: list[Array] = []
+        """Views of the watched arena's part of the columns, good as long as the key is."""
+        self._key: tuple[int, ...] = ()
+        self.begin()
+
+    # --- what changes it --------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Let all arenas begin their episodes."""
+        logged = {*range(min(self.world.arenas, MOST_ARENAS)), self.show.arena}
+        self.running, self._rebuilt = {arena: RunningEpisode() for arena in sorted(logged)}, False
+
+    def begin_anew(self) -> None:
+        """Let the arenas begin their next episodes whose last ones have just ended.
+
+        These follow from their seeds and actions alone, or are not whole. In an arena that was used before, the physics
+        remembers joints and contacts: it is made to forget them. Where ground moves, it also remembers in which order
+        it found what touches: only a new one does not, and that is made for the arena that is watched.
+        """
+        ended = self._finished.rows
+        if not len(ended):
+            return
+        is_watched, moves = self.show.arena in ended, bool(self.world.arena.terrains)
+        if not moves:
+            self.world.engine.forget(ended)
+        elif is_watched:
+            self.world.rebuild()
+            self._rebuilt = True
+        together = tuple(ended.tolist())
+        for arena in self.running.keys() & together:
+            self.running[arena] = RunningEpisode(together, is_whole=is_watched or not moves)
+
+    def adopt(self) -> None:
+        """Let the watched arena go on from where another one stood, with a physics made anew."""
+        self._rebuilt = True
+        self.running[self.show.arena].is_whole = False
+        self.cut()
+
+    def cut(self) -> None:
+        """Let nothing that comes follow from what was."""
+        self._line += 1
+
+    def take_hand(self) -> None:
+        """Take what a person does in the coming tick."""
+        hand = self.show.hand
+        self._steered, self._hand = frozenset(hand.steers), ()
+        if hand.role is not None or hand.kicked is not None or any(hand.air):
+            held, kicked = (-1 if role is None else role for role in (hand.role, hand.kicked))
+            kick = (kicked, hand.kicked_member, *hand.kick)
+            self._hand = (held, hand.member, *hand.at, *hand.to, *kick, *hand.air)
+
+    def append(self) -> None:
+        """Add the tick that has just been judged, before any arena begins anew."""
+        actions = tuple(action.value.copy() for action in self._actions)
+        rewards = tuple(reward.value.copy() for reward in self._rewards)
+        sights: tuple[F32, ...] = ()
+        if self.keeps_sights:
+            seen = [self.number_of(Observation, batch.name) for batch in self.world.batches]
+            sights = tuple(self.past[-1].columns[number] for number in seen)
+        tick = Tick(actions, rewards, self._hand, self._steered, self._rebuilt, sights)
+        self._rebuilt = False
+        for episode in self.running.values():
+            if episode.is_whole:
+                episode.ticks.append(tick)
+
+    def note(self, *, begins: bool = False) -> None:
+        """Add how the watched arena stands: after a tick, at an end in the middle of it, or as an episode `begins`."""
+        show, arena, past, columns = self.show, self.show.arena, self.past, self.columns()
+        before, fate = (columns, Fate.RUNNING) if begins else (past[-1].columns, self._fate())
+        if begins and past and not past[-1].begins and past[-1].fate in (Fate.RUNNING, Fate.CUT):
+            self.cut()
+        if fate is not Fate.RUNNING:  # what the agents see last takes the place of what they saw
+            for batch in self.world.batches:
+                after = self.world.of(batch.entity, NextObservation).value[arena :: self.world.arenas]
+                columns[self.number_of(Observation, batch.name)][...] = after
+        rewards = tuple(reward.value[arena :: self.world.arenas].copy() for reward in self._rewards)
+        terms = self._terms.now[:, arena].copy()
+        if begins:
+            terms[...] = 0.0
+            for reward in rewards:
+                reward[...] = 0.0
+        keyframe = Keyframe(
+            begins=begins,
+            before=before,
+            columns=columns,
+            rewards=rewards,
+            terms=terms,
+            fate=fate,
+            line=self._line,
+            name=show.names[arena],
+            who=show.who,
+            trail=show.reader.trail,
+            picture=show.held if self.is_complete else None,
+            outcome=show.outcome,
+        )
+        self.past.append(keyframe)
+
+    def _fate(self) -> Fate:
+        arena = self.show.arena
+        if not self._ending.ended[arena]:
+            return Fate.RUNNING
+        if self._explosion.now[arena]:
+            return Fate.CUT
+        return Fate.TERMINATED if self._ending.terminated[arena] else Fate.TRUNCATED
+
+    def truncate(self) -> None:
+        """Forget what came after the keyframe that is to be seen: the watched arena goes on from there."""
+        dropped = [self.past.pop() for _ in range(len(self.past) - 1 - self.here)]
+        episode = self.running[self.show.arena]
+        episode.is_branched = True
+        if any(keyframe.begins or keyframe.outcome is not None for keyframe in dropped):
+            episode.is_whole = False  # it goes on with an episode from before, whose ticks are gone
+        elif dropped:
+            del episode.ticks[-len(dropped) :]
+        self.at, self._line = None, self.past[-1].line
+        self._rebuilt = True
+
+    # --- what is read -----------------------------------------------------------------------------------------------
+
+    @property
+    def here(self) -> int:
+        """The number of the keyframe that is to be seen, in the present the last one's."""
+        return len(self.past) - 1 if self.at is None else self.at
+
+    @property
+    def current(self) -> Keyframe:
+        """The keyframe that is to be seen."""
+        return self.past[self.here]
+
+    def columns(self) -> tuple[Array, ...]:
+        """Return copies of the watched arena's columns."""
+        key = (self.show.arena, *(id(state.value) for state in self._states))
+        if key != self._key:
+            columns = self.world.arena_columns(self.show.arena)
+            self._key, self._parts = key, [columns[name] for name in self._numbers]
+        return tuple(part.copy() for part in self._parts)
+
+    def named(self, columns: tuple[Array, ...]) -> Columns:
+        """Return columns by their names."""
+        return dict(zip(self._numbers, columns, strict=True))
+
+    def number_of(self, kind: type, policy: str = "", field: str = "value") -> int:
+        """Return which of the columns is a policy's, or else the arena's: (agents, ...)."""
+        return self._numbers[f"{f'@policy/{policy}' if policy else '@arena'}/{kind.__name__}/{field}"]
