@@ -27,8 +27,8 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
-from ecs_rl.viewer.panels.learning import paint_returns, x_reach
 from ecs_rl.viewer.panels.tips import wrapped
+from ecs_rl.viewer.return_plot import paint_returns, x_reach
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.view import LearningView, StageView
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pygame
 
-from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import Canvas, part_of
 from ecs_rl.viewer.celebration import RIBBON, draw_ribbon
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fields import SCALE
+from ecs_rl.viewer.ghost_marks import draw_ghosts
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
 from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.palette import NIGHT, PANEL
-from ecs_rl.viewer.panel import Panels
+from ecs_rl.viewer.panel import DOCKS, Panel, Panels, Place
 from ecs_rl.viewer.panel_list import PANELS
-from ecs_rl.viewer.panels.finding import HEIGHT, draw_finding
 from ecs_rl.viewer.panels.floating import (
     chip_at,
     draw_modes,
@@ -29,13 +28,8 @@ from ecs_rl.viewer.panels.floating import (
     modes_width,
 )
 from ecs_rl.viewer.panels.keys import STRIP, fitting_hints, hint_at, hints_width, paint_hints
-from ecs_rl.viewer.panels.learning import draw_learning
-from ecs_rl.viewer.panels.mind_panel import draw_mind
 from ecs_rl.viewer.panels.scrubber import draw_scrubber
-from ecs_rl.viewer.panels.status import paint_status
-from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.panels.tips import draw_tip
-from ecs_rl.viewer.panels.why_marks import draw_ghosts
 from ecs_rl.viewer.stage import (
     corner_of,
     draw_panes,
@@ -46,8 +40,7 @@ from ecs_rl.viewer.stage import (
     scale_bar_end,
     stage_of,
 )
-from ecs_rl.viewer.view import LearningView, MindView, StatusView, View
-from ecs_rl.viewer.view_floating import TimelineView
+from ecs_rl.viewer.view import View
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.frame_codec import Frame
@@ -62,14 +55,13 @@ DESIGNED = (1280, 720)
 
 @dataclass(frozen=True)
 class Layout:
-    """The rectangles of a window; a panel that is hidden has none."""
+    """The rectangles of a window."""
 
     scale: float
-    status: pygame.Rect
     stage: pygame.Rect
-    mind: pygame.Rect | None
-    learning: pygame.Rect | None
-    finding: pygame.Rect | None = None
+    """What the docked panels leave of the window."""
+    rooms: Mapping[str, pygame.Rect]
+    """The rooms of the docked panels that are shown, by their names."""
 
 
 def scale_for(size: tuple[int, int], dpi_scale: float = 1.0) -> float:
@@ -80,27 +72,29 @@ def scale_for(size: tuple[int, int], dpi_scale: float = 1.0) -> float:
     return max(least, round(wanted * 4) / 4)
 
 
-def arrange(
-    size: tuple[int, int], *, mind: bool = True, learning: bool = True, finding: bool = False, dpi_scale: float = 1.0
-) -> Layout:
-    """Return the layout of a window: status above, the mind to the right over the full height, learning below.
+def arrange(size: tuple[int, int], docked: Sequence[Panel[Any]], dpi_scale: float = 1.0) -> Layout:
+    """Return the layout of a window: docked panels cut their rooms off, the stage has the rest."""
+    free = pygame.Rect(0, 0, max(size[0], 320), max(size[1], 200))
+    whole, scale = free.size, scale_for(free.size, dpi_scale)
+    rooms = dict[str, pygame.Rect]()
+    for panel in sorted(docked, key=lambda panel: DOCKS.index(panel.place)):
+        rooms[panel.name], free = _cut(free, panel.place, panel.thickness(scale, whole))
+    return Layout(scale, free, rooms)
 
-    A finding stands between the stage and learning.
-    """
-    w, h = max(size[0], 320), max(size[1], 200)
-    scale = scale_for((w, h), dpi_scale)
-    bar = round(34 * scale)
-    side = round(min(max(0.245 * w, 190 * scale), 330 * scale)) if mind else 0
-    below = round(min(max(0.27 * h, 112 * scale), 240 * scale)) if learning else 0
-    line = round(HEIGHT * scale) if finding else 0
-    return Layout(
-        scale,
-        status=pygame.Rect(0, 0, w, bar),
-        stage=pygame.Rect(0, bar, w - side, h - bar - below - line),
-        mind=pygame.Rect(w - side, bar, side, h - bar) if mind else None,
-        learning=pygame.Rect(0, h - below, w - side, below) if learning else None,
-        finding=pygame.Rect(0, h - below - line, w - side, line) if finding else None,
-    )
+
+def _cut(free: pygame.Rect, place: Place, thickness: int) -> tuple[pygame.Rect, pygame.Rect]:
+    """Return a room at an edge of what is free, and what is free beside it."""
+    room, rest = free.copy(), free.copy()
+    if place == "right":
+        room.w, rest.w = thickness, free.w - thickness
+        room.right = free.right
+    else:
+        room.h, rest.h = thickness, free.h - thickness
+        if place == "top":
+            rest.bottom = free.bottom
+        else:
+            room.bottom = free.bottom
+    return room, rest
 
 
 def kinds_of(panels: Panels) -> dict[str, Any]:
@@ -117,15 +111,14 @@ class Painter:
         self.canvas = Canvas()
         self.grid, self.mistakes = Grid(), Mistakes()
         self._last: tuple[pygame.Surface, Layout] | None = None
-        """Where the last frame was drawn, None if something floated over its panels."""
+        """Where the last frame was drawn, None if something floated over its docked panels."""
         self._stands: dict[str, object] = {}
-        """What each panel shows there."""
+        """What each docked panel shows there."""
 
-    def layout(
-        self, size: tuple[int, int], *, mind: bool = True, learning: bool = True, finding: bool = False
-    ) -> Layout:
-        """Return where everything is for a size of window; letters change their size with it."""
-        layout = arrange(size, mind=mind, learning=learning, finding=finding, dpi_scale=self.dpi_scale)
+    def layout(self, size: tuple[int, int], views: Mapping[str, Any]) -> Layout:
+        """Return where everything is for a size of window and what its panels show; letters grow with the window."""
+        docked = [panel for panel in self.panels if panel.place in DOCKS and panel.name in views]
+        layout = arrange(size, docked, self.dpi_scale)
         if layout.scale != self.canvas.scale:
             self.canvas = Canvas(layout.scale)
         return layout
@@ -149,36 +142,30 @@ class Painter:
         """Return where the stage is in the window, or the stage of one of the panes."""
         return stage_of(self._arena_area(view, layout), view.panes, pane, self.canvas) if view.panes else layout.stage
 
-    def room(self, view: View, layout: Layout) -> pygame.Rect:
-        """Return the room of the stage, of all panes or of the grid, where something may float over them."""
-        return _without_mind(view, layout).stage
-
     def forget(self) -> None:
         """Draw everything anew next time: the surface has lost what stood on it."""
         self._last = None
 
     def paint(self, surface: pygame.Surface, frame: Frame) -> None:
         """Paint a frame over the whole surface."""
-        layout = self.layout(frame.size, mind=frame.mind, learning=frame.learning, finding=frame.finding)
-        self.draw(surface, frame.view, layout, frame.camera, frame.views)
+        self.draw(surface, frame.view, frame.camera, frame.views)
 
     def draw(
         self,
         surface: pygame.Surface,
         view: View,
-        layout: Layout,
         camera: Camera | None = None,
         views: Mapping[str, Any] = NO_VIEWS,
     ) -> None:
         """Draw a frame over the whole surface; without a camera the whole arena is shown."""
-        layout = _without_mind(view, layout)
+        layout = self.layout(surface.get_size(), views)
         if self._last != (surface, layout):
             self._stands.clear()
         self.canvas.begin(surface)
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._attempt(surface, "stage", lambda: self._arena(surface, view, layout, camera))
             self._attempt(surface, "hints", lambda: self._modes_and_hints(surface, view, layout, camera))
-            self._panels(surface, view, layout)
+            self._docked(surface, layout, views)
             self._floating(surface, view, layout, views)
         self.canvas.end()
         floats = view.tip is not None
@@ -189,7 +176,7 @@ class Painter:
 
     def _arena_area(self, view: View, layout: Layout) -> pygame.Rect:
         """Return the room of stage, grid or panes; cells of the latter two stay clear of the hints."""
-        area = _without_mind(view, layout).stage.copy()
+        area = layout.stage.copy()
         if view.hints and (view.grid is not None or view.panes):
             area.h = max(1, area.h - self.canvas.px(STRIP))
         return area
@@ -215,7 +202,6 @@ class Painter:
 
     def key_at(self, view: View, layout: Layout, camera: Camera | None, pixel: tuple[float, float]) -> str:
         """Return the key that a chip or a hint under a pixel stands for, '' if there is none."""
-        layout = _without_mind(view, layout)
         found = hint_at(view.hints, self._strip(view, layout, camera), pixel, self.canvas)
         if found or view.grid is not None:
             return found
@@ -301,65 +287,19 @@ class Painter:
             self.mistakes.attempt(part, draw, None)
         surface.set_clip(clip)
 
-    def _panels(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
-        """Draw the panels, but for those that stand on the surface as they are to be."""
-        self._panel(surface, layout.status, "status", view.status, _draw_status)
-        self._panel(surface, layout.mind, "mind", view.mind, _draw_mind)
-        self._panel(surface, layout.learning, "learning", (view.learning, view.timeline), _draw_learning)
-        self._panel(surface, layout.finding, "finding", view.finding, _draw_finding)
+    def _docked(self, surface: pygame.Surface, layout: Layout, views: Mapping[str, Any]) -> None:
+        """Paint the docked panels, but for those that stand on the surface as they are to be."""
+        for panel in self.panels:
+            room = layout.rooms.get(panel.name)
+            if room is None:
+                continue
+            if panel.name in self._stands and self._stands[panel.name] == views[panel.name]:
+                self.canvas.resting(panel.name)
+                continue
+            self._stands[panel.name] = views[panel.name]
+            surface.fill(PANEL, room)
+            self._attempt(surface, panel.name, partial(self._dock, panel, views[panel.name], room))
 
-    def _panel(self, surface: pygame.Surface, area: pygame.Rect | None, name: str, shows: T, draw: Draw[T]) -> None:
-        if area is None:
-            return
-        if name in self._stands and self._stands[name] == shows:
-            self.canvas.resting(name)
-            return
-        self._stands[name] = shows
-        surface.fill(PANEL, area)
-
-        def paint() -> None:
-            self.canvas.hit(area, "panel")
-            draw(surface, area, shows, self.canvas)
-
-        self._attempt(surface, name, paint)
-
-
-def _draw_status(surface: pygame.Surface, area: pygame.Rect, status: StatusView, canvas: Canvas) -> None:
-    canvas.lay(surface, area, "status", status, paint_status)
-
-
-def _draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView | None, canvas: Canvas) -> None:
-    if mind is None:
-        surface.fill(PANEL, area)
-    else:
-        draw_mind(surface, area, mind, canvas)
-
-
-def _draw_learning(
-    surface: pygame.Surface, area: pygame.Rect, shows: tuple[LearningView | None, TimelineView | None], canvas: Canvas
-) -> None:
-    learning, timeline = shows
-    if learning is None:
-        surface.fill(PANEL, area)
-        return
-    draw_learning(surface, area, learning, canvas)
-    if timeline is not None:
-        draw_timeline(surface, area, learning, timeline, canvas)
-
-
-def _draw_finding(surface: pygame.Surface, area: pygame.Rect, finding: Finding | None, canvas: Canvas) -> None:
-    if finding is not None:
-        draw_finding(surface, area, finding, canvas)
-
-
-def _without_mind(view: View, layout: Layout) -> Layout:
-    """Return the layout; a grid, or panes, whose agents nobody looks into take the room of the mind too."""
-    if layout.mind is None or view.mind is not None or not (view.panes or view.grid is not None):
-        return layout
-    wide = layout.mind.w
-    stage, learning, finding = (
-        rect and pygame.Rect(rect.topleft, (rect.w + wide, rect.h))
-        for rect in (layout.stage, layout.learning, layout.finding)
-    )
-    assert stage is not None
-    return replace(layout, stage=stage, learning=learning, finding=finding, mind=None)
+    def _dock(self, panel: Panel[T], view: T, room: pygame.Rect) -> None:
+        self.canvas.hit(room, "panel")
+        panel.paint(self.canvas, view, room)

@@ -34,10 +34,6 @@ class Frame:
     view: View
     size: tuple[int, int]
     """Of the window as the view was made for it, pixels."""
-    mind: bool
-    """There is room for this panel, and for those below."""
-    learning: bool
-    finding: bool
     camera: Camera | None
     due: float = 0.0
     """When it is to be shown, by this machine's `perf_counter`."""

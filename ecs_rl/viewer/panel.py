@@ -18,7 +18,10 @@ from ecs_rl.viewer.palette import MAIN_LINE, Colour
 if TYPE_CHECKING:
     from ecs_rl.viewer.canvas import Canvas
     from ecs_rl.viewer.grid_watch import GridWatch
+    from ecs_rl.viewer.history import History
+    from ecs_rl.viewer.live.aside import Aside
     from ecs_rl.viewer.live.background import BackgroundTraining
+    from ecs_rl.viewer.live.playlist import CheckpointList
     from ecs_rl.viewer.live.questions import Questions
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.profiler import Profiler
@@ -27,8 +30,10 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 Point = tuple[float, float]
-Place = Literal["stage", "over"]
-"""The room that a panel gets: the stage, over which it floats, or the whole window."""
+Place = Literal["stage", "over", "top", "right", "bottom", "line"]
+"""The room that a panel gets: the stage, over which it floats, the whole window, or a room of its own: a dock."""
+DOCKS: tuple[Place, ...] = ("top", "right", "bottom", "line")
+"""Where panels dock, in the order in which their rooms are cut off; `line` is between the stage and the bottom."""
 Kind = Literal["point", "click", "grab", "drag", "drop", "zoom", "pan"]
 
 
@@ -116,8 +121,16 @@ class App(Protocol):
     """Seconds since the window saw its training solve the scene, None before."""
     selected: Chosen | None
     """The body that the user has clicked."""
+    run: str
+    """The name of the run, `""` without one."""
+    history: History | None
+    checkpoints: CheckpointList | None
+    aside: Aside | None
+    """What takes the place of the stage for a while."""
     open_panels: set[str]
     """The names of the panels that are open."""
+    stale: bool
+    """Something has changed that should be seen at once."""
 
     @property
     def rows(self) -> Sequence[Command]:
@@ -126,6 +139,9 @@ class App(Protocol):
     @property
     def show(self) -> LiveEpisode:
         """The first show."""
+
+    def pause_stage(self, rest: bool) -> None:
+        """Stop every show, or let it go on."""
 
     def say(self, text: str, tone: Tone = "plain", *, aloud: bool = False) -> None:
         """Show a message for a while."""
@@ -151,8 +167,20 @@ class Panel(Generic[V]):
         """Paint the view within a room of `canvas.surface`, and declare with `canvas.hit` what can be pointed at."""
         raise NotImplementedError
 
+    def thickness(self, scale: float, size: tuple[int, int]) -> int:
+        """Return the height of a docked panel, at the right its width, in a window of this size; pixels."""
+        raise NotImplementedError
+
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Carry out a gesture at one of the parts that `paint` declared."""
+
+    def tip(self, app: App, hit: Hit) -> tuple[str, ...]:
+        """Return what to say at once about the part under the mouse."""
+        return ()
+
+    def explain(self, app: App, hit: Hit) -> str:
+        """Return a sentence about the part under the mouse, once the mouse rests there; `""` without one."""
+        return ""
 
     def advance(self, app: App, seconds: float) -> None:
         """Let so many seconds pass before the next frame."""

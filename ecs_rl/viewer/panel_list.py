@@ -5,13 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from ecs_rl.viewer.panel import Panel
+from ecs_rl.viewer.panels.finding import FindingLine
 from ecs_rl.viewer.panels.help import Help
 from ecs_rl.viewer.panels.inspector import Inspector
 from ecs_rl.viewer.panels.joy import Joy
+from ecs_rl.viewer.panels.learning import Learning
+from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.panels.profile import Profile
 from ecs_rl.viewer.panels.settings import Settings
+from ecs_rl.viewer.panels.status import Status
 from ecs_rl.viewer.panels.tour import Tour
 from ecs_rl.viewer.panels.value_plot import ValuePlot
 from ecs_rl.viewer.panels.weather import Weather
 
-PANELS: tuple[type[Panel[Any]], ...] = (ValuePlot, Joy, Weather, Settings, Inspector, Profile, Tour, Help)
+PANELS: tuple[type[Panel[Any]], ...] = (
+    Status,
+    MindPanel,
+    Learning,
+    FindingLine,
+    ValuePlot,
+    Joy,
+    Weather,
+    Settings,
+    Inspector,
+    Profile,
+    Tour,
+    Help,
+)

@@ -19,8 +19,8 @@ from ecs_rl.session.bootstrap import interval, iqm
 from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, SECOND_LINE, mix
-from ecs_rl.viewer.panels.learning import draw_goal
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, reach
+from ecs_rl.viewer.return_plot import draw_goal
 from ecs_rl.viewer.view import Series
 
 SIZE, SCALE = (1280, 720), 1.5

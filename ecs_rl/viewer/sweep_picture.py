@@ -18,8 +18,8 @@ from ecs_rl.files import Folder
 from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
 from ecs_rl.viewer.number_formats import short
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RULE, SECOND_LINE, mix
-from ecs_rl.viewer.panels.learning import draw_goal
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_line, reach
+from ecs_rl.viewer.return_plot import draw_goal
 from ecs_rl.viewer.view import Series
 
 SIZE, SCALE = (1280, 720), 1.5

@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
-from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.things import Chosen, Things
 from ecs_rl.viewer.view_floating import (
     RewindView,
     RibbonView,
     SeenPicture,
-    TimelineView,
     TipView,
 )
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
@@ -50,32 +48,6 @@ class Modes:
     """What takes the place of the stage for a while, and the key that leads back."""
     hands: str = ""
     """The key that gives the controls back which a person has taken; empty while the policy drives."""
-
-
-@dataclass(frozen=True)
-class StatusView:
-    """The line at the top; None is what nobody knows yet."""
-
-    scene: str
-    run: str = ""
-    state: str = "training"
-    tone: Tone = "plain"
-    steps: int | None = 0
-    steps_total: int | None = None
-    seconds_left: float | None = None
-    steps_per_second: float | None = None
-    speed_asked: float = 1.0
-    """Times real time; infinity for as fast as possible."""
-    speed_reached: float | None = None
-    best: float | None = None
-    """Mean score or return of the best evaluation, and the step it was at."""
-    best_at: int | None = None
-    hint: str = "F1 help"
-    """Several are told apart by ` · `; where there is no room the first stays longest."""
-    lessons: str = ""
-    """Where the scene's lessons stand."""
-    counted: str = ""
-    """What the best is the best of, where that is not the return."""
 
 
 @dataclass(frozen=True)
@@ -354,22 +326,16 @@ class Toast:
 class View:
     """Everything in one frame; what is None is not there."""
 
-    status: StatusView
     modes: Modes = Modes()
     stage: StageView | None = None
     grid: GridView | None = None
-    mind: MindView | None = None
-    learning: LearningView | None = None
     toasts: tuple[Toast, ...] = ()
     hints: tuple[tuple[str, str], ...] = ()
     """The most important keys, and what each does, in a strip at the lower edge of the stage."""
     panes: tuple[PaneView, ...] = ()
     """Two to six stages side by side, in place of the one."""
-    timeline: TimelineView | None = None
     ribbon: RibbonView | None = None
     rewind: RewindView | None = None
     tip: TipView | None = None
     ghosts: tuple[GhostView, ...] = ()
     """Where the next second would lead."""
-    finding: Finding | None = None
-    """What is wrong with the training."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,16 +31,6 @@ class SeenPicture:
     """The number of the first among all that it sees."""
     values: F64
     """(layers, up, across) Rays are one row; of a grid the lowest row comes first."""
-
-
-@dataclass(frozen=True)
-class TimelineView:
-    """Where on the return curve the policy stands that is on the stage."""
-
-    steps: tuple[float, ...] = ()
-    """Of the policies that can be put there, in order; infinity is the newest."""
-    shown: float = math.inf
-    label: str = "now"
 
 
 @dataclass(frozen=True)

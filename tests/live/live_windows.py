@@ -134,6 +134,12 @@ class Live:
             self.background._slice()
         raise AssertionError("it never came to an end")
 
+    def renew_curves(self) -> None:
+        """Let the learning drawer show what there is now, and not only after its second."""
+        for _ in range(2):
+            self.hit("M")
+            self.draw()
+
     def said(self) -> str:
         return " | ".join(message.text for message in self.window.messages)
 

@@ -114,8 +114,7 @@ class Monkey:
             found = self._body(window)
             if found is not None:
                 return found
-        areas = [layout.status, layout.stage, layout.mind, layout.learning, layout.finding]
-        area = chance.choice([area for area in areas if area is not None] or [pygame.Rect(0, 0, wide, high)])
+        area = chance.choice([layout.stage, *layout.rooms.values()])
         if chance.random() < 0.1:
             area = pygame.Rect(-20, -20, wide + 40, high + 40)
         return chance.randint(area.x, max(area.x, area.right)), chance.randint(area.y, max(area.y, area.bottom))

@@ -14,7 +14,6 @@ from ecs_rl.runs.episode_file import read_episode
 from ecs_rl.shipped import pilot_file
 from ecs_rl.viewer.live.human import Race
 from ecs_rl.viewer.live.replays import ReplayAside
-from ecs_rl.viewer.panels.mind_panel import spot_at
 from ecs_rl.viewer.replay import Replay
 from ecs_rl.viewer.things import Chosen
 
@@ -132,13 +131,7 @@ def test_an_environment_that_pays_by_itself_has_no_weights_to_change(tmp_path: P
 
 def test_the_mouse_on_a_number_of_an_environment_tells_its_name(tmp_path: Path) -> None:
     with watching(tmp_path, "gym:CartPole-v1", *TINY) as live:
-        area, mind = live.window.layout.mind, live.window.seen.mind
-        assert area is not None
-        assert mind is not None
-        canvas = live.window.painter.canvas
-        rows = [(area.x + 20, y) for y in range(area.y, area.bottom, 4)]
-        at = next(at for at in rows if (spot := spot_at(area, mind, canvas, at)) and spot.section == "sees")
-        live.answer(moved(at))
+        live.answer(moved(live.at("mind", "name", 0, 0.05)))
         live.draw()
         live.hit("?")
         live.draw()

@@ -71,9 +71,7 @@ def test_a_number_that_is_seen_tells_its_unit_and_scale(run: Path, clock: Clock)
 
 def test_charts_answer_at_once_with_step_and_values(run: Path, clock: Clock) -> None:
     with seeing(run) as live:
-        learning, area = live.window.seen.learning, live.window.layout.learning
-        assert learning is not None
-        assert area is not None
+        learning = live.window.views["learning"].curves
         head = place_of(live, "Return")
         lines = told(live, (head[0] + 160, head[1] + 60), clock, rest=0.0)
         assert lines[0].startswith("step ")

@@ -27,36 +27,30 @@ def test_a_finding_has_a_line_of_its_own_between_stage_and_drawer(tmp_path: Path
         before = live.window.layout
         stagnate(live)
         live.draw()
-        seen, layout = live.window.seen.finding, live.window.layout
-        assert seen is not None
-        assert seen.name == "nothing learned"
-        assert layout.finding is not None
-        assert layout.learning is not None
-        assert layout.stage.bottom == layout.finding.top
-        assert layout.finding.bottom == layout.learning.top == before.stage.bottom
-        assert layout.finding.right == layout.stage.right
+        assert live.window.views["finding"].name == "nothing learned"
+        stage, rooms = live.window.layout.stage, live.window.layout.rooms
+        assert stage.bottom == rooms["finding"].top
+        assert rooms["finding"].bottom == rooms["learning"].top == before.stage.bottom
+        assert rooms["finding"].right == stage.right
         live.hit("M", "Tab")
         live.draw()
-        layout = live.window.layout
-        assert layout.finding is not None
-        assert layout.finding.bottomright == live.window.screen.size
+        assert live.window.layout.rooms["finding"].bottomright == live.window.screen.size
 
 
 def test_a_click_hides_it_until_something_else_is_wrong(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
         stagnate(live)
         live.draw()
-        assert live.window.layout.finding is not None
-        at = live.window.layout.finding.center
+        at = live.at("finding", "panel")
         live.answer(down(at), up(at))
         live.draw()
-        assert live.window.seen.finding is None
-        assert live.window.layout.finding is None
+        assert "finding" not in live.window.views
+        assert live.window.layout.rooms.keys() == {"status", "mind", "learning"}
         assert live.window.selected is None
         stagnate(live, opposed=True)
         live.draw()
-        assert live.window.seen.finding is not None
-        assert live.window.seen.finding.name == "a return that cannot be compared"
+        assert "finding" in live.window.views
+        assert live.window.views["finding"].name == "a return that cannot be compared"
 
 
 def test_the_progress_tells_it_too(tmp_path: Path) -> None:

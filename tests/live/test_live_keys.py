@@ -337,17 +337,13 @@ def asks_why(live: Live, hit: Hit) -> None:
     for _ in range(60):
         live.window.advance(1 / 60, 0.01)
         live.draw()
-    seen = live.window.seen
-    assert seen.modes.asks
-    assert seen.mind is not None
-    assert seen.mind.why is not None
-    assert seen.mind.why.pulls is not None
-    assert len(seen.mind.why.pulls) == len(seen.mind.sees)
+    assert live.window.seen.modes.asks
+    mind = live.window.views["mind"]
+    assert len(mind.why.pulls) == len(mind.sees)
     assert same(live.state(), before)
     hit()
     live.draw()
-    assert live.window.seen.mind is not None
-    assert live.window.seen.mind.why is None
+    assert live.window.views["mind"].why is None
 
 
 def maps(live: Live, hit: Hit) -> None:
@@ -399,7 +395,7 @@ def pause_training(live: Live, hit: Hit) -> None:
     assert live.show.world.ticks > ticks, "the stage goes on"
     live.draw()
     assert live.window.seen.modes.training_paused
-    assert live.window.seen.status.state == "training paused"
+    assert live.window.views["status"].state == "training paused"
     hit()
     live.slices(40)
     assert live.trains.session.total_steps > steps
@@ -496,8 +492,7 @@ def next_mind(live: Live, hit: Hit) -> None:
 
 
 def words(live: Live, hit: Hit) -> None:
-    mind = live.window.layout.mind
-    assert mind is not None
+    mind = live.window.layout.rooms["mind"]
     live.answer(moved((mind.x + 30, mind.y + 16)))  # its first head
     live.draw()
     hit()

@@ -31,6 +31,8 @@ from ecs_rl.viewer.live import background, shown
 from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.playlist import NEWEST
+from ecs_rl.viewer.panels import learning as learning_module
+from ecs_rl.viewer.panels import status as status_module
 from ecs_rl.viewer.view import LearningView, Series
 
 
@@ -55,7 +57,7 @@ def finished(live: Live) -> Path:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, loop_module, window_module, shown, recorder)
+    held.hold(monkeypatch, loop_module, window_module, shown, recorder, status_module, learning_module)
     return held
 
 
@@ -84,6 +86,7 @@ def test_a_screen_that_is_too_slow_still_leaves_time_for_the_training(live: Live
 
     class Busy:
         busy, paused, is_saved, training, times_real = True, False, False, live.trains, math.inf
+        is_flat_out = True
 
         def run(self, moment: float) -> None:
             until.append(moment - clock.now)
@@ -374,7 +377,7 @@ def test_when_training_is_over_its_keys_say_so_and_the_stage_plays_on(live: Live
     assert not same(live.state(), before)
     live.hit("G", "]", "Enter")
     live.frames(3)
-    assert live.window.seen.status.state in ("finished", "solved")
+    assert live.window.views["status"].state in ("finished", "solved")
 
 
 def test_messages_fade_and_go(live: Live, clock: Clock) -> None:
@@ -394,11 +397,10 @@ def test_a_resumed_run_shows_its_whole_history(tmp_path: Path) -> None:
     with watching(tmp_path, "balance", *TINY) as live:
         run = finished(live)
     with watching(tmp_path, "balance", "--resume", str(run), "--steps", "6k") as live:
-        learning = live.window.seen.learning
-        assert learning is not None
+        learning = live.window.views["learning"].curves
         assert learning.evaluations.x.tolist() == [1000.0, 2000.0, 3000.0]
         assert len(learning.returns.x) > 3
-        assert live.window.seen.status.steps == 3000
+        assert live.window.views["status"].steps == 3000
 
 
 # --- how learning goes ------------------------------------------------------------------------------------------------
@@ -452,8 +454,8 @@ def curves(view: LearningView) -> list[Series]:
 def test_the_status_line_says_that_the_policy_has_collapsed(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
         live.draw()
-        assert live.window.seen.status.state == "training"
+        assert live.window.views["status"].state == "training"
         live.trains.evaluation.trend.low = IN_A_ROW
         live.window.stale = True
         live.draw()
-        assert (live.window.seen.status.state, live.window.seen.status.tone) == ("collapsed, training", "warn")
+        assert (live.window.views["status"].state, live.window.views["status"].tone) == ("collapsed, training", "warn")

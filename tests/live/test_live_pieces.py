@@ -25,6 +25,8 @@ from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.watch import PATIENCE, Leaving
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panels import status as status_module
+from ecs_rl.viewer.panels.status import Status
 
 # --- work -------------------------------------------------------------------------------------------------------------
 
@@ -79,7 +81,7 @@ def slow() -> Slow:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, background_module, watch, window_module, shown)
+    held.hold(monkeypatch, background_module, watch, window_module, shown, status_module)
     return held
 
 
@@ -230,7 +232,7 @@ def test_an_arena_whose_episode_ended_shows_it_and_fades(live: Live) -> None:
 
 def test_the_steps_per_second_are_measured_over_ten_seconds_and_rest_with_training(live: Live, clock: Clock) -> None:
     window = live.window
-    window.rates = shown.Rates()
+    window.panels["status"] = Status()
     live.draw()
     live.finish_what_was_asked()
     counts = [live.trains.session.total_steps]
@@ -242,34 +244,33 @@ def test_the_steps_per_second_are_measured_over_ten_seconds_and_rest_with_traini
         clock.now += 1.01
         live.draw()
     rate = (counts[-1] - counts[-11]) / 10.1
-    assert window.rates.steps_per_second == pytest.approx(rate)
     window.stale = True
     live.draw()
-    status = window.seen.status
-    assert status.steps_per_second == window.rates.steps_per_second
+    status = window.views["status"]
+    assert status.steps_per_second == pytest.approx(rate)
     left = (3000 - live.trains.session.total_steps) / rate
     assert status.seconds_left == pytest.approx(left)
     live.hit("T")
     live.draw()
-    assert window.seen.status.steps_per_second is None
-    assert window.seen.status.seconds_left is None
+    assert window.views["status"].steps_per_second is None
+    assert window.views["status"].seconds_left is None
 
 
 def test_the_status_line_stays_readable_and_answers_a_key_at_once(live: Live, clock: Clock) -> None:
-    live.window.rates = shown.Rates()
+    live.window.panels["status"] = Status()
     live.draw()
-    first = live.window.seen.status
+    first = live.window.views["status"]
     live.slices(40)
     clock.now += 0.1
     live.draw()
-    assert live.window.seen.status is first
+    assert live.window.views["status"] is first
     clock.now += 0.11
     live.draw()
-    assert live.window.seen.status is not first
-    second = live.window.seen.status
+    assert live.window.views["status"] is not first
+    second = live.window.views["status"]
     live.hit("=")
     live.draw()
-    assert (second.speed_asked, live.window.seen.status.speed_asked) == (1.0, 2.0)
+    assert (second.speed_asked, live.window.views["status"].speed_asked) == (1.0, 2.0)
 
 
 # --- leaving ----------------------------------------------------------------------------------------------------------

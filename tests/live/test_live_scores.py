@@ -30,15 +30,12 @@ def test_the_window_goes_by_the_score(tmp_path: Path) -> None:
         )
         assert f"score {signed(live.show.total)}" in live.show.caption
         live.window.stale = True
-        live.window.rates.learning = live.window.history.refresh() if live.window.history else None
-        live.draw()
-        seen = live.window.seen
-        assert seen.status.counted == "score"
-        assert seen.status.best == live.trains.session.best_eval
-        assert seen.learning is not None
-        assert (seen.learning.returns.name, seen.learning.solved_at) == ("score", 45)
-        assert seen.learning.best is not None
-        assert seen.learning.best[1] == pytest.approx(live.trains.session.best_eval)
+        live.renew_curves()
+        status, curves = live.window.views["status"], live.window.views["learning"].curves
+        assert status.counted == "score"
+        assert status.best == live.trains.session.best_eval
+        assert (curves.returns.name, curves.solved_at) == ("score", 45)
+        assert curves.best[1] == pytest.approx(live.trains.session.best_eval)
         live.hit("G")
         live.draw()
         grid = live.window.seen.grid
@@ -66,15 +63,13 @@ def test_a_click_on_the_mind_turns_to_the_next_agent_and_its_head_says_whose_it_
         live.draw()
         names = []
         for _ in range(3):
-            mind, layout = live.window.seen.mind, live.window.layout.mind
-            assert mind is not None
-            assert layout is not None
+            mind, room = live.window.views["mind"], live.window.layout.rooms["mind"]
             names.append(mind.who)
-            before = live.window.screen.picture().subsurface(layout).copy()
-            live.answer(down(layout.center), up(layout.center))
+            before = live.window.screen.picture().subsurface(room).copy()
+            live.answer(down(room.center), up(room.center))
             live.draw()
-            head = pygame.Rect(0, 0, layout.w // 2, 26)
-            after = live.window.screen.picture().subsurface(layout)
+            head = pygame.Rect(0, 0, room.w // 2, 26)
+            after = live.window.screen.picture().subsurface(room)
             pictures = [pygame.image.tobytes(each.subsurface(head), "RGB") for each in (before, after)]
             assert pictures[0] != pictures[1]
         assert names == ["one", "two", "one"]
@@ -95,4 +90,4 @@ def test_the_grid_shows_the_mean_of_the_agents_and_not_the_sum(tmp_path: Path) -
 
 def test_in_self_play_the_header_says_that_the_best_is_an_elo(tmp_path: Path) -> None:
     with watching(tmp_path, "sumo", "--self-play", *TINY) as live:
-        assert live.window.seen.status.counted == "Elo"
+        assert live.window.views["status"].counted == "Elo"

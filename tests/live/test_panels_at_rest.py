@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pygame
 import pytest
 from live_windows import TINY, Live, watching
 
-from ecs_rl.viewer import frame as frame_module
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.view import View
+from ecs_rl.viewer.panels.learning import Learning
+from ecs_rl.viewer.panels.mind_panel import MindPanel
+from ecs_rl.viewer.panels.status import Status
 from ecs_rl.viewer.view_floating import TipView
 
 
@@ -27,7 +29,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 def whole(live: Live) -> bytes:
     """Return the pixels of a frame that a painter draws for the first time."""
     fresh = pygame.Surface(live.window.screen.size)
-    Painter().draw(fresh, live.window.seen, live.window.layout, live.window.camera, live.window.views)
+    Painter().draw(fresh, live.window.seen, live.window.camera, live.window.views)
     return pygame.image.tobytes(fresh, "RGB")
 
 
@@ -48,38 +50,35 @@ def test_each_frame_is_the_one_that_is_drawn_from_nothing(live: Live) -> None:
 
 
 def test_a_tip_that_lay_over_a_panel_leaves_nothing_there(live: Live) -> None:
-    painter, seen, layout = live.window.painter, live.window.seen, live.window.layout
+    painter, seen, views = live.window.painter, live.window.seen, live.window.views
     surface = live.window.screen.picture()
-    assert layout.mind is not None
-    painter.draw(surface, seen, layout)
+    painter.draw(surface, seen, views=views)
     before = shown(live)
-    painter.draw(surface, replace(seen, tip=TipView(layout.mind.center, ("a tip",))), layout)
+    tip = TipView(live.window.layout.rooms["mind"].center, ("a tip",))
+    painter.draw(surface, replace(seen, tip=tip), views=views)
     assert shown(live) != before
-    painter.draw(surface, seen, layout)
+    painter.draw(surface, seen, views=views)
     assert shown(live) == before
 
 
 def test_only_what_has_changed_is_drawn(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    for name in ("draw_mind", "draw_learning"):
-        plain = getattr(frame_module, name)
+    for kind in (Status, MindPanel, Learning):
 
-        def counted(*args: object, name: str = name, plain: object = plain) -> object:
-            drawn.append(name)
-            return plain(*args)  # type: ignore[operator]
+        def counted(panel: Any, *more: Any, plain: Any = kind.paint) -> None:
+            drawn.append(panel.name)
+            plain(panel, *more)
 
-        monkeypatch.setattr(frame_module, name, counted)
-    painter, seen, layout = live.window.painter, live.window.seen, live.window.layout
+        monkeypatch.setattr(kind, "paint", counted)
+    painter, views = live.window.painter, live.window.views
     surface = live.window.screen.picture()
 
-    def draw(view: View) -> list[str]:
+    def draw(surface: pygame.Surface, **changed: object) -> list[str]:
         drawn.clear()
-        painter.draw(surface, view, layout)
+        painter.draw(surface, live.window.seen, views=views | changed)
         return list(drawn)
 
-    draw(seen)
-    assert draw(seen) == []
-    assert seen.mind is not None
-    assert draw(replace(seen, mind=replace(seen.mind))) == ["draw_mind"]
-    painter.draw(pygame.Surface(surface.get_size()), seen, layout)
-    assert draw(seen) == ["draw_mind", "draw_learning"]
+    draw(surface)
+    assert draw(surface) == []
+    assert draw(surface, mind=replace(views["mind"])) == ["mind"]
+    assert draw(pygame.Surface(surface.get_size())) == ["status", "mind", "learning"]

@@ -109,8 +109,7 @@ def scrub(window: Window) -> Iterator[None]:
 
 def turn_inputs(window: Window) -> Iterator[None]:
     """Turn what the agent sees, choose another axis of the map, and ask about another action."""
-    area = window.layout.mind
-    assert area is not None
+    area = window.layout.rooms["mind"]
     for x, y, to in ((0.6, 0.06, 0.75), (0.55, 0.09, 0.9), (0.1, 0.12, 0.1), (0.6, 0.34, 0.6)):
         at = round(area.x + x * area.w), round(area.y + y * area.h)
         there = round(area.x + to * area.w), at[1]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pygame
 import pytest
 from games import game
 from live_windows import TINY, Live, down, moved, same, up, watching
@@ -19,9 +20,11 @@ from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.policies import deciding, make_agents
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.ghosts import Ghosts, ways_of
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.panels.mind_panel import _sheet_of, spot_at, value_at
+from ecs_rl.viewer.mind_sheet import range_of
+from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.value_map import ACROSS, UP, ValueMap, place_of, pushes
 from ecs_rl.viewer.why import Why, best_of, chosen_row, rows_of
 
@@ -135,9 +138,11 @@ def test_an_algorithm_that_cannot_tell_says_so_in_a_word() -> None:
     told = Why(show).view()
     assert told.why is not None
     assert told.why.pulls is None
-    from ecs_rl.viewer.panels.mind_panel import _asked
-
-    assert "not told" in _asked(told)
+    canvas, surface = Canvas(), pygame.Surface((300, 600))
+    canvas.begin(surface)
+    with canvas.painting("mind"):
+        MindPanel().paint(canvas, told, surface.get_rect())
+    assert any("not told" in text for _, text in canvas.texts())
     show.close()
 
 
@@ -351,12 +356,7 @@ def frames(live: Live, count: int) -> None:
 
 
 def row_pixel(live: Live, section: str, number: int, share: float = 0.5) -> tuple[int, int]:
-    area, mind = live.window.layout.mind, live.window.seen.mind
-    assert area is not None
-    assert mind is not None
-    sheet = _sheet_of(area, mind, live.window.painter.canvas)
-    rail = sheet.rail(sheet.sees_at if section == "sees" else sheet.does_at, number, 9).move(area.topleft)
-    return round(rail.x + share * rail.w), rail.centery
+    return live.at("mind", "bar" if section == "sees" else "option", number, share)
 
 
 def test_the_mouse_turns_what_the_agent_sees_and_escape_turns_it_back_and_then_leaves(live: Live) -> None:
@@ -367,32 +367,26 @@ def test_the_mouse_turns_what_the_agent_sees_and_escape_turns_it_back_and_then_l
     start, there = row_pixel(live, "sees", 3, 0.5), row_pixel(live, "sees", 3, 0.1)
     live.answer(down(start), moved((start[0] + 9, start[1])), moved(there))
     frames(live, 1)
-    mind = live.window.seen.mind
-    assert mind is not None
-    assert mind.why is not None
+    mind = live.window.views["mind"]
     assert mind.why.turned == (3,)
-    area = live.window.layout.mind
-    assert area is not None
-    assert mind.sees[3].value == pytest.approx(value_at(area, mind, live.window.painter.canvas, 3, there[0]), abs=1e-6)
+    low, high = range_of(mind.sees[3])
+    assert mind.sees[3].value == pytest.approx(low + 0.1 * (high - low), abs=0.01 * (high - low))
     live.answer(up(there))
     assert live.show.hand.role is None
     other = row_pixel(live, "sees", 0, 0.9)
     live.answer(down(other), up(other))
     frames(live, 1)
-    assert live.window.seen.mind is not None
-    assert live.window.seen.mind.why is not None
-    assert live.window.seen.mind.why.turned == (0, 3)
+    assert live.window.views["mind"].why.turned == (0, 3)
     assert same(live.state(), before)
     assert same(live.trains.world.save_columns(), trained)
     live.hit("Esc")
     frames(live, 1)
     assert live.window.seen.modes.asks
-    assert live.window.seen.mind.why is not None
+    assert live.window.views["mind"].why is not None
     live.hit("Esc")
     frames(live, 1)
     assert not live.window.seen.modes.asks
-    assert live.window.seen.mind is not None
-    assert live.window.seen.mind.why is None
+    assert live.window.views["mind"].why is None
 
 
 def test_a_click_on_what_it_does_asks_about_that(live: Live) -> None:
@@ -401,8 +395,7 @@ def test_a_click_on_what_it_does_asks_about_that(live: Live) -> None:
     at = row_pixel(live, "does", 2)
     live.answer(down(at), up(at))
     frames(live, 1)
-    mind = live.window.seen.mind
-    assert mind is not None
+    mind = live.window.views["mind"]
     assert mind.why is not None
     assert (mind.why.row, mind.why.of) == (2, mind.does[2].name)
 
@@ -432,13 +425,7 @@ def test_the_map_tints_the_stage_while_it_learns_and_a_name_is_another_axis(live
     assert live.window.seen.stage is not None
     assert live.window.seen.stage.field is not None
     assert live.window.seen.stage.field is not first
-    name = (live.window.layout.mind.x + 20, row_pixel(live, "sees", 4)[1])  # type: ignore[union-attr]
-    mind, area = live.window.seen.mind, live.window.layout.mind
-    assert mind is not None
-    assert area is not None
-    spot = spot_at(area, mind, live.window.painter.canvas, name)
-    assert spot is not None
-    assert (spot.section, spot.number, spot.on_track) == ("sees", 4, False)
+    name = live.at("mind", "name", 4, 0.05)
     live.answer(down(name), up(name))
     frames(live, 30)
     assert "plot" in live.window.views
@@ -470,9 +457,7 @@ def test_an_environment_tells_what_pulls_and_has_a_plot_for_a_map(tmp_path: Path
             live.show.tick()
         live.hit("I", "X")
         frames(live, 12)
-        assert live.window.seen.mind is not None
-        assert live.window.seen.mind.why is not None
-        assert live.window.seen.mind.why.pulls is not None
+        assert live.window.views["mind"].why.pulls is not None
         assert live.window.seen.ghosts == ()
         assert "plot" in live.window.views
         live.window.questions.close()

@@ -340,7 +340,7 @@ def test_all_shows_of_a_comparison_go_back_together(tmp_path: Path) -> None:
             assert show.rewind.here == min(longest - 3, len(show.log.past) - 1)
         live.draw()
         assert live.window.seen.rewind is not None
-        at = live.window.painter.room(live.window.seen, live.window.layout)
+        at = live.window.layout.stage
         place = scrubber_place(at, live.window.painter.canvas)
         assert place is not None
         live.answer(down(place.midleft), up(place.midleft))

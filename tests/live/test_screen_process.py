@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import SHUT_RDWR, socketpair
 from time import monotonic, sleep
+from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "viewer"))
 
@@ -20,7 +21,7 @@ import pygame
 import pytest
 from live_commands import finish, start, train, until
 from live_windows import TINY, down, key_event, moved, post, up
-from viewer_views import a_learning, a_view
+from viewer_views import STATUS, a_learning, a_view, docked
 
 from ecs_rl.errors import CommandError
 from ecs_rl.viewer.frame_codec import Frame
@@ -30,6 +31,7 @@ from ecs_rl.viewer.live.screen_process import UNDER_WAY, ScreenProcess
 from ecs_rl.viewer.live.screen_program import News, ScreenServer
 from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.panel import Gesture
+from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.view import Toast, View
 
 SIZE = (960, 540)
@@ -52,8 +54,8 @@ def both_ends() -> tuple[ScreenServer, ScreenProcess]:
     return server, ScreenProcess(here)
 
 
-def frame_of(view: View, size: tuple[int, int] = SIZE) -> Frame:
-    return Frame(view, size, mind=True, learning=True, finding=False, camera=None)
+def frame_of(view: View, size: tuple[int, int] = SIZE, **panels: Any) -> Frame:
+    return Frame(view, size, None, views=docked() | panels)
 
 
 def wait_for(happened: Callable[[], object], seconds: float = 300.0) -> None:
@@ -101,7 +103,7 @@ def test_what_the_user_does_arrives_as_it_happened() -> None:
     (screen, display), view = both_ends(), a_view()
     display.show(frame_of(view))
     wait_for(lambda: screen.step() or display.inputs() is None or display.shown)  # type: ignore[func-returns-value]
-    word = next(rect.center for rect, text in screen.screen.painter.canvas.texts() if text == view.status.scene)
+    word = next(rect.center for rect, text in screen.screen.painter.canvas.texts() if text == STATUS.scene)
     post(key_event(pygame.K_l, "l"), down((3, 4)), moved(word, (5, -6)))
     screen.step()
     *_, key, grab, drag = [
@@ -115,7 +117,7 @@ def test_what_the_user_does_arrives_as_it_happened() -> None:
     post(up(word))
     screen.step()
     *_, drop, point = [each for each in display.inputs() if isinstance(each, Gesture)]
-    assert (drop.kind, point.kind, point.text) == ("drop", "point", view.status.scene)
+    assert (drop.kind, point.kind, point.text) == ("drop", "point", STATUS.scene)
     display.close()
     with pytest.raises(EOFError):
         screen.step()
@@ -160,9 +162,8 @@ def test_a_screen_that_does_not_answer_stops_nothing_and_is_told_of_once(
     for name in ("PROMPT", "STILL"):
         monkeypatch.setattr(f"ecs_rl.viewer.live.screen_process.{name}", 0.05)
     screen, display = both_ends()
-    view = replace(a_view(), learning=a_learning(200_000))
     for _ in range(UNDER_WAY):
-        display.show(frame_of(view))
+        display.show(frame_of(a_view(), learning=DrawerView(a_learning(200_000))))
     assert not display.ready
     with pytest.raises(CommandError, match="the program that draws the window does not answer"):
         display.picture()

@@ -10,7 +10,6 @@ from live_windows import TINY, Live, down, moved, up, watching
 from settings_keys import shown
 
 from ecs_rl.runs.rows import Change, changes_in
-from ecs_rl.viewer.view import View
 
 
 @pytest.fixture
@@ -95,19 +94,14 @@ def test_the_curves_tell_where_a_setting_was_changed_also_after_a_resume(live: L
     live.hit("Ctrl+Down")
     live.finish_what_was_asked()
     step = live.trains.session.total_steps
-    live.window.rates._learning_due = 0.0
-    live.draw()
-    assert live.window.seen.learning is not None
-    assert live.window.seen.learning.changes == ((step, "lr 0.000794"),)
+    live.renew_curves()
+    assert live.window.views["learning"].curves.changes == ((step, "lr 0.000794"),)
     live.trains.stop = "the test goes on"
     live.background.save_all()
     with watching(tmp_path, "balance", *TINY, "--resume") as again:
         again.frames(5)
-        again.window.rates._learning_due = 0.0
-        again.draw()
-        seen: View = again.window.seen
-        assert seen.learning is not None
-        assert seen.learning.changes == ((step, "lr 0.000794"),)
+        again.renew_curves()
+        assert again.window.views["learning"].curves.changes == ((step, "lr 0.000794"),)
         again.hit("S")
         assert [row.changed for row in shown(again).rows] == [True, False, False]
         assert shown(again).rows[0].value == "0.000794"

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pygame
 import pytest
 from live_commands import train
@@ -22,7 +21,7 @@ from ecs_rl.viewer.live.pace import DOUBLES, WIDE_OPEN, Pace, times_real
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.panels.joy import LASTS, JoyView
-from ecs_rl.viewer.panels.timeline import curve_axes
+from ecs_rl.viewer.return_plot import x_reach
 
 
 @pytest.fixture
@@ -30,18 +29,13 @@ def live(tmp_path: Path) -> Iterator[Live]:
     with watching(tmp_path) as opened:
         while not opened.background.is_saved:
             opened.background._slice()
-        opened.window.rates._learning_due = 0.0
-        opened.frames(2)
+        opened.renew_curves()
         yield opened
 
 
 def pixel(live: Live, step: float) -> tuple[int, int]:
     """Return where a step is on the return curve."""
-    learning, area = live.window.seen.learning, live.window.layout.learning
-    assert learning is not None
-    assert area is not None
-    axes = curve_axes(area, learning, live.window.painter.canvas)
-    return round(float(axes.at(np.array(step), np.array(0.5))[0])), axes.area.centery
+    return live.at("learning", "plot", 0, step / x_reach(live.window.views["learning"].curves)[1])
 
 
 def run_of(live: Live) -> Path:
@@ -63,8 +57,8 @@ def test_dragging_along_the_curve_plays_the_nearest_policy_on_the_same_seed(live
         live.answer(moved(pixel(live, step)))
         seen.append(live.show.label)
         live.draw()
-        assert live.window.seen.timeline is not None
-        assert f"step {live.window.seen.timeline.shown:,.0f}" in live.show.label or live.show.label == NEWEST
+        timeline = live.window.views["learning"].timeline
+        assert f"step {timeline.shown:,.0f}" in live.show.label or live.show.label == NEWEST
         if step not in (-500, 4000):  # 0 is there already
             assert same(live.state(), start), "seed 10001 from its beginning"
         live.show.tick()
@@ -79,8 +73,7 @@ def test_a_click_on_the_curve_is_enough_and_beside_it_nothing_happens(live: Live
     at = pixel(live, 1000)
     live.answer(down(at), up(at))
     assert live.show.label == "step 1,000"
-    learning = live.window.layout.learning
-    assert learning is not None
+    learning = live.window.layout.rooms["learning"]
     for outside in ((learning.right - 20, learning.centery), (learning.centerx, learning.top - 60)):
         live.answer(down(outside), up(outside), down(outside), moved((outside[0] - 30, outside[1])), up(outside))
         assert live.show.label == "step 1,000"
@@ -88,10 +81,8 @@ def test_a_click_on_the_curve_is_enough_and_beside_it_nothing_happens(live: Live
 
 def test_the_mark_stands_where_the_policy_is_and_every_policy_has_a_notch(live: Live) -> None:
     live.hit("L")
-    live.window.rates._learning_due = 0.0
-    live.draw()
-    timeline = live.window.seen.timeline
-    assert timeline is not None
+    live.renew_curves()
+    timeline = live.window.views["learning"].timeline
     assert set(timeline.steps) > set(map(float, policies(run_of(live))))
     assert (timeline.shown, timeline.label) == (math.inf, "now")
     surface = live.window.screen.picture()
@@ -99,8 +90,7 @@ def test_the_mark_stands_where_the_policy_is_and_every_policy_has_a_notch(live: 
     before = pygame.surfarray.array3d(surface)[at[0] - 2 : at[0] + 3, at[1]].max()
     live.answer(down(at), up(at))
     live.draw()
-    assert live.window.seen.timeline is not None
-    assert live.window.seen.timeline.label == "step 1,000"
+    assert live.window.views["learning"].timeline.label == "step 1,000"
     drawn = pygame.surfarray.array3d(surface)[at[0] - 2 : at[0] + 3, at[1]]
     assert before < 231 <= drawn.min(axis=1).max(), "a white line is there now"
 

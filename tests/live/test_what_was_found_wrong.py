@@ -38,8 +38,7 @@ def to_the_end(live: Live) -> None:
 
 
 def seen_by(live: Live) -> list[float]:
-    mind = live.window.seen.mind
-    assert mind is not None
+    mind = live.window.views["mind"]
     return [each.value for each in mind.sees]
 
 
@@ -80,8 +79,7 @@ def test_an_arena_that_comes_from_the_grid_while_all_is_paused_is_the_one_that_t
         world = live.show.world
         seen = world.of(world.batches[0].entity, Observation).value[live.show.arena].copy()
         assert seen_by(live) == pytest.approx(seen.tolist())
-        mind = live.window.seen.mind
-        assert mind is not None
+        mind = live.window.views["mind"]
         assert mind.does
         assert not any(option.chosen for option in mind.does), "nothing was done yet"
         agent, ribbon = live.show.mind.agent, live.window.seen.ribbon
@@ -93,8 +91,7 @@ def test_an_arena_that_comes_from_the_grid_while_all_is_paused_is_the_one_that_t
         assert len(ribbon.earned) == 1
         live.hit("Right")
         live.draw()
-        mind = live.window.seen.mind
-        assert mind is not None
+        mind = live.window.views["mind"]
         assert sum(option.chosen for option in mind.does) == 1
         assert len(mind.expected) == 1
 
@@ -112,8 +109,7 @@ def test_what_was_reached_of_another_speed_is_forgotten() -> None:
 
 def test_before_the_first_episodes_have_ended_the_chart_says_when_its_numbers_come(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
-        learning = live.window.seen.learning
-        assert learning is not None
+        learning = live.window.views["learning"].curves
         assert learning.waiting == "the first numbers come when the first episodes have ended"
 
 

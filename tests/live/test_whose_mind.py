@@ -40,8 +40,9 @@ def live(tmp_path: Path) -> Iterator[Live]:
 def shown(live: Live) -> tuple[str, Chosen | None, list[float]]:
     """Return whose mind it is, the marked body, and what it sees."""
     live.window.advance(1 / 50, 1.0)
-    live.draw(1.0)
-    mind, stage = live.window.seen.mind, live.window.seen.stage
+    live.window.stale = True
+    live.draw()
+    mind, stage = live.window.views["mind"], live.window.seen.stage
     assert mind is not None
     assert stage is not None
     return mind.who, stage.watched[0] if stage.watched else None, [seen.value for seen in mind.sees]
@@ -103,8 +104,7 @@ def test_the_mind_of_another_agent_tells_of_the_past_that_is_seen(live: Live) ->
     live.draw()
     who, _, sees = shown(live)
     assert who == "shark"
-    mind, ticks = live.window.seen.mind, live.show.rewind.here
-    assert mind is not None
+    mind, ticks = live.window.views["mind"], live.show.rewind.here
     assert (len(mind.expected), mind.why is not None) == (ticks, True), "its own past, though nobody looked at it then"
     live.hit("Left")
     assert sees == pytest.approx(sight(live, 2)), "what it decided on: that was there a tick before"
@@ -115,7 +115,6 @@ def test_before_anything_is_done_the_first_option_is_explained(tmp_path: Path) -
         started.window.advance(0.5, 1.0)
         started.hit("Space", *["PgUp"] * 3, "I")
         started.frames(2)
-        mind = started.window.seen.mind
-        assert mind is not None
+        mind = started.window.views["mind"]
         assert mind.why is not None
         assert (mind.why.row, any(option.chosen for option in mind.does)) == (0, False)

@@ -16,8 +16,10 @@ from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.hover import Hover
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.screen import Screen
-from ecs_rl.viewer.live.shown import Rates
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panels.learning import Learning
+from ecs_rl.viewer.panels.mind_panel import MindPanel
+from ecs_rl.viewer.panels.status import Status
 from ecs_rl.viewer.panels.weather import Weather
 
 TRAINING = ("balance", *TINY, "--steps", "4k", "--json")
@@ -54,9 +56,10 @@ def watched(runs: Path, patch: pytest.MonkeyPatch, broken: Callable[[], None]) -
     [
         (Hover, "tip", "tip"),
         (Weather, "view", "weather"),
-        (Rates, "look", "numbers"),
-        (Rates, "mind", "mind"),
-        (frame, "draw_mind", "mind"),
+        (Status, "view", "status"),
+        (MindPanel, "view", "mind"),
+        (MindPanel, "paint", "mind"),
+        (Learning, "view", "learning"),
         (frame, "draw_stage", "stage"),
         (Replays, "look", "replay"),
         (Weather, "leave", "weather"),

@@ -27,6 +27,7 @@ from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panels.status import Status
 
 PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"
 SIZE = (1280, 720)
@@ -58,7 +59,9 @@ def make(folder: Path, plan: Plan) -> None:
                 train_to(training, share)
                 film_part(training, film, plan.clip)
         train_to(training, plan.still)
-        window.rates.steps_per_second = training.session.total_steps / training.seconds
+        status = window.panels["status"]
+        assert isinstance(status, Status)
+        status.steps_per_second = training.session.total_steps / training.seconds
         take(window, folder / "window.png")
         window.do("grid")
         for _ in range(8):

@@ -25,8 +25,7 @@ from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.panels.status import _words
-from ecs_rl.viewer.view import StatusView
+from ecs_rl.viewer.panels.status import StatusView, _words
 
 LEARNS = ("--arenas", "64", "--steps", "26k", "--schedule-steps", "150k", "--eval-every", "8k", "--threads", "1")
 STEP = f"{LESSON_STEP}way"

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pygame
 from viewer_views import (
+    COMPARED,
     GROUND,
+    LEARNING,
+    STATUS,
     a_comparison,
     a_field,
     a_grid,
     a_learning,
     a_stage,
     a_view,
+    docked,
     some_floats,
 )
 
 from ecs_rl.viewer.backdrop import paint_backdrop
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import draw_modes, draw_toasts
-from ecs_rl.viewer.panels.learning import draw_learning
-from ecs_rl.viewer.panels.mind_panel import draw_mind
-from ecs_rl.viewer.panels.status import paint_status
+from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.stage import draw_stage
 
 SIZE = (1280, 720)
@@ -50,24 +53,31 @@ def parts() -> dict[str, tuple[float, float]]:
     """Return what each part of a frame costs, every frame showing something new."""
     surface, painter = pygame.Surface(SIZE), Painter()
     views = [a_view(tick) for tick in range(FRAMES + 10)]
-    learning = views[0].learning
-    views = [replace(view, learning=learning) for view in views]
-    layout = painter.layout(SIZE)
+    panels = [docked(tick) for tick in range(FRAMES + 10)]
+    layout = painter.layout(SIZE, panels[0])
     camera = painter.home(views[0], layout)
     assert camera is not None
-    assert layout.mind is not None
-    assert layout.learning is not None
-    canvas, mind, below = painter.canvas, layout.mind, layout.learning
+    canvas = painter.canvas
     grids = [replace(views[0], grid=a_grid()) for _ in range(4)]
     compared = a_comparison(3)
-    near = painter.home(compared, layout)
+    near = painter.home(compared, painter.layout(SIZE, COMPARED))
 
     def panes(t: int) -> None:
         moving = tuple(replace(pane, stage=a_stage(t / 50, t)) for pane in compared.panes)
-        painter.draw(surface, replace(compared, panes=moving), layout, near)
+        painter.draw(surface, replace(compared, panes=moving), near, COMPARED)
 
     back = pygame.Surface(layout.stage.size)
-    newer = [a_learning(10_000) for _ in range(24)]
+    newer = [DrawerView(a_learning(10_000)) for _ in range(24)]
+
+    def panel(name: str, views: Sequence[Any]) -> tuple[float, float]:
+        part, room = next(panel for panel in painter.panels if panel.name == name), layout.rooms[name]
+        canvas.begin(surface)
+
+        def paint(t: int) -> None:
+            with canvas.painting(name):
+                part.paint(canvas, views[t % len(views)], room)
+
+        return median(paint)
 
     def stage(t: int) -> None:
         view = views[t].stage
@@ -85,24 +95,20 @@ def parts() -> dict[str, tuple[float, float]]:
 
     floats = some_floats("profile")
     return {
-        "whole frame": median(lambda t: painter.draw(surface, views[t], layout, camera, floats)),
+        "whole frame": median(lambda t: painter.draw(surface, views[t], camera, panels[t] | floats)),
         "  stage": median(stage),
-        "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, coins[t], layout, camera)),
-        "  mind": median(lambda t: draw_mind(surface, mind, views[t].mind or views[0].mind, canvas)),  # type: ignore[arg-type]
-        "  learning, unchanged": median(lambda t: draw_learning(surface, below, learning, canvas)),  # type: ignore[arg-type]
-        "  status": median(
-            lambda t: canvas.lay(
-                surface, layout.status, "status", replace(views[t].status, steps=t * 512), paint_status
-            )
-        ),
+        "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, coins[t], camera, panels[t])),
+        "  mind": panel("mind", [each["mind"] for each in panels]),
+        "  learning, unchanged": panel("learning", [LEARNING]),
+        "  status": panel("status", [replace(STATUS, steps=t * 512) for t in range(FRAMES)]),
         "  chips, messages": median(floating),
         "backdrop anew (camera moves)": median(lambda t: paint_backdrop(back, (GROUND, camera.panned(t, 0)), canvas)),
-        "learning, 10,000 new points": median(lambda t: draw_learning(surface, below, newer[t % 24], canvas)),
+        "learning, 10,000 new points": panel("learning", newer),
         "frame with help and inspector": median(
-            lambda t: painter.draw(surface, views[t], layout, camera, some_floats("inspector", "help"))
+            lambda t: painter.draw(surface, views[t], camera, panels[t] | some_floats("inspector", "help"))
         ),
         "frame with three panes": median(panes),
-        "frame with a grid of 128": median(lambda t: painter.draw(surface, grids[t % 4], layout)),
+        "frame with a grid of 128": median(lambda t: painter.draw(surface, grids[t % 4], views=panels[t])),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from viewer_views import (
     TIMELINE,
     a_comparison,
     a_grid,
+    a_mind,
     a_stacked_learning,
     a_stage,
     a_view,
@@ -27,15 +28,16 @@ from viewer_views import (
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.frame import Painter, kinds_of
+from ecs_rl.viewer.frame import NO_VIEWS, Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import JoyView
+from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
 from ecs_rl.viewer.panels.tour import TourView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import DrawnView, MindView, View
+from ecs_rl.viewer.view import DrawnView, LearningView, MindView, View
 from ecs_rl.viewer.view_floating import (
     RewindView,
     SeenPicture,
@@ -57,35 +59,39 @@ def everything() -> View:
     drawn = DrawnView(np.zeros((4, 5, 3), np.uint8))
     stage = replace(a_stage(), field=a_map(on_stage=True), drawn=drawn, watched=(Chosen("hull", 2), "left"))
     stage = replace(stage, grip=((0.0, 1.0), (2.0, 3.0)), selected=Chosen("hull"), ending="landed")
-    mind = a_view().mind
-    assert isinstance(mind, MindView)
-    did = mind.does[:1]
-    pulled = WhyView("left", 0, (0.5, -1.0), (1,), did, 3.5)
-    pictures = (SeenPicture("rays", 0, np.linspace(0, 1, 9).reshape(1, 1, 9)),)
     ghosts = (GhostView("left", (np.zeros((3, 2)), np.ones((2, 2))), "bad"),)
     return replace(
         a_view(),
         stage=stage,
         grid=replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),)),
-        mind=replace(mind, why=pulled, pictures=pictures, begins=(1, 4), who="left"),
-        learning=replace(a_stacked_learning(), changes=((3.0, "lr"),), bests=(("left", (1.0, 2.0)),)),
         panes=a_comparison().panes,
-        timeline=TIMELINE,
         ribbon=RIBBON,
         rewind=RewindView(3.0, 1.5, ((0.5, "good"),)),
         tip=TipView((3.0, 4.0), ("a", "b")),
         ghosts=ghosts,
-        finding=Finding("a death that pays", "told", "cure"),
     )
 
 
+def whole_mind() -> MindView:
+    """Return a mind of which no field is empty."""
+    mind = a_mind()
+    why = WhyView("left", 0, (0.5, -1.0), (1,), mind.does[:1], 3.5)
+    pictures = (SeenPicture("rays", 0, np.linspace(0, 1, 9).reshape(1, 1, 9)),)
+    return replace(mind, why=why, pictures=pictures, begins=(1, 4), who="left")
+
+
+CURVES = replace(a_stacked_learning(), changes=((3.0, "lr"),), bests=(("left", (1.0, 2.0)),))
 OF_PANELS = {
+    "status": STATUS,
+    "mind": whole_mind(),
+    "learning": DrawerView(CURVES, TIMELINE),
+    "finding": Finding("a death that pays", "told", "cure"),
     "plot": a_map(on_stage=False),
-    "joy": JoyView(0.25),
-    "tour": TourView("stage", "look", 1, 6),
     "help": HELP,
     "inspector": INSPECTOR,
     "profile": PROFILE,
+    "joy": JoyView(0.25),
+    "tour": TourView("stage", "look", 1, 6),
     "weather": WeatherView((SliderView("gravity", "9.8", 0.5, 0.5),)),
     "settings": SettingsView((SettingRow("lr", "0.001", 0.5, 0.25, True),), 0),
 }
@@ -93,14 +99,13 @@ VIEWS: dict[str, Callable[[], View]] = {
     "everything": everything,
     "one arena": a_view,
     "several stages": a_comparison,
-    "all arenas": lambda: View(STATUS, grid=a_grid(64)),
-    "nothing": lambda: View(STATUS),
+    "all arenas": lambda: View(grid=a_grid(64)),
+    "nothing": View,
 }
 
 
-def frame_of(view: View, camera: Camera | None = None) -> Frame:
-    mind, learning, finding = (part is not None for part in (view.mind, view.learning, view.finding))
-    return Frame(view, SIZE, mind, learning, finding, camera, views=OF_PANELS)
+def frame_of(view: View, camera: Camera | None = None, panels: Mapping[str, Any] = NO_VIEWS) -> Frame:
+    return Frame(view, SIZE, camera, views={**OF_PANELS, **panels})
 
 
 def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:
@@ -156,8 +161,11 @@ def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again()
     writer, reader, view = FrameWriter(KINDS), FrameReader(KINDS), everything()
     first = writer.bytes_of(frame_of(view))
     again = writer.bytes_of(frame_of(replace(view, stage=a_stage(1.0))))
-    before, after = (reader.frame(each).view for each in (first, again))
-    assert (after.mind, after.learning, after.grid) == (before.mind, before.learning, before.grid)
+    frames = [reader.frame(each) for each in (first, again)]
+    for name in ("mind", "learning"):
+        assert frames[0].views[name] == frames[1].views[name]
+    before, after = (frame.view for frame in frames)
+    assert after.grid is before.grid
     assert after.stage is not None
     assert after.stage is not before.stage
     assert after.stage.things[0].position.tolist() == a_stage(1.0).things[0].position.tolist()
@@ -167,9 +175,10 @@ def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again()
 def test_what_a_frame_leaves_out_is_sent_anew_by_the_next_that_has_it_and_kept_by_nobody() -> None:
     writer, reader, view = FrameWriter(KINDS), FrameReader(KINDS), a_view()
     sizes = []
-    for each in (view, replace(view, learning=None), view):
-        sizes.append(len(packed := writer.bytes_of(frame_of(each))))
-        assert_same(each, reader.frame(packed).view)
+    for panels in (NO_VIEWS, {"learning": DrawerView(LearningView())}, NO_VIEWS):
+        frame = frame_of(view, panels=panels)
+        sizes.append(len(packed := writer.bytes_of(frame)))
+        assert_same(frame, reader.frame(packed))
     assert sizes[2] > sizes[1] + 1000
     stage = a_stage()
     gone = weakref.ref(stage)
@@ -189,8 +198,8 @@ def test_a_record_that_comes_twice_in_a_frame_is_one_record_there() -> None:
 
 
 def test_numbers_of_numpy_arrive_as_pythons() -> None:
-    view = View(replace(STATUS, steps=np.int64(7), best=np.float64(1.5)))  # type: ignore[arg-type]
-    status = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame_of(view))).view.status
+    frame = frame_of(View(), panels={"status": replace(STATUS, steps=np.int64(7), best=np.float64(1.5))})  # type: ignore[arg-type]
+    status = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame)).views["status"]
     assert (type(status.steps), status.steps, type(status.best), status.best) == (int, 7, float, 1.5)
 
 
@@ -200,4 +209,4 @@ def test_what_no_screen_could_read_is_refused() -> None:
     with pytest.raises(TypeError, match="could not tell"):
         form_of(MindView | DrawnView)
     with pytest.raises(TypeError, match="nothing of the type"):
-        FrameWriter(KINDS).bytes_of(frame_of(View(replace(STATUS, run=object()))))  # type: ignore[arg-type]
+        FrameWriter(KINDS).bytes_of(frame_of(View(), panels={"status": replace(STATUS, run=object())}))  # type: ignore[arg-type]

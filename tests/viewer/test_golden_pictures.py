@@ -16,15 +16,20 @@ import numpy as np
 import pygame
 import pytest
 from viewer_views import (
+    COMPARED,
     RIBBON,
+    STATUS,
     TIMELINE,
     a_comparison,
     a_field,
     a_grid,
     a_learning,
+    a_mind,
     a_stacked_learning,
     a_stage,
     a_view,
+    docked,
+    painted,
     some_floats,
 )
 
@@ -33,11 +38,10 @@ from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
-from ecs_rl.viewer.panels.finding import draw_finding
+from ecs_rl.viewer.panels.finding import FindingLine
 from ecs_rl.viewer.panels.joy import JoyView
-from ecs_rl.viewer.panels.learning import draw_learning
+from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.panels.settings import SettingRow, Settings, SettingsView
-from ecs_rl.viewer.panels.timeline import draw_timeline
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
@@ -89,20 +93,19 @@ def grid(size: tuple[int, int]) -> pygame.Surface:
 
 def panels(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    view = replace(a_view(), stage=None)
-    painter.draw(surface, view, painter.layout(size), None, some_floats("inspector", "profile"))
+    painter.draw(surface, replace(a_view(), stage=None), views=docked() | some_floats("inspector", "profile"))
     return surface
 
 
 def help_over_all(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, replace(a_view(), stage=None), painter.layout(size), None, some_floats("help"))
+    painter.draw(surface, replace(a_view(), stage=None), views=docked() | some_floats("help"))
     return surface
 
 
 def window(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_view(), painter.layout(size))
+    painter.draw(surface, a_view(), views=docked())
     return surface
 
 
@@ -114,7 +117,8 @@ def settings(size: tuple[int, int]) -> pygame.Surface:
     canvas.begin(surface)
     Settings().paint(canvas, SettingsView(rows, 2), pygame.Rect(0, 0, size[0], half + 60))
     changes = ((40e3, "lr 0.001"), (200e3, "fuel x2.4"), (210e3, "lr 0.0003"))
-    draw_learning(surface, pygame.Rect(0, half, size[0], half), replace(a_learning(), changes=changes), canvas)
+    curves = DrawerView(replace(a_learning(), changes=changes))
+    painted(Learning(), surface.subsurface((0, half, size[0], half)), curves, canvas)
     return surface
 
 
@@ -123,29 +127,28 @@ def finding(size: tuple[int, int]) -> pygame.Surface:
     surface = pygame.Surface(size)
     told = "episodes last 14 ticks and no longer 121, and their return rose to -19.3 by that"
     wrong = Finding("a death that pays", told, "let living cost less than ending, or earn something in every tick")
-    draw_finding(surface, surface.get_rect(), wrong, Canvas())
+    painted(FindingLine(), surface, wrong)
     return surface
 
 
 def drawer(size: tuple[int, int]) -> pygame.Surface:
     """Draw how learning went, with endings, rewards and the timeline."""
-    surface, canvas, learning = pygame.Surface(size), Canvas(), a_stacked_learning()
-    draw_learning(surface, surface.get_rect(), learning, canvas)
-    draw_timeline(surface, surface.get_rect(), learning, TIMELINE, canvas)
+    surface = pygame.Surface(size)
+    painted(Learning(), surface, DrawerView(a_stacked_learning(), TIMELINE))
     return surface
 
 
 def joy(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
     surface, painter = pygame.Surface(size), Painter()
-    view = replace(a_view(), modes=Modes(), mind=None, learning=None, toasts=(), ribbon=RIBBON)
-    painter.draw(surface, view, painter.layout(size, mind=False, learning=False), None, {"joy": JoyView(1.2)})
+    view = replace(a_view(), modes=Modes(), toasts=(), ribbon=RIBBON)
+    painter.draw(surface, view, views={"status": STATUS, "joy": JoyView(1.2)})
     return surface
 
 
 def panes(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_comparison(), painter.layout(size, learning=False))
+    painter.draw(surface, a_comparison(), views=COMPARED)
     return surface
 
 
@@ -153,8 +156,8 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage that was wound back: the scrubber with endings on it, and the chip that leads back."""
     surface, painter = pygame.Surface(size), Painter()
     past = RewindView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
-    view = replace(a_view(), modes=Modes(paused=True, ago=11.4), mind=None, learning=None, toasts=())
-    painter.draw(surface, replace(view, ribbon=RIBBON, rewind=past), painter.layout(size, mind=False, learning=False))
+    view = replace(a_view(), modes=Modes(paused=True, ago=11.4), toasts=())
+    painter.draw(surface, replace(view, ribbon=RIBBON, rewind=past), views={"status": STATUS})
     return surface
 
 
@@ -162,31 +165,29 @@ def weather(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a person drives in a wind: both sliders, and the chip that hands back."""
     surface, painter = pygame.Surface(size), Painter()
     sliders = SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)
-    view = replace(a_view(), modes=Modes(hands="H"), mind=None, learning=None, toasts=())
-    layout = painter.layout(size, mind=False, learning=False)
-    painter.draw(surface, view, layout, None, {"weather": WeatherView(sliders)})
+    view = replace(a_view(), modes=Modes(hands="H"), toasts=())
+    painter.draw(surface, view, views={"status": STATUS, "weather": WeatherView(sliders)})
     return surface
 
 
 def asked(size: tuple[int, int]) -> pygame.Surface:
     """Draw what pulls on an action, one number turned by hand, three ways not gone, and a value map on the stage."""
-    surface, painter, view = pygame.Surface(size), Painter(), a_view()
+    surface, painter, view, mind = pygame.Surface(size), Painter(), a_view(), a_mind()
     assert view.stage is not None
-    assert view.mind is not None
     ahead = np.linspace(0.0, 1.0, 40)[:, None]
     ghosts = (
         GhostView("", (np.array((0.4, 3.0)) + ahead * (1.0, -1.5),)),
         GhostView("left", (np.array((0.4, 3.0)) + ahead * (-2.0, -1.0),)),
         GhostView("main", (np.array((0.4, 3.0)) + ahead * (0.3, 1.8),), "bad"),
     )
-    why = WhyView("main", 2, tuple(np.linspace(-1.5, 2.0, len(view.mind.sees))), (1,), view.mind.does, 12.5)
+    why = WhyView("main", 2, tuple(np.linspace(-1.5, 2.0, len(mind.sees))), (1,), mind.does, 12.5)
     up, across = np.mgrid[-1:1:12j, -1:1:20j]
     arrows = np.stack((-across, -up), axis=-1) * (np.hypot(across, up) > 0.3)[..., None]
     field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), -np.hypot(across, up), arrows, (0.4, 3.0), on_stage=True)
-    stage, mind = replace(view.stage, field=field, ending=""), replace(view.mind, why=why)
+    stage = replace(view.stage, field=field, ending="")
     modes = Modes(paused=True, asks=True, maps=True)
-    shown = replace(view, stage=stage, mind=mind, ghosts=ghosts, modes=modes, learning=None, toasts=())
-    painter.draw(surface, shown, painter.layout(size, learning=False))
+    shown = replace(view, stage=stage, ghosts=ghosts, modes=modes, toasts=())
+    painter.draw(surface, shown, views={"status": STATUS, "mind": replace(mind, why=why)})
     return surface
 
 
@@ -197,8 +198,7 @@ def plot(size: tuple[int, int]) -> pygame.Surface:
     arrows = np.stack((np.sign(-across - up), np.zeros_like(up)), axis=-1)
     bounds = (-0.3, -2.0), (0.3, 2.0)
     shown = MapView(("pole angle", "pole spin"), bounds, -abs(across + up), arrows, (0.05, 0.4), on_stage=False)
-    view = replace(a_view(), mind=None, learning=None, toasts=())
-    painter.draw(surface, view, painter.layout(size, mind=False, learning=False), None, {"plot": shown})
+    painter.draw(surface, replace(a_view(), toasts=()), views={"status": STATUS, "plot": shown})
     return surface
 
 
@@ -253,11 +253,10 @@ def test_a_changed_picture_is_noticed() -> None:
 
 def test_drawing_twice_gives_the_same_picture() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
-    layout = painter.layout((900, 600))
-    view = a_view()
-    painter.draw(surface, view, layout)
+    view, views = a_view(), docked()
+    painter.draw(surface, view, views=views)
     first = pixels(surface)
-    painter.draw(surface, view, layout)
+    painter.draw(surface, view, views=views)
     assert (pixels(surface) == first).all()
 
 

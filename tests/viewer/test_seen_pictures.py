@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pygame
 import pytest
+from viewer_views import painted
 
 from ecs_rl.loading import load_scene
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.panels.mind_panel import draw_mind, spot_at
-from ecs_rl.viewer.panels.seen_pictures import draw_seen_picture, rows_of
+from ecs_rl.viewer.number_pictures import draw_seen_picture, rows_of
+from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.seen_pictures import pictures_of
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
 from ecs_rl.viewer.view_floating import SeenPicture
@@ -44,10 +45,10 @@ def test_what_is_in_a_picture_has_no_row_and_gets_one_where_somebody_asks_why() 
 
 
 def test_the_row_under_the_mouse_is_the_number_that_stands_there() -> None:
-    canvas, area = Canvas(), pygame.Rect(0, 0, 300, 680)
     mind = a_mind((SeenPicture("rays", 2, np.zeros((1, 1, 24))),))
-    found = [spot_at(area, mind, canvas, (60, y)) for y in range(30, 300, 2)]
-    numbers = [spot.number for spot in found if spot is not None and spot.section == "sees"]
+    canvas = painted(MindPanel(), pygame.Surface((300, 680)), mind)
+    regions = [canvas.region_at((60, y)) for y in range(30, 300, 2)]
+    numbers = [region.index for region in regions if region is not None and region.part == "name"]
     assert sorted(set(numbers)) == [0, 1, 26, 27, 28, 29]
 
 
@@ -72,4 +73,4 @@ def test_a_panel_with_a_picture_fits_however_low_it_is() -> None:
     mind = a_mind((SeenPicture("rays", 2, np.random.default_rng(0).random((1, 1, 24))),))
     for high in (200, 260, 340, 680):
         surface = pygame.Surface((280, high))
-        draw_mind(surface, surface.get_rect(), mind, Canvas())
+        painted(MindPanel(), surface, mind)

@@ -7,8 +7,8 @@ import pygame
 import pytest
 
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.panels.learning import _named
 from ecs_rl.viewer.plots import Axes, draw_points, reach, steady_reach
+from ecs_rl.viewer.return_plot import _named
 from ecs_rl.viewer.view import Series
 
 
@@ -40,7 +40,7 @@ def test_the_large_number_says_what_it_is() -> None:
 
 
 def test_the_name_of_the_goal_stands_on_a_backing_over_the_curves() -> None:
-    from ecs_rl.viewer.panels.learning import draw_goal
+    from ecs_rl.viewer.return_plot import draw_goal
 
     white = pygame.Surface((300, 120))
     white.fill((255, 255, 255))

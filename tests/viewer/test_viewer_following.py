@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pygame
 import pytest
+from viewer_views import docked
 
 from ecs_rl.arrays import F64
 from ecs_rl.physics.physics import Physics
@@ -21,7 +21,7 @@ from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.stage import draw_panes, draw_stage, fitting, pane_camera, stage_of
-from ecs_rl.viewer.view import PaneView, StageView, StatusView
+from ecs_rl.viewer.view import PaneView, StageView
 from ecs_rl.viewer.view import View as Frame
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
@@ -68,8 +68,8 @@ def followed(world: World, path: Sequence[tuple[float, float]], velocity: F64 | 
 @pytest.mark.parametrize("size", [(1280, 720), (640, 400), (500, 900), (1920, 600)])
 def test_the_picture_is_as_wide_as_the_scene_says_in_any_window(made: Make, size: tuple[int, int]) -> None:
     reader, painter = Reader(made(Follow("disc", WIDTH), 1)), Painter()
-    layout = painter.layout(size)
-    camera = painter.home(Frame(StatusView("t"), stage=reader.stage(0)), layout)
+    layout = painter.layout(size, docked())
+    camera = painter.home(Frame(stage=reader.stage(0)), layout)
     assert camera is not None
     assert layout.stage.w / camera.zoom == pytest.approx(WIDTH)
     assert camera.middle[0] == layout.stage.w / 2
@@ -214,10 +214,10 @@ def test_in_the_grid_every_body_that_is_followed_is_in_the_middle_of_its_cell(ma
         assert view.focus is not None
         assert np.array_equal(view.focus, world.arena.roles[0].position)
         grid.draw(surface, surface.get_rect(), view, canvas)
-        frame = Frame(StatusView("t"), grid=view)
+        frame = Frame(grid=view)
         for arena in range(4):
             cells = [(x, y) for x in range(0, 900, 4) for y in range(0, 600, 4)]
-            layout = replace(painter.layout((900, 600), mind=False, learning=False), stage=surface.get_rect())
+            layout = painter.layout((900, 600), {})
             mine = np.array([at for at in cells if painter.cell_at(frame, layout, at) == arena])
             low, high = mine.min(axis=0), mine.max(axis=0)
             area = pygame.Rect(*low.tolist(), *(high - low).tolist())

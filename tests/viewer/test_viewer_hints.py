@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HINTS, STATUS, TOASTS, a_grid, a_view, some_panes
+from viewer_views import HINTS, STATUS, TOASTS, a_grid, a_view, docked, painted, some_panes
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.floating import modes_width
 from ecs_rl.viewer.panels.keys import fitting_hints, hints_width
-from ecs_rl.viewer.panels.status import _words, paint_status
+from ecs_rl.viewer.panels.status import Status, _words
 from ecs_rl.viewer.view import Modes, View
 from ecs_rl.viewer.view_why import MapView
 
 
 def frame(view: View, size: tuple[int, int] = (1280, 720)) -> np.ndarray:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, view, painter.layout(size))
+    painter.draw(surface, view, views=docked())
     return pygame.surfarray.array3d(surface)
 
 
@@ -39,7 +39,7 @@ def changed(one: np.ndarray, other: np.ndarray) -> pygame.Rect:
 def test_hints_lie_at_the_lower_edge_of_the_stage_beside_the_scale(size: tuple[int, int]) -> None:
     view = replace(a_view(), toasts=())
     where = changed(frame(replace(view, hints=()), size), frame(view, size))
-    stage = Painter().layout(size).stage
+    stage = Painter().layout(size, docked()).stage
     assert where.w > 0
     assert stage.contains(where)
     assert where.y > stage.bottom - 60
@@ -57,7 +57,7 @@ def test_as_many_hints_are_shown_as_fit() -> None:
 
 def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
     painter = Painter()
-    layout = painter.layout((1280, 720))
+    layout = painter.layout((1280, 720), docked())
     view = replace(a_view(), toasts=(), grid=a_grid())
     where = changed(frame(replace(view, modes=Modes())), frame(view))
     arenas = [
@@ -71,7 +71,7 @@ def test_messages_lie_below_the_captions_of_the_stage_and_of_panes(panes: int) -
     painter = Painter()
     view = replace(a_view(), panes=some_panes(panes))
     where = changed(frame(replace(view, toasts=())), frame(view))
-    assert where.y >= painter.stage_at(view, painter.layout((1280, 720))).y + painter.canvas.px(34)
+    assert where.y >= painter.stage_at(view, painter.layout((1280, 720), docked())).y + painter.canvas.px(34)
 
 
 def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
@@ -81,7 +81,7 @@ def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
     field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), values, np.full((3, 4, 2), np.nan), (0.5, 0.5), True)
     tinted = replace(view, stage=replace(view.stage, field=field))
     where = changed(frame(tinted), frame(replace(tinted, toasts=TOASTS)))
-    assert where.y >= Painter().layout((1280, 720)).stage.y + 31 + SCALE
+    assert where.y >= Painter().layout((1280, 720), docked()).stage.y + 31 + SCALE
 
 
 def test_mode_chips_name_their_key_where_there_is_room() -> None:
@@ -103,15 +103,14 @@ def test_play_mode_has_no_numbers_of_training() -> None:
     assert "steps" not in words
     for width in (320, 640, 1280):
         surface = pygame.Surface((width, 34))
-        paint_status(surface, playing, Canvas())
+        painted(Status(), surface, playing)
 
 
 def test_the_first_hint_of_the_status_line_stays_longest() -> None:
-    surface, canvas = pygame.Surface((330, 34)), Canvas()
+    surface, alone = pygame.Surface((330, 34)), pygame.Surface((330, 34))
     crowded = replace(STATUS, hint="F1 help · F3 profiler · Tab mind", run="")
-    paint_status(surface, crowded, canvas)
-    alone = pygame.Surface((330, 34))
-    paint_status(alone, replace(crowded, hint="F1 help"), Canvas())
+    painted(Status(), surface, crowded)
+    painted(Status(), alone, replace(crowded, hint="F1 help"))
     assert (pygame.surfarray.array3d(surface) == pygame.surfarray.array3d(alone)).all()
 
 

@@ -3,51 +3,66 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 
 import pygame
 import pytest
-from viewer_views import a_view
+from viewer_views import a_view, docked
 
 from ecs_rl.viewer import palette
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.frame import Painter, arrange
+from ecs_rl.viewer.frame import Layout, Painter, arrange
 from ecs_rl.viewer.grid import cells
+from ecs_rl.viewer.mind_sheet import HEAD, plan
+from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.learning import places
-from ecs_rl.viewer.panels.mind_panel import HEAD, plan
 
 SIZES = [(640, 400), (900, 600), (1280, 720), (1920, 1080), (1000, 400), (640, 1200), (2560, 1440), (3840, 2160)]
 
 
+ALL = {"status", "mind", "learning"}
+
+
+def a_layout(size: tuple[int, int], names: Collection[str] = ALL, dpi_scale: float = 1.0) -> Layout:
+    """Return the layout of a window in which these panels are docked."""
+    return arrange(size, [panel() for panel in PANELS if panel.name in names], dpi_scale)
+
+
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("mind", "learning"), list(itertools.product((True, False), repeat=2)))
-def test_the_parts_fill_the_window_without_overlapping(size: tuple[int, int], mind: bool, learning: bool) -> None:
-    layout = arrange(size, mind=mind, learning=learning)
-    parts = [part for part in (layout.status, layout.stage, layout.mind, layout.learning) if part is not None]
+@pytest.mark.parametrize(("mind", "learning", "finding"), list(itertools.product((True, False), repeat=3)))
+def test_the_parts_fill_the_window_without_overlapping(
+    size: tuple[int, int], mind: bool, learning: bool, finding: bool
+) -> None:
+    shown = {name for name, there in (("mind", mind), ("learning", learning), ("finding", finding)) if there}
+    layout = a_layout(size, {"status", *shown})
+    parts = [layout.stage, *layout.rooms.values()]
+    assert layout.rooms.keys() == {"status", *shown}
     assert sum(part.w * part.h for part in parts) == size[0] * size[1]
     for one, other in itertools.combinations(parts, 2):
         assert not one.colliderect(other)
     assert layout.stage.w >= 0.5 * size[0]
-    assert layout.stage.h >= 0.5 * size[1]
+    assert layout.stage.h >= (0.38 if finding else 0.5) * size[1]
 
 
 def test_hiding_the_panels_gives_their_room_to_the_stage() -> None:
-    assert arrange((1280, 720), mind=False, learning=False).stage.size == (1280, 686)
+    assert a_layout((1280, 720), {"status"}).stage.size == (1280, 686)
+    assert a_layout((1280, 720), set()).stage.size == (1280, 720)
 
 
 def test_letters_grow_with_the_window_and_with_the_density_of_the_screen() -> None:
-    assert arrange((1280, 720)).scale == 1.0
-    assert arrange((3840, 2160)).scale == 2.0
-    assert arrange((2560, 1440), dpi_scale=2.0).scale == 2.0
+    assert a_layout((1280, 720)).scale == 1.0
+    assert a_layout((1920, 1080)).scale == 1.25
+    assert a_layout((3840, 2160)).scale == 2.0
+    assert a_layout((2560, 1440), dpi_scale=2.0).scale == 2.0
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("others", range(7))
 @pytest.mark.parametrize("stacks", range(3))
 def test_plots_stay_apart_and_inside(size: tuple[int, int], others: int, stacks: int) -> None:
-    layout = arrange(size)
-    assert layout.learning is not None
-    large, small = places(layout.learning.size, others, Canvas(layout.scale), stacks)
-    room = pygame.Rect((0, 0), layout.learning.size)
+    layout = a_layout(size)
+    room = pygame.Rect((0, 0), layout.rooms["learning"].size)
+    large, small = places(room.size, others, Canvas(layout.scale), stacks)
     for part in (large, *small):
         assert room.contains(part)
     for one, other in itertools.combinations((large, *small), 2):
@@ -67,7 +82,7 @@ def test_the_mind_never_grows_out_of_its_panel(height: int, numbers: tuple[int, 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_size_can_be_drawn(size: tuple[int, int]) -> None:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_view(), painter.layout(size))
+    painter.draw(surface, a_view(), views=docked())
 
 
 def test_the_cell_under_the_mouse_is_the_arena_that_is_shown_there() -> None:
@@ -101,8 +116,8 @@ def test_words_can_be_read_on_their_background() -> None:
 
 def test_only_new_numbers_are_painted() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
-    layout, view = painter.layout((900, 600)), a_view()
-    painter.draw(surface, view, layout)
+    view, views = a_view(), docked()
+    painter.draw(surface, view, views=views)
     painted = painter.canvas.painted
-    painter.draw(surface, view, layout)
+    painter.draw(surface, view, views=views)
     assert painter.canvas.painted == painted

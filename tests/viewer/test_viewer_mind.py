@@ -13,6 +13,7 @@ import pygame
 import pytest
 from mixed_controls import MIXED
 from numpy.typing import NDArray
+from viewer_views import painted
 
 from ecs_rl.agents.base import Agent, PolicyOutput
 from ecs_rl.agents.config import PPOConfig
@@ -23,10 +24,9 @@ from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
 from ecs_rl.spaces import ActMode, Decision, Floats
 from ecs_rl.training.policies import make_agents
-from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mind import KNOWN, WINDOW, Thought, came
-from ecs_rl.viewer.panels.mind_panel import draw_mind
+from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.tick_log import Fate
 from ecs_rl.viewer.view import MindView, Option
 
@@ -368,7 +368,7 @@ def test_in_a_mixture_a_lever_is_drawn_as_a_lever_and_a_choice_as_a_bar() -> Non
 
     def drawn(*does: Option) -> NDArray[np.uint8]:
         surface = pygame.Surface((320, 400))
-        draw_mind(surface, surface.get_rect(), MindView(kind="mixture", does=does), Canvas())
+        painted(MindPanel(), surface, MindView(kind="mixture", does=does))
         return pygame.surfarray.array3d(surface)
 
     def rows(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> tuple[int, int]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pygame
 import pytest
-from viewer_views import BOUNDS, HULL, LINE, SHAPE, a_grid, a_view, body
+from viewer_views import BOUNDS, HULL, LINE, SHAPE, STATUS, a_grid, a_mind, a_view, body, docked
 
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.camera import FARTHEST, NEAREST, Camera
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.help import HelpGroup, HelpView
 from ecs_rl.viewer.panels.inspector import InspectorView
+from ecs_rl.viewer.panels.learning import DrawerView
+from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.view import (
     ContactView,
@@ -30,7 +33,6 @@ from ecs_rl.viewer.view import (
     Seen,
     Series,
     StageView,
-    StatusView,
     Term,
     Toast,
     View,
@@ -41,17 +43,18 @@ SIZES = [(640, 400), (1280, 720)]
 LONG = "a name that is much longer than any room there could ever be for it in a panel " * 3
 
 
-def draw(view: View, size: tuple[int, int] = (900, 600), **panels: object) -> pygame.Surface:
+def draw(view: View, size: tuple[int, int] = (900, 600), **panels: Any) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, view, painter.layout(size), None, panels)
+    painter.draw(surface, view, views=docked() | panels)
     return surface
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
-    draw(View(StatusView("")), size)
-    empty = View(StatusView("balance"), Modes(), StageView(), None, MindView(), LearningView())
-    draw(empty, size, help=HelpView(()), inspector=InspectorView("", ()), profile=ProfileView(()))
+    Painter().draw(pygame.Surface(size), View())
+    floats = {"profile": ProfileView(()), "help": HelpView(()), "inspector": InspectorView("", ())}
+    docks = {"status": StatusView(""), "mind": MindView(), "learning": DrawerView(LearningView())}
+    draw(View(stage=StageView()), size, **floats, **docks)
 
 
 @pytest.mark.parametrize("bad", [NAN, math.inf, -math.inf, 1e30])
@@ -92,9 +95,9 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
     status = StatusView(
         "s", steps_total=5, seconds_left=bad, steps_per_second=bad, speed_asked=bad, speed_reached=bad, best=bad
     )
-    draw(View(status, Modes(), stage, None, mind, learning), profile=profile)
+    draw(View(stage=stage), profile=profile, status=status, mind=mind, learning=DrawerView(learning))
     for kind in ("values", "probabilities"):
-        draw(View(status, mind=replace(mind, kind=kind)))
+        draw(View(), mind=replace(mind, kind=kind))
 
 
 def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
@@ -112,35 +115,32 @@ def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_a_run_that_has_just_begun_is_drawn(rows: int) -> None:
     series = Series("return", np.arange(rows, dtype=np.float64), np.ones(rows), np.ones(rows))
-    draw(View(StatusView("s"), learning=LearningView(series, series, None, 200.0, None, ((series,),))))
+    draw(View(), learning=DrawerView(LearningView(series, series, None, 200.0, None, ((series,),))))
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> None:
     view = a_view()
     assert view.stage is not None
-    assert view.mind is not None
     stage = replace(view.stage, caption=LONG, ending=LONG)
     names = tuple(f"{i} {LONG}" for i in range(40))
     mind = replace(
-        view.mind,
+        a_mind(),
         sees=tuple(Seen(name, 0.5) for name in names),
         does=tuple(Option(name, 0.1) for name in names),
         earned=tuple(Term(name, -12345.678, 1e9) for name in names),
     )
     rows = tuple((name, name, name) for name in names)
     profile = ProfileView(tuple(ProfileRow(name, 1.0, 1.0, 0.5) for name in names), tuple((n, 3.0) for n in names))
-    full = View(
-        replace(view.status, scene=LONG, run=LONG), Modes(True, True, True, True, True), stage, None, mind,
-        view.learning, tuple(Toast(LONG) for _ in range(9)),
-    )  # fmt: skip
+    full = View(Modes(True, True, True, True, True), stage, toasts=tuple(Toast(LONG) for _ in range(9)))
     floats: dict[str, object] = {
         "profile": profile,
         "inspector": InspectorView(LONG, rows),
         "help": HelpView((HelpGroup(LONG, tuple((n, n) for n in names)),)),
     }
+    status = replace(STATUS, scene=LONG, run=LONG)
     for count in range(len(floats) + 1):
-        draw(full, size, **dict(list(floats.items())[:count]))
+        draw(full, size, status=status, mind=mind, **dict(list(floats.items())[:count]))
 
 
 def test_the_smallest_windows_are_drawn() -> None:
@@ -151,8 +151,7 @@ def test_the_smallest_windows_are_drawn() -> None:
 @pytest.mark.parametrize("zoom", [FARTHEST, NEAREST])
 def test_the_closest_and_the_furthest_camera_are_drawn_at_once(zoom: float) -> None:
     surface, painter, view = pygame.Surface((1280, 720)), Painter(), a_view()
-    layout = painter.layout((1280, 720))
-    painter.draw(surface, view, layout, Camera((0.4, 2.9), zoom, (480, 250)))
+    painter.draw(surface, view, Camera((0.4, 2.9), zoom, (480, 250)), docked())
     began = perf_counter()
-    painter.draw(surface, view, layout, Camera((0.4, 2.8), zoom, (480, 250)))
+    painter.draw(surface, view, Camera((0.4, 2.8), zoom, (480, 250)), docked())
     assert perf_counter() - began < 0.2

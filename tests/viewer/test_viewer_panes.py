@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pygame
 import pytest
-from viewer_views import BOUNDS, a_comparison, a_grid, a_mind, a_stage, some_panes
+from viewer_views import BOUNDS, COMPARED, a_comparison, a_grid, a_mind, a_stage, some_panes
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
@@ -55,7 +55,7 @@ def test_one_camera_shows_the_whole_arena_of_every_pane() -> None:
 
 def test_the_pane_under_the_mouse_is_found_and_so_is_the_arena_of_the_grid() -> None:
     painter, view = Painter(), a_comparison(5)
-    layout = painter.layout((1280, 720))
+    layout = painter.layout((1280, 720), COMPARED)
     for number in range(5):
         assert painter.cell_at(view, layout, painter.stage_at(view, layout, number).center) == number
     assert painter.cell_at(view, layout, (5, 5)) is None
@@ -67,29 +67,28 @@ def test_the_pane_under_the_mouse_is_found_and_so_is_the_arena_of_the_grid() -> 
 
 def test_panes_take_the_room_of_a_mind_that_nobody_looks_into() -> None:
     painter, view = Painter(), a_comparison(2)
-    layout = painter.layout((1280, 720))
-    assert painter.stage_at(view, layout, 1).right == 1280
-    assert layout.mind is not None
-    assert painter.stage_at(replace(view, mind=a_mind()), layout, 1).right <= layout.mind.x
+    assert painter.stage_at(view, painter.layout((1280, 720), COMPARED), 1).right == 1280
+    looked_into = COMPARED | {"mind": a_mind()}
+    layout = painter.layout((1280, 720), looked_into)
+    assert painter.stage_at(view, layout, 1).right <= layout.rooms["mind"].x
     surface = pygame.Surface((1280, 720))
-    painter.draw(surface, view, layout)
-    painter.draw(surface, replace(view, mind=a_mind()), layout)
+    painter.draw(surface, view, views=COMPARED)
+    painter.draw(surface, view, views=looked_into)
 
 
 @pytest.mark.parametrize("count", range(1, 7))
 def test_only_what_moves_is_painted_again(count: int) -> None:
     surface, painter, view = pygame.Surface((900, 600)), Painter(), a_comparison(count)
-    layout = painter.layout((900, 600))
-    camera = painter.home(view, layout)
+    camera = painter.home(view, painter.layout((900, 600), COMPARED))
     assert camera is not None
-    painter.draw(surface, view, layout, camera)
+    painter.draw(surface, view, camera, COMPARED)
     painted = painter.canvas.painted
     moved = tuple(replace(pane, stage=replace(a_stage(0.1), caption="")) for pane in view.panes)
-    painter.draw(surface, replace(view, panes=moved), layout, camera)
+    painter.draw(surface, replace(view, panes=moved), camera, COMPARED)
     assert painter.canvas.painted == painted
 
 
 @pytest.mark.parametrize("size", [(1, 1), (120, 90), (320, 200), (640, 400)])
 def test_small_windows_with_panes_are_drawn(size: tuple[int, int]) -> None:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_comparison(6), painter.layout(size))
+    painter.draw(surface, a_comparison(6), views=COMPARED)

@@ -9,10 +9,10 @@ import pygame
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from viewer_views import a_learning
+from viewer_views import a_learning, painted
 
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.panels.learning import draw_learning
+from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.plots import decimate, reach, runs, tick_text, ticks
 
 FLOATS = st.floats(-1e12, 1e12, allow_nan=False)
@@ -73,10 +73,10 @@ def test_the_reach_of_nothing_is_something() -> None:
 
 
 def test_ten_thousand_points_cost_nothing_while_nothing_is_new() -> None:
-    surface, canvas, learning = pygame.Surface((960, 200)), Canvas(), a_learning(10_000)
-    draw_learning(surface, surface.get_rect(), learning, canvas)
-    painted, began = canvas.painted, perf_counter()
+    surface, canvas, learning = pygame.Surface((960, 200)), Canvas(), DrawerView(a_learning(10_000))
+    painted(Learning(), surface, learning, canvas)
+    count, began = canvas.painted, perf_counter()
     for _ in range(20):
-        draw_learning(surface, surface.get_rect(), learning, canvas)
-    assert canvas.painted == painted
+        painted(Learning(), surface, learning, canvas)
+    assert canvas.painted == count
     assert perf_counter() - began < 0.2

@@ -11,6 +11,7 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 import numpy as np
 import pygame
 import pytest
+from viewer_views import painted
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.canvas import Canvas
@@ -18,9 +19,9 @@ from ecs_rl.viewer.celebration import draw_ribbon
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import PANEL, ROLES
 from ecs_rl.viewer.panels.joy import Joy, JoyView
-from ecs_rl.viewer.panels.learning import draw_learning
-from ecs_rl.viewer.panels.stacks import by_area, colour_of, draw_stack, layers, reach_of
+from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.plots import Axes
+from ecs_rl.viewer.stacks import by_area, colour_of, draw_stack, layers, reach_of
 from ecs_rl.viewer.view import LearningView, Series, Stack
 from ecs_rl.viewer.view_floating import RibbonView
 
@@ -132,10 +133,7 @@ def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:
 
 def names_in(learning: LearningView, size: tuple[int, int]) -> list[str]:
     """Return what is written in the drawer, from left to right."""
-    canvas, surface = Canvas(), pygame.Surface(size)
-    canvas.begin(surface)
-    with canvas.painting("learning"):
-        draw_learning(surface, surface.get_rect(), learning, canvas)
+    canvas = painted(Learning(), pygame.Surface(size), DrawerView(learning))
     return [text for _, text in canvas.texts()]
 
 

@@ -13,9 +13,13 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.palette import role_colour
+from ecs_rl.viewer.panel import Panel
 from ecs_rl.viewer.panels.help import HelpGroup, HelpView
 from ecs_rl.viewer.panels.inspector import InspectorView
+from ecs_rl.viewer.panels.learning import DrawerView, TimelineView
+from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import (
@@ -33,12 +37,11 @@ from ecs_rl.viewer.view import (
     Series,
     Stack,
     StageView,
-    StatusView,
     Term,
     Toast,
     View,
 )
-from ecs_rl.viewer.view_floating import RibbonView, TimelineView
+from ecs_rl.viewer.view_floating import RibbonView
 
 pygame.font.init()
 
@@ -226,7 +229,32 @@ TOASTS = (Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed
 
 def a_view(tick: int = 0) -> View:
     stage = a_stage(tick / 50, tick)
-    return View(STATUS, MODES, stage, None, a_mind(tick), a_learning(), toasts=TOASTS, hints=HINTS)
+    return View(MODES, stage, toasts=TOASTS, hints=HINTS)
+
+
+LEARNING = DrawerView(a_learning())
+
+
+def docked(tick: int = 0) -> dict[str, Any]:
+    """Return what the docked panels show."""
+    return {"status": STATUS, "mind": a_mind(tick), "learning": LEARNING}
+
+
+def painted(panel: Panel[Any], surface: pygame.Surface, view: Any, canvas: Canvas | None = None) -> Canvas:
+    """Paint a panel all over a surface; return the canvas, which knows its texts and regions."""
+    canvas = canvas or Canvas()
+    canvas.begin(surface)
+    with canvas.painting(panel.name):
+        panel.paint(canvas, view, surface.get_rect())
+    return canvas
+
+
+COMPARED = {
+    "status": StatusView(
+        "lander", "v1/20261118_102922", "playing", steps=None, speed_asked=1.0, hint="F1 help · G grid"
+    )
+}
+"""What the docked panels show beside `a_comparison`."""
 
 
 def some_floats(*names: str) -> dict[str, Any]:
@@ -249,5 +277,4 @@ def some_panes(count: int = 3) -> tuple[PaneView, ...]:
 
 
 def a_comparison(count: int = 3) -> View:
-    status = StatusView("lander", "v1/20261118_102922", "playing", steps=None, speed_asked=1.0, hint="F1 help · G grid")
-    return View(status, Modes(paused=True), hints=HINTS, panes=some_panes(count))
+    return View(Modes(paused=True), hints=HINTS, panes=some_panes(count))

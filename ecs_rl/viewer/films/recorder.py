@@ -75,11 +75,8 @@ class Recorder:
         if self._surface.get_size() != size:
             self._surface = pygame.Surface(size)
         shown = replace(window.seen, modes=Modes(), toasts=(), hints=(), tip=None)
-        layout = self._painter.layout(
-            size, mind=window.layout.mind is not None, learning=window.layout.learning is not None
-        )
         views = {name: view for name, view in window.views.items() if window.panels[name].filmed}
-        self._painter.draw(self._surface, shown, layout, window.camera, views)
+        self._painter.draw(self._surface, shown, window.camera, views)
         return self._surface
 
     def end(self, window: Window) -> None:

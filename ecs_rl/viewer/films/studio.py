@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pygame
 
@@ -18,8 +19,9 @@ from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
+from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting
-from ecs_rl.viewer.view import Modes, PaneView, StatusView, View
+from ecs_rl.viewer.view import Modes, PaneView, View
 
 ENDING = 1.2
 """Seconds that the picture of an ending stays."""
@@ -40,8 +42,8 @@ def record_play(shows: Sequence[LiveEpisode], path: Path, *, speed: float = 1.0)
     painter = Painter()
 
     def draw(picture: pygame.Surface) -> None:
-        shown = plain_view(shows)
-        painter.draw(picture, shown, painter.layout(picture.get_size(), mind=shown.mind is not None, learning=False))
+        view, views = plain_views(shows)
+        painter.draw(picture, view, None, views)
 
     with Film(path, *FORMATS[path.suffix.lower()]) as film:
         for arena in range(shows[0].episodes):
@@ -54,14 +56,14 @@ def record_play(shows: Sequence[LiveEpisode], path: Path, *, speed: float = 1.0)
             yield [show.ended[0] for show in shows]
 
 
-def plain_view(shows: Sequence[LiveEpisode]) -> View:
-    """Return what a film shows: the stage and the mind, or several stages, nothing of a window."""
+def plain_views(shows: Sequence[LiveEpisode]) -> tuple[View, dict[str, Any]]:
+    """Return what a film shows, and its panels: the stage and the mind, or several stages, nothing of a window."""
     show = shows[0]
     status = StatusView(show.scene.name, state="playing", steps=None, speed_asked=show.speed, hint="")
     modes = Modes(sampled=None)  # a chip names a key, and a film has none
     if len(shows) > 1:
-        return View(status, modes, panes=tuple(pane_of(each) for each in shows))
-    return View(status, modes, stage=show.stage(), mind=show.mind.view())
+        return View(modes, panes=tuple(pane_of(each) for each in shows)), {"status": status}
+    return View(modes, stage=show.stage()), {"status": status, "mind": show.mind.view()}
 
 
 def pane_of(show: LiveEpisode) -> PaneView:

@@ -54,6 +54,11 @@ class BackgroundTraining:
         self.to_update = True
 
     @property
+    def is_flat_out(self) -> bool:
+        """Whether it trains as fast as it goes."""
+        return self.busy and math.isinf(self.times_real)
+
+    @property
     def times_real(self) -> float:
         """How many times faster than real time each training arena lives."""
         if self.pace.name == FLAT_OUT:

@@ -18,7 +18,7 @@ from ecs_rl.viewer.films.recorder import stamp
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.live.before_after import algorithm_of
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.view import StageView
+from ecs_rl.viewer.view import LearningView, StageView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ class Cards:
         window, show = self.window, self.window.show
         found = list[tuple[str, "Mapping[str, Agent]"]]()
         kept = milestones(window.checkpoints.run) if window.checkpoints is not None else {}
-        learning = window.rates.learning
+        learning = _curves(window)
         solved = learning.solved_step if learning is not None else None
         last = solved or max(kept, default=0)
         steps = dict[int, float]()
@@ -101,11 +101,14 @@ class Cards:
     def _write(self, stage: StageView, paths: list[Path], seed: int) -> None:
         window, scene = self.window, self.window.show.scene
         surface = pygame.Surface(SIZE)
-        paint_card(
-            surface, stage, paths, window.rates.learning, title=scene.name, caption=f"{scene.about} Seed {seed}."
-        )
+        caption = f"{scene.about} Seed {seed}."
+        paint_card(surface, stage, paths, _curves(window), title=scene.name, caption=caption)
         path = window.recorder.folder / "pictures" / f"card_{stamp()}.png"
         window.recorder.write(surface, path, "card", window)
+
+
+def _curves(window: Window) -> LearningView | None:
+    return None if window.history is None else window.history.refresh()
 
 
 def _leading(show: LiveEpisode) -> F64:

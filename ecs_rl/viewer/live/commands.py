@@ -89,14 +89,6 @@ def _toggle_sampling(window: Window) -> None:
     window.say("actions are drawn at random, as in training" if sampled else "the best action every time")
 
 
-def _next_mind(window: Window) -> None:
-    """Turn to the mind of the next agent, where there are several."""
-    before = window.show.mind.name
-    window.show.mind.turn()
-    told = f"this is the mind of {window.show.mind.name}" if before else "there is one agent here, and this is its mind"
-    window.say(told, "plain" if before else "warn")
-
-
 def _poke(window: Window) -> None:
     if window.grid is None:
         kicked = [(name, show.hand.kick) for show in window.shows if (name := show.poke(window.selected))]
@@ -129,13 +121,6 @@ def _change_pace(window: Window, work: BackgroundTraining) -> None:
     window.say(f"training goes at {told}".replace("at flat", "flat"))
 
 
-def _toggle_panel(window: Window, panel: str) -> None:
-    if panel == "learning" and window.history is None:
-        window.say("there is no run here whose learning could be shown", "warn")
-    else:
-        window.open_panels ^= {panel}
-
-
 # --- the table --------------------------------------------------------------------------------------------------------
 
 SECTIONS = ("Stage", "Policy", "Training", "Hands", "Window")
@@ -163,9 +148,6 @@ OF_WINDOW: tuple[Command, ...] = (
     Command(_POLICY, "L", "newest policy", "back to the newest, or the first one", _turn_back, (pygame.K_l,)),
     Command(_POLICY, "B", "before and after", "untrained and now, side by side", lambda w: w.comparison.toggle(),
             (pygame.K_b,)),
-    Command(_POLICY, "J", "next mind", "the next agent's mind", _next_mind, (pygame.K_j,)),
-    Command(_POLICY, "I", "why", "why did it do that?", lambda w: w.questions.toggle_why(), (pygame.K_i,)),
-    Command(_POLICY, "X", "value map", "what it expects elsewhere", lambda w: w.questions.toggle_map(), (pygame.K_x,)),
     Command(_POLICY, "W", "replay", "worst, best, most surprising", lambda w: w.replays.turn(), (pygame.K_w,)),
     Command(_POLICY, "K", "keep episode", "keep this episode as a file", lambda w: w.replays.keep(), (pygame.K_k,)),
     Command(_POLICY, "D", "sampling", "best action or drawn at random", _toggle_sampling, (pygame.K_d,)),
@@ -197,8 +179,6 @@ OF_WINDOW: tuple[Command, ...] = (
     Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.mouse.pan(by)),
     Command(_HANDS, "Home", "reset camera", "show the whole arena", lambda w: setattr(w, "camera", None),
             (pygame.K_HOME,)),
-    Command(_WINDOW, "Tab", "mind", "the agent's mind", lambda w: _toggle_panel(w, "mind"), (pygame.K_TAB,)),
-    Command(_WINDOW, "M", "learning", "how learning goes", lambda w: _toggle_panel(w, "learning"), (pygame.K_m,)),
     Command(_WINDOW, "?", "words", "what is this?", lambda w: w.hover.ask(), (), "?"),
     Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.screen.toggle_full_screen(), (pygame.K_F11,)),
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),

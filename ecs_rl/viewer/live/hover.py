@@ -5,11 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ecs_rl.scene.sensors import Sensor
-from ecs_rl.viewer.panels.learning import readings
-from ecs_rl.viewer.panels.mind_panel import spot_at
 from ecs_rl.viewer.view_floating import TipView
-from ecs_rl.viewer.words import about_seen, explained
+from ecs_rl.viewer.words import explained
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
@@ -42,24 +39,11 @@ class Hover:
             self._at, self._since, self._asked = at, now, False
         if window.pointed.kind != "point" or "help" in window.open_panels:
             return None
-        learning, area = window.seen.learning, window.layout.learning
-        if learning is not None and area is not None:
-            lines = readings(area, learning, window.painter.canvas, at)
-            if lines:
-                return TipView(at, tuple(lines))
+        hit, panel = window.pointed.hit, window.panels.get(window.pointed.hit.panel)
+        lines = () if panel is None else panel.tip(window, hit)
+        if lines:
+            return TipView(at, lines)
         if not self._asked and now - self._since < STILL:
             return None
-        told = self._seen(at) or explained(window.pointed.text)
+        told = ("" if panel is None else panel.explain(window, hit)) or explained(window.pointed.text)
         return TipView(at, (told,)) if told else None
-
-    def _seen(self, at: tuple[float, float]) -> str:
-        """Return what the number is whose row of the mind is under the mouse."""
-        mind, area = self.window.seen.mind, self.window.layout.mind
-        spot = spot_at(area, mind, self.window.painter.canvas, at) if mind is not None and area is not None else None
-        if mind is None or spot is None or spot.section != "sees":
-            return ""
-        name, scales = mind.sees[spot.number].name, dict[str, float]()
-        for sensor in self.window.show.mind.plan.sees:
-            if isinstance(sensor, Sensor):
-                scales |= dict.fromkeys(sensor.names, sensor.scale)
-        return about_seen(name, scales.get(name))

@@ -98,7 +98,7 @@ class LookingBack:
         """Go to the moment under a pixel of the scrubber; tell whether there is one. `beside` takes all pixels."""
         window = self.window
         rewind = window.seen.rewind
-        stage = window.painter.room(window.seen, window.layout)
+        stage = window.layout.stage
         place = None if rewind is None else scrubber_place(stage, window.painter.canvas)
         if rewind is None or place is None:
             return False

@@ -1,21 +1,23 @@
-"""The window's hand on why: what is asked of the watched agent by keys and in its panel, worked out between frames."""
+"""What the user asks of the watched agent by keys and in its panel; the answers are worked out between frames."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ecs_rl.viewer.ghosts import Ghosts
-from ecs_rl.viewer.panels.mind_panel import Spot, spot_at, value_at
 from ecs_rl.viewer.value_map import ValueMap
 from ecs_rl.viewer.view import MindView, Point, StageView
 from ecs_rl.viewer.view_why import GhostView, MapView
 from ecs_rl.viewer.why import Why
 
 if TYPE_CHECKING:
-    from ecs_rl.viewer.live.window import Window
     from ecs_rl.viewer.live_episode import LiveEpisode
+    from ecs_rl.viewer.panel import App
 
+Bounds = tuple[Point, Point]
+"""Two corners of a part of the arena, metres."""
 BUDGET = 0.004
 """Seconds of a frame that ways not gone may take."""
 
@@ -23,11 +25,9 @@ BUDGET = 0.004
 class Questions:
     """What somebody wants to know of the show on the stage."""
 
-    def __init__(self, window: Window) -> None:
-        self.window = window
+    def __init__(self, app: App) -> None:
+        self.app = app
         self.asks_why = self.maps = False
-        self.turns: int | None = None
-        """The number that the mouse turns."""
         self._show: LiveEpisode | None = None
         self._why: Why | None = None
         self._map: ValueMap | None = None
@@ -37,7 +37,7 @@ class Questions:
 
     def toggle_why(self) -> None:
         """Stop the stage and ask why, or leave it."""
-        window = self.window
+        app = self.app
         self.asks_why = not self.asks_why
         if not self.asks_why:
             self._forget()
@@ -45,25 +45,25 @@ class Questions:
         if self._nobody():
             self.asks_why = False
             return
-        window.open_panels |= {"mind"}
-        window.pause_stage(True)
-        window.say("why: drag what it sees, click what it does")
+        app.open_panels |= {"mind"}
+        app.pause_stage(True)
+        app.say("why: drag what it sees, click what it does")
 
     def toggle_map(self) -> None:
         """Tint the stage by what the agent expects elsewhere, or leave it."""
-        window = self.window
+        app = self.app
         self.maps = not self.maps
         if self.maps and self._nobody():
             self.maps = False
         elif self.maps:
-            window.say("what it expects there: click the name of what it sees for another axis")
+            app.say("what it expects there: click the name of what it sees for another axis")
 
     def _nobody(self) -> bool:
         """Return whether there is no agent to ask, and say so."""
-        window = self.window
-        nobody = window.grid is not None or len(window.shows) > 1 or window.show.mind.agent is None
+        app = self.app
+        nobody = app.grid is not None or len(app.shows) > 1 or app.show.mind.agent is None
         if nobody:
-            window.say("there is no one agent here to ask", "warn")
+            app.say("there is no one agent here to ask", "warn")
         return nobody
 
     def leave(self) -> bool:
@@ -88,59 +88,31 @@ class Questions:
             self._ghosts.close()
         self._show = self._why = self._map = self._ghosts = None
 
-    # --- mouse ------------------------------------------------------------------------------------------------------
+    # --- what the mind asks -----------------------------------------------------------------------------------------
 
-    def _spot(self, pixel: tuple[float, float]) -> Spot | None:
-        window = self.window
-        area, mind = window.layout.mind, window.seen.mind
-        if area is None or mind is None or not (self.asks_why or self.maps):
-            return None
-        return spot_at(area, mind, window.painter.canvas, pixel)
+    def turn(self, number: int, value: float) -> None:
+        """Let the agent see another number."""
+        if self._why is not None:
+            self._why.turn(number, value)
 
-    def take(self, pixel: tuple[float, float]) -> bool:
-        """Take hold of what the agent sees; tell whether there is something."""
-        spot = self._spot(pixel)
-        if not self.asks_why or spot is None or spot.section != "sees" or not spot.on_track:
-            return False
-        self.turns = spot.number
-        self.turn(pixel)
-        return True
+    def explain(self, row: int) -> None:
+        """Explain this row of what the agent does."""
+        if self._why is not None:
+            self._why.explain(row)
 
-    def turn(self, pixel: tuple[float, float]) -> None:
-        """Let the agent see another number: the one under the mouse."""
-        area, mind = self.window.layout.mind, self.window.seen.mind
-        if self.turns is None or self._why is None or area is None or mind is None or self.turns >= len(mind.sees):
-            return
-        self._why.turn(self.turns, value_at(area, mind, self.window.painter.canvas, self.turns, pixel[0]))
-
-    def let_go(self) -> None:
-        """Hold no number any more."""
-        self.turns = None
-
-    def click(self, pixel: tuple[float, float]) -> bool:
-        """Answer a click in the agent's mind; tell whether that meant something."""
-        spot = self._spot(pixel)
-        if spot is None:
-            return False
-        if self.maps and self._map is not None and spot.section == "sees" and not spot.on_track:
-            self._map.choose(spot.number)
-            return True
-        if self.asks_why and self._why is not None and spot.section == "does":
-            self._why.explain(spot.number)
-            return True
-        if self.take(pixel):
-            self.let_go()
-            return True
-        return False
+    def choose_axis(self, number: int) -> None:
+        """Let the value map go over this number that is seen."""
+        if self._map is not None:
+            self._map.choose(number)
 
     # --- frame by frame ---------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
-        """Go on with what takes longer than a frame."""
-        window = self.window
-        if len(window.shows) > 1 or window.grid is not None or not (self.asks_why or self.maps):
+    def look(self, bounds: Callable[[], Bounds | None]) -> None:
+        """Go on with what takes longer than a frame; `bounds` returns what the stage shows of the arena, metres."""
+        app = self.app
+        if len(app.shows) > 1 or app.grid is not None or not (self.asks_why or self.maps):
             return
-        show = window.show
+        show = app.show
         if show is not self._show:
             self.close()
             self._show, self._why, self._ghosts = show, Why(show), Ghosts(show)
@@ -150,25 +122,11 @@ class Questions:
         if self.asks_why and show.paused:
             self._ghosts.look(BUDGET)
         if self.maps:
-            self._map.look(self._bounds())
-
-    def _bounds(self) -> tuple[Point, Point] | None:
-        """Return what the stage shows of the arena, metres; None where that is a picture."""
-        window = self.window
-        stage = window.seen.stage
-        if stage is None or stage.drawn is not None:
-            return None
-        area = window.painter.stage_at(window.seen, window.layout)
-        camera = window.camera or window.painter.home(window.seen, window.layout)
-        if camera is None:
-            return None
-        camera = camera.onto(stage.focus)
-        (x0, y1), (x1, y0) = camera.metres((0, 0)), camera.metres((area.w, area.h))
-        return (x0, y0), (x1, y1)
+            self._map.look(bounds())
 
     def mind(self, plain: MindView) -> MindView:
         """Return the mind with what pulls, if somebody asks."""
-        asked = self.asks_why and self._why is not None and self._show is self.window.show
+        asked = self.asks_why and self._why is not None and self._show is self.app.show
         return self._why.view() if asked and self._why is not None else plain
 
     def stage(self, stage: StageView) -> StageView:
@@ -185,10 +143,10 @@ class Questions:
     @property
     def ghosts(self) -> tuple[GhostView, ...]:
         """The ways not gone, as long as the stage rests."""
-        show = self.window.show
+        show = self.app.show
         rests = self.asks_why and show.paused and self._show is show and self._ghosts is not None
         return self._ghosts.paths if rests and self._ghosts is not None else ()
 
     def _found(self) -> MapView | None:
-        there = self.maps and self._map is not None and self._show is self.window.show
+        there = self.maps and self._map is not None and self._show is self.app.show
         return self._map.view if there and self._map is not None else None

@@ -8,9 +8,7 @@ import pygame
 
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.live.commands import Call, press_at
-from ecs_rl.viewer.live.shown import hide_finding
 from ecs_rl.viewer.panel import Gesture
-from ecs_rl.viewer.panels.timeline import curve_axes
 from ecs_rl.viewer.picking import pick
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Point
@@ -30,8 +28,6 @@ class StageMouse:
         self.window = window
         self.held = 0
         """The number of the show whose body the mouse holds."""
-        self.seeks = False
-        """The mouse goes along the curve."""
 
     def calls(self, gesture: Gesture) -> list[Call]:
         """Return the commands that a gesture asks for."""
@@ -69,6 +65,16 @@ class StageMouse:
         camera = self.window.camera or self.window.painter.home(self.window.seen, self.window.layout)
         return camera or Camera((0.0, 0.0), 50.0, (0.0, 0.0))
 
+    def bounds(self) -> tuple[Point, Point] | None:
+        """Return what the stage shows of the arena, metres; None where that is a picture."""
+        stage, area = self.window.seen.stage, self._area(0)
+        camera = self.window.camera or self.window.painter.home(self.window.seen, self.window.layout)
+        if stage is None or stage.drawn is not None or camera is None:
+            return None
+        camera = camera.onto(stage.focus)
+        (x0, y1), (x1, y0) = camera.metres((0, 0)), camera.metres((area.w, area.h))
+        return (x0, y0), (x1, y1)
+
     def body_at(self, pixel: Pixel) -> tuple[int, Chosen | None]:
         """Return the show and the body under a pixel."""
         number = self.show_at(pixel)
@@ -81,9 +87,8 @@ class StageMouse:
     def grab(self, pixel: Pixel) -> None:
         """Take hold of the body under a pixel, or of the moment on the scrubber."""
         self.window.past.scrubs = self.window.past.scrub(pixel)
-        if self.window.past.scrubs or self.window.questions.take(pixel):
+        if self.window.past.scrubs:
             return
-        self.seeks = self.seek(pixel)
         self.held, role = self.body_at(pixel)
         if role is not None:
             self.window.shows[self.held].grab(role, self.metres(pixel, self.held))
@@ -92,41 +97,18 @@ class StageMouse:
         """Move the hand."""
         if self.window.past.scrubs:
             self.window.past.scrub(pixel, beside=True)
-        elif self.window.questions.turns is not None:
-            self.window.questions.turn(pixel)
-        elif self.seeks:
-            self.seek(pixel, beside=True)
         else:
             self.window.shows[self.held].drag(self.metres(pixel, self.held))
 
     def let_go(self) -> None:
         """Hold nothing."""
-        self.seeks, self.window.past.scrubs = False, False
-        self.window.questions.let_go()
+        self.window.past.scrubs = False
         for show in self.window.shows:
             show.let_go()
 
-    def seek(self, pixel: Pixel, *, beside: bool = False) -> bool:
-        """Return whether a pixel is on the return curve, and play that step's policy; `beside` takes all pixels."""
-        timeline, learning, area = self.window.seen.timeline, self.window.seen.learning, self.window.layout.learning
-        if timeline is None or learning is None or area is None or self.window.checkpoints is None:
-            return False
-        axes = curve_axes(area, learning, self.window.painter.canvas)
-        if not (beside or axes.area.collidepoint(pixel)):
-            return False
-        step = min(max(axes.x_at(pixel[0]), axes.x[0]), axes.x[1])
-        self.window.checkpoints.seek(step, axes.x[1], self.window.shows)
-        return True
-
     def click(self, pixel: Pixel) -> None:
-        """Choose what is under a pixel; on the mind the next agent's, on the return curve the policy of that step."""
-        if self.window.past.scrub(pixel) or self.seek(pixel):
-            return
-        if self.window.questions.click(pixel) or press_at(self.window, pixel) or hide_finding(self.window, pixel):
-            return
-        mind = self.window.layout.mind if self.window.seen.mind is not None else None
-        if mind is not None and mind.collidepoint(pixel):
-            self.window.show.mind.turn()
+        """Choose what is under a pixel."""
+        if self.window.past.scrub(pixel) or press_at(self.window, pixel):
             return
         if self.window.grid is None:
             if self.show_at(pixel) is not None:

@@ -35,7 +35,7 @@ from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.screen import Input, Screen
 from ecs_rl.viewer.live.screen_process import AnyScreen
-from ecs_rl.viewer.live.shown import SPOKEN, Message, Rates, status, view, views
+from ecs_rl.viewer.live.shown import SPOKEN, Message, Rates, view, views
 from ecs_rl.viewer.live.stage_mouse import StageMouse
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
@@ -84,8 +84,6 @@ class Window:
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
         self.comparison = Comparison(self)
-        self.hidden = set[str]()
-        """The findings that the user has seen and clicked away."""
         self._stage = self.shows
         """The shows that come back after it."""
         self.solved_for: float | None = None
@@ -102,10 +100,10 @@ class Window:
         self.stale = True
         """Something has changed that should be seen at once."""
         self.rates = Rates()
-        self.seen: View = View(status(self))
+        self.seen = View()
         self.views: dict[str, Any] = {}
         """What each panel shows in the newest frame."""
-        self.layout: Layout = self.painter.layout(screen.size)
+        self.layout: Layout = self.painter.layout(screen.size, self.views)
 
     @property
     def show(self) -> LiveEpisode:
@@ -194,7 +192,7 @@ class Window:
         """Let time pass on every show."""
         parts: dict[str, Callable[[], object]] = {
             "rewind": partial(self.past.hold, seconds),
-            "why": self.questions.look,
+            "why": partial(self.questions.look, self.mouse.bounds),
             "card": self.cards.go_on,
             "hands": self._steer,
             "stage": partial(self._advance_shows, seconds, budget),
@@ -256,7 +254,7 @@ class Window:
     def _put(self, shows: list[LiveEpisode]) -> None:
         """Let these shows stand in the window: no hand holds what stood there, and the last frame shows it no more."""
         self.mouse.let_go()
-        self.mouse.held, self.shows, self.seen = 0, shows, View(status(self))
+        self.mouse.held, self.shows, self.seen = 0, shows, View()
 
     def leave_aside(self) -> None:
         """Bring the stage back."""
@@ -295,12 +293,7 @@ class Window:
     def draw(self, seconds: float, due: float = 0.0) -> None:
         """Draw a frame, so many seconds after the last one, to be shown when it is due."""
         self.seen, self.views = view(self, seconds), views(self)
-        layout = self.painter.layout(
-            self.screen.size,
-            mind="mind" in self.open_panels,
-            learning="learning" in self.open_panels and bool(self.history),
-            finding=self.seen.finding is not None,
-        )
+        layout = self.painter.layout(self.screen.size, self.views)
         readers = [show.reader for show in self.shows] + ([self.grid.reader] if self.grid is not None else [])
         for reader in readers:
             while reader.places.problems:
@@ -309,6 +302,5 @@ class Window:
             home = self.painter.home(self.seen, layout)
             self.camera = replace(self.camera, middle=home.middle) if home is not None else None
         self.layout = layout
-        mind, learning, finding = (area is not None for area in (layout.mind, layout.learning, layout.finding))
-        self.screen.show(Frame(self.seen, self.screen.size, mind, learning, finding, self.camera, due, self.views))
+        self.screen.show(Frame(self.seen, self.screen.size, self.camera, due, self.views))
         self.stale = False

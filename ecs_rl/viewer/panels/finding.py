@@ -1,4 +1,4 @@
-"""The diagnosis line: what is wrong with the training and what to do about it, between the stage and the drawer."""
+"""The finding: what is wrong with the training and what to do about it, between the stage and the drawer."""
 
 from __future__ import annotations
 
@@ -7,17 +7,43 @@ import pygame
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.palette import DIM, PANEL, TEXT, WARN, mix
+from ecs_rl.viewer.panel import App, Gesture, Hit, Panel
 
 LINE, EDGE = 18, 14
-HEIGHT = 2 * LINE + 8
 SIGN = 16
 """Width of the sign before the words."""
 
 
-def draw_finding(surface: pygame.Surface, area: pygame.Rect, finding: Finding, canvas: Canvas) -> None:
-    """Draw what is wrong in one line, and what to do in another."""
-    if area.w > canvas.px(120):
-        canvas.lay(surface, area, "finding", finding, _paint)
+class FindingLine(Panel[Finding]):
+    """Shows what the diagnosis of the training has found, until a click hides it."""
+
+    name = "finding"
+    place = "line"
+    filmed = False
+
+    def __init__(self) -> None:
+        self.hidden = set[str]()
+        """The names of the findings that were clicked away."""
+
+    def view(self, app: App) -> Finding | None:
+        """Return what is wrong, unless the user has hidden it."""
+        finding = None if app.background is None else app.background.training.finding
+        return None if finding is None or finding.name in self.hidden else finding
+
+    def thickness(self, scale: float, size: tuple[int, int]) -> int:
+        """Return the height of two lines."""
+        return round((2 * LINE + 8) * scale)
+
+    def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
+        """Hide the finding until there is another one."""
+        finding = self.view(app)
+        if gesture.kind == "click" and finding is not None:
+            self.hidden.add(finding.name)
+
+    def paint(self, canvas: Canvas, view: Finding, room: pygame.Rect) -> None:
+        """Paint what is wrong in one line, and what to do in another."""
+        if room.w > canvas.px(120):
+            canvas.lay(canvas.surface, room, self.name, view, _paint)
 
 
 def _paint(surface: pygame.Surface, finding: Finding, canvas: Canvas) -> None:
@@ -34,7 +60,7 @@ def _paint(surface: pygame.Surface, finding: Finding, canvas: Canvas) -> None:
     x = left + canvas.px(SIGN) + canvas.px(4)
     cure, room = f"try: {finding.cure}", right - x
     link = canvas.width(finding.link, SMALL - 0.5) + canvas.px(16)
-    if link + canvas.width(cure, SMALL + 0.5) < room:  # what to do comes before where more is told
+    if link + canvas.width(cure, SMALL + 0.5) < room:  # the cure matters more than the link
         canvas.write(surface, finding.link, (right, second), size=SMALL - 0.5, colour=DIM, anchor="right")
     canvas.write(surface, cure, (x, second), size=SMALL + 0.5, colour=mix(PANEL, TEXT, 0.8), width=room)
 

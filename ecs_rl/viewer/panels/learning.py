@@ -1,9 +1,14 @@
-"""The learning drawer: the return as a large plot, all else as small ones; painted only when there are new numbers."""
+"""The learning drawer: the return as a large plot, all else as small ones, and along the return the run's policies.
+
+The plots are painted only when there are new numbers.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
 
 import numpy as np
 import pygame
@@ -12,22 +17,147 @@ from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.key_caps import draw_head_key
 from ecs_rl.viewer.number_formats import count, short
-from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
-from ecs_rl.viewer.panels.stacks import by_area, colour_of, draw_names, draw_stack, reach_of
-from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach, steady_reach
+from ecs_rl.viewer.palette import DIM, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, Colour, mix
+from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
+from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, steady_reach
+from ecs_rl.viewer.return_plot import (
+    HEAD,
+    draw_head,
+    draw_star,
+    newest_of,
+    paint_returns,
+    plot_area,
+    write_nothing,
+    x_reach,
+)
+from ecs_rl.viewer.stacks import by_area, colour_of, draw_names, draw_stack, reach_of
 from ecs_rl.viewer.view import LearningView, Series, Stack
 
-BEST, RATED = "best", "Elo"
 LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
-EDGE, HEAD = 14, 24
+EDGE = 14
 KEY, KEY_ROOM, KEYED = "M", 22, 420
 """The key that hides the drawer takes a little room to the right of one that is so wide."""
+EVERY = 1.0
+"""Seconds for which the curves stay as they are: painting them takes a while."""
+NOTCH = 6
+"""Pixels that the notch of a policy is high."""
 
 
-def draw_learning(surface: pygame.Surface, area: pygame.Rect, learning: LearningView, canvas: Canvas) -> None:
-    """Draw the drawer."""
-    if area.w > canvas.px(80) and area.h > canvas.px(60):
-        canvas.lay(surface, area, "learning", learning, _paint)
+@dataclass(frozen=True)
+class TimelineView:
+    """Where on the return curve the policy stands that is on the stage."""
+
+    steps: tuple[float, ...] = ()
+    """Of the policies that can be put there, in order; infinity is the newest."""
+    shown: float = math.inf
+    label: str = "now"
+
+
+@dataclass(frozen=True)
+class DrawerView:
+    """The curves, and the timeline along the first of them where there is a run whose policies can be played."""
+
+    curves: LearningView
+    timeline: TimelineView | None = None
+
+
+class Learning(Panel[DrawerView]):
+    """Shows how learning goes; along the return the mouse chooses the policy that plays on the stage."""
+
+    name = "learning"
+    place = "bottom"
+
+    def __init__(self) -> None:
+        self._curves: LearningView | None = None
+        self._steps: tuple[float, ...] = ()
+        """The steps of the policies that can be put on the stage."""
+        self._due = 0.0
+
+    def view(self, app: App) -> DrawerView | None:
+        """Return the curves, None while they are hidden or where there is no run."""
+        if app.history is None or self.name not in app.open_panels:
+            self._curves = None
+            return None
+        now = perf_counter()
+        if self._curves is None or now >= self._due:
+            self._due = now + EVERY
+            self._curves = app.history.refresh()
+            if app.checkpoints is not None:
+                self._steps = tuple(choice.step for choice in app.checkpoints.choices())
+        return DrawerView(self._curves, self._timeline(app))
+
+    def _timeline(self, app: App) -> TimelineView | None:
+        """Return where the policy on the stage stands; None where another cannot take its place."""
+        if app.checkpoints is None or len(app.shows) > 1 or app.aside is not None:
+            return None
+        step = app.checkpoints.step
+        return TimelineView(self._steps, step, "now" if math.isinf(step) else app.show.label)
+
+    def thickness(self, scale: float, size: tuple[int, int]) -> int:
+        """Return about a quarter of the window's height."""
+        return round(min(max(0.27 * size[1], 112 * scale), 240 * scale))
+
+    def toggle(self, app: App) -> None:
+        """Hide the drawer, or show it."""
+        if app.history is None:
+            app.say("there is no run here whose learning could be shown", "warn")
+        else:
+            app.open_panels ^= {self.name}
+
+    keys = (Command("Window", KEY, name, "how learning goes", toggle, (pygame.K_m,)),)
+
+    def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
+        """Put the policy on the stage that stands at the mouse on the return curve."""
+        if (hit.part, hit.index) != ("plot", 0) or gesture.kind not in ("click", "grab", "drag"):
+            return
+        if app.checkpoints is None or self._curves is None or self._timeline(app) is None:
+            return
+        share, (_, newest) = min(max(hit.share[0], 0.0), 1.0), x_reach(self._curves)
+        app.checkpoints.seek(share * newest, newest, app.shows)
+
+    def leave(self, app: App) -> bool:
+        """Esc leaves the drawer alone."""
+        return False
+
+    def tip(self, app: App, hit: Hit) -> tuple[str, ...]:
+        """Return the step and the values of the curves under the mouse."""
+        if hit.part != "plot" or self._curves is None:
+            return ()
+        plots = [_returns(self._curves), *(stack.parts for stack in self._curves.stacks), *self._curves.others]
+        step = hit.share[0] * x_reach(self._curves)[1]
+        lines = plots[hit.index] if hit.index < len(plots) else ()
+        values = [f"{line.name}  {text}" for line in lines if (text := _value_at(line, step))]
+        return (f"step {step:,.0f}", *values) if values else ()
+
+    def paint(self, canvas: Canvas, view: DrawerView, room: pygame.Rect) -> None:
+        """Paint the plots, and over the first the timeline."""
+        if room.w <= canvas.px(80) or room.h <= canvas.px(60):
+            return
+        canvas.lay(canvas.surface, room, self.name, view.curves, _paint)
+        if view.timeline is not None:
+            axes = curve_axes(room, view.curves, canvas)
+            place = axes.area.inflate(2 * canvas.px(NOTCH), 2 * canvas.px(NOTCH))
+            shows = view.timeline, axes.x, place
+            paint = partial(_paint_timeline, replace(axes, area=axes.area.move(-place.x, -place.y)))
+            canvas.lay(canvas.surface, place, "timeline", shows, paint, clear=True)
+
+
+def _returns(learning: LearningView) -> tuple[Series, ...]:
+    names = f"{learning.returns.name} in training", "evaluation"
+    lines = (learning.returns, learning.evaluations)
+    return tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True))
+
+
+def _value_at(line: Series, step: float) -> str:
+    """Return the value of a curve that is nearest to a step, '' where it has none."""
+    good = np.isfinite(line.x) & np.isfinite(line.y)
+    if not good.any():
+        return ""
+    value = float(line.y[good][np.abs(line.x[good] - step).argmin()])
+    return count(value) if abs(value) >= 1000 else short(value)
+
+
+# --- painting ---------------------------------------------------------------------------------------------------------
 
 
 def places(
@@ -57,6 +187,12 @@ def places(
     return large, small
 
 
+def curve_axes(room: pygame.Rect, learning: LearningView, canvas: Canvas) -> Axes:
+    """Return where the return curve is in the drawer's room, and which steps it shows."""
+    large, _ = places(room.size, len(learning.others), canvas, len(learning.stacks))
+    return Axes(plot_area(large, canvas, below=True).move(room.topleft), x_reach(learning), (0.0, 1.0))
+
+
 def _paint(surface: pygame.Surface, learning: LearningView, canvas: Canvas) -> None:
     surface.fill(PANEL)
     surface.fill(NIGHT, (0, 0, surface.get_width(), canvas.px(1)))
@@ -65,111 +201,13 @@ def _paint(surface: pygame.Surface, learning: LearningView, canvas: Canvas) -> N
     large, small = places(surface.get_size(), len(learning.others), canvas, len(learning.stacks))
     x = x_reach(learning)
     paint_returns(surface, large, learning, x, canvas)
+    canvas.hit(plot_area(large, canvas, below=True), "plot", 0)
     for rect, stack in zip(small, learning.stacks, strict=False):
         _paint_stack(surface, rect, stack, x, canvas)
     for rect, lines in zip(small[len(learning.stacks) :], learning.others, strict=False):
         _paint_small(surface, rect, lines, learning, canvas)
-
-
-def x_reach(learning: LearningView) -> tuple[float, float]:
-    """Return the same steps for all plots: from zero to the newest number."""
-    series = (learning.returns, learning.evaluations, *(line for lines in learning.others for line in lines))
-    last = [float(np.nanmax(line.x)) for line in series if np.isfinite(line.x).any()]
-    return 0.0, max([1.0, *last])
-
-
-def plot_area(rect: pygame.Rect, canvas: Canvas, *, below: bool) -> pygame.Rect:
-    """Return the part of a plot in which its curves are; `below` it there is room for numbers."""
-    left, top, under = canvas.px(40), canvas.px(HEAD), canvas.px(18 if below else 8)
-    return pygame.Rect(rect.x + left, rect.y + top, max(4, rect.w - left), max(4, rect.h - top - under))
-
-
-def paint_returns(
-    surface: pygame.Surface, rect: pygame.Rect, learning: LearningView, x: tuple[float, float], canvas: Canvas
-) -> None:
-    """Paint the large plot: returns in training, evaluations, the goal and the best."""
-    area = plot_area(rect, canvas, below=True)
-    returns, evaluations = learning.returns, learning.evaluations
-    heads = [(returns.name[:1].upper() + returns.name[1:], TEXT)]
-    if returns.name != RATED:
-        heads += [("training", MAIN_LINE), ("evaluation", SECOND_LINE)]
-    _head(surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _named(evaluations, returns), canvas)
-    seen = [returns.y, evaluations.y]
-    goal = learning.solved_at if learning.solved_at is not None and math.isfinite(learning.solved_at) else None
-    if goal is not None and any(np.isfinite(part).any() for part in seen):
-        seen.append(np.array([goal]))
-    if not any(np.isfinite(part).any() for part in seen):
-        _nothing(surface, area, learning.waiting, canvas)
-        return
-    band = [] if returns.spread is None else [returns.y - returns.spread, returns.y + returns.spread]
-    axes = Axes(area, x, reach([*seen, *band]))
-    y_most = max(2, area.h // canvas.px(30))
-    draw_axes(surface, canvas, axes, x_most=max(2, area.w // canvas.px(80)), y_most=y_most, x_unit=" steps")
-    draw_band(surface, axes, returns, MAIN_LINE)
-    draw_whiskers(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.45), canvas.px(1))
-    draw_line(surface, axes, returns, MAIN_LINE, canvas.px(2))
-    draw_line(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.6), 1)
-    draw_points(surface, axes, evaluations, SECOND_LINE, 2.6 * canvas.scale)
-    if goal is not None:
-        draw_goal(surface, axes, goal, canvas)
-    if learning.solved_step is not None and axes.x[0] <= learning.solved_step <= axes.x[1]:
-        _flag(surface, axes, learning.solved_step, canvas)
-    draw_changes(surface, axes, learning.changes, canvas)
-    if learning.best is not None:
-        at = axes.at(np.array(learning.best[0]), np.array(learning.best[1]))
-        if np.isfinite(at).all():
-            _star(surface, (float(at[0]), float(at[1])), 6.5 * canvas.scale)
-
-
-def draw_goal(surface: pygame.Surface, axes: Axes, value: float, canvas: Canvas) -> None:
-    """Draw the dashed line at which the scene counts as solved."""
-    y = round(axes.at(np.array(0.0), np.array(value))[1])
-    dash = canvas.px(5)
-    for left in range(axes.area.left, axes.area.right, 2 * dash):
-        surface.fill(mix(PANEL, GOOD, 0.75), (left, y, min(dash, axes.area.right - left), canvas.px(1)))
-    above = axes.area.bottom - y < canvas.px(16)  # else below: curves that get there come from below, and do so late
-    at = (axes.area.left + canvas.px(5), y + (-canvas.px(7) if above else canvas.px(8)))
-    text = f"solved at {short(value)}"
-    back = pygame.Rect(0, 0, canvas.width(text, SMALL - 1) + canvas.px(8), canvas.px(14))
-    back.midleft = (at[0] - canvas.px(4), at[1])
-    rounded(surface, back, PANEL, radius=canvas.px(4), alpha=215)
-    canvas.write(surface, text, at, size=SMALL - 1, colour=mix(PANEL, GOOD, 0.9))
-
-
-def draw_changes(surface: pygame.Surface, axes: Axes, changes: tuple[tuple[float, str], ...], canvas: Canvas) -> None:
-    """Draw a dotted line where a setting was changed, and what to, as far as the words have room."""
-    colour, free = mix(PANEL, PURPLE, 0.8), math.inf
-    bottom = axes.area.bottom - canvas.px(8)
-    for step, told in reversed(changes):  # the newest is told first
-        if not (math.isfinite(step) and axes.x[0] <= step <= axes.x[1]):
-            continue
-        x = round(float(axes.at(np.array(step), np.array(axes.y[0]))[0]))
-        for y in range(axes.area.top, axes.area.bottom, canvas.px(5)):
-            surface.fill(colour, (x, y, canvas.px(1), canvas.px(2)))
-        wide = canvas.width(told, SMALL - 1)
-        left = min(x + canvas.px(3), axes.area.right - wide)
-        if left + wide <= free and left >= axes.area.left:
-            surface.fill(mix(PANEL, PURPLE, 0.1), (left - 1, bottom - canvas.px(6), wide + 2, canvas.px(12)))
-            canvas.write(surface, told, (left, bottom), size=SMALL - 1, colour=mix(PURPLE, TEXT, 0.3))
-            free = min(left, x) - canvas.px(6)
-
-
-def _flag(surface: pygame.Surface, axes: Axes, step: float, canvas: Canvas) -> None:
-    """Draw a flag where the scene was solved."""
-    x, top = round(float(axes.at(np.array(step), np.array(axes.y[0]))[0])), axes.area.top
-    for y in range(top, axes.area.bottom, canvas.px(6)):
-        surface.fill(mix(PANEL, GOOD, 0.8), (x, y, canvas.px(1), canvas.px(3)))
-    high, wide = canvas.px(9), canvas.px(10) if x + canvas.px(10) < axes.area.right else -canvas.px(10)
-    pygame.draw.polygon(surface, GOOD, [(x, top), (x + wide, top + high // 2), (x, top + high)])
-
-
-def _star(surface: pygame.Surface, at: tuple[float, float], radius: float, colour: Colour = YELLOW) -> None:
-    turns = np.arange(10) * np.pi / 5 - np.pi / 2
-    lengths = np.where(np.arange(10) % 2 == 0, radius, radius * 0.45)
-    for grown, filled in ((1.45, PANEL), (1.0, colour)):
-        points = np.stack((np.cos(turns), np.sin(turns)), axis=1) * (lengths * grown)[:, None] + at
-        pygame.draw.polygon(surface, filled, points.tolist())
-        pygame.draw.aalines(surface, filled, True, points.tolist())
+    for number, rect in enumerate(small, start=1):
+        canvas.hit(plot_area(rect, canvas, below=False), "plot", number)
 
 
 def _paint_small(
@@ -182,12 +220,12 @@ def _paint_small(
     """Paint a small plot, with a star in the colour of its line where an agent was at its best."""
     area = plot_area(rect, canvas, below=False)
     if len(lines) == 1:
-        heads, newest = [(lines[0].name, TEXT)], _newest(lines[0])
+        heads, newest = [(lines[0].name, TEXT)], newest_of(lines[0])
     else:
         heads, newest = [(line.name, LINES[i % len(LINES)]) for i, line in enumerate(lines)], ""
-    _head(surface, rect, heads, newest, canvas)
+    draw_head(surface, rect, heads, newest, canvas)
     if not any(np.isfinite(line.y).any() for line in lines):
-        _nothing(surface, area, "nothing yet", canvas)
+        write_nothing(surface, area, "nothing yet", canvas)
         return
     bests = dict(learning.bests)
     stars = [bests.get(line.name) for line in lines]
@@ -203,7 +241,7 @@ def _paint_small(
     for i, star in enumerate(stars):
         if star is not None and axes.x[0] <= star[0] <= axes.x[1]:
             at = axes.at(np.array(star[0]), np.array(star[1]))
-            _star(surface, (float(at[0]), float(at[1])), 4.5 * canvas.scale, LINES[i % len(LINES)])
+            draw_star(surface, (float(at[0]), float(at[1])), 4.5 * canvas.scale, LINES[i % len(LINES)])
 
 
 def _paint_stack(
@@ -212,88 +250,42 @@ def _paint_stack(
     area = plot_area(rect, canvas, below=False)
     largest = by_area(stack)
     heads = [(stack.parts[number].name, colour_of(stack, number)) for number in largest]
-    named = _head(surface, rect, [(stack.name, TEXT), *heads], "", canvas, least=2) - 1
+    named = draw_head(surface, rect, [(stack.name, TEXT), *heads], "", canvas, least=2) - 1
     axes = Axes(area, x, reach_of(stack))
     draw_axes(surface, canvas, axes, x_most=0, y_most=max(3, area.h // canvas.px(22)))
     draw_stack(surface, axes, stack)
     draw_names(surface, axes, stack, largest[max(0, named) :], canvas)
 
 
-def readings(area: pygame.Rect, learning: LearningView, canvas: Canvas, pixel: tuple[float, float]) -> list[str]:
-    """Return the step and the values of the curves of the plot under a pixel of the window, nothing beside plots."""
-    if not area.collidepoint(pixel):
-        return []
-    at, x = (pixel[0] - area.x, pixel[1] - area.y), x_reach(learning)
-    large, small = places(area.size, len(learning.others), canvas, len(learning.stacks))
-    lines: list[tuple[pygame.Rect, tuple[Series, ...]]] = [(plot_area(large, canvas, below=True), _returns(learning))]
-    parts = [*(stack.parts for stack in learning.stacks), *learning.others]
-    lines += [(plot_area(rect, canvas, below=False), series) for rect, series in zip(small, parts, strict=False)]
-    for plot, series in lines:
-        if plot.collidepoint(at):
-            step = x[0] + (at[0] - plot.left) / max(1, plot.w - 1) * (x[1] - x[0])
-            values = [f"{line.name}  {told}" for line in series if (told := _value_at(line, step))]
-            return [f"step {step:,.0f}", *values] if values else []
-    return []
-
-
-def _returns(learning: LearningView) -> tuple[Series, ...]:
-    names = f"{learning.returns.name} in training", "evaluation"
-    lines = (learning.returns, learning.evaluations)
-    return tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True))
-
-
-def _value_at(line: Series, step: float) -> str:
-    """Return the value of a curve that is nearest to a step, '' where it has none."""
-    good = np.isfinite(line.x) & np.isfinite(line.y)
-    if not good.any():
-        return ""
-    value = float(line.y[good][np.abs(line.x[good] - step).argmin()])
-    return count(value) if abs(value) >= 1000 else short(value)
-
-
-def _nothing(surface: pygame.Surface, area: pygame.Rect, text: str, canvas: Canvas) -> None:
-    canvas.write(surface, text, area.center, size=SMALL, colour=DIM, anchor="middle", width=area.w)
-
-
-def _head(
+def _paint_timeline(
+    axes: Axes,
     surface: pygame.Surface,
-    rect: pygame.Rect,
-    heads: list[tuple[str, Colour]],
-    newest: str,
+    shows: tuple[TimelineView, tuple[float, float], pygame.Rect],
     canvas: Canvas,
-    *,
-    least: int = 1,
-) -> int:
-    """Draw names, which are the legend too, and the newest number; return how many names there is room for.
-
-    The first ones, `least`, are cut where they do not fit.
-    """
-    y = rect.y + canvas.px(HEAD) // 2
-    shown = canvas.write(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
-    x, end = rect.x, shown.left - canvas.px(8)
-    for i, (name, colour) in enumerate(heads):
-        if x >= end or (i >= least and canvas.width(name, SMALL) + canvas.px(13 if name == BEST else 0) > end - x):
-            return i
-        if name == BEST:
-            _star(surface, (x + 5 * canvas.scale, y), 5.0 * canvas.scale)
-            x += canvas.px(13)
-        x += canvas.write(surface, name, (x, y), size=SMALL, colour=colour, width=end - x).w + canvas.px(10)
-    return len(heads)
-
-
-def _named(evaluations: Series, returns: Series) -> str:
-    """Return the newest number of the large plot, and what it is."""
-    shown = evaluations if np.isfinite(evaluations.y).any() else returns
-    newest = _newest(shown)
-    if returns.name == RATED:
-        return newest
-    return f"{'evaluation' if shown is evaluations else 'training'} {newest}" if newest else ""
+) -> None:
+    """Paint a notch for each policy that can be put on the stage, and the mark of the one that is there."""
+    timeline, area = shows[0], axes.area
+    bottom, high = area.bottom, canvas.px(NOTCH)
+    for step in timeline.steps:
+        if step <= axes.x[1]:
+            x = round(_x(axes, step))
+            surface.fill(mix(PANEL, DIM, 0.7), (x, bottom - high, canvas.px(1), high))
+    x = round(_x(axes, min(timeline.shown, axes.x[1])))
+    surface.fill(TEXT, (x, area.top, canvas.px(1), area.h))
+    tip = [
+        (x - canvas.px(4), bottom + canvas.px(5)),
+        (x + canvas.px(4), bottom + canvas.px(5)),
+        (x, bottom - canvas.px(2)),
+    ]
+    pygame.draw.polygon(surface, TEXT, tip)
+    wide = canvas.width(timeline.label, SMALL - 0.5) + canvas.px(10)
+    label = pygame.Rect(0, area.top, min(wide, area.w), canvas.px(16))
+    label.centerx = x
+    label.clamp_ip(area)
+    rounded(surface, label, PANEL, radius=canvas.px(4), edge=mix(PANEL, TEXT, 0.5), alpha=225)
+    canvas.write(surface, timeline.label, label.center, size=SMALL - 0.5, anchor="middle", width=label.w - canvas.px(4))
 
 
-def _newest(*choices: Series) -> str:
-    for series in choices:
-        good = series.y[np.isfinite(series.y)]
-        if len(good):
-            value = float(good[-1])
-            return count(value) if abs(value) >= 1000 else short(value)
-    return ""
+def _x(axes: Axes, step: float) -> float:
+    at = axes.at(np.array(step), np.array(0.0))
+    return float(at[0]) if math.isfinite(at[0]) else float(axes.area.left)

@@ -1,397 +1,117 @@
-"""The agent's mind: what it sees, what it does, what it expects and what it earned."""
+"""The agent's mind: what it sees, does, expects and earned, and what is asked about it."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pygame
 
-from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
-from ecs_rl.viewer.draw import bar, rounded
-from ecs_rl.viewer.key_caps import draw_head_key
-from ecs_rl.viewer.number_formats import fixed
-from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
-from ecs_rl.viewer.panels.seen_pictures import ROWS as PICTURE
-from ecs_rl.viewer.panels.seen_pictures import draw_seen_picture, pictures_shown, rows_of
-from ecs_rl.viewer.panels.why_marks import FOR, draw_pull, told_pull
-from ecs_rl.viewer.plots import Axes, decimate, reach, runs
-from ecs_rl.viewer.view import MindView, Option, Seen
-from ecs_rl.viewer.view_why import WhyView
+from ecs_rl.scene.sensors import Sensor
+from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.mind_sheet import KEY, paint_mind, plan_for, range_of
+from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
+from ecs_rl.viewer.view import MindView
+from ecs_rl.viewer.words import about_seen
 
-EDGE = 14
-HEAD, ROW, PLOT, GAP = 26, 19, 74, 10
-"""Heights: a section's head, a row, the plot, the space after a section."""
-KEY = "Tab"
-"""Hides and shows the panel."""
-KINDS = {"probabilities": "probability", "values": "value", "levers": "lever", "mixture": "probability or lever"}
+if TYPE_CHECKING:
+    from ecs_rl.viewer.mind import Mind
+
+READ_EVERY = 0.09
+"""Seconds for which the mind stays as it is while a training goes flat out."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How high rows are and how many of each section are shown, so that all of it fits."""
+class MindPanel(Panel[MindView]):
+    """Shows the mind of the agent on the stage."""
 
-    row: int
-    sees: int
-    does: int
-    plot: int
-    earned: int
+    name = "mind"
+    place = "right"
 
+    def __init__(self) -> None:
+        self._mind: Mind | None = None
+        self._read = self._view = MindView()
+        self._age = 0.0
+        """Seconds since it was read."""
 
-def plan(height: int, sees: int, does: int, earned: int, canvas: Canvas) -> Plan:
-    """Return the plan for a panel: lower rows first, then no plot, then fewer rows, the longest section first."""
-    heads = 4 * canvas.px(HEAD) + 3 * canvas.px(GAP) + canvas.px(6)
+    def view(self, app: App) -> MindView | None:
+        """Return the mind, None while it is hidden or where there is no one agent to look into.
 
-    def needs(row: float, plot: int) -> float:
-        return heads + plot + (sees + does + earned + 1) * row
+        It is that of the moment in the picture, but for a stage that moves beside a training that goes flat out: there
+        it is up to a tenth of a second old.
+        """
+        if self.name not in app.open_panels or app.grid is not None or len(app.shows) > 1:
+            return None
+        mind, work = app.show.mind, app.background
+        moves = work is not None and work.is_flat_out and not (app.show.paused or app.stale)
+        if not moves or self._age >= READ_EVERY or self._mind is not mind:
+            self._age, self._mind, self._read = 0.0, mind, mind.view()
+        self._view = app.questions.mind(self._read)
+        return self._view
 
-    for row in (ROW, ROW - 1, ROW - 2, ROW - 3):
-        for plot in (PLOT, PLOT * 2 // 3):
-            if needs(canvas.px(row), canvas.px(plot)) <= height:
-                spare = int(height - needs(canvas.px(row), canvas.px(plot)))
-                tall = canvas.px(plot) + min(spare, canvas.px(50)) if row == ROW else canvas.px(plot)
-                return Plan(canvas.px(row), sees, does, tall, earned)
-    row, plot = canvas.px(ROW - 3), canvas.px(PLOT // 2) if needs(canvas.px(ROW - 3), 0) * 0.8 < height else 0
-    counts = {"earned": earned, "sees": sees, "does": does}
-    while heads + plot + (sum(counts.values()) + 1) * row > height and max(counts.values()) > 1:
-        longest = max(counts, key=lambda name: counts[name] / (3 if name == "does" else 1))
-        counts[longest] -= 1
-    return Plan(row, counts["sees"], counts["does"], plot, counts["earned"])
+    def advance(self, app: App, seconds: float) -> None:
+        """Let what was read grow old."""
+        self._age += seconds
 
+    def thickness(self, scale: float, size: tuple[int, int]) -> int:
+        """Return about a quarter of the window's width."""
+        return round(min(max(0.245 * size[0], 190 * scale), 330 * scale))
 
-def draw_mind(surface: pygame.Surface, area: pygame.Rect, mind: MindView, canvas: Canvas) -> None:
-    """Draw the panel; names and tracks are kept, and so are bars and numbers while it is the same mind."""
-    seen = area.clip(surface.get_rect())
-    if min(seen.size) > 0 and min(area.size) >= canvas.px(60):
-        sizes = _sizes(area, mind, canvas)
-        canvas.lay(surface, seen, "mind now", (mind, sizes), _paint_mind)
+    def toggle(self, app: App) -> None:
+        """Hide the mind, or show it."""
+        app.open_panels ^= {self.name}
 
+    def turn(self, app: App) -> None:
+        """Show the mind of the next agent, where there are several."""
+        before = app.show.mind.name
+        app.show.mind.turn()
+        text = (
+            f"this is the mind of {app.show.mind.name}" if before else "there is one agent here, and this is its mind"
+        )
+        app.say(text, "plain" if before else "warn")
 
-def _paint_mind(surface: pygame.Surface, shows: tuple[MindView, Plan], canvas: Canvas) -> None:
-    (mind, sizes), barred = shows, _barred(shows[0])
-    seen, earned = len(mind.sees) + mind.sees_more, tuple(term.name for term in mind.earned)
-    pictures = tuple((picture.name, picture.values.shape) for picture in mind.pictures)
-    names = (barred, seen, earned, mind.kind, mind.who, sizes, _asked(mind), pictures)
-    whole = surface.get_rect()
-    canvas.lay(surface, whole, "mind", names, lambda it, _, canvas: _Sheet(it, sizes, canvas, barred).names(mind))
-    _Sheet(surface, sizes, canvas, barred).numbers(mind)
+    keys = (
+        Command("Policy", "I", "why", "why did it do that?", lambda _, app: app.questions.toggle_why(), (pygame.K_i,)),
+        Command(
+            "Policy",
+            "X",
+            "value map",
+            "what it expects elsewhere",
+            lambda _, app: app.questions.toggle_map(),
+            (pygame.K_x,),
+        ),
+        Command("Policy", "J", "next mind", "the next agent's mind", turn, (pygame.K_j,)),
+        Command("Window", KEY, name, "the agent's mind", toggle, (pygame.K_TAB,)),
+    )
 
+    def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
+        """Turn a number by its bar, explain an option, choose an axis of the map, or show the next agent's mind."""
+        ask, clicks = app.questions, gesture.kind == "click"
+        if ask.asks_why and hit.part == "bar" and gesture.kind in ("click", "grab", "drag"):
+            if hit.index < len(self._view.sees):
+                low, high = range_of(self._view.sees[hit.index])
+                ask.turn(hit.index, low + (high - low) * min(max(hit.share[0], 0.0), 1.0))
+        elif ask.asks_why and hit.part == "option" and clicks:
+            ask.explain(hit.index)
+        elif ask.maps and hit.part == "name" and clicks:
+            ask.choose_axis(hit.index)
+        elif clicks:
+            app.show.mind.turn()
 
-@dataclass(frozen=True)
-class Spot:
-    """A row of the panel."""
+    def explain(self, app: App, hit: Hit) -> str:
+        """Return what the number is whose row is under the mouse."""
+        if hit.part not in ("name", "bar") or hit.index >= len(self._view.sees):
+            return ""
+        scales = dict[str, float]()
+        for sensor in app.show.mind.plan.sees:
+            if isinstance(sensor, Sensor):
+                scales |= dict.fromkeys(sensor.names, sensor.scale)
+        name = self._view.sees[hit.index].name
+        return about_seen(name, scales.get(name))
 
-    section: str
-    """`sees` or `does`."""
-    number: int
-    on_track: bool
-    """On the bar, and not on the name."""
+    def leave(self, app: App) -> bool:
+        """Esc leaves the panel alone."""
+        return False
 
-
-def spot_at(area: pygame.Rect, mind: MindView, canvas: Canvas, pixel: tuple[float, float]) -> Spot | None:
-    """Return which row of what is seen or done is under a pixel of the window."""
-    if not area.collidepoint(pixel):
-        return None
-    sheet, (x, y) = _sheet_of(area, mind, canvas), (pixel[0] - area.x, pixel[1] - area.y)
-    s = sheet.sizes
-    for section, top, rows in (("sees", sheet.sees_at, s.sees), ("does", sheet.does_at, s.does)):
-        number = int((y - top) // s.row)
-        if y >= top and number < rows:
-            if section == "sees":
-                shown = rows_of(mind)[: s.sees - PICTURE * pictures_shown(mind, s.sees)]
-                if number >= len(shown):
-                    return None
-                number = shown[number]
-            return Spot(section, number, x >= sheet.track[0] - canvas.px(6))
-    return None
-
-
-def value_at(area: pygame.Rect, mind: MindView, canvas: Canvas, number: int, x: float) -> float:
-    """Return which value of a number that is seen the bar has under a pixel."""
-    rail = _sheet_of(area, mind, canvas).rail(0, number, 5)
-    low, high = _range(mind.sees[number])
-    return low + (high - low) * min(max((x - area.x - rail.x) / rail.w, 0.0), 1.0)
-
-
-def _sheet_of(area: pygame.Rect, mind: MindView, canvas: Canvas) -> _Sheet:
-    return _Sheet(pygame.Surface((area.w, 1)), _sizes(area, mind, canvas), canvas, _barred(mind))
-
-
-def _sizes(area: pygame.Rect, mind: MindView, canvas: Canvas) -> Plan:
-    sees = len(rows_of(mind)) + (PICTURE * len(mind.pictures) if mind.why is None else 0)
-    return plan(area.h, sees, len(mind.does), len(mind.earned), canvas)
-
-
-def _barred(mind: MindView) -> tuple[str, ...]:
-    """Return the names that stand beside a bar."""
-    return (*(mind.sees[number].name for number in rows_of(mind)), *(option.name for option in mind.does))
-
-
-def _range(seen: Seen) -> tuple[float, float]:
-    """Return the range of a bar: nothing stands in the middle, where it stays as the range grows."""
-    low, high = seen.low, seen.high
-    return (min(low, -high), max(high, -low)) if low < 0 < high else (low, high)
-
-
-class _Sheet:
-    """The panel's columns and where its sections begin."""
-
-    def __init__(self, surface: pygame.Surface, sizes: Plan, canvas: Canvas, names: tuple[str, ...]) -> None:
-        self.surface, self.sizes, self.canvas = surface, sizes, canvas
-        w = surface.get_width()
-        self.left, self.right = canvas.px(EDGE), w - canvas.px(EDGE)
-        inner = self.right - self.left
-        digits = canvas.width("-0.00", NORMAL, "numbers")
-        room = inner - digits
-        longest = max((canvas.width(name, NORMAL - 0.5) for name in names), default=0) + canvas.px(2)
-        self.name_width = min(max(longest, round(room * 0.4)), round(room * 0.6) - canvas.px(8))
-        self.term_width = inner - 2 * (canvas.width("-000.0", NORMAL - 0.5, "numbers") + canvas.px(10))
-        start = self.left + self.name_width + canvas.px(8)
-        self.track = (start, self.right - digits - canvas.px(8) - start)
-        head, gap = canvas.px(HEAD), canvas.px(GAP)
-        self.sees_at = canvas.px(3) + head
-        self.does_at = self.sees_at + sizes.sees * sizes.row + gap + head
-        self.plot_at = self.does_at + sizes.does * sizes.row + gap + head
-        self.earned_at = self.plot_at + sizes.plot + gap + head
-
-    def rail(self, top: int, number: int, tall: int) -> pygame.Rect:
-        """Return the track of a bar."""
-        rect = pygame.Rect(self.track[0], 0, max(4, self.track[1]), self.canvas.px(tall))
-        rect.centery = top + number * self.sizes.row + self.sizes.row // 2
-        return rect
-
-    # --- what stays -------------------------------------------------------------------------------------------------
-
-    def names(self, mind: MindView) -> None:
-        """Paint heads, names and tracks."""
-        self.surface.fill(PANEL)
-        self.surface.fill(NIGHT, (0, 0, self.canvas.px(1), self.surface.get_height()))
-        s = self.sizes
-        self._head(f"{mind.who} sees".strip(), self.sees_at, _asked(mind) or self._unseen(mind), KEY)
-        self._rows(self.sees_at, [mind.sees[number].name for number in self._shown(mind)], 5)
-        self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
-        self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
-        self._head("Expects", self.plot_at, "")
-        if s.plot:
-            self._plot_names()
-        self._head("Earned", self.earned_at, _rest(len(mind.earned), s.earned) or "tick    episode")
-        self._rows(self.earned_at, [term.name for term in mind.earned[: s.earned]], 0)
-        y = self.earned_at + s.earned * s.row
-        self.surface.fill(RULE, (self.left, y + self.canvas.px(1), self.right - self.left, 1))
-        self._text("total", (self.left, y + s.row // 2 + self.canvas.px(2)), TEXT)
-
-    def _shown(self, mind: MindView) -> list[int]:
-        """Return the numbers that have a row, as far as there is room beside the pictures."""
-        return rows_of(mind)[: self.sizes.sees - PICTURE * pictures_shown(mind, self.sizes.sees)]
-
-    def _unseen(self, mind: MindView) -> str:
-        """Return how many numbers there is no room for."""
-        within = sum(picture.values.size for picture in mind.pictures[: pictures_shown(mind, self.sizes.sees)])
-        return _rest(len(mind.sees) + mind.sees_more, len(self._shown(mind)) + within)
-
-    def _plot_names(self) -> None:
-        """Paint the plot's ground, and what its numbers are where there is room for words."""
-        area = self._plot_area()
-        rounded(self.surface, area, NIGHT, radius=self.canvas.px(4))
-        if area.h >= self.canvas.px(PLOT):
-            at = (area.left + self.canvas.px(7), area.bottom - self.canvas.px(9))
-            text, colour = "reward to come; later counts less", mix(NIGHT, FAINT, 0.8)
-            room = area.w - self.canvas.px(14)
-            self.canvas.write(self.surface, text, at, size=SMALL - 1.5, colour=colour, width=room)
-
-    def _head(self, title: str, below: int, note: str, key: str = "") -> None:
-        y = below - self.canvas.px(HEAD) // 2
-        colour, right = mix(MAIN_LINE, DIM, 0.3), self.right
-        rect = self.canvas.write(self.surface, title.upper(), (self.left, y), size=SMALL, colour=colour)
-        if key:
-            right = draw_head_key(self.surface, key, right, y, self.canvas) - self.canvas.px(8)
-        room = right - rect.right - self.canvas.px(10)
-        self.canvas.write(self.surface, note, (right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room)
-
-    def _rows(self, top: int, names: list[str], tall: int) -> None:
-        for i, name in enumerate(names):
-            middle = top + i * self.sizes.row + self.sizes.row // 2
-            told = self.canvas.squeeze(name, self.name_width if tall else self.term_width, NORMAL - 0.5)
-            self._text(told, (self.left, middle), DIM)
-            if tall:
-                rect = self.rail(top, i, tall)
-                rounded(self.surface, rect, RAISED, radius=self.canvas.px(2))
-
-    def _text(self, text: str, at: tuple[float, float], colour: Colour, width: int | None = None) -> None:
-        self.canvas.write(self.surface, text, at, size=NORMAL - 0.5, colour=colour, width=width)
-
-    def _number(self, text: str, x: int, y: int, colour: Colour = TEXT) -> None:
-        draw = self.canvas.write
-        draw(self.surface, text, (x, y), size=NORMAL - 0.5, colour=colour, face="numbers", anchor="right")
-
-    # --- what moves -------------------------------------------------------------------------------------------------
-
-    def numbers(self, mind: MindView) -> None:
-        """Draw bars and numbers."""
-        shown = self._shown(mind)
-        for i, number in enumerate(shown):
-            if mind.why is None:
-                self._seen(i, mind.sees[number])
-            else:
-                self._pulled(i, mind.sees[number], mind.why)
-        below = self.sees_at + len(shown) * self.sizes.row
-        for i, picture in enumerate(mind.pictures[: pictures_shown(mind, self.sizes.sees)]):
-            tall = PICTURE * self.sizes.row
-            place = pygame.Rect(self.left, below + i * tall, self.right - self.left, tall)
-            self.surface.fill(PANEL, place)
-            draw_seen_picture(self.surface, place, picture, self.canvas)
-        if mind.why is not None and 0 <= mind.why.row < self.sizes.does:
-            rail = self.rail(self.does_at, mind.why.row, 13).inflate(self.canvas.px(4), 0)
-            pygame.draw.rect(self.surface, FOR, rail, self.canvas.px(1), border_radius=self.canvas.px(3))
-        for i, option in enumerate(mind.why.did[: self.sizes.does] if mind.why is not None else ()):
-            self._was(i, option, mind)
-        shares = _shares(mind)
-        for i, option in enumerate(mind.does[: self.sizes.does]):
-            self._option(i, option, shares[i], mind.kind)
-        self._expects(mind)
-        y = self.earned_at + self.sizes.row // 2
-        for i, term in enumerate(mind.earned[: self.sizes.earned]):
-            self._pair(term.now, term.total, y + i * self.sizes.row, DIM if term.now == 0 else TEXT)
-        now = sum(term.now for term in mind.earned if math.isfinite(term.now))
-        total = sum(term.total for term in mind.earned if math.isfinite(term.total))
-        self._pair(now, total, y + self.sizes.earned * self.sizes.row + self.canvas.px(2), TEXT)
-
-    def _seen(self, number: int, seen: Seen) -> None:
-        rect = self.rail(self.sees_at, number, 5)
-        low, high = _range(seen)
-        width = high - low
-        if width > 0 and math.isfinite(width):
-            zero, here = -low / width, (seen.value - low) / width
-            bar(self.surface, rect, zero, here, MAIN_LINE)
-            if 0 < zero < 1:
-                x = rect.x + round(zero * rect.w)
-                over = self.canvas.px(2)
-                self.surface.fill(FAINT, (x, rect.y - over, self.canvas.px(1), rect.h + 2 * over))
-        self._number(fixed(seen.value), self.right, rect.centery)
-
-    def _pulled(self, number: int, seen: Seen, why: WhyView) -> None:
-        """Draw a number's pull in place of its bar, and its value as a knob that the mouse can turn."""
-        rect, (low, high) = self.rail(self.sees_at, number, 7), _range(seen)
-        most = max(map(abs, why.pulls), default=0.0) if why.pulls is not None else 0.0
-        pull = why.pulls[number] if why.pulls is not None and number < len(why.pulls) else 0.0
-        value = (seen.value - low) / (high - low) if high > low else math.nan
-        draw_pull(self.surface, rect, pull / most if most > 0 else 0.0, value, self.canvas)
-        if number in why.turned:
-            self._number(fixed(seen.value), self.right, rect.centery, SECOND_LINE)
-        else:
-            whole = sum(map(abs, why.pulls or ()))
-            text, colour = told_pull(pull, whole) if why.pulls is not None else (fixed(seen.value), TEXT)
-            self._number(text, self.right, rect.centery, colour)
-
-    def _was(self, number: int, option: Option, mind: MindView) -> None:
-        """Mark what an option was before somebody turned what is seen."""
-        rect = self.rail(self.does_at, number, 9)
-        value = option.value
-        share = (value + 1.0) / 2.0 if mind.kind == "levers" or option.taken is not None else value
-        if mind.kind == "values":
-            share = _shares(replace(mind, does=mind.why.did if mind.why is not None else ()))[number][1]
-        if math.isfinite(share):
-            x = rect.x + round(min(max(share, 0.0), 1.0) * rect.w)
-            self.surface.fill(TEXT, (x, rect.y - self.canvas.px(2), self.canvas.px(1), rect.h + 2 * self.canvas.px(2)))
-
-    def _option(self, number: int, option: Option, share: tuple[float, float], kind: str) -> None:
-        rect = self.rail(self.does_at, number, 9)
-        is_lever = kind == "levers" or option.taken is not None
-        colour = SECOND_LINE if option.chosen or is_lever else mix(PANEL, MAIN_LINE, 0.62)
-        if is_lever:
-            self._lever(rect, option)
-        else:
-            bar(self.surface, rect, *share, colour)
-        if option.chosen:
-            tip, size, y = rect.left - self.canvas.px(3), self.canvas.px(3.5), rect.centery
-            pygame.draw.polygon(self.surface, SECOND_LINE, [(tip, y), (tip - size, y - size), (tip - size, y + size)])
-        shown = option.value if option.taken is None else option.taken
-        self._number(fixed(shown), self.right, rect.centery, TEXT if option.chosen or is_lever else DIM)
-
-    def _lever(self, rect: pygame.Rect, option: Option) -> None:
-        def share(value: float) -> float:
-            return min(max((value + 1.0) / 2.0, 0.0), 1.0)
-
-        if option.spread is not None and math.isfinite(option.spread):
-            low, high = share(option.value - option.spread), share(option.value + option.spread)
-            bar(self.surface, rect, low, high, mix(RAISED, MAIN_LINE, 0.35))
-        self.surface.fill(FAINT, (rect.centerx, rect.y, self.canvas.px(1), rect.h))
-        if math.isfinite(option.value):
-            x = rect.x + round(share(option.value) * rect.w)
-            self.surface.fill(MAIN_LINE, (x - self.canvas.px(1), rect.y, self.canvas.px(2), rect.h))
-        if option.taken is not None and math.isfinite(option.taken):
-            x = rect.x + round(share(option.taken) * rect.w)
-            pygame.draw.aacircle(self.surface, SECOND_LINE, (x, rect.centery), self.canvas.px(5))
-
-    def _plot_area(self) -> pygame.Rect:
-        return pygame.Rect(self.left, self.plot_at, self.right - self.left, self.sizes.plot)
-
-    def _expects(self, mind: MindView) -> None:
-        self._legend(mind)
-        if not self.sizes.plot:
-            return
-        area = self._plot_area().inflate(-self.canvas.px(12), -self.canvas.px(12))
-        if self.sizes.plot >= self.canvas.px(PLOT):
-            area.h -= self.canvas.px(10)  # the words below
-        length = max(len(mind.expected), len(mind.came), 2)
-        axes = Axes(area, (0.0, length - 1.0), reach((mind.expected, mind.came)))
-        if axes.y[0] < 0 < axes.y[1]:
-            zero = round(axes.at(np.array(0.0), np.array(0.0))[1])
-            self.surface.fill(RULE, (area.left, zero, area.w, 1))
-        begins = [i for i in mind.begins if 0 < i < length]
-        for i in begins:
-            x = round(axes.at(np.array(i - 0.5), np.array(axes.y[0]))[0])
-            self.surface.fill(mix(RULE, FAINT, 0.3), (x, area.top, 1, area.h))
-        for values, colour in ((mind.came, SECOND_LINE), (mind.expected, MAIN_LINE)):
-            at = np.arange(length - len(values), length, dtype=np.float64)
-            cuts = [i - (length - len(values)) for i in begins if i > length - len(values)]
-            at, told = (np.insert(numbers, cuts, np.nan) for numbers in (at, values))
-            for part in runs(*decimate(at, told, area.w // 2)):
-                if len(part[0]) > 1:
-                    pygame.draw.aalines(self.surface, colour, False, axes.at(*part).tolist())
-
-    def _legend(self, mind: MindView) -> None:
-        """Draw what the newest tick expects, in a place that does not move, and the names of the two lines."""
-        canvas, y = self.canvas, self.plot_at - self.canvas.px(HEAD) // 2
-        good = mind.expected[np.isfinite(mind.expected)]
-        newest = fixed(float(good[-1]), 1).strip() if len(good) else ""
-        if mind.why is not None and mind.why.value is not None and math.isfinite(mind.why.value):
-            newest = fixed(mind.why.value, 1).strip()
-        turned = mind.why is not None and mind.why.value is not None
-        colour = SECOND_LINE if turned else MAIN_LINE
-        canvas.write(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=colour, anchor="right")
-        x = self.right - canvas.width("-000.0", SMALL, "numbers") - canvas.px(6)
-        came = ("really came",) if np.isfinite(mind.came).any() else ("really came: not known yet", "really came")
-        for names, colour in ((("expected",), MAIN_LINE), ((*came, "came"), SECOND_LINE)):
-            room = x - self.left - canvas.px(58)
-            name = next((name for name in names if canvas.width(name, SMALL - 0.5) <= room), "")
-            rect = canvas.write(self.surface, name, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
-            x = rect.left - canvas.px(12)
-
-    def _pair(self, now: float, total: float, y: int, colour: Colour) -> None:
-        room = self.canvas.width("-000.0", NORMAL - 0.5, "numbers") + self.canvas.px(10)
-        self._number(fixed(now), self.right - room, y, colour)
-        self._number(fixed(total, 1), self.right, y, TEXT)
-
-
-def _asked(mind: MindView) -> str:
-    """Return what the bars of what is seen show, if somebody asks why."""
-    if mind.why is None:
-        return ""
-    return f"pull: not told by {mind.who or 'this agent'}" if mind.why.pulls is None else f"pull on {mind.why.of}"
-
-
-def _rest(there: int, shown: int) -> str:
-    return f"and {there - shown} more" if there > shown else ""
-
-
-def _shares(mind: MindView) -> list[tuple[float, float]]:
-    """Return where each option's bar begins and ends: from zero, or between the least and the largest value."""
-    values = [option.value for option in mind.does]
-    if mind.kind != "values":
-        return [(0.0, value) for value in values]
-    good = [value for value in values if math.isfinite(value)]
-    low, high = (min(good), max(good)) if good else (0.0, 1.0)
-    width = (high - low) or 1.0
-    return [(0.0, 0.06 + 0.94 * (value - low) / width) for value in values]
+    def paint(self, canvas: Canvas, view: MindView, room: pygame.Rect) -> None:
+        """Paint the mind, if there is room."""
+        if min(room.size) >= canvas.px(60):
+            canvas.lay(canvas.surface, room, "mind now", (view, plan_for(room, view, canvas)), paint_mind)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
 
 import pygame
 
@@ -10,8 +13,127 @@ from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, Canvas, Face
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.number_formats import count, duration, short, speed, steady
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, Colour, mix
+from ecs_rl.viewer.panel import App, Panel
 from ecs_rl.viewer.stage import TONES
-from ecs_rl.viewer.view import StatusView
+from ecs_rl.viewer.view import Tone
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.live.background import BackgroundTraining
+
+HEIGHT = 34
+READABLE = 0.2
+"""Seconds for which the line stays as it is."""
+MEASURED_EVERY, STEADY = 1.0, 10.0
+"""Seconds between two measurements of the speed, and over which it is averaged."""
+
+
+@dataclass(frozen=True)
+class StatusView:
+    """What the line says; None is what nobody knows yet."""
+
+    scene: str
+    run: str = ""
+    state: str = "training"
+    tone: Tone = "plain"
+    steps: int | None = 0
+    steps_total: int | None = None
+    seconds_left: float | None = None
+    steps_per_second: float | None = None
+    speed_asked: float = 1.0
+    """Times real time; infinity for as fast as possible."""
+    speed_reached: float | None = None
+    best: float | None = None
+    """Mean score or return of the best evaluation, and the step it was at."""
+    best_at: int | None = None
+    hint: str = "F1 help"
+    """Several are separated by ` · `; where there is no room the first stays longest."""
+    lessons: str = ""
+    """Where the scene's lessons stand."""
+    counted: str = ""
+    """What `best` counts, `""` for the return."""
+
+
+class Status(Panel[StatusView]):
+    """Shows how far the training is and how fast it goes; measures its speed."""
+
+    name = "status"
+    place = "top"
+
+    def __init__(self) -> None:
+        self.steps_per_second: float | None = None
+        self._counts: deque[tuple[float, int]] = deque(maxlen=round(STEADY / MEASURED_EVERY) + 1)
+        """When, and how many steps there were then."""
+        self._view: StatusView | None = None
+        self._due = self._measure_due = 0.0
+
+    def view(self, app: App) -> StatusView:
+        """Return the line, the same one for a while unless something has changed."""
+        now = perf_counter()
+        if app.background is not None and now >= self._measure_due:
+            self._measure_due = now + MEASURED_EVERY
+            self._measure(app.background, now)
+        if self._view is None or now >= self._due or app.stale:
+            self._due = now + READABLE
+            self._view = self._made(app)
+        return self._view
+
+    def thickness(self, scale: float, size: tuple[int, int]) -> int:
+        """Return the height of the line."""
+        return round(HEIGHT * scale)
+
+    def paint(self, canvas: Canvas, view: StatusView, room: pygame.Rect) -> None:
+        """Paint the line."""
+        canvas.lay(canvas.surface, room, self.name, view, _paint)
+
+    def _measure(self, work: BackgroundTraining, now: float) -> None:
+        steps = work.training.session.total_steps
+        if work.paused or (self._counts and steps < self._counts[-1][1]):
+            self._counts.clear()
+        if work.paused:
+            return
+        self._counts.append((now, steps))
+        (first, before), passed = self._counts[0], now - self._counts[0][0]
+        if passed > 0:
+            self.steps_per_second = (steps - before) / (now - first)
+
+    def _made(self, app: App) -> StatusView:
+        show, work = app.show, app.background
+        reached = None if show.paused else show.reached
+        name, state = show.scene.name, "paused" if show.paused else "playing"
+        if work is None:
+            return StatusView(name, app.run, state, steps=None, speed_asked=show.speed, speed_reached=reached)
+        training, session = work.training, work.training.session
+        rate = None if work.paused or work.is_saved else self.steps_per_second
+        return StatusView(
+            name,
+            app.run,
+            *_state(work),
+            steps=session.total_steps,
+            steps_total=training.steps_total,
+            seconds_left=training.seconds_left(rate) if rate else None,
+            steps_per_second=rate,
+            speed_asked=show.speed,
+            speed_reached=reached,
+            best=session.best_eval,
+            best_at=session.best_step,
+            counted="Elo" if hasattr(session.agent, "elo") else "score" if show.scene.score else "",
+            lessons=str(training.lessons),
+        )
+
+
+def _state(work: BackgroundTraining) -> tuple[str, Tone]:
+    """Return what the training does, and whether that is good news."""
+    training = work.training
+    if work.is_saved:
+        return ("solved", "good") if training.solved else (training.status, "plain")
+    if work.paused:
+        return "training paused", "warn"
+    if training.evaluation.trend.collapsed:
+        return "collapsed, training", "warn"
+    return ("solved, training", "good") if training.solved else ("training", "plain")
+
+
+# --- painting ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -26,8 +148,7 @@ class Word:
     """Space before it."""
 
 
-def paint_status(surface: pygame.Surface, status: StatusView, canvas: Canvas) -> None:
-    """Paint the status line."""
+def _paint(surface: pygame.Surface, status: StatusView, canvas: Canvas) -> None:
     w, h = surface.get_size()
     surface.fill(PANEL)
     _progress(surface, status, canvas)

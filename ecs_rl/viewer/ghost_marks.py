@@ -1,8 +1,6 @@
-"""How it is drawn why an agent does what it does: pulls in its mind, and ways not gone on the stage."""
+"""The ways not gone, as they are drawn on the stage."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pygame
@@ -10,15 +8,12 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.draw import Tile, bar, rounded
+from ecs_rl.viewer.draw import Tile, rounded
 from ecs_rl.viewer.palette import (
     DIM,
-    FAINT,
-    GREEN,
     NIGHT,
     PANEL,
     TEXT,
-    VERMILION,
     Colour,
     mix,
     role_colour,
@@ -26,32 +21,8 @@ from ecs_rl.viewer.palette import (
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view_why import GhostView
 
-FOR, AGAINST = GREEN, VERMILION
 FARTHEST = 20_000
 """Pixels; what is further off is left out."""
-
-
-def draw_pull(surface: pygame.Surface, rail: pygame.Rect, share: float, value: float, canvas: Canvas) -> None:
-    """Draw a pull, -1 to 1 of the largest, as a bar from the middle, and a knob at the value's share of its range."""
-    colour = FOR if share >= 0 else AGAINST
-    if math.isfinite(share) and abs(share) > 0.004:
-        bar(surface, rail, 0.5, 0.5 + share / 2, colour)
-    surface.fill(FAINT, (rail.centerx, rail.y - canvas.px(2), canvas.px(1), rail.h + 2 * canvas.px(2)))
-    if math.isfinite(value):
-        x = rail.x + round(min(max(value, 0.0), 1.0) * rail.w)
-        pygame.draw.aacircle(surface, PANEL, (x, rail.centery), canvas.px(5))
-        pygame.draw.aacircle(surface, TEXT, (x, rail.centery), canvas.px(3.5))
-
-
-def told_pull(pull: float, whole: float) -> tuple[str, Colour]:
-    """Return a pull as its share of all pulls together, and its colour."""
-    share = 100.0 * pull / whole if whole > 0 else 0.0
-    if not math.isfinite(share) or abs(share) < 0.5:
-        return "0%", DIM
-    return f"{share:+.0f}%", FOR if share > 0 else AGAINST
-
-
-# --- on the stage -----------------------------------------------------------------------------------------------------
 
 
 def draw_ghosts(surface: pygame.Surface, ghosts: tuple[GhostView, ...], camera: Camera, canvas: Canvas) -> None:
