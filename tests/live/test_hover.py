@@ -9,7 +9,8 @@ from live_commands import train
 from live_windows import TINY, Clock, Live, down, moved, seeing
 
 from ecs_rl.viewer.live import hover as hover_module
-from ecs_rl.viewer.words import STATES, WORDS, about_seen, explained
+from ecs_rl.viewer.panels.mind_panel import about_seen
+from ecs_rl.viewer.words import STATES, WORDS, explained
 
 
 @pytest.fixture(scope="module")

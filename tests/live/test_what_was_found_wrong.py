@@ -142,7 +142,7 @@ def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
     class Spy(Painter):
         def draw(self, surface: pygame.Surface, view: View, *more: Any) -> None:
             drawn.append(view)
-            panels.update(more[2])
+            panels.update(more[1])
             super().draw(surface, view, *more)
 
     monkeypatch.setattr(recorder_module, "Painter", Spy)

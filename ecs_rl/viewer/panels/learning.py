@@ -61,11 +61,32 @@ class DrawerView:
     timeline: TimelineView | None = None
 
 
+WORDS = {
+    "return": "The sum of all rewards of an episode; the line is the mean of the last hundred in training.",
+    "score": "What the scene itself counts, such as coins or laps; evaluations go by it.",
+    "training": "Episodes played while learning, with actions drawn at random; the band is their standard deviation.",
+    "evaluation": "The mean of episodes with the best actions on seeds that never change: how good the policy is.",
+    "solved": "An evaluation has reached the number at which the scene counts as solved.",
+    "episode length": "Ticks that an episode lasts, the mean of the last hundred.",
+    "entropy": "How varied the actions are: high while much is tried, near zero once the policy is sure of itself.",
+    "epsilon": "The share of actions that are drawn evenly at random, to try what the agent does not think best.",
+    "policy loss": "What the policy's update makes smaller: minus the advantage of what it did; it hovers around zero.",
+    "value loss": "How far the expected return was from the one that came, squared: low means it knows what comes.",
+    "loss": "How far the agent's predictions were off in the newest update.",
+    "advantage": "How much better an action turned out than the agent had expected: what makes it more likely.",
+    "mean steps per second": "Decisions of all arenas a second, the mean since the training began.",
+    "endings": "How the last hundred episodes ended, as shares of all of them.",
+    "rewards": "What each reward term brought per episode, the mean of the last hundred; below zero are fines.",
+    "elo": "How strong the policy is against its earlier selves; 400 more means ten wins for each defeat.",
+}
+
+
 class Learning(Panel[DrawerView]):
     """Shows how learning goes; along the return the mouse chooses the policy that plays on the stage."""
 
     name = "learning"
     place = "bottom"
+    words = WORDS
 
     def __init__(self) -> None:
         self._curves: LearningView | None = None

@@ -11,13 +11,34 @@ from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.mind_sheet import KEY, paint_mind, plan_for, range_of
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.view import MindView
-from ecs_rl.viewer.words import about_seen
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.mind import Mind
 
 READ_EVERY = 0.09
 """Seconds for which the mind stays as it is while a training goes flat out."""
+UNITS = (
+    ((" x", " y", " ahead", " aside"), "metres"),
+    ((" vx", " vy", " velocity"), "metres per second"),
+    ((" angle", " heading"), "radians"),
+    ((" spin",), "radians per second"),
+)
+"""How the names of numbers end that are seen, and their unit."""
+WORDS = {
+    "sees": "The observation: the scaled numbers that the policy was given for the decision that led to this picture.",
+    "does": "The action: what the policy decides in each tick, from nothing but what it sees.",
+    "expects": "The value: how much reward the agent expects from here on, later reward counted less.",
+    "earned": "The reward: what the scene pays or fines by name, in this tick and in this episode.",
+    "probability": "How likely the policy is to choose each option; the arrow marks the one that it took.",
+    "value": "The reward that the agent expects if it takes this option now, later reward counted less.",
+    "lever": "A number from -1 to 1; the dot is what was set, the band how far it varies around its mean.",
+    "expected": "What the agent expected to earn from that tick on.",
+    "really came": "The reward that really followed, later reward counted less; unknown until the episode goes on.",
+    "tick": "One decision; the numbers of this column are of the newest one.",
+    "episode": "One play from a start to an end; the numbers of this column are its sum so far.",
+    "total": "The sum of all rewards: the return, once the episode is over.",
+    "reward to come; later counts less": "A reward n ticks from now counts discount to the power of n.",
+}
 
 
 class MindPanel(Panel[MindView]):
@@ -25,6 +46,7 @@ class MindPanel(Panel[MindView]):
 
     name = "mind"
     place = "right"
+    words = WORDS
 
     def __init__(self) -> None:
         self._mind: Mind | None = None
@@ -115,3 +137,15 @@ class MindPanel(Panel[MindView]):
         """Paint the mind, if there is room."""
         if min(room.size) >= canvas.px(60):
             canvas.lay(canvas.surface, room, "mind now", (view, plan_for(room, view, canvas)), paint_mind)
+
+
+def about_seen(name: str, scale: float | None) -> str:
+    """Return in a sentence what a number is that the agent sees; `scale` is what the scene multiplies it by."""
+    if " touches " in name:
+        return f"{name}: 1 while it does, else 0."
+    unit = next((unit for ends, unit in UNITS if name.endswith(ends)), "")
+    if not unit or scale is None:
+        return f"{name}: a number as the scene makes it."
+    if scale in (0.0, 1.0):
+        return f"{name}, in {unit}."
+    return f"{name}, in {unit} times {scale:.3g}: 1.00 stands for {1 / scale:.3g} {unit}."

@@ -53,11 +53,31 @@ class StatusView:
     """What `best` counts, `""` for the return."""
 
 
+WORDS = {
+    "lesson": "How far the task has grown that training plays; evaluations and the stage have the full one.",
+    "best": "The best evaluation so far; its policy is kept as `best`.",
+    "steps": "Decisions of one arena each: what training is measured in.",
+    "steps/s": "Decisions of all arenas a second, over the last ten seconds.",
+    "left": "How long it takes at this speed until all steps are done.",
+    "stage speed": "How fast the stage plays: 1x is real time. The training does not care.",
+    "TRAINING": "The policy learns in arenas of its own, behind the stage.",
+    "TRAINING AT": "Training keeps to this pace so that there is something to see; O changes it.",
+    "TRAINING PAUSED": "Nothing is learned until T lets the training go on; the stage plays.",
+    "SOLVED": "An evaluation has reached the number at which the scene counts as solved.",
+    "SOLVED, TRAINING": "An evaluation has reached the number at which the scene counts as solved; training goes on.",
+    "COLLAPSED, TRAINING": "The newest evaluations are far below the best one, whose policy is kept as `best`.",
+    "FINISHED": "All steps are done; the stage plays the policy as it is now.",
+    "INTERRUPTED": "Training was stopped before all steps were done; --resume goes on.",
+    "PLAYING": "A policy plays that was trained before; nothing learns.",
+}
+
+
 class Status(Panel[StatusView]):
     """Shows how far the training is and how fast it goes; measures its speed."""
 
     name = "status"
     place = "top"
+    words = WORDS
 
     def __init__(self) -> None:
         self.steps_per_second: float | None = None
