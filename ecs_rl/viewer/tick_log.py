@@ -114,7 +114,7 @@ class RunningEpisode:
 
 
 class TickLog:
-    """The ticks of one stage. Only the stage calls what changes it: begin, adopt, cut, append, note, truncate."""
+    """The ticks of one stage, which calls begin, adopt, cut, append and note; its rewind sets `at` and may truncate."""
 
     def __init__(self, show: LiveEpisode) -> None:
         self.show, self.world = show, show.world

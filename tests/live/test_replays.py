@@ -110,6 +110,22 @@ def test_who_goes_back_before_the_end_that_still_stands_makes_no_episode_of_it_t
     show.close()
 
 
+def test_what_went_on_from_the_past_is_played_again_and_is_not_what_the_policy_expected() -> None:
+    show = show_of("lander", arenas=1)
+    for _ in range(12):
+        show.tick()
+    show.rewind.go(5)
+    assert show.go_on_from_here()
+    while show.outcome is None:
+        show.tick()
+    episode = show.played.newest(0)
+    assert episode is not None
+    assert (episode.facts.rebuilt, episode.facts.expected, len(episode.hands)) == ((5,), None, 0)
+    assert played_again(show.scene, episode)[1]
+    assert show.played.best() is None
+    show.close()
+
+
 def test_what_a_person_drove_is_played_again_too_and_is_not_the_policys() -> None:
     show = show_of("lander", arenas=2)
     batch, slot = show.mind.watched
