@@ -31,6 +31,8 @@ LINE = 22
 """Height of a row in a list, before the scale of the screen."""
 FLOAT_GAP = 8
 """Pixels between floating panels of one corner, before the scale of the screen."""
+STRIP, RIBBON = 26, 30
+"""Heights of the line of hints at the lower edge of the stage, and of the ribbon above it."""
 BESIDE, ABOVE, BELOW = 12, 38, 80
 """Pixels of the stage that floating panels leave free, before the scale of the screen."""
 Anchor = Literal["left", "middle", "right"]

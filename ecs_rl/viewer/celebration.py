@@ -11,8 +11,8 @@ from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.palette import FAINT, NIGHT, ROLES, TEXT, mix
 from ecs_rl.viewer.view_floating import RibbonView
 
-RIBBON, TICK = 30, 2
-"""Height of the ribbon, and how wide each tick is."""
+TICK = 2
+"""Pixels that each tick is wide."""
 
 
 def draw_ribbon(surface: pygame.Surface, area: pygame.Rect, ribbon: RibbonView, canvas: Canvas) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pygame
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.canvas import Canvas, part_of
-from ecs_rl.viewer.celebration import RIBBON, draw_ribbon
+from ecs_rl.viewer.canvas import RIBBON, STRIP, Canvas, part_of
+from ecs_rl.viewer.celebration import draw_ribbon
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.ghost_marks import draw_ghosts
@@ -27,8 +27,7 @@ from ecs_rl.viewer.panels.floating import (
     draw_toasts,
     modes_width,
 )
-from ecs_rl.viewer.panels.keys import STRIP, fitting_hints, hint_at, hints_width, paint_hints
-from ecs_rl.viewer.panels.scrubber import draw_scrubber
+from ecs_rl.viewer.panels.keys import fitting_hints, hint_at, hints_width, paint_hints
 from ecs_rl.viewer.panels.tips import draw_tip
 from ecs_rl.viewer.stage import (
     corner_of,
@@ -261,7 +260,6 @@ class Painter:
             strip = pygame.Rect(area.x + canvas.px(14), 0, area.w - canvas.px(28), canvas.px(RIBBON))
             strip.bottom = area.bottom - canvas.px(STRIP + 2)
             float_over("ribbon", view.ribbon, draw_ribbon, strip)
-        float_over("rewind", view.rewind, draw_scrubber)
         rooms = {"stage": area, "over": surface.get_rect()}
         for place, room in rooms.items():
             for panel in self.panels:

@@ -127,6 +127,8 @@ class App(Protocol):
     checkpoints: CheckpointList | None
     aside: Aside | None
     """What takes the place of the stage for a while."""
+    down: set[int]
+    """The keys that are held down."""
     open_panels: set[str]
     """The names of the panels that are open."""
     stale: bool
@@ -142,6 +144,9 @@ class App(Protocol):
 
     def pause_stage(self, rest: bool) -> None:
         """Stop every show, or let it go on."""
+
+    def show_chosen_arena(self) -> None:
+        """Bring the arena that is chosen in the grid to the stage."""
 
     def say(self, text: str, tone: Tone = "plain", *, aloud: bool = False) -> None:
         """Show a message for a while."""

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from ecs_rl.arrays import F64
 from ecs_rl.ecs.component import Array
 from ecs_rl.viewer.gather import TRAIL, Reader
-from ecs_rl.viewer.view import StageView
-from ecs_rl.viewer.view_floating import RewindView
+from ecs_rl.viewer.view import StageView, Tone
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.endings import Ended
@@ -157,8 +156,9 @@ class Rewind:
         """How many seconds before the present the moment is that is to be seen."""
         return (len(self.log.past) - 1 - self.here) * self.show.scene.dt
 
-    def view(self) -> RewindView:
-        """Return how far back it goes, where in it the stage is, and where episodes ended."""
+    @property
+    def ends(self) -> tuple[tuple[float, Tone], ...]:
+        """How many seconds before the present episodes ended, and how good each ending was."""
         newest = enumerate(reversed(self.log.past))
         ends = [(ago * self.show.scene.dt, frame.outcome.tone) for ago, frame in newest if frame.outcome is not None]
-        return RewindView(self.seconds, self.ago if self.at is not None else None, tuple(ends[::-1]))
+        return tuple(ends[::-1])

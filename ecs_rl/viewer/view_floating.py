@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING
 from ecs_rl.arrays import F64
 
 if TYPE_CHECKING:
-    from ecs_rl.viewer.view import Tone
-
-
-@dataclass(frozen=True)
-class RewindView:
-    """How far back the stage can go, and where in its past it is."""
-
-    seconds: float
-    ago: float | None = None
-    """Seconds before the present; None in the present."""
-    ends: tuple[tuple[float, Tone], ...] = ()
-    """How many seconds ago episodes ended, and how good each ending was."""
+    pass
 
 
 @dataclass(frozen=True, eq=False)

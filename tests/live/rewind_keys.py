@@ -23,8 +23,7 @@ def left(live: Live, hit: Hit) -> None:
         assert live.show.rewind.ago == ago * live.show.scene.dt
     live.draw()
     assert live.window.seen.modes.ago == 4 * live.show.scene.dt
-    assert live.window.seen.rewind is not None
-    assert live.window.seen.rewind.ago == 4 * live.show.scene.dt
+    assert live.window.views["scrubber"].ago == 4 * live.show.scene.dt
     assert live.window.seen.stage is not None
     assert live.window.seen.stage.tick == 2
     live.hit("Right")

@@ -19,8 +19,8 @@ from readme_scenes import BEACONS
 from ecs_rl.errors import EcsRlError
 from ecs_rl.viewer.live import shown
 from ecs_rl.viewer.live import window as window_module
+from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.window import Window
-from ecs_rl.viewer.panels.scrubber import scrubber_place
 from ecs_rl.viewer.things import Chosen
 
 EVALUATED = ("--eval-every", "1000", "--eval-episodes", "2", "--checkpoint-every", "1000", "--keep", "9")
@@ -100,9 +100,10 @@ def click_around(window: Window) -> Iterator[None]:
 
 def scrub(window: Window) -> Iterator[None]:
     """Go along the scrubber, and pull at a body in the past."""
-    place = scrubber_place(window.layout.stage, window.painter.canvas)
-    assert place is not None
-    post(down(place.center), moved((place.x + 20, place.y)), up(place.midleft))
+    assert isinstance(window.screen, Screen)
+    place = window.screen.painter.canvas.place_of("scrubber")
+    if place is not None:  # an environment has none
+        post(down(place.center), moved((place.x + 20, place.y)), up(place.midleft))
     yield
     yield from drag(window)
 

@@ -19,7 +19,6 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.panels.scrubber import ago_at, scrubber_bar, scrubber_place
 from ecs_rl.viewer.rewind import LINGERS
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.tick_log import SECONDS
@@ -122,7 +121,7 @@ def test_an_ending_is_seen_again_as_it_was_and_lingers_when_the_past_is_played()
     assert not show.rested, "a playlist must not go on from there"
     assert show.poke() == ""
     assert not show.go_on_from_here()
-    assert show.rewind.view().ends == ((6 * show.scene.dt, ended.tone),)  # type: ignore[union-attr]
+    assert show.rewind.ends == ((6 * show.scene.dt, ended.tone),)  # type: ignore[union-attr]
     back(show, 1)
     assert (show.resting, show.episode, show.clock.tick[0]) == (False, 0, length - 1)
     show.advance(show.scene.dt * 3)
@@ -140,9 +139,9 @@ def test_half_a_minute_is_kept_and_no_more() -> None:
     for _ in range(round(SECONDS / show.scene.dt) + 300):
         show.tick()
     assert show.rewind.seconds == pytest.approx(SECONDS)
-    assert all(0 <= ago <= SECONDS for ago, _ in show.rewind.view().ends)
+    assert all(0 <= ago <= SECONDS for ago, _ in show.rewind.ends)
     endings = [keyframe.outcome for keyframe in show.log.past if keyframe.outcome is not None]
-    assert len(show.rewind.view().ends) == len(endings) > 2
+    assert len(show.rewind.ends) == len(endings) > 2
     show.rewind.go(0)
     assert show.rewind.ago == pytest.approx(SECONDS)
     assert show.stage().things
@@ -246,29 +245,18 @@ def live(tmp_path: Path) -> Iterator[Live]:
         yield opened
 
 
-def at_share(live: Live, share: float) -> tuple[int, int]:
-    place = scrubber_place(live.window.layout.stage, live.window.painter.canvas)
-    assert place is not None
-    bar = scrubber_bar(place, live.window.painter.canvas)
-    return round(bar.x + share * bar.w), bar.centery
-
-
 def test_the_mouse_goes_along_the_scrubber_to_any_moment(live: Live) -> None:
     for _ in range(100):
         live.show.tick()
-    assert live.window.seen.rewind is None, "a stage that runs has none"
+    assert "scrubber" not in live.window.views, "a stage that runs has none"
     live.hit("Space")
     live.draw()
-    view = live.window.seen.rewind
-    assert view is not None
+    view = live.window.views["scrubber"]
     assert view.ago is None
-    at = at_share(live, 0.5)
+    at = live.at("scrubber", "bar", share=0.5)
     live.answer(down(at), up(at))
-    place = scrubber_place(live.window.layout.stage, live.window.painter.canvas)
-    assert place is not None
-    assert live.show.rewind.ago == pytest.approx(ago_at(place, view, at[0], live.window.painter.canvas), abs=0.011)
     assert live.show.rewind.ago == pytest.approx(view.seconds / 2, abs=0.03)
-    far = at_share(live, 0.1)
+    far = live.at("scrubber", "bar", share=0.1)
     live.answer(down(at), moved((at[0] - 9, at[1])), moved((far[0], far[1] + 200)))
     assert live.show.rewind.ago == pytest.approx(view.seconds * 0.9, abs=0.03)
     live.answer(moved((at[0] + 3000, at[1])))
@@ -339,11 +327,8 @@ def test_all_shows_of_a_comparison_go_back_together(tmp_path: Path) -> None:
         for show in live.window.shows:  # one that has ended waits at its end for the other
             assert show.rewind.here == min(longest - 3, len(show.log.past) - 1)
         live.draw()
-        assert live.window.seen.rewind is not None
-        at = live.window.layout.stage
-        place = scrubber_place(at, live.window.painter.canvas)
-        assert place is not None
-        live.answer(down(place.midleft), up(place.midleft))
+        first = live.at("scrubber", "bar", share=0.0)
+        live.answer(down(first), up(first))
         assert {show.clock.tick[0] for show in live.window.shows} == {0}
         live.hit("Enter")
         assert {show.rewind.at for show in live.window.shows} == {None}
@@ -358,4 +343,4 @@ def test_an_environment_that_draws_itself_says_that_it_cannot_go_back(tmp_path: 
         assert "cannot be wound back" in live.said()
         assert arena_of(live.show) == before
         live.draw()
-        assert live.window.seen.rewind is None
+        assert "scrubber" not in live.window.views

@@ -33,13 +33,13 @@ from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView
+from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
 from ecs_rl.viewer.panels.tour import TourView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import DrawnView, LearningView, MindView, View
 from ecs_rl.viewer.view_floating import (
-    RewindView,
     SeenPicture,
     TipView,
 )
@@ -66,7 +66,6 @@ def everything() -> View:
         grid=replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),)),
         panes=a_comparison().panes,
         ribbon=RIBBON,
-        rewind=RewindView(3.0, 1.5, ((0.5, "good"),)),
         tip=TipView((3.0, 4.0), ("a", "b")),
         ghosts=ghosts,
     )
@@ -86,6 +85,7 @@ OF_PANELS = {
     "mind": whole_mind(),
     "learning": DrawerView(CURVES, TIMELINE),
     "finding": Finding("a death that pays", "told", "cure"),
+    "scrubber": ScrubberView(3.0, 1.5, ((0.5, "good"),)),
     "plot": a_map(on_stage=False),
     "help": HELP,
     "inspector": INSPECTOR,

@@ -41,12 +41,12 @@ from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.panels.finding import FindingLine
 from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
+from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import SettingRow, Settings, SettingsView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import Modes
-from ecs_rl.viewer.view_floating import RewindView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -155,9 +155,9 @@ def panes(size: tuple[int, int]) -> pygame.Surface:
 def rewound(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage that was wound back: the scrubber with endings on it, and the chip that leads back."""
     surface, painter = pygame.Surface(size), Painter()
-    past = RewindView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
+    past = ScrubberView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
     view = replace(a_view(), modes=Modes(paused=True, ago=11.4), toasts=())
-    painter.draw(surface, replace(view, ribbon=RIBBON, rewind=past), views={"status": STATUS})
+    painter.draw(surface, replace(view, ribbon=RIBBON), views={"status": STATUS, "scrubber": past})
     return surface
 
 

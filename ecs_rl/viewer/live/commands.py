@@ -128,13 +128,6 @@ _STAGE, _POLICY, _TRAINING, _HANDS, _WINDOW = SECTIONS
 # fmt: off
 OF_WINDOW: tuple[Command, ...] = (
     Command(_STAGE, "Space", "pause", "pause and go on", lambda w: w.pause_stage(not w.show.paused), (pygame.K_SPACE,)),
-    Command(_STAGE, "Left", "step back", "one tick back, on", lambda w: w.past.step(-1), (pygame.K_LEFT,)),
-    Command(_STAGE, "Right", "step", "", lambda w: w.past.step(+1), (pygame.K_RIGHT,)),
-    Command(_STAGE, "PgUp", "second back", "one second back, on", lambda w: w.past.second(-1), (pygame.K_PAGEUP,)),
-    Command(_STAGE, "PgDn", "second on", "", lambda w: w.past.second(+1), (pygame.K_PAGEDOWN,)),
-    Command(_STAGE, "Enter", "go on from here", "watch it; go on from here",
-            lambda w: w.show_chosen_arena() if w.grid is not None else w.past.go_on_from_here(),
-            (pygame.K_RETURN, pygame.K_KP_ENTER)),
     Command(_STAGE, "-", "slower", "slower, faster: 1/16x to 64x, max", lambda w: _change_speed(w, -1),
             (pygame.K_KP_MINUS,), "-"),
     Command(_STAGE, "=", "faster", "", lambda w: _change_speed(w, +1), (pygame.K_KP_PLUS,), "=+"),

@@ -16,10 +16,6 @@ def leave_mode(window: Window) -> None:
         pass
     elif window.hands is not None and not window.hands.counts:
         leave_hands(window)
-    elif window.questions.leave():
-        pass
-    elif window.past.leave():
-        window.say("back in the present")
     elif window.aside is not None:
         window.leave_aside()
     elif window.grid is not None:

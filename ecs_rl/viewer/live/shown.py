@@ -14,6 +14,7 @@ from ecs_rl.viewer.live.commands import hints
 from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.live.pace import OPENS
 from ecs_rl.viewer.number_formats import speed
+from ecs_rl.viewer.panels.scrubber import lead_of
 from ecs_rl.viewer.view import (
     Modes,
     PaneView,
@@ -22,7 +23,7 @@ from ecs_rl.viewer.view import (
     Tone,
     View,
 )
-from ecs_rl.viewer.view_floating import RewindView, RibbonView
+from ecs_rl.viewer.view_floating import RibbonView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
@@ -91,7 +92,6 @@ def _parts(window: Window, seconds: float) -> dict[str, Callable[[], Any]]:
     parts: dict[str, Callable[[], Any]] = {
         "modes": lambda: _modes(window, on_stage),
         "grid": lambda: None if grid is None else grid.view(seconds),
-        "rewind": lambda: _rewind(window),
         "tip": window.hover.tip,
         "toasts": lambda: _toasts(window),
         "hints": lambda: _hints(window),
@@ -115,7 +115,7 @@ def _note_playlist(window: Window) -> None:
 
 def _modes(window: Window, on_stage: LiveEpisode | None) -> Modes:
     """Return what is switched on."""
-    work, grid, lead = window.background, window.grid, window.past.lead
+    work, grid, lead = window.background, window.grid, lead_of(window.shows)
     return Modes(
         paused=window.show.paused,
         training_paused=work is not None and work.paused,
@@ -139,7 +139,7 @@ def _hints(window: Window) -> tuple[tuple[str, str], ...]:
         paused=window.show.paused,
         choice=window.checkpoints is not None and len(window.shows) == 1,
         leads_back="" if window.aside is None else window.aside.key,
-        back=window.past.lead.at is not None,
+        back=lead_of(window.shows).at is not None,
     )
 
 
@@ -195,10 +195,3 @@ def _pace(window: Window) -> str:
     if work is None or work.is_saved or math.isinf(work.times_real):
         return ""
     return f"TRAINING AT {speed(work.times_real)}{', OPENS UP' if work.pace.name == OPENS else ''}"
-
-
-def _rewind(window: Window) -> RewindView | None:
-    """Return the past of the stage while it rests or is to be seen."""
-    past = window.past.lead
-    rests = window.show.paused or past.at is not None
-    return past.view() if window.grid is None and rests and past.seconds > 0 else None

@@ -85,30 +85,23 @@ class StageMouse:
         return number, pick(stage, self.metres(pixel, number), reach) if stage is not None else None
 
     def grab(self, pixel: Pixel) -> None:
-        """Take hold of the body under a pixel, or of the moment on the scrubber."""
-        self.window.past.scrubs = self.window.past.scrub(pixel)
-        if self.window.past.scrubs:
-            return
+        """Take hold of the body under a pixel."""
         self.held, role = self.body_at(pixel)
         if role is not None:
             self.window.shows[self.held].grab(role, self.metres(pixel, self.held))
 
     def drag(self, pixel: Pixel) -> None:
         """Move the hand."""
-        if self.window.past.scrubs:
-            self.window.past.scrub(pixel, beside=True)
-        else:
-            self.window.shows[self.held].drag(self.metres(pixel, self.held))
+        self.window.shows[self.held].drag(self.metres(pixel, self.held))
 
     def let_go(self) -> None:
         """Hold nothing."""
-        self.window.past.scrubs = False
         for show in self.window.shows:
             show.let_go()
 
     def click(self, pixel: Pixel) -> None:
         """Choose what is under a pixel."""
-        if self.window.past.scrub(pixel) or press_at(self.window, pixel):
+        if press_at(self.window, pixel):
             return
         if self.window.grid is None:
             if self.show_at(pixel) is not None:

@@ -28,7 +28,6 @@ from ecs_rl.viewer.live.commands import Call, bound, command_for, commands_of
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.hover import Hover
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, verdict
-from ecs_rl.viewer.live.looking_back import LookingBack
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
@@ -89,7 +88,6 @@ class Window:
         self.solved_for: float | None = None
         """Seconds since the window saw its training solve the scene; None before, or if it was solved already."""
         self._was_solved = background is not None and background.training.solved
-        self.past = LookingBack(self)
         self.hands: Hands | None = None
         """The person at the controls, None while the policy drives."""
         self.scene_watch = SceneWatch(self)
@@ -191,7 +189,6 @@ class Window:
     def advance(self, seconds: float, budget: float) -> None:
         """Let time pass on every show."""
         parts: dict[str, Callable[[], object]] = {
-            "rewind": partial(self.past.hold, seconds),
             "why": partial(self.questions.look, self.mouse.bounds),
             "card": self.cards.go_on,
             "hands": self._steer,

@@ -10,8 +10,6 @@ from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.key_caps import cap_width, draw_cap
 from ecs_rl.viewer.palette import FAINT
 
-STRIP = 26
-"""Height of the strip of hints."""
 Hints = tuple[tuple[str, str], ...]
 
 

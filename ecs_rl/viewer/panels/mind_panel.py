@@ -130,8 +130,8 @@ class MindPanel(Panel[MindView]):
         return about_seen(name, scales.get(name))
 
     def leave(self, app: App) -> bool:
-        """Esc leaves the panel alone."""
-        return False
+        """Leave one thing that is asked; the panel stays."""
+        return app.questions.leave()
 
     def paint(self, canvas: Canvas, view: MindView, room: pygame.Rect) -> None:
         """Paint the mind, if there is room."""
