@@ -7,15 +7,17 @@ from collections.abc import Collection
 
 import pygame
 import pytest
-from viewer_views import a_view, docked
+from viewer_views import TIMELINE, a_stacked_learning, a_view, docked
 
+from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer import palette
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Layout, Painter, arrange
 from ecs_rl.viewer.grid import cells
 from ecs_rl.viewer.mind_sheet import HEAD, plan
 from ecs_rl.viewer.panel_list import PANELS
-from ecs_rl.viewer.panels.learning import places
+from ecs_rl.viewer.panels.learning import DrawerView, places
+from ecs_rl.viewer.view import View
 
 SIZES = [(640, 400), (900, 600), (1280, 720), (1920, 1080), (1000, 400), (640, 1200), (2560, 1440), (3840, 2160)]
 
@@ -54,6 +56,41 @@ def test_letters_grow_with_the_window_and_with_the_density_of_the_screen() -> No
     assert a_layout((1920, 1080)).scale == 1.25
     assert a_layout((3840, 2160)).scale == 2.0
     assert a_layout((2560, 1440), dpi_scale=2.0).scale == 2.0
+
+
+FINDING = Finding("a death that pays", "episodes last 14 ticks and no longer 121", "let living cost less than ending")
+
+
+def texts_of(size: tuple[int, int], dpi_scale: float = 1.0) -> tuple[Layout, dict[str, pygame.Rect]]:
+    """Return the layout of a window whose docks are full, and where their texts stand."""
+    painter = Painter(dpi_scale)
+    views = docked() | {"learning": DrawerView(a_stacked_learning(), TIMELINE), "finding": FINDING}
+    painter.draw(pygame.Surface(size), View(), views=views)
+    layout = painter.layout(size, views)
+    texts = {text: rect for rect, text in painter.canvas.texts() if rect.w and not layout.stage.contains(rect)}
+    return layout, texts
+
+
+@pytest.mark.parametrize(
+    ("size", "dpi_scale"),
+    [((900, 600), 1.0), ((640, 400), 1.0), ((1280, 720), 1.0), ((1920, 1080), 1.0), ((1800, 1200), 2.0)],
+)
+def test_no_text_of_a_docked_panel_lies_on_another_or_leaves_its_room(size: tuple[int, int], dpi_scale: float) -> None:
+    layout, texts = texts_of(size, dpi_scale)
+    assert {"DOES", "a death that pays:", "lander"} <= texts.keys()
+    for text, rect in texts.items():
+        assert any(room.contains(rect) for room in layout.rooms.values()), text
+    for (one, rect), (other, place) in itertools.combinations(texts.items(), 2):
+        common = rect.clip(place)
+        assert common.w <= 1 or common.h <= 4, (one, other)  # the boxes of letters touch where lines are narrow
+
+
+def test_texts_of_docked_panels_grow_on_a_large_window_and_on_a_dense_display() -> None:
+    usual = texts_of((1280, 720))[1]
+    for size, dpi_scale, times in (((1920, 1080), 1.0, 1.25), ((2560, 1440), 2.0, 2.0), ((1800, 1200), 2.0, 2.0)):
+        texts = texts_of(size, dpi_scale)[1]
+        for text in ("DOES", "Return", "stage speed"):
+            assert texts[text].h == pytest.approx(times * usual[text].h, abs=2)
 
 
 @pytest.mark.parametrize("size", SIZES)
