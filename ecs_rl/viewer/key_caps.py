@@ -31,9 +31,12 @@ def draw_cap(
 
 
 def draw_head_key(surface: pygame.Surface, key: str, right: int, middle: int, canvas: Canvas) -> int:
-    """Draw the key that hides a panel, ending at `right`; return where it begins."""
+    """Draw the key that hides a panel, ending at `right`, as a button; return where it begins."""
     left = right - cap_width(key, canvas, SMALL - 1)
     draw_cap(surface, key, left, middle, canvas, small=True)
+    button = pygame.Rect(left, 0, right - left, canvas.px(20))
+    button.centery = middle
+    canvas.hit(button, "key", key=key)
     return left
 
 

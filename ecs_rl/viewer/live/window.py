@@ -147,6 +147,8 @@ class Window:
         hit, before, self.pointed = gesture.hit, self.pointed, gesture
         if gesture.kind != "point" or hit.at != before.hit.at:
             self.touched_at = perf_counter()
+        if hit.key and gesture.kind == "click":
+            return [(row.name,) for row in self.rows if row.key == hit.key][:1]
         if hit.panel in self.panels and gesture.kind not in ("point", "zoom", "pan"):
             return [("act", hit, gesture)]
         return self.mouse.calls(gesture)
