@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pygame
@@ -81,9 +82,9 @@ def paint_mind(surface: pygame.Surface, shows: tuple[MindView, Plan], canvas: Ca
     seen, earned = len(mind.sees) + mind.sees_more, tuple(term.name for term in mind.earned)
     pictures = tuple((picture.name, picture.first, picture.values.shape) for picture in mind.pictures)
     names = (barred, seen, earned, mind.kind, mind.who, sizes, _asked(mind), pictures)
-    whole = surface.get_rect()
-    canvas.lay(surface, whole, "mind", names, lambda it, _, canvas: _Sheet(it, sizes, canvas, barred).names(mind))
-    _Sheet(surface, sizes, canvas, barred).numbers(mind)
+    sheet = partial(_Sheet, sizes=sizes, canvas=canvas, names=barred)
+    canvas.lay(surface, surface.get_rect(), "mind", names, lambda plain, _, __: sheet(plain).names(mind))
+    sheet(surface).numbers(mind)
 
 
 def plan_for(area: pygame.Rect, mind: MindView, canvas: Canvas) -> Plan:
@@ -142,16 +143,8 @@ class _Sheet:
         s = self.sizes
         self._head(f"{mind.who} sees".strip(), self.sees_at, _asked(mind) or self._unseen(mind), KEY)
         self._rows(self.sees_at, [mind.sees[number].name for number in self._shown(mind)], 5)
-        for row, number in enumerate(self._shown(mind)):
-            place = self._row(self.sees_at, row)
-            self.canvas.hit(place, "name", number)
-            bar_at = self.track[0] - self.canvas.px(6)
-            reach_of_bar = pygame.Rect(bar_at, place.y, place.w - bar_at, place.h)
-            self.canvas.hit(self.rail(self.sees_at, row, 5), "bar", number, reach=reach_of_bar)
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
         self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
-        for row in range(min(s.does, len(mind.does))):
-            self.canvas.hit(self._row(self.does_at, row), "option", row)
         self._head("Expects", self.plot_at, "")
         if s.plot:
             self._plot_names()
@@ -160,6 +153,17 @@ class _Sheet:
         y = self.earned_at + s.earned * s.row
         self.surface.fill(RULE, (self.left, y + self.canvas.px(1), self.right - self.left, 1))
         self._text("total", (self.left, y + s.row // 2 + self.canvas.px(2)), TEXT)
+        self._regions(mind)
+
+    def _regions(self, mind: MindView) -> None:
+        """Declare what can be pointed at: the name and the bar of each number that is seen, and each option."""
+        left = self.track[0] - self.canvas.px(6)
+        for row, number in enumerate(self._shown(mind)):
+            place, rail = self._row(self.sees_at, row), self.rail(self.sees_at, row, 5)
+            self.canvas.hit(place, "name", number)
+            self.canvas.hit(rail, "bar", number, reach=place.clip(left, place.y, place.w, place.h))
+        for row in range(min(self.sizes.does, len(mind.does))):
+            self.canvas.hit(self._row(self.does_at, row), "option", row)
 
     def _shown(self, mind: MindView) -> list[int]:
         """Return the numbers that have a row, as far as there is room beside the pictures."""
@@ -198,12 +202,12 @@ class _Sheet:
                 rect = self.rail(top, i, tall)
                 rounded(self.surface, rect, RAISED, radius=self.canvas.px(2))
 
-    def _text(self, text: str, at: tuple[float, float], colour: Colour, width: int | None = None) -> None:
-        self.canvas.write(self.surface, text, at, size=NORMAL - 0.5, colour=colour, width=width)
+    def _text(self, text: str, at: tuple[float, float], colour: Colour) -> None:
+        self.canvas.write(self.surface, text, at, size=NORMAL - 0.5, colour=colour)
 
     def _number(self, text: str, x: int, y: int, colour: Colour = TEXT) -> None:
-        draw = self.canvas.write
-        draw(self.surface, text, (x, y), size=NORMAL - 0.5, colour=colour, face="numbers", anchor="right")
+        at, size = (x, y), NORMAL - 0.5
+        self.canvas.write(self.surface, text, at, size=size, colour=colour, face="numbers", anchor="right")
 
     # --- what moves -------------------------------------------------------------------------------------------------
 
