@@ -224,6 +224,10 @@ class Canvas:
         regions = [region.rect for region in self.regions() if region.panel == panel and panel in self._seen]
         return regions[0].unionall(regions[1:]) if regions else None
 
+    def take(self, place: pygame.Rect) -> None:
+        """Keep the floating panels that come after this clear of a place."""
+        self._floats.append(place)
+
     def place_in(
         self, room: pygame.Rect, corner: str, size: tuple[int, int], least: int | None = None
     ) -> pygame.Rect | None:
@@ -244,7 +248,7 @@ class Canvas:
             place.h = min(size[1], bottom - top)
             if place.h >= (size[1] if least is None else least) and place.w <= room.w:
                 place.y = top if corner.startswith("top") else bottom - place.h
-                self._floats.append(place)
+                self.take(place)
                 return place
         return None
 

@@ -11,8 +11,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.canvas import RIBBON, STRIP, Canvas, part_of
-from ecs_rl.viewer.celebration import draw_ribbon
+from ecs_rl.viewer.canvas import STRIP, Canvas, part_of
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.ghost_marks import draw_ghosts
@@ -256,10 +255,6 @@ class Painter:
             if shows is not None:
                 self._attempt(surface, part, lambda: draw(surface, where, shows, canvas))
 
-        if view.stage is not None and area.h > canvas.px(160):
-            strip = pygame.Rect(area.x + canvas.px(14), 0, area.w - canvas.px(28), canvas.px(RIBBON))
-            strip.bottom = area.bottom - canvas.px(STRIP + 2)
-            float_over("ribbon", view.ribbon, draw_ribbon, strip)
         rooms = {"stage": area, "over": surface.get_rect()}
         for place, room in rooms.items():
             for panel in self.panels:

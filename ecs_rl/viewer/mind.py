@@ -20,7 +20,6 @@ from ecs_rl.viewer.seen_pictures import pictures_of
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.tick_log import Fate, Keyframe, TickLog
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
-from ecs_rl.viewer.view_floating import RibbonView
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
@@ -33,6 +32,16 @@ WINDOW = 300
 """Ticks that the plot goes back, over the ends of episodes."""
 KNOWN = 0.05
 """Once what is still to come counts less than this, a return is as good as known."""
+
+
+@dataclass(frozen=True)
+class RibbonView:
+    """What each of the last ticks has earned, by term."""
+
+    earned: tuple[tuple[float, ...], ...]
+    """The newest tick last; each has a number for every term."""
+    begins: tuple[int, ...] = ()
+    """The ticks of these at which another episode began."""
 
 
 @dataclass(slots=True)

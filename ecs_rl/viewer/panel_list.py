@@ -12,6 +12,7 @@ from ecs_rl.viewer.panels.joy import Joy
 from ecs_rl.viewer.panels.learning import Learning
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.panels.profile import Profile
+from ecs_rl.viewer.panels.ribbon import Ribbon
 from ecs_rl.viewer.panels.scrubber import Scrubber
 from ecs_rl.viewer.panels.settings import Settings
 from ecs_rl.viewer.panels.status import Status
@@ -20,6 +21,7 @@ from ecs_rl.viewer.panels.value_plot import ValuePlot
 from ecs_rl.viewer.panels.weather import Weather
 
 PANELS: tuple[type[Panel[Any]], ...] = (
+    Ribbon,
     Scrubber,
     Status,
     MindPanel,

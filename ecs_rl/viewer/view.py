@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.viewer.things import Chosen, Things
 from ecs_rl.viewer.view_floating import (
-    RibbonView,
     SeenPicture,
     TipView,
 )
@@ -333,7 +332,6 @@ class View:
     """The most important keys, and what each does, in a strip at the lower edge of the stage."""
     panes: tuple[PaneView, ...] = ()
     """Two to six stages side by side, in place of the one."""
-    ribbon: RibbonView | None = None
     tip: TipView | None = None
     ghosts: tuple[GhostView, ...] = ()
     """Where the next second would lead."""

@@ -23,16 +23,6 @@ class SeenPicture:
 
 
 @dataclass(frozen=True)
-class RibbonView:
-    """What each of the last ticks has earned, by term."""
-
-    earned: tuple[tuple[float, ...], ...]
-    """The newest tick last; each has a number for every term."""
-    begins: tuple[int, ...] = ()
-    """The ticks of these at which another episode began."""
-
-
-@dataclass(frozen=True)
 class TipView:
     """What is told beside the mouse."""
 

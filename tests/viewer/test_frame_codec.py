@@ -65,7 +65,6 @@ def everything() -> View:
         stage=stage,
         grid=replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),)),
         panes=a_comparison().panes,
-        ribbon=RIBBON,
         tip=TipView((3.0, 4.0), ("a", "b")),
         ghosts=ghosts,
     )
@@ -81,6 +80,7 @@ def whole_mind() -> MindView:
 
 CURVES = replace(a_stacked_learning(), changes=((3.0, "lr"),), bests=(("left", (1.0, 2.0)),))
 OF_PANELS = {
+    "ribbon": RIBBON,
     "status": STATUS,
     "mind": whole_mind(),
     "learning": DrawerView(CURVES, TIMELINE),

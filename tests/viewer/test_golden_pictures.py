@@ -141,8 +141,8 @@ def drawer(size: tuple[int, int]) -> pygame.Surface:
 def joy(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
     surface, painter = pygame.Surface(size), Painter()
-    view = replace(a_view(), modes=Modes(), toasts=(), ribbon=RIBBON)
-    painter.draw(surface, view, views={"status": STATUS, "joy": JoyView(1.2)})
+    view = replace(a_view(), modes=Modes(), toasts=())
+    painter.draw(surface, view, views={"status": STATUS, "ribbon": RIBBON, "joy": JoyView(1.2)})
     return surface
 
 
@@ -157,7 +157,7 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
     past = ScrubberView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
     view = replace(a_view(), modes=Modes(paused=True, ago=11.4), toasts=())
-    painter.draw(surface, replace(view, ribbon=RIBBON), views={"status": STATUS, "scrubber": past})
+    painter.draw(surface, view, views={"status": STATUS, "ribbon": RIBBON, "scrubber": past})
     return surface
 
 

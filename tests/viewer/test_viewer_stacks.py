@@ -11,19 +11,20 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 import numpy as np
 import pygame
 import pytest
+from numpy.typing import NDArray
 from viewer_views import painted
 
 from ecs_rl.arrays import F64
-from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.celebration import draw_ribbon
+from ecs_rl.viewer.canvas import RIBBON, STRIP, Canvas
 from ecs_rl.viewer.history import History
+from ecs_rl.viewer.mind import RibbonView
 from ecs_rl.viewer.palette import PANEL, ROLES
 from ecs_rl.viewer.panels.joy import Joy, JoyView
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
+from ecs_rl.viewer.panels.ribbon import EDGE, Ribbon
 from ecs_rl.viewer.plots import Axes
 from ecs_rl.viewer.stacks import by_area, colour_of, draw_stack, layers, reach_of
 from ecs_rl.viewer.view import LearningView, Series, Stack
-from ecs_rl.viewer.view_floating import RibbonView
 
 
 def stack(*parts: list[float], whole: bool = False) -> Stack:
@@ -99,10 +100,17 @@ def lit(surface: pygame.Surface) -> F64:
     return np.asarray(pygame.surfarray.array3d(surface).max(axis=2) > 0)
 
 
+def ribbon(view: RibbonView, size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Return the rows of a stage in which its ribbon is painted."""
+    surface, canvas = pygame.Surface(size), Canvas()
+    canvas.begin(surface)
+    Ribbon().paint(canvas, view, surface.get_rect())
+    bottom = size[1] - STRIP - 2
+    return np.asarray(pygame.surfarray.array3d(surface)[:, bottom - RIBBON : bottom])
+
+
 def test_the_ribbon_shows_gains_above_losses_below_and_the_newest_at_the_right() -> None:
-    surface = pygame.Surface((100, 31))
-    draw_ribbon(surface, surface.get_rect(), RibbonView(((4.0,), (-1.0,), (1.0,))), Canvas())
-    picture = pygame.surfarray.array3d(surface)
+    picture = ribbon(RibbonView(((4.0,), (-1.0,), (1.0,))), (100 + 2 * EDGE, 200))[EDGE:-EDGE]
     tall = [int((picture[x].max(axis=1) > 120).sum()) for x in (94, 96, 98)]
     assert tall[0] == pytest.approx(2 * tall[1], abs=1), "heights go by the square root"
     assert tall[1] == pytest.approx(tall[2], abs=1)
@@ -113,7 +121,7 @@ def test_the_ribbon_shows_gains_above_losses_below_and_the_newest_at_the_right()
 
 def test_the_ribbon_bears_nothing_not_a_number_and_no_term_at_all() -> None:
     for earned in ((), ((),), ((np.nan,), (np.inf,)), ((0.0, 0.0),), ((1e300, -1e300),)):
-        draw_ribbon(pygame.Surface((60, 30)), pygame.Rect(0, 0, 60, 30), RibbonView(earned), Canvas())
+        ribbon(RibbonView(earned), (200, 300))
 
 
 def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:

@@ -14,6 +14,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.mind import RibbonView
 from ecs_rl.viewer.palette import role_colour
 from ecs_rl.viewer.panel import Panel
 from ecs_rl.viewer.panels.help import HelpGroup, HelpView
@@ -41,7 +42,6 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
-from ecs_rl.viewer.view_floating import RibbonView
 
 pygame.font.init()
 

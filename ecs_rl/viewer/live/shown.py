@@ -23,17 +23,13 @@ from ecs_rl.viewer.view import (
     Tone,
     View,
 )
-from ecs_rl.viewer.view_floating import RibbonView
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
     from ecs_rl.viewer.live_episode import LiveEpisode
-    from ecs_rl.viewer.mind import Mind
 
 SPOKEN, FADES = 3.5, 0.6
 """Seconds for which a message stays, and the last of them in which it fades."""
-READ_EVERY = 0.09
-"""Seconds for which what each tick earned stays as it is while a training goes flat out."""
 LEFT_OUT = object()
 """In place of a part of the view that made a mistake."""
 
@@ -45,23 +41,6 @@ class Message:
     text: str
     tone: Tone
     until: float
-
-
-class Rates:
-    """What each tick earned, which is not read anew in every frame."""
-
-    def __init__(self) -> None:
-        self._age = 0.0
-        self._ribbon: tuple[Mind, RibbonView] | None = None
-
-    def ribbon(self, window: Window, seconds: float) -> RibbonView:
-        """Return what the last ticks of the agent have earned, as new as its mind is."""
-        mind, work = window.show.mind, window.background
-        moves = work is not None and work.is_flat_out and not (window.show.paused or window.stale)
-        self._age += seconds
-        if not moves or self._age >= READ_EVERY or self._ribbon is None or self._ribbon[0] is not mind:
-            self._age, self._ribbon = 0.0, (mind, mind.ribbon())
-        return self._ribbon[1]
 
 
 def view(window: Window, seconds: float) -> View:
@@ -84,7 +63,7 @@ def views(window: Window) -> dict[str, Any]:
 
 def _parts(window: Window, seconds: float) -> dict[str, Callable[[], Any]]:
     """Return what makes each part of the view, by its name there."""
-    rates, shows, grid = window.rates, window.shows, window.grid
+    shows, grid = window.shows, window.grid
     alone, ask = len(shows) == 1, window.questions
     _note_playlist(window)
     on_stage = window.show if grid is None and alone else None
@@ -100,7 +79,6 @@ def _parts(window: Window, seconds: float) -> dict[str, Callable[[], Any]]:
     if on_stage is not None:
         parts |= {
             "stage": lambda: ask.stage(prompted(window, marked(on_stage, on_stage.stage(selected=selected)))),
-            "ribbon": lambda: rates.ribbon(window, seconds),
             "ghosts": lambda: ask.ghosts,
         }
     return parts

@@ -34,7 +34,7 @@ from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.screen import Input, Screen
 from ecs_rl.viewer.live.screen_process import AnyScreen
-from ecs_rl.viewer.live.shown import SPOKEN, Message, Rates, view, views
+from ecs_rl.viewer.live.shown import SPOKEN, Message, view, views
 from ecs_rl.viewer.live.stage_mouse import StageMouse
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
@@ -97,7 +97,6 @@ class Window:
         """When the user last did something."""
         self.stale = True
         """Something has changed that should be seen at once."""
-        self.rates = Rates()
         self.seen = View()
         self.views: dict[str, Any] = {}
         """What each panel shows in the newest frame."""

@@ -71,8 +71,7 @@ class Scrubber(Panel[ScrubberView]):
             return
         place = pygame.Rect(room.x + canvas.px(EDGE), 0, room.w - 2 * canvas.px(EDGE), canvas.px(TALL))
         place.bottom = room.bottom - canvas.px(STRIP + 4 + RIBBON)
-        if canvas.place_in(place, "bottom left", place.size) is None:
-            return
+        canvas.take(place)
         surface, bar = canvas.surface, pygame.Rect(place.x, 0, place.w - canvas.px(WORDS), canvas.px(BAR))
         bar.centery = place.centery
         canvas.hit(bar, "bar", reach=bar.inflate(2 * canvas.px(BAR), place.h))
