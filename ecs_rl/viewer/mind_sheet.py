@@ -11,6 +11,7 @@ import pygame
 
 from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import bar, rounded
+from ecs_rl.viewer.expectations import TALL, draw_expectations, paint_ground
 from ecs_rl.viewer.key_caps import draw_head_key
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.number_pictures import ROWS as PICTURE
@@ -30,14 +31,13 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
-from ecs_rl.viewer.plots import Axes, decimate, reach, runs
 from ecs_rl.viewer.view import MindView, Option, Seen
 from ecs_rl.viewer.view_why import WhyView
 
 FOR, AGAINST = GREEN, VERMILION
 """The colours of a pull."""
 EDGE = 14
-HEAD, ROW, PLOT, GAP = 26, 19, 74, 10
+HEAD, ROW, PLOT, GAP = 26, 19, TALL, 10
 """Heights: a section's head, a row, the plot, the space after a section."""
 KEY = "Tab"
 """Hides and shows the panel."""
@@ -147,7 +147,7 @@ class _Sheet:
         self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
         self._head("Expects", self.plot_at, "")
         if s.plot:
-            self._plot_names()
+            paint_ground(self.surface, self._plot_area(), self.canvas)
         self._head("Earned", self.earned_at, _rest(len(mind.earned), s.earned) or "tick    episode")
         self._rows(self.earned_at, [term.name for term in mind.earned[: s.earned]], 0)
         y = self.earned_at + s.earned * s.row
@@ -173,16 +173,6 @@ class _Sheet:
         """Return how many numbers there is no room for."""
         within = sum(picture.values.size for picture in mind.pictures[: pictures_shown(mind, self.sizes.sees)])
         return _rest(len(mind.sees) + mind.sees_more, len(self._shown(mind)) + within)
-
-    def _plot_names(self) -> None:
-        """Paint the plot's ground, and what its numbers are where there is room for words."""
-        area = self._plot_area()
-        rounded(self.surface, area, NIGHT, radius=self.canvas.px(4))
-        if area.h >= self.canvas.px(PLOT):
-            at = (area.left + self.canvas.px(7), area.bottom - self.canvas.px(9))
-            text, colour = "reward to come; later counts less", mix(NIGHT, FAINT, 0.8)
-            room = area.w - self.canvas.px(14)
-            self.canvas.write(self.surface, text, at, size=SMALL - 1.5, colour=colour, width=room)
 
     def _head(self, title: str, below: int, note: str, key: str = "") -> None:
         y = below - self.canvas.px(HEAD) // 2
@@ -233,7 +223,9 @@ class _Sheet:
         shares = _shares(mind)
         for i, option in enumerate(mind.does[: self.sizes.does]):
             self._option(i, option, shares[i], mind.kind)
-        self._expects(mind)
+        self._legend(mind)
+        if self.sizes.plot:
+            draw_expectations(self.surface, self._plot_area(), mind, self.canvas)
         y = self.earned_at + self.sizes.row // 2
         for i, term in enumerate(mind.earned[: self.sizes.earned]):
             self._pair(term.now, term.total, y + i * self.sizes.row, DIM if term.now == 0 else TEXT)
@@ -310,30 +302,6 @@ class _Sheet:
 
     def _plot_area(self) -> pygame.Rect:
         return pygame.Rect(self.left, self.plot_at, self.right - self.left, self.sizes.plot)
-
-    def _expects(self, mind: MindView) -> None:
-        self._legend(mind)
-        if not self.sizes.plot:
-            return
-        area = self._plot_area().inflate(-self.canvas.px(12), -self.canvas.px(12))
-        if self.sizes.plot >= self.canvas.px(PLOT):
-            area.h -= self.canvas.px(10)  # the words below
-        length = max(len(mind.expected), len(mind.came), 2)
-        axes = Axes(area, (0.0, length - 1.0), reach((mind.expected, mind.came)))
-        if axes.y[0] < 0 < axes.y[1]:
-            zero = round(axes.at(np.array(0.0), np.array(0.0))[1])
-            self.surface.fill(RULE, (area.left, zero, area.w, 1))
-        begins = [i for i in mind.begins if 0 < i < length]
-        for i in begins:
-            x = round(axes.at(np.array(i - 0.5), np.array(axes.y[0]))[0])
-            self.surface.fill(mix(RULE, FAINT, 0.3), (x, area.top, 1, area.h))
-        for values, colour in ((mind.came, SECOND_LINE), (mind.expected, MAIN_LINE)):
-            at = np.arange(length - len(values), length, dtype=np.float64)
-            cuts = [i - (length - len(values)) for i in begins if i > length - len(values)]
-            at, told = (np.insert(numbers, cuts, np.nan) for numbers in (at, values))
-            for part in runs(*decimate(at, told, area.w // 2)):
-                if len(part[0]) > 1:
-                    pygame.draw.aalines(self.surface, colour, False, axes.at(*part).tolist())
 
     def _legend(self, mind: MindView) -> None:
         """Draw what the newest tick expects, in a place that does not move, and the names of the two lines."""
