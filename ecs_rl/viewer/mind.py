@@ -52,17 +52,17 @@ class Thought:
     """(numbers,) What it decided on."""
     did: NDArray[Any]
     """The action; where nothing was done yet NaN for a lever and -1 for a choice."""
-    reward: float = 0.0
-    fate: Fate = Fate.RUNNING
-    after: F32 | None = None
-    """(numbers,) The last sight of an episode that time cut."""
-    state: F32 | None = None
+    reward: float
+    fate: Fate
+    after: F32
+    """(numbers,) What it saw then."""
+    state: F32
     """(state,) What it remembered as it decided."""
-    state_after: F32 | None = None
-    """(state,) What it remembered after that."""
-    terms: tuple[float, ...] = ()
+    state_after: F32
+    """(state,) What it remembered then."""
+    terms: tuple[float, ...]
     """What the tick earned by each term, in the order of the plan."""
-    totals: tuple[float, ...] = ()
+    totals: tuple[float, ...]
     """The same since the episode began."""
     is_asked: bool = False
     """Whether the agent was asked; what follows is its answer, if it lets anybody look."""
@@ -168,7 +168,7 @@ class Mind:
             did=self._nothing() if keyframe.begins else after[did][place],
             reward=float(keyframe.rewards[policy][place]),
             fate=keyframe.fate,
-            after=after[seen][place] if keyframe.fate is Fate.TRUNCATED else None,
+            after=after[seen][place],
             state=before[state][place],
             state_after=after[state][place],
             terms=self._by_term(keyframe.terms),
@@ -221,11 +221,10 @@ class Mind:
         fresh = [thought for thought in thoughts if not thought.is_asked]
         if not fresh:
             return
-        seen = np.stack([thought.seen for thought in fresh])
-        self._low = np.minimum(self._low, seen.min(axis=0))
-        self._high = np.maximum(self._high, seen.max(axis=0))
-        cut = [thought for thought in fresh if thought.after is not None]
-        asked = np.concatenate((seen, *(thought.after[None] for thought in cut if thought.after is not None)))
+        cut = [thought for thought in fresh if thought.fate is Fate.TRUNCATED]
+        asked = np.stack([thought.seen for thought in fresh] + [thought.after for thought in cut])
+        self._low = np.minimum(self._low, asked[: len(fresh)].min(axis=0))
+        self._high = np.maximum(self._high, asked[: len(fresh)].max(axis=0))
         states = [thought.state for thought in fresh] + [thought.state_after for thought in cut]
         output = None if self.agent is None else output_of(self.agent, asked, self._stacked(states))
         values = [math.nan] * len(asked) if output is None else output.value.tolist()
@@ -237,10 +236,10 @@ class Mind:
         for thought, value in zip(cut, values[len(fresh) :], strict=True):
             thought.value_after = value
 
-    def _stacked(self, states: list[F32 | None]) -> F32:
+    def _stacked(self, states: list[F32]) -> F32:
         """Return (rows, state); zeros where another agent was at work, which remembered other numbers."""
         nothing = np.zeros(self._world.of(self._batch.entity, PolicyState).value.shape[1], np.float32)
-        return np.stack([nothing if state is None or state.shape != nothing.shape else state for state in states])
+        return np.stack([state if state.shape == nothing.shape else nothing for state in states])
 
     def _describe(self, thoughts: Sequence[Thought]) -> MindView:
         last, listed = thoughts[-1], slice(0, MOST_TOLD)

@@ -14,7 +14,6 @@ from ecs_rl.agents.base import output_of
 from ecs_rl.arrays import F32
 from ecs_rl.components import (
     Chance,
-    Clock,
     EpisodeEnd,
     Explosion,
     NextObservation,
@@ -45,7 +44,8 @@ class PlayedEpisodes:
         """Each episode with whether nobody had a hand in it."""
         self.when: Callable[[], str] = str
         """Tells how far the training is, where there is one."""
-        self._ending, self._explosion = self.world.one(EpisodeEnd), self.world.one(Explosion)
+        self._chance, self._ending = self.world.one(Chance), self.world.one(EpisodeEnd)
+        self._explosion = self.world.one(Explosion)
         self._expected: dict[int, float] = {}
         """By arena what its first agent expected as the running episode began."""
         batch = self.world.batches[0]
@@ -76,8 +76,9 @@ class PlayedEpisodes:
     def _take(self, arena: int, episode: RunningEpisode) -> None:
         """Make a whole episode of what the log has of it."""
         world, show, ticks = self.world, self.show, episode.ticks
-        hands = [(number, *tick.hand) for number, tick in enumerate(ticks) if tick.hand and arena == show.arena]
-        is_driven = arena == show.arena and any(tick.steered for tick in ticks)
+        touched = ticks if arena == show.arena else []
+        hands = [(number, *tick.hand) for number, tick in enumerate(touched) if tick.hand]
+        is_driven = any(tick.steered for tick in touched)
         expected = math.nan if episode.is_branched else self._expected.get(arena, math.nan)
         came = self._came(arena, episode)
         facts = EpisodeManifest(
@@ -86,8 +87,8 @@ class PlayedEpisodes:
             scene_data=dict(show.scene.data),
             policies=tuple(PolicyEntry.of(batch.spec) for batch in world.batches),
             seed=show.seeds[arena],
-            key=str(int(world.one(Chance).key[arena])),
-            number=int(world.one(Clock).episode[arena]),
+            key=str(int(self._chance.key[arena])),
+            number=int(show.clock.episode[arena]),
             arena=arena,
             arenas=world.arenas,
             ticks=len(ticks),

@@ -83,11 +83,11 @@ class ValueMap:
                 self._since, self._work = perf_counter(), self._draw(bounds)
 
     def _draw(self, bounds: tuple[Point, Point] | None) -> Iterator[None]:
-        found, agent, slot = self.why.seen(), self.show.mind.agent, self.show.mind.watched[1]
-        if found is None or agent is None:
+        (seen, state), agent, slot = self.why.seen(), self.show.mind.agent, self.show.mind.watched[1]
+        if agent is None:
             yield
             return
-        (seen, state), (i, j) = found, self.chosen()
+        i, j = self.chosen()
         names = slot.spec.observation_names
         place = place_of(slot)
         on_stage = place is not None and (i, j) == (place.across, place.up) and bounds is not None

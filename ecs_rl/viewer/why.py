@@ -47,11 +47,9 @@ class Why:
         """Explain this row of what the agent does, or what it chose if that is explained already."""
         self.row = None if self.row == row else row
 
-    def seen(self) -> tuple[F32, F32] | None:
+    def seen(self) -> tuple[F32, F32]:
         """Return (1, numbers) that the agent sees, with those turned by hand, and (1, state) what it remembers."""
         thought = self.show.mind.current
-        if thought is None or thought.state is None:
-            return None
         seen = thought.seen.copy()
         for number, value in self.turned.items():
             seen[number] = value
@@ -68,13 +66,9 @@ class Why:
         return self._view
 
     def _look(self, plain: MindView) -> MindView:
-        found, thought, agent = self.seen(), self.show.mind.current, self.show.mind.agent
-        if found is None or thought is None:
-            return plain
-        observation, state = found
-        space = self.show.mind.space
+        (observation, state), agent, space = self.seen(), self.show.mind.agent, self.show.mind.space
         rows = rows_of(space)
-        chosen = chosen_row(space, thought)
+        chosen = chosen_row(space, self.show.mind.current)
         row = chosen if self.row is None or self.row >= len(rows) else self.row
         told = None if agent is None else pulls(agent, observation, [rows[row]], fitting(state, agent))
         name = plain.does[row].name if row < len(plain.does) else ""

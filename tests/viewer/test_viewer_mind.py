@@ -124,6 +124,11 @@ def test_what_came_is_what_adding_up_by_hand_gives(discount: float) -> None:
                 nothing,
                 random.normal(),
                 fates[random.integers(len(fates))],
+                nothing,
+                nothing,
+                nothing,
+                (),
+                (),
                 value_after=random.choice([NAN, 5.0]),
             )
             for _ in range(random.integers(0, 120))
@@ -165,7 +170,6 @@ def test_an_episode_that_time_cut_goes_on_as_the_agent_expected_of_its_last_sigh
     calls = len(mind.asked)
     view = show.mind.view()
     assert last.fate is Fate.TRUNCATED
-    assert last.after is not None
     assert last.after[0] > last.seen[0], "the sight before the next episode began"
     assert view.came[-1] == pytest.approx(last.reward + 0.9 * 10 * float(last.after[0]))
     assert np.isfinite(view.came).all()
