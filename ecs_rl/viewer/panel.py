@@ -191,8 +191,11 @@ class Panel(Generic[V]):
         """Let so many seconds pass before the next frame."""
 
     def leave(self, app: App) -> bool:
-        """Answer Esc: close the panel, or leave one step of it; False where there is nothing to leave."""
-        if self.name in app.open_panels:
+        """Answer Esc: close the panel, or leave one step of it; False where there is nothing to leave.
+
+        A docked panel stays.
+        """
+        if self.name in app.open_panels and self.place not in DOCKS:
             app.open_panels -= {self.name}
             return True
         return False

@@ -136,10 +136,6 @@ class Learning(Panel[DrawerView]):
         share, (_, newest) = min(max(hit.share[0], 0.0), 1.0), x_reach(self._curves)
         app.checkpoints.seek(share * newest, newest, app.shows)
 
-    def leave(self, app: App) -> bool:
-        """Esc leaves the drawer alone."""
-        return False
-
     def tip(self, app: App, hit: Hit) -> tuple[str, ...]:
         """Return the step and the values of the curves under the mouse."""
         if hit.part != "plot" or self._curves is None:
