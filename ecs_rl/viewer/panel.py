@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.canvas import Canvas
     from ecs_rl.viewer.grid_watch import GridWatch
     from ecs_rl.viewer.history import History
-    from ecs_rl.viewer.live.aside import Aside
     from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live.playlist import CheckpointList
     from ecs_rl.viewer.live.questions import Questions
@@ -125,8 +124,6 @@ class App(Protocol):
     """The name of the run, `""` without one."""
     history: History | None
     checkpoints: CheckpointList | None
-    aside: Aside | None
-    """What takes the place of the stage for a while."""
     down: set[int]
     """The keys that are held down."""
     open_panels: set[str]

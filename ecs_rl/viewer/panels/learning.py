@@ -109,7 +109,7 @@ class Learning(Panel[DrawerView]):
 
     def _timeline(self, app: App) -> TimelineView | None:
         """Return where the policy on the stage stands; None where another cannot take its place."""
-        if app.checkpoints is None or len(app.shows) > 1 or app.aside is not None:
+        if app.checkpoints is None or len(app.shows) > 1 or app.show.replays:
             return None
         step = app.checkpoints.step
         return TimelineView(self._steps, step, "now" if math.isinf(step) else app.show.label)
