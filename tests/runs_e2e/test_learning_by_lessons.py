@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pygame
 import pytest
 from command_runs import PPO, TINY, Told, play, rows, train
 from lesson_scenes import FAR, LAMP, SCHOOL
@@ -23,9 +24,10 @@ from ecs_rl.session.diagnosis import Diagnosis
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.panels.status import StatusView, _words
+from ecs_rl.viewer.panels.status import Status, StatusView
 
 LEARNS = ("--arenas", "64", "--steps", "26k", "--schedule-steps", "150k", "--eval-every", "8k", "--threads", "1")
 STEP = f"{LESSON_STEP}way"
@@ -164,12 +166,21 @@ def test_several_seeds_tell_how_many_came_to_the_full_task() -> None:
     assert lessons_of([{}, {}]) == []
 
 
+def status_line(view: StatusView) -> list[str]:
+    """Return the words of the status line."""
+    canvas, surface = Canvas(), pygame.Surface((1280, 34))
+    canvas.begin(surface)
+    with canvas.painting("status"):
+        Status().paint(canvas, view, surface.get_rect())
+    return [text for _, text in canvas.texts()]
+
+
 def test_the_window_names_the_lesson_and_marks_its_steps_on_the_curve(learned: Told) -> None:
     marks = History(learned.run).refresh().changes
     assert [told for _, told in marks] == [f"way {i + 2}" for i in range(learned.json["lessons"]["way"]["step"])]
-    words = [word.text for word in _words(StatusView("lamp", lessons="way 2 (1/7)"))]
+    words = status_line(StatusView("lamp", lessons="way 2 (1/7)"))
     assert words[words.index("lesson") + 1] == "way 2 (1/7)"
-    assert "lesson" not in [word.text for word in _words(StatusView("lamp"))]
+    assert "lesson" not in status_line(StatusView("lamp"))
 
 
 def test_a_training_arena_on_the_stage_ends_its_episode_and_the_next_is_the_full_task(tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pygame
 import pytest
+from viewer_views import painted
 
 from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.plots import Axes, draw_points, reach, steady_reach
-from ecs_rl.viewer.return_plot import _named
-from ecs_rl.viewer.view import Series
+from ecs_rl.viewer.return_plot import draw_goal
+from ecs_rl.viewer.view import LearningView, Series
 
 
 def test_a_first_value_that_is_far_off_does_not_flatten_all_others() -> None:
@@ -34,14 +36,17 @@ def test_points_of_many_evaluations_stay_apart(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_large_number_says_what_it_is() -> None:
     some, none = Series("a", np.arange(3.0), np.array([1.0, 2.0, 3.0])), Series("b")
-    assert _named(some, none).startswith("evaluation 3")
-    assert _named(none, some).startswith("training 3")
-    assert _named(none, none) == ""
+
+    def written(returns: Series, evaluations: Series) -> list[str]:
+        canvas = painted(Learning(), pygame.Surface((900, 200)), DrawerView(LearningView(returns, evaluations)))
+        return [text for _, text in canvas.texts()]
+
+    assert "evaluation 3.00" in written(none, some)
+    assert "training 3.00" in written(some, none)
+    assert not [text for text in written(none, none) if text[-1:].isdigit()]
 
 
 def test_the_name_of_the_goal_stands_on_a_backing_over_the_curves() -> None:
-    from ecs_rl.viewer.return_plot import draw_goal
-
     white = pygame.Surface((300, 120))
     white.fill((255, 255, 255))
     draw_goal(white, Axes(pygame.Rect(0, 0, 300, 120), (0.0, 1.0), (0.0, 300.0)), 200.0, Canvas())
