@@ -102,7 +102,8 @@ class LiveEpisode:
         self._speedometer = Speedometer()
         self.reader.follow(0)
         self.log = TickLog(self)
-        self.mind, self.rewind, self.played = Mind(self.world, agents, self.log), Rewind(self), PlayedEpisodes(self)
+        self.rewind, self.played = Rewind(self), PlayedEpisodes(self)
+        self.mind = Mind(self.world, agents, self.rewind)
         self.log.note(begins=True)
 
     # --- who plays --------------------------------------------------------------------------------------------------
@@ -336,7 +337,7 @@ class LiveEpisode:
     @property
     def caption(self) -> str:
         """Who plays which episode, since when, and what it earned so far."""
-        who = self.who if self.rewind.at is None else self.log.current.who
+        who = self.who if self.rewind.at is None else self.rewind.current.who
         return "  ·  ".join(filter(None, (who, self.short_caption, f"{self.counted} {signed(self.total)}", self.note)))
 
     @property

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Kind, output_of
 from ecs_rl.arrays import F32, F64
-from ecs_rl.components import Action, Observation, PolicyState, Terms
+from ecs_rl.components import Action, Observation, PolicyState, Reward, Terms
 from ecs_rl.spaces import Continuous, spans
 from ecs_rl.viewer.options import options_of
 from ecs_rl.viewer.seen_pictures import pictures_of
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.tick_log import Fate, Keyframe, TickLog
+from ecs_rl.viewer.tick_log import Fate, Keyframe
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
     from ecs_rl.spaces import ActionSpace
+    from ecs_rl.viewer.rewind import Rewind
     from ecs_rl.world import AgentSlot, PolicyBatch, World
 
 MOST_TOLD = 200
@@ -78,8 +79,8 @@ class Mind:
     It is the first agent, of a kind the first member, until somebody turns to the next.
     """
 
-    def __init__(self, world: World, agents: Mapping[str, Agent], log: TickLog) -> None:
-        self._world, self._agents, self._log, self._number = world, agents, log, 0
+    def __init__(self, world: World, agents: Mapping[str, Agent], rewind: Rewind) -> None:
+        self._world, self._agents, self._rewind, self._log = world, agents, rewind, rewind.log
         self._slots = [
             (batch, slot, member)
             for batch in world.batches
@@ -121,11 +122,11 @@ class Mind:
     def _turn_to(self, number: int) -> None:
         self._number, (self._batch, self._slot, self.member) = number, self._slots[number]
         self.plan, self._space = self._slot.spec, self._batch.spec.actions
-        self._policy = self._world.batches.index(self._batch)
         self._place = self._slot.rows.start // self._world.arenas + self.member
         """Of the agent among those of its policy."""
-        of_policy = [self._log.number_of(kind, self._batch.name) for kind in (Observation, Action, PolicyState)]
-        self._columns = (*of_policy, self._log.number_of(Terms, field="total"))
+        log, kinds = self._log, (Observation, Action, PolicyState, Reward)
+        of_policy = [log.number_of(kind, self._batch.name) for kind in kinds]
+        self._columns = (*of_policy, log.number_of(Terms, field="now"), log.number_of(Terms, field="total"))
         names = self._names = self.plan.observation_names
         self._low, self._high = -np.ones(len(names)), np.ones(len(names))
         self._view: tuple[Keyframe, MindView] | None = None
@@ -150,7 +151,7 @@ class Mind:
     @property
     def current(self) -> Thought:
         """What it thought of the keyframe that is to be seen."""
-        return self._thought(self._log.current)
+        return self._thought(self._rewind.current)
 
     # --- the log ----------------------------------------------------------------------------------------------------
 
@@ -161,17 +162,17 @@ class Mind:
 
     def _read(self, keyframe: Keyframe) -> Thought:
         """Return what the agent saw and did; where an episode begins what it sees, before it does anything."""
-        place, policy, (seen, did, state, totals) = self._place, self._policy, self._columns
+        place, (seen, did, state, reward, terms, totals) = self._place, self._columns
         before, after = keyframe.before, keyframe.columns
         return Thought(
             seen=before[seen][place],
             did=self._nothing() if keyframe.begins else after[did][place],
-            reward=float(keyframe.rewards[policy][place]),
+            reward=0.0 if keyframe.begins else float(after[reward][place]),
             fate=keyframe.fate,
             after=after[seen][place],
             state=before[state][place],
             state_after=after[state][place],
-            terms=self._by_term(keyframe.terms),
+            terms=(0.0,) * len(self.plan.earns) if keyframe.begins else self._by_term(after[terms]),
             totals=self._by_term(after[totals]),
         )
 
@@ -191,9 +192,9 @@ class Mind:
 
         It goes over the ends of episodes, and no further back than where something else came onto the stage.
         """
-        past, current = self._log.past, self._log.current
+        past, current = self._log.past, self._rewind.current
         thoughts = [self._thought(current)]
-        for keyframe in islice(reversed(past), len(past) - self._log.here, None):
+        for keyframe in islice(reversed(past), len(past) - self._rewind.here, None):
             if keyframe.line != current.line or len(thoughts) == WINDOW:
                 break
             if not keyframe.begins:
@@ -204,7 +205,7 @@ class Mind:
 
     def view(self) -> MindView:
         """Return the mind as it is now; the same object while nothing has happened."""
-        current = self._log.current
+        current = self._rewind.current
         if self._view is None or self._view[0] is not current:
             thoughts = self._plot()
             self._ask(thoughts)

@@ -21,6 +21,7 @@ from ecs_rl.viewer.view import StageView, Tone
 if TYPE_CHECKING:
     from ecs_rl.viewer.endings import Ended
     from ecs_rl.viewer.live_episode import LiveEpisode
+    from ecs_rl.viewer.tick_log import Keyframe
 
 LINGERS = 1.0
 """Seconds for which an ending stays when the past is played again."""
@@ -31,6 +32,8 @@ class Rewind:
 
     def __init__(self, show: LiveEpisode) -> None:
         self.show, self.log = show, show.log
+        self.at: int | None = None
+        """The number of the keyframe that is to be seen; None in the present."""
         self.owed = 0.0
         """Ticks of the past that are due, the broken part of one included."""
         self._rest = 0.0
@@ -45,14 +48,14 @@ class Rewind:
     # --- looking back -----------------------------------------------------------------------------------------------
 
     @property
-    def at(self) -> int | None:
-        """The number of the keyframe that is to be seen; None in the present."""
-        return self.log.at
-
-    @property
     def here(self) -> int:
         """The number of the keyframe that is to be seen, in the present the last one's."""
-        return self.log.here
+        return len(self.log.past) - 1 if self.at is None else self.at
+
+    @property
+    def current(self) -> Keyframe:
+        """The keyframe that is to be seen."""
+        return self.log.past[self.here]
 
     def go(self, at: int) -> None:
         """Show the keyframe of this number; the last one is the present."""
@@ -64,13 +67,13 @@ class Rewind:
             show.let_go()
             self._present = (log.columns(), show.names[show.arena], show.held, show.outcome)
             self.owed = 0.0
-        log.at, there = at, log.past[at]
+        self.at, there = at, log.past[at]
         self._retrace(jumps=before is None or at != before + 1 or there.begins)
         show.names[show.arena], show.held, show.outcome = there.name, there.picture, there.outcome
 
     def _retrace(self, *, jumps: bool) -> None:
         """Put the columns back, and let the pictures be as they were on the way there."""
-        show, reader, there = self.show, self.show.reader, self.log.current
+        show, reader, there = self.show, self.show.reader, self.current
         if jumps and not there.begins:
             self._load(there.before)
             reader.follow(show.arena, again=True)
@@ -113,7 +116,7 @@ class Rewind:
         if self._present is None:
             return
         show, (columns, name, held, outcome) = self.show, self._present
-        self._present, self.log.at = None, None
+        self._present = self.at = None
         if held is None:
             self._retrace(jumps=True)
         self._load(columns)
@@ -123,10 +126,10 @@ class Rewind:
         """Let the present be here and go on otherwise; what came after is forgotten. False where an episode ended."""
         if self.at is None:
             return True
-        if self.log.current.picture is not None:
+        if self.current.picture is not None:
             return False
-        self._present = None
-        self.log.truncate()
+        self.log.truncate(self.at)
+        self._present = self.at = None
         self.show.world.rebuild()
         return True
 
@@ -138,7 +141,7 @@ class Rewind:
             yield
             return
         now = self.log.columns()
-        self._load(self.log.current.columns)
+        self._load(self.current.columns)
         try:
             yield
         finally:

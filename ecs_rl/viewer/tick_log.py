@@ -40,6 +40,9 @@ LEAST = 300
 """Ticks that can be seen again where half a minute has fewer."""
 MOST_ARENAS = 64
 """Arenas whose episodes are logged besides the one that is watched."""
+EARNED = (Reward, Terms)
+OF_AGENTS = (Action, Observation, PolicyState, *EARNED)
+"""What agents see, do, remember and earn."""
 
 
 class Fate(Enum):
@@ -79,11 +82,7 @@ class Keyframe:
     before: tuple[Array, ...]
     """The columns as the tick began: those of the keyframe before, its own ones where an episode begins."""
     columns: tuple[Array, ...]
-    """Copies of the arena's part of all that lasts; of an environment what its agents see, do and earn."""
-    rewards: tuple[F32, ...]
-    """By policy (agents,) what the tick earned."""
-    terms: F64
-    """(terms,) What the tick earned by each term."""
+    """Copies of the arena's part of all that lasts, and of what the tick earned; of an environment only `OF_AGENTS`."""
     fate: Fate
     line: int
     """Keyframes of one line follow from each other: the same policy, and no episode left before its end."""
@@ -114,13 +113,11 @@ class RunningEpisode:
 
 
 class TickLog:
-    """The ticks of one stage, which calls begin, adopt, cut, append and note; its rewind sets `at` and may truncate."""
+    """The ticks of one stage. Only the stage and its rewind change it, by begin, adopt, cut, append, note, truncate."""
 
     def __init__(self, show: LiveEpisode) -> None:
         self.show, self.world = show, show.world
         self.past: deque[Keyframe] = deque(maxlen=max(LEAST, math.ceil(SECONDS / show.scene.dt)) + 1)
-        self.at: int | None = None
-        """The number of the keyframe that is to be seen; None in the present."""
         self.running: dict[int, RunningEpisode] = {}
         self.keeps_sights = False
         """Whether ticks also have what the agents of the watched arena saw."""
@@ -133,14 +130,12 @@ class TickLog:
         self._rewards = [world.of(batch.entity, Reward) for batch in world.batches]
         self._states = [world.of(batch.entity, PolicyState) for batch in world.batches]
         self._ending, self._explosion = world.one(EpisodeEnd), world.one(Explosion)
-        self._terms, self._finished = world.one(Terms), world.one(Finished)
+        self._finished = world.one(Finished)
         self.is_complete = isinstance(show.reader, Reader)
         """Whether the columns are all that there is: an environment that draws itself has more."""
-        of_agents = ("@policy/", "@arena/Terms/")
-        names = [n for n in world.arena_columns(show.arena) if self.is_complete or n.startswith(of_agents)]
-        self._numbers = {name: number for number, name in enumerate(names)}
+        self._numbers = {name: number for number, name in enumerate(self._views())}
         self._parts: list[Array] = []
-        """Views of the watched arena's part of the columns, good as long as the key is."""
+        """Views of the watched arena's columns, good as long as the key is."""
         self._key: tuple[int, ...] = ()
         self.begin()
 
@@ -214,18 +209,10 @@ class TickLog:
             for batch in self.world.batches:
                 after = self.world.of(batch.entity, NextObservation).value[arena :: self.world.arenas]
                 columns[self.number_of(Observation, batch.name)][...] = after
-        rewards = tuple(reward.value[arena :: self.world.arenas].copy() for reward in self._rewards)
-        terms = self._terms.now[:, arena].copy()
-        if begins:
-            terms[...] = 0.0
-            for reward in rewards:
-                reward[...] = 0.0
         keyframe = Keyframe(
             begins=begins,
             before=before,
             columns=columns,
-            rewards=rewards,
-            terms=terms,
             fate=fate,
             line=self._line,
             name=show.names[arena],
@@ -244,37 +231,35 @@ class TickLog:
             return Fate.CUT
         return Fate.TERMINATED if self._ending.terminated[arena] else Fate.TRUNCATED
 
-    def truncate(self) -> None:
-        """Forget what came after the keyframe that is to be seen: the watched arena goes on from there."""
-        dropped = [self.past.pop() for _ in range(len(self.past) - 1 - self.here)]
+    def truncate(self, at: int) -> None:
+        """Forget what came after the keyframe of this number: the watched arena goes on from there."""
+        dropped = [self.past.pop() for _ in range(len(self.past) - 1 - at)]
         episode = self.running[self.show.arena]
         episode.is_branched = True
         if any(keyframe.begins or keyframe.outcome is not None for keyframe in dropped):
             episode.is_whole = False  # it goes on with an episode from before, whose ticks are gone
         elif dropped:
             del episode.ticks[-len(dropped) :]
-        self.at, self._line = None, self.past[-1].line
-        self._rebuilt = True
+        self._line, self._rebuilt = self.past[-1].line, True
 
     # --- what is read -----------------------------------------------------------------------------------------------
-
-    @property
-    def here(self) -> int:
-        """The number of the keyframe that is to be seen, in the present the last one's."""
-        return len(self.past) - 1 if self.at is None else self.at
-
-    @property
-    def current(self) -> Keyframe:
-        """The keyframe that is to be seen."""
-        return self.past[self.here]
 
     def columns(self) -> tuple[Array, ...]:
         """Return copies of the watched arena's columns."""
         key = (self.show.arena, *(id(state.value) for state in self._states))
         if key != self._key:
-            columns = self.world.arena_columns(self.show.arena)
-            self._key, self._parts = key, [columns[name] for name in self._numbers]
+            self._key, self._parts = key, list(self._views().values())
         return tuple(part.copy() for part in self._parts)
+
+    def _views(self) -> Columns:
+        """Return views of the watched arena's part of what keyframes have."""
+        stored = [each for each in self.world.stored if each.column.lasts or each.kind in EARNED]
+        parts = {
+            each.key: each.column.of_arena(each.array, self.world.arenas, self.show.arena)
+            for each in stored
+            if self.is_complete or each.kind in OF_AGENTS
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
     def named(self, columns: tuple[Array, ...]) -> Columns:
         """Return columns by their names."""
