@@ -205,8 +205,17 @@ class Canvas:
         return next((region for region in self.regions() if region.reach.collidepoint(pixel)), None)
 
     def text_at(self, pixel: tuple[float, float]) -> str:
-        """Return the whole text under a pixel of the window as far as it stands in a kept picture, '' if none does."""
-        return next((text for rect, text in self.texts() if text and rect.inflate(4, 4).collidepoint(pixel)), "")
+        """Return the whole text under a pixel of the window as far as it stands in a kept picture, '' if none does.
+
+        A region hides the texts of the panels below its own.
+        """
+        for placed in reversed(self._window.values()):
+            marks = [each.moved(corner) for corner, each in placed]
+            texts = (text for each in marks for rect, text in each.texts if rect.inflate(4, 4).collidepoint(pixel))
+            found = next(filter(None, texts), "")
+            if found or any(region.reach.collidepoint(pixel) for each in marks for region in each.regions):
+                return found
+        return ""
 
     def texts(self) -> Iterator[tuple[pygame.Rect, str]]:
         """Yield the texts of kept pictures with their places in the newest frame, the topmost panel first."""

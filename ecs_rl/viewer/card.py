@@ -27,9 +27,9 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
-from ecs_rl.viewer.panels.tips import wrapped
 from ecs_rl.viewer.return_plot import paint_returns, x_reach
 from ecs_rl.viewer.stage import draw_stage, fitting
+from ecs_rl.viewer.text_lines import wrapped
 from ecs_rl.viewer.view import LearningView, StageView
 
 SIZE, SIDE, SCALE = (1280, 720), 400, 1.25
@@ -74,7 +74,7 @@ def paint_card(
     y = side.y + canvas.px(12)
     canvas.write(surface, title, (side.x, y), size=26.0, width=side.w)
     y += canvas.px(26)
-    for line in wrapped(caption, canvas, side.w):
+    for line in wrapped(caption, side.w, SMALL + 0.5, canvas):
         canvas.write(surface, line, (side.x, y), size=SMALL + 0.5, colour=DIM)
         y += canvas.px(17)
     y += canvas.px(12)

@@ -27,7 +27,6 @@ from ecs_rl.viewer.panels.floating import (
     modes_width,
 )
 from ecs_rl.viewer.panels.keys import fitting_hints, hint_at, hints_width, paint_hints
-from ecs_rl.viewer.panels.tips import draw_tip
 from ecs_rl.viewer.stage import (
     corner_of,
     draw_panes,
@@ -166,8 +165,7 @@ class Painter:
             self._docked(surface, layout, views)
             self._floating(surface, view, layout, views)
         self.canvas.end()
-        floats = view.tip is not None
-        floats = floats or any(panel.place == "over" and panel.name in views for panel in self.panels)
+        floats = any(panel.place == "over" and panel.name in views for panel in self.panels)
         self._last = None if floats else (surface, layout)
 
     # --- what there is ----------------------------------------------------------------------------------------------
@@ -262,7 +260,6 @@ class Painter:
                     self._attempt(surface, panel.name, partial(panel.paint, canvas, views[panel.name], room))
             if place == "stage":
                 self._attempt(surface, "toasts", lambda: self._toasts(surface, view, layout))
-        float_over("tip", view.tip, lambda surface, _, tip, canvas: draw_tip(surface, tip, canvas))
 
     def _toasts(self, surface: pygame.Surface, view: View, layout: Layout) -> None:
         canvas, area = self.canvas, layout.stage

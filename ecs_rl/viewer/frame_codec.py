@@ -17,13 +17,13 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, Union, get_args, 
 import msgspec
 import numpy as np
 
-from ecs_rl.viewer import things, view, view_floating, view_why
+from ecs_rl.viewer import things, view, view_why
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.view import View
 
 Known = TypeVar("Known")
 Views = dict[str, Any]
-NAMES = {**vars(things), **vars(view_why), **vars(view_floating), **vars(view)}
+NAMES = {**vars(things), **vars(view_why), **vars(view)}
 """Where the names of the records' types are found: each module imports those of the others for types only."""
 
 

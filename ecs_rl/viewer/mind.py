@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Kind, output_of
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Action, Observation, PolicyState, Reward, Terms
+from ecs_rl.scene.sensors import Sensor
 from ecs_rl.spaces import Continuous, spans
 from ecs_rl.viewer.options import options_of
 from ecs_rl.viewer.seen_pictures import pictures_of
@@ -128,6 +129,8 @@ class Mind:
         of_policy = [log.number_of(kind, self._batch.name) for kind in kinds]
         self._columns = (*of_policy, log.number_of(Terms, field="now"), log.number_of(Terms, field="total"))
         names = self._names = self.plan.observation_names
+        scale = {name: each.scale for each in self.plan.sees if isinstance(each, Sensor) for name in each.names}
+        self._scales = [scale.get(name) for name in names]
         self._low, self._high = -np.ones(len(names)), np.ones(len(names))
         self._view: tuple[Keyframe, MindView] | None = None
         for keyframe in self._log.past:
@@ -248,7 +251,11 @@ class Mind:
         earned = zip(self.plan.earns, last.terms, last.totals, strict=True)
         return MindView(
             sees=tuple(
-                map(Seen, names, last.seen[listed].tolist(), self._low[listed].tolist(), self._high[listed].tolist())
+                map(
+                    Seen,
+                    *(names, last.seen[listed].tolist(), self._low[listed].tolist(), self._high[listed].tolist()),
+                    self._scales[listed],
+                )
             ),
             sees_more=len(self._names) - len(names),
             pictures=pictures_of(self.plan, last.seen),

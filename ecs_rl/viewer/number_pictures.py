@@ -10,8 +10,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, NIGHT, mix
-from ecs_rl.viewer.view import MindView
-from ecs_rl.viewer.view_floating import SeenPicture
+from ecs_rl.viewer.view import MindView, SeenPicture
 
 ROWS = 4
 """Rows of the panel that a picture takes, its name included."""

@@ -63,8 +63,6 @@ class Gesture(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     """How much larger a `zoom` shows everything."""
     by: Point = (0.0, 0.0)
     """Pixels of a `pan`."""
-    text: str = ""
-    """The whole text under the mouse, as far as it was painted into a kept picture."""
 
 
 @dataclass(frozen=True)
@@ -176,12 +174,12 @@ class Panel(Generic[V]):
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Carry out a gesture at one of the parts that `paint` declared."""
 
-    def tip(self, app: App, hit: Hit) -> tuple[str, ...]:
-        """Return what to say at once about the part under the mouse."""
+    def tip(self, view: V, hit: Hit) -> tuple[str, ...]:
+        """Return what to say at once about the part under the mouse; asked in the process that draws."""
         return ()
 
-    def explain(self, app: App, hit: Hit) -> str:
-        """Return a sentence about the part under the mouse, once the mouse rests there; `""` without one."""
+    def explain(self, view: V, hit: Hit) -> str:
+        """Return a sentence about the part under the mouse once the mouse rests there; `""`: words explain it."""
         return ""
 
     def advance(self, app: App, seconds: float) -> None:

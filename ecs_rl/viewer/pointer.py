@@ -29,7 +29,7 @@ class Pointer:
         self._held: Region | None = None
         """The region that is dragged."""
         self._drags = self._pans = False
-        self._pointed: tuple[Hit, str] | None = None
+        self._pointed: Hit | None = None
 
     def gestures(self, event: pygame.event.Event, canvas: Canvas) -> Iterator[Gesture]:
         """Yield what an event of the mouse asks for, by the newest frame of this canvas."""
@@ -57,12 +57,14 @@ class Pointer:
 
     def point(self, canvas: Canvas) -> Iterator[Gesture]:
         """Yield what is under the mouse, unless that is the same as before; nothing while something is dragged."""
-        if self._drags or self._pans:
-            return
-        pointed = self._hit(canvas.region_at(self.at), self.at), canvas.text_at(self.at)
-        if pointed != self._pointed:
-            self._pointed = pointed
-            yield Gesture("point", pointed[0], text=pointed[1])
+        hit = self.under(canvas)
+        if hit is not None and hit != self._pointed:
+            self._pointed = hit
+            yield Gesture("point", hit)
+
+    def under(self, canvas: Canvas) -> Hit | None:
+        """Return what is under the mouse; None while something is dragged."""
+        return None if self._drags or self._pans else self._hit(canvas.region_at(self.at), self.at)
 
     def _move(self, event: pygame.event.Event, canvas: Canvas) -> Iterator[Gesture]:
         if self._pans:

@@ -8,7 +8,7 @@ from ecs_rl.arrays import F32
 from ecs_rl.scene.agents import AgentSpec
 from ecs_rl.scene.rays import Rays
 from ecs_rl.spaces import Picture
-from ecs_rl.viewer.view_floating import SeenPicture
+from ecs_rl.viewer.view import SeenPicture
 
 LEAST = 6
 """Fewer rays have a row each."""

@@ -14,10 +14,6 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.viewer.things import Chosen, Things
-from ecs_rl.viewer.view_floating import (
-    SeenPicture,
-    TipView,
-)
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 Point = tuple[float, float]
@@ -217,6 +213,19 @@ class Seen:
     value: float
     low: float = -1.0
     high: float = 1.0
+    scale: float | None = None
+    """What the scene multiplies it by, None if nobody knows."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeenPicture:
+    """Numbers that an agent sees and that belong together: rays, or the cells of a grid."""
+
+    name: str
+    first: int
+    """The number of the first among all that it sees."""
+    values: F64
+    """(layers, up, across) Rays are one row; of a grid the lowest row comes first."""
 
 
 @dataclass(frozen=True)
@@ -332,6 +341,5 @@ class View:
     """The most important keys, and what each does, in a strip at the lower edge of the stage."""
     panes: tuple[PaneView, ...] = ()
     """Two to six stages side by side, in place of the one."""
-    tip: TipView | None = None
     ghosts: tuple[GhostView, ...] = ()
     """Where the next second would lead."""

@@ -176,6 +176,12 @@ class Live:
         assert isinstance(self.window.screen, Screen)
         return {text: rect.center for rect, text in self.window.screen.painter.canvas.texts()}
 
+    def tip(self) -> tuple[str, ...]:
+        """Return what is said beside the mouse in the newest frame."""
+        screen = self.window.screen
+        assert isinstance(screen, Screen)
+        return screen.tips.lines(screen.pointer, screen.painter.canvas, self.window.views)
+
     def camera(self) -> Camera:
         home = self.window.painter.home(self.window.seen, self.window.layout)
         assert home is not None

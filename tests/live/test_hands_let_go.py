@@ -135,9 +135,7 @@ def test_the_mouse_on_a_number_of_an_environment_tells_its_name(tmp_path: Path) 
         live.draw()
         live.hit("?")
         live.draw()
-        tip = live.window.seen.tip
-        assert tip is not None
-        assert tip.lines == ("0: a number as the scene makes it.",)
+        assert live.tip() == ("0: a number as the scene makes it.",)
 
 
 def test_where_nothing_may_change_the_sliders_do_not_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

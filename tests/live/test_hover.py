@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pygame
 import pytest
 from live_commands import train
 from live_windows import TINY, Clock, Live, down, moved, seeing
 
-from ecs_rl.viewer.live import hover as hover_module
+from ecs_rl.viewer import tips as tips_module
 from ecs_rl.viewer.panels.mind_panel import about_seen
 from ecs_rl.viewer.words import STATES, WORDS, explained
 
@@ -21,7 +22,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(hover_module, "perf_counter", clock)
+    monkeypatch.setattr(tips_module, "perf_counter", clock)
     return clock
 
 
@@ -31,7 +32,7 @@ def told(live: Live, at: tuple[int, int], clock: Clock, rest: float = 1.0) -> tu
     live.draw(0.0)
     clock.now += rest
     live.draw(0.0)
-    return live.window.seen.tip.lines if live.window.seen.tip is not None else ()
+    return live.tip()
 
 
 def place_of(live: Live, text: str) -> tuple[int, int]:
@@ -95,6 +96,30 @@ def test_nothing_is_explained_while_something_is_dragged_or_the_help_is_open(run
         live.hit("F1")
         live.answer(down(at), moved((at[0] + 40, at[1])))
         assert told(live, at, clock) == ()
+
+
+def test_a_question_is_answered_without_waiting_as_long_as_the_mouse_stays(run: Path, clock: Clock) -> None:
+    with seeing(run) as live:
+        at = place_of(live, "DOES")
+        assert told(live, at, clock, rest=0.1) == ()
+        live.hit("?")
+        live.draw(0.0)
+        (sentence,) = live.tip()
+        assert sentence.startswith("The action:")
+        assert live.said() == ""
+        assert told(live, (at[0] + 1, at[1]), clock, rest=0.1) == ()
+
+
+def test_a_tip_is_painted_over_panels_and_leaves_nothing_there(run: Path, clock: Clock) -> None:
+    with seeing(run) as live:
+        live.window.pause_stage(True)
+        live.draw(0.0)
+        before = pygame.image.tobytes(live.window.screen.picture(), "RGB")
+        at = place_of(live, "DOES")
+        assert told(live, at, clock) != ()
+        assert pygame.image.tobytes(live.window.screen.picture(), "RGB") != before
+        assert told(live, (at[0], at[1] - 30), clock, rest=0.1) == ()
+        assert pygame.image.tobytes(live.window.screen.picture(), "RGB") == before
 
 
 def test_a_question_without_anything_under_the_mouse_says_what_to_do(run: Path) -> None:

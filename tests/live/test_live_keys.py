@@ -497,8 +497,8 @@ def words(live: Live, hit: Hit) -> None:
     live.draw()
     hit()
     live.draw()
-    assert live.window.seen.tip is not None
-    assert live.window.seen.tip.lines[0].startswith("The observation")
+    (sentence,) = live.tip()
+    assert sentence.startswith("The observation")
 
 
 def weather(live: Live, hit: Hit) -> None:

@@ -15,7 +15,6 @@ from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.learning import Learning
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.panels.status import Status
-from ecs_rl.viewer.view_floating import TipView
 
 
 @pytest.fixture
@@ -47,18 +46,6 @@ def test_each_frame_is_the_one_that_is_drawn_from_nothing(live: Live) -> None:
             live.slices(2)
             live.draw()
             assert shown(live) == whole(live), key
-
-
-def test_a_tip_that_lay_over_a_panel_leaves_nothing_there(live: Live) -> None:
-    painter, seen, views = live.window.painter, live.window.seen, live.window.views
-    surface = live.window.screen.picture()
-    painter.draw(surface, seen, views=views)
-    before = shown(live)
-    tip = TipView(live.window.layout.rooms["mind"].center, ("a tip",))
-    painter.draw(surface, replace(seen, tip=tip), views=views)
-    assert shown(live) != before
-    painter.draw(surface, seen, views=views)
-    assert shown(live) == before
 
 
 def test_only_what_has_changed_is_drawn(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def test_what_the_user_does_arrives_as_it_happened() -> None:
     post(up(word))
     screen.step()
     *_, drop, point = [each for each in display.inputs() if isinstance(each, Gesture)]
-    assert (drop.kind, point.kind, point.text) == ("drop", "point", STATUS.scene)
+    assert (drop.kind, point.kind, point.hit.at) == ("drop", "point", word)
     display.close()
     with pytest.raises(EOFError):
         screen.step()

@@ -13,7 +13,6 @@ from live_windows import TINY, Found, Scripted, in_order, keys, seeing, wait
 from ecs_rl.viewer import frame
 from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.live.hover import Hover
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.window import Window
@@ -21,6 +20,7 @@ from ecs_rl.viewer.panels.learning import Learning
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.panels.status import Status
 from ecs_rl.viewer.panels.weather import Weather
+from ecs_rl.viewer.tips import Tips
 
 TRAINING = ("balance", *TINY, "--steps", "4k", "--json")
 MISTAKE = "a mistake of ours, IndexError: list index out of range (tests/live/test_window_mistakes.py:"
@@ -54,7 +54,7 @@ def watched(runs: Path, patch: pytest.MonkeyPatch, broken: Callable[[], None]) -
 @pytest.mark.parametrize(
     "broken",
     [
-        (Hover, "tip", "tip"),
+        (Tips, "lines", "tip"),
         (Weather, "view", "weather"),
         (Status, "view", "status"),
         (MindPanel, "view", "mind"),

@@ -38,11 +38,7 @@ from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
 from ecs_rl.viewer.panels.tour import TourView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import DrawnView, LearningView, MindView, View
-from ecs_rl.viewer.view_floating import (
-    SeenPicture,
-    TipView,
-)
+from ecs_rl.viewer.view import DrawnView, LearningView, MindView, SeenPicture, View
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 SIZE = (1280, 720)
@@ -65,7 +61,6 @@ def everything() -> View:
         stage=stage,
         grid=replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),)),
         panes=a_comparison().panes,
-        tip=TipView((3.0, 4.0), ("a", "b")),
         ghosts=ghosts,
     )
 

@@ -14,8 +14,7 @@ from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.number_pictures import draw_seen_picture, rows_of
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.seen_pictures import pictures_of
-from ecs_rl.viewer.view import MindView, Option, Seen, Term
-from ecs_rl.viewer.view_floating import SeenPicture
+from ecs_rl.viewer.view import MindView, Option, Seen, SeenPicture, Term
 from ecs_rl.viewer.view_why import WhyView
 
 

@@ -74,7 +74,7 @@ class Recorder:
         """Return what a film shows: the window without signs of recording, messages and the keys of the moment."""
         if self._surface.get_size() != size:
             self._surface = pygame.Surface(size)
-        shown = replace(window.seen, modes=Modes(), toasts=(), hints=(), tip=None)
+        shown = replace(window.seen, modes=Modes(), toasts=(), hints=())
         views = {name: view for name, view in window.views.items() if window.panels[name].filmed}
         self._painter.draw(self._surface, shown, window.camera, views)
         return self._surface

@@ -18,6 +18,7 @@ from ecs_rl.viewer.live_episode import KICK
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.panel import Command, Panel, Panels
 from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.tips import ASK
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
@@ -172,7 +173,7 @@ OF_WINDOW: tuple[Command, ...] = (
     Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.mouse.pan(by)),
     Command(_HANDS, "Home", "reset camera", "show the whole arena", lambda w: setattr(w, "camera", None),
             (pygame.K_HOME,)),
-    Command(_WINDOW, "?", "words", "what is this?", lambda w: w.hover.ask(), (), "?"),
+    ASK,
     Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.screen.toggle_full_screen(), (pygame.K_F11,)),
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),
     Command(_WINDOW, "C", "card", "a card to share", lambda w: w.cards.make(), (pygame.K_c,)),

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pygame
 
@@ -15,6 +16,7 @@ from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.panel import Gesture, Panels
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.pointer import OF_MOUSE, Pointer
+from ecs_rl.viewer.tips import ASK, Tips, draw_tip
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.frame_codec import Frame
@@ -32,6 +34,9 @@ class Screen:
 
     def __init__(self, display: Display, panels: Panels = PANELS) -> None:
         self.display, self.painter, self.pointer = display, Painter(display.dpi_scale, panels), Pointer()
+        self.tips = Tips(self.painter.panels)
+        self._views: Mapping[str, Any] = {}
+        """What the panels show in the newest frame."""
         self.driver, self.dpi_scale, self.seen = display.driver, display.dpi_scale, display.seen
 
     @classmethod
@@ -62,7 +67,7 @@ class Screen:
 
     def _inputs_of(self, event: pygame.event.Event) -> Iterator[Input]:
         yield from self.pointer.gestures(event, self.painter.canvas)
-        if event.type not in OF_MOUSE:
+        if event.type not in OF_MOUSE and not self._is_answered(event):
             yield event
         if event.type in RESIZED:
             self.painter.forget()
@@ -79,7 +84,23 @@ class Screen:
         if frame.size != self.size:
             return False
         self.painter.paint(self.display.surface, frame)
+        self._views = frame.views
+        self.painter.mistakes.attempt("tip", self._tip, None)
         return True
+
+    def _tip(self) -> None:
+        canvas = self.painter.canvas
+        lines = self.tips.lines(self.pointer, canvas, self._views)
+        if lines:
+            draw_tip(self.display.surface, self.pointer.at, lines, canvas)
+            self.painter.forget()  # what the tip covers is painted anew
+
+    def _is_answered(self, event: pygame.event.Event) -> bool:
+        """Return whether a key asks what is under the mouse, and a tip says so."""
+        if event.type != pygame.KEYDOWN or not ASK.is_given_by(event):
+            return False
+        ask = partial(self.tips.ask, self.pointer, self.painter.canvas, self._views)
+        return self.painter.mistakes.attempt("tip", ask, False)
 
     def picture(self) -> pygame.Surface:
         """Return the frame that was shown last."""

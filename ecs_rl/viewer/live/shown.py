@@ -71,7 +71,6 @@ def _parts(window: Window, seconds: float) -> dict[str, Callable[[], Any]]:
     parts: dict[str, Callable[[], Any]] = {
         "modes": lambda: _modes(window, on_stage),
         "grid": lambda: None if grid is None else grid.view(seconds),
-        "tip": window.hover.tip,
         "toasts": lambda: _toasts(window),
         "hints": lambda: _hints(window),
         "panes": lambda: () if alone else tuple(_pane(window, show) for show in shows),

@@ -26,7 +26,6 @@ from ecs_rl.viewer.live.before_after import Comparison
 from ecs_rl.viewer.live.cards import Cards
 from ecs_rl.viewer.live.commands import Call, bound, command_for, commands_of
 from ecs_rl.viewer.live.hands import Hands
-from ecs_rl.viewer.live.hover import Hover
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, verdict
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.questions import Questions
@@ -79,7 +78,7 @@ class Window:
         self.turbo = self.closing = False
         self.messages: list[Message] = []
         self.questions = Questions(self)
-        self.hover, self.cards = Hover(self), Cards(self)
+        self.cards = Cards(self)
         self.folder, self.replays = folder, Replays(self)
         self.aside: Aside | None = None
         self.comparison = Comparison(self)

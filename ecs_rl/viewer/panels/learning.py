@@ -136,12 +136,13 @@ class Learning(Panel[DrawerView]):
         share, (_, newest) = min(max(hit.share[0], 0.0), 1.0), x_reach(self._curves)
         app.checkpoints.seek(share * newest, newest, app.shows)
 
-    def tip(self, app: App, hit: Hit) -> tuple[str, ...]:
+    def tip(self, view: DrawerView, hit: Hit) -> tuple[str, ...]:
         """Return the step and the values of the curves under the mouse."""
-        if hit.part != "plot" or self._curves is None:
+        if hit.part != "plot":
             return ()
-        plots = [_returns(self._curves), *(stack.parts for stack in self._curves.stacks), *self._curves.others]
-        step = hit.share[0] * x_reach(self._curves)[1]
+        curves = view.curves
+        plots = [_returns(curves), *(stack.parts for stack in curves.stacks), *curves.others]
+        step = hit.share[0] * x_reach(curves)[1]
         lines = plots[hit.index] if hit.index < len(plots) else ()
         values = [f"{line.name}  {text}" for line in lines if (text := _value_at(line, step))]
         return (f"step {step:,.0f}", *values) if values else ()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from ecs_rl.scene.sensors import Sensor
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.mind_sheet import KEY, paint_mind, plan_for, range_of
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
@@ -118,16 +117,12 @@ class MindPanel(Panel[MindView]):
         elif clicks:
             app.show.mind.turn()
 
-    def explain(self, app: App, hit: Hit) -> str:
+    def explain(self, view: MindView, hit: Hit) -> str:
         """Return what the number is whose row is under the mouse."""
-        if hit.part not in ("name", "bar") or hit.index >= len(self._view.sees):
+        if hit.part not in ("name", "bar") or hit.index >= len(view.sees):
             return ""
-        scales = dict[str, float]()
-        for sensor in app.show.mind.plan.sees:
-            if isinstance(sensor, Sensor):
-                scales |= dict.fromkeys(sensor.names, sensor.scale)
-        name = self._view.sees[hit.index].name
-        return about_seen(name, scales.get(name))
+        seen = view.sees[hit.index]
+        return about_seen(seen.name, seen.scale)
 
     def leave(self, app: App) -> bool:
         """Leave one thing that is asked; the panel stays."""

@@ -14,7 +14,7 @@ from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, TEXT, mix
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
-from ecs_rl.viewer.panels.tips import wrapped
+from ecs_rl.viewer.text_lines import wrapped
 
 LINE, PAD = 20, 14
 MAY_BE_HIDDEN = ("mind", "learning")
@@ -87,7 +87,7 @@ class Tour(Panel[TourView]):
         frame = place.inflate(-canvas.px(4), -canvas.px(4))
         pygame.draw.rect(surface, MAIN_LINE, frame, canvas.px(2), border_radius=canvas.px(8))
         wide = max(canvas.px(170), min(canvas.px(420), place.w - 2 * canvas.px(PAD + 12)))
-        lines = wrapped(view.text, canvas, wide, NORMAL)
+        lines = wrapped(view.text, wide, NORMAL, canvas)
         wide = max(canvas.width(line, NORMAL) for line in lines) + 2 * canvas.px(PAD)
         box = pygame.Rect(0, 0, wide, (len(lines) + 1) * canvas.px(LINE) + canvas.px(PAD))
         box.center = place.centerx, round(place.y + place.h * 0.62)
