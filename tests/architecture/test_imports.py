@@ -60,6 +60,15 @@ def test_only_the_viewer_imports_pygame() -> None:
     assert outside(who_imports("pygame"), "ecs_rl/viewer/") == set()
 
 
+def test_a_panel_imports_neither_another_panel_nor_the_window() -> None:
+    panels = sorted((PACKAGE / "viewer" / "panels").glob("[!_]*.py"))
+    assert panels
+    window = ("ecs_rl.viewer.panels", "ecs_rl.viewer.panel_list", "ecs_rl.viewer.frame", "ecs_rl.viewer.live.window")
+    for path in panels:
+        inside = [module for module in imports(path) if f"{module}.".startswith(tuple(f"{name}." for name in window))]
+        assert inside == [], named(path)
+
+
 def test_only_the_physics_imports_pymunk() -> None:
     found = who_imports("pymunk")
     assert found
