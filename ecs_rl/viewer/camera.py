@@ -14,6 +14,24 @@ NEAREST, FARTHEST = 4000.0, 0.5
 
 
 @dataclass(frozen=True)
+class Aim:
+    """The point in the middle of the picture, counted from its focus, and the pixels per metre: a user's choice."""
+
+    centre: Point
+    zoom: float
+
+    def zoomed(self, factor: float, at: Point) -> Aim:
+        """Return the aim that shows all larger by `factor`; what is `at` pixels right and down of the middle stays."""
+        zoom = min(max(self.zoom * factor, FARTHEST), NEAREST)
+        share = 1.0 / self.zoom - 1.0 / zoom
+        return Aim((self.centre[0] + at[0] * share, self.centre[1] - at[1] * share), zoom)
+
+    def panned(self, by: Point) -> Aim:
+        """Return the aim after the picture was dragged by so many pixels."""
+        return Aim((self.centre[0] - by[0] / self.zoom, self.centre[1] + by[1] / self.zoom), self.zoom)
+
+
+@dataclass(frozen=True)
 class Camera:
     """Which point of the arena stands in the middle of a rectangle of pixels, and how large a metre is."""
 
@@ -55,13 +73,11 @@ class Camera:
         """Return the camera in the arena's axes; its own centre counts from the focus."""
         return replace(self, centre=(self.centre[0] + focus[0], self.centre[1] + focus[1]))
 
-    def zoomed(self, factor: float, at: Point) -> Camera:
-        """Return the camera that shows all larger by `factor`, and at the pixel `at` the same point as before."""
-        zoom = min(max(self.zoom * factor, FARTHEST), NEAREST)
-        x, y = self.metres(at)
-        share = self.zoom / zoom
-        return replace(self, zoom=zoom, centre=(x + (self.centre[0] - x) * share, y + (self.centre[1] - y) * share))
+    def aimed(self, aim: Aim | None) -> Camera:
+        """Return the camera with another aim, None for its own."""
+        return self if aim is None else replace(self, centre=aim.centre, zoom=aim.zoom)
 
-    def panned(self, dx: float, dy: float) -> Camera:
-        """Return the camera after the picture was dragged by so many pixels."""
-        return replace(self, centre=(self.centre[0] - dx / self.zoom, self.centre[1] + dy / self.zoom))
+    @property
+    def aim(self) -> Aim:
+        """Where it aims."""
+        return Aim(self.centre, self.zoom)

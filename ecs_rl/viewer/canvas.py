@@ -8,15 +8,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, Unpack
 
 import pygame
 
 from ecs_rl.shipped import ASSETS
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, SECOND_LINE, TEXT, Colour, mix
+from ecs_rl.viewer.regions import Marks, Region, RegionFacts
+from ecs_rl.viewer.view import Point
 
 FONTS = ASSETS / "fonts"
 Face = Literal["words", "numbers"]
@@ -90,45 +91,6 @@ def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None
     return surface.subsurface(seen) if seen.w > 0 and seen.h > 0 else None
 
 
-@dataclass(frozen=True)
-class Region:
-    """A rectangle that can be pointed at."""
-
-    rect: pygame.Rect
-    """Where it is: the shares of a hit are those of this rectangle."""
-    reach: pygame.Rect
-    """The pixels that count as it, at least those where it is."""
-    panel: str
-    part: str
-    index: int = 0
-    key: str = ""
-    """The key whose command a click carries out."""
-
-    def moved(self, by: tuple[int, int]) -> Region:
-        """Return the same region at another place."""
-        return replace(self, rect=self.rect.move(by), reach=self.reach.move(by))
-
-
-@dataclass
-class Marks:
-    """The texts and regions of a picture, or of a panel in the window."""
-
-    texts: list[tuple[pygame.Rect, str]] = field(default_factory=list)
-    regions: list[Region] = field(default_factory=list)
-
-    def moved(self, by: tuple[int, int]) -> Marks:
-        """Return the same marks at another place."""
-        return Marks(
-            [(rect.move(by), text) for rect, text in self.texts],
-            [region.moved(by) for region in self.regions],
-        )
-
-    def add(self, other: Marks) -> None:
-        """Take other marks in."""
-        self.texts += other.texts
-        self.regions += other.regions
-
-
 class Canvas:
     """Draws for one window at one scale; another scale takes another canvas."""
 
@@ -138,6 +100,8 @@ class Canvas:
         """How many pictures had to be painted so far."""
         self.surface = pygame.Surface((1, 1))
         """What is painted on now: the window, or a kept picture."""
+        self.sight: tuple[Point, Point] | None = None
+        """The corners of the arena that the stage shows in this frame, metres; None without a stage."""
         self._kept: dict[str, tuple[object, pygame.Surface, Marks]] = {}
         self._panel = ""
         self._layer: Marks | None = None
@@ -146,12 +110,17 @@ class Canvas:
         """The marks of each panel, with the pixel of the window from which they count; the topmost panel last."""
         self._seen: set[str] = set()
         """The panels of this frame."""
+        self.shown: frozenset[str] = frozenset()
+        """The names of the panels that this frame has."""
+        self.rooms: dict[str, pygame.Rect] = {}
+        """Where panels may stand in this frame, by what for: `arrange` of one panel notes them for the others."""
         self._floats: list[pygame.Rect] = []
         """The places of this frame's floating panels."""
 
-    def begin(self, surface: pygame.Surface) -> None:
-        """Begin a frame on this surface."""
-        self.surface = surface
+    def begin(self, surface: pygame.Surface, shown: frozenset[str] = frozenset()) -> None:
+        """Begin a frame on this surface, which shows these panels."""
+        self.surface, self.sight, self.shown = surface, None, shown
+        self.rooms.clear()
         self._floats.clear()
         self._seen.clear()
 
@@ -177,13 +146,19 @@ class Canvas:
         self._window = {panel: marks for panel, marks in self._window.items() if panel in self._seen}
 
     def hit(
-        self, rect: pygame.Rect, part: str, index: int = 0, *, key: str = "", reach: pygame.Rect | None = None
+        self,
+        rect: pygame.Rect,
+        part: str,
+        index: int = 0,
+        *,
+        reach: pygame.Rect | None = None,
+        **more: Unpack[RegionFacts],
     ) -> None:
         """Declare a rectangle of the surface as something to point at; a later one lies above an earlier one.
 
-        `reach` is a larger rectangle of which each pixel counts as it.
+        `reach` is a larger rectangle of which each pixel counts as it; for the rest see `Region`.
         """
-        region = Region(pygame.Rect(rect), pygame.Rect(reach or rect), self._panel, part, index, key)
+        region = Region(pygame.Rect(rect), pygame.Rect(reach or rect), self._panel, part, index, **more)
         if self._layer is not None:
             self._layer.regions.append(region)
         else:

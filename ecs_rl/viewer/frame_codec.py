@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 
 from ecs_rl.viewer import things, view, view_why
-from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.view import View
 
 Known = TypeVar("Known")
@@ -34,7 +33,6 @@ class Frame:
     view: View
     size: tuple[int, int]
     """Of the window as the view was made for it, pixels."""
-    camera: Camera | None
     due: float = 0.0
     """When it is to be shown, by this machine's `perf_counter`."""
     views: Views = field(default_factory=dict)

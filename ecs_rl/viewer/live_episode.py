@@ -31,6 +31,7 @@ from ecs_rl.viewer.speedometer import Speedometer
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.tick_log import TickLog
 from ecs_rl.viewer.view import Point, StageView
+from ecs_rl.viewer.view_why import Overlay
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 
@@ -64,7 +65,7 @@ class LiveEpisode:
         """What `total` is, in a word."""
         self.paused, self.speed, self.reached = False, 1.0, 1.0
         self.touched = False
-        self.note = ""
+        self.note, self.overlay = "", Overlay()
         """What else the caption says."""
         self.ended: list[Ended] = []
         """Episodes since somebody last looked, who clears it."""
@@ -308,11 +309,11 @@ class LiveEpisode:
     def stage(self, *, selected: Chosen | None = None) -> StageView:
         """Return the picture of this moment."""
         if self.held is not None:
-            return self.held
+            return replace(self.held, ending=self.overlay.prompt) if self.overlay.prompt else self.held
         owed = self._owed if self.rewind.at is None else self.rewind.owed
         blend = 1.0 if self.paused or self.hand.role is not None else min(1.0, owed)
         view = self.reader.stage(self.arena, blend=blend, caption=self.caption, selected=selected)
-        return replace(view, grip=self._grip())
+        return replace(view, grip=self._grip(), ending=self.overlay.prompt)
 
     @property
     def resting(self) -> bool:

@@ -6,13 +6,14 @@ In the process that draws it paints: `paint` gets that data and nothing else, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_type_hints
 
 import msgspec
 import pygame
 
+from ecs_rl.viewer.camera import Aim
 from ecs_rl.viewer.palette import MAIN_LINE, Colour
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 Point = tuple[float, float]
-Place = Literal["stage", "over", "top", "right", "bottom", "line"]
-"""The room that a panel gets: the stage, over which it floats, the whole window, or a room of its own: a dock."""
+Place = Literal["ground", "stage", "over", "top", "right", "bottom", "line"]
+"""The room of a panel: the stage, below all else or floating over it, the whole window, or a dock of its own."""
 DOCKS: tuple[Place, ...] = ("top", "right", "bottom", "line")
 """Where panels dock, in the order in which their rooms are cut off; `line` is between the stage and the bottom."""
 Kind = Literal["point", "click", "grab", "drag", "drop", "zoom", "pan"]
@@ -48,6 +49,21 @@ class Hit(msgspec.Struct, frozen=True):
     """The pixel of the window."""
     key: str = ""
     """The key whose command a click carries out."""
+    metres: Point | None = None
+    """The point of the arena, where a picture of one was hit."""
+    body: tuple[str, int] | None = None
+    """The role and the member of the body there, for a click and a grab."""
+    aim: Aim | None = None
+    """Where the camera of that picture aims."""
+    away: Point = (0.0, 0.0)
+    """Pixels right and down of the middle of that picture."""
+
+
+class Sight(msgspec.Struct, frozen=True, tag=True):
+    """What the stage shows of its arena, metres: an input that a screen sends when it changes."""
+
+    low: Point
+    high: Point
 
 
 class Gesture(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
@@ -76,8 +92,8 @@ class Command:
     name: str
     help: str
     """`""`: the help of the row above covers this key too."""
-    run: Callable[..., object]
-    """Takes the panel that declares it, the window, and for gestures of the mouse what they need besides."""
+    run: Callable[..., object] | None = None
+    """Takes the panel that declares it, and the window; None for gestures of the mouse, which a panel's `act` takes."""
     codes: tuple[int, ...] = ()
     characters: str = ""
     """The characters that the key writes, for keys that stand elsewhere on other keyboards."""
@@ -117,7 +133,11 @@ class App(Protocol):
     solved_for: float | None
     """Seconds since the window saw its training solve the scene, None before."""
     selected: Chosen | None
-    """The body that the user has clicked."""
+    """The body on the stage that the user has chosen."""
+    aim: Aim | None
+    """Where the user has turned the stage's camera; None: to the whole arena."""
+    sight: Sight | None
+    """The part of its arena that the stage shows; None before the first picture of one."""
     run: str
     """The name of the run, `""` without one."""
     history: History | None
@@ -139,6 +159,15 @@ class App(Protocol):
 
     def pause_stage(self, rest: bool) -> None:
         """Stop every show, or let it go on."""
+
+    def chips(self) -> tuple[Chip, ...]:
+        """Return a chip for each mode that is on, the most surprising one first."""
+
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        """Return the keys that matter most now, and what they do."""
+
+    def open_grid(self) -> None:
+        """Show all arenas of the training in place of the stage."""
 
     def show_chosen_arena(self) -> None:
         """Bring the arena that is chosen in the grid to the stage."""
@@ -170,6 +199,13 @@ class Panel(Generic[V]):
     def thickness(self, scale: float, size: tuple[int, int]) -> int:
         """Return the height of a docked panel, at the right its width, in a window of this size; pixels."""
         raise NotImplementedError
+
+    def arrange(self, canvas: Canvas, view: V, room: pygame.Rect) -> None:
+        """Note in `canvas.rooms` where others may stand; called for all panels before the first one paints."""
+
+    def chips(self, app: App) -> Iterable[Chip]:
+        """Return a chip for each mode of this panel that is on."""
+        return ()
 
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Carry out a gesture at one of the parts that `paint` declared."""

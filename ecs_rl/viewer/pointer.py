@@ -6,9 +6,12 @@ import math
 from collections.abc import Iterator
 
 import pygame
+from msgspec.structs import replace
 
-from ecs_rl.viewer.canvas import Canvas, Region
+from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.panel import Gesture, Hit
+from ecs_rl.viewer.regions import Region
+from ecs_rl.viewer.things import Chosen
 
 LEFT, RIGHT = 1, 3
 STEADY = 4
@@ -47,7 +50,7 @@ class Pointer:
                 self._pans = False
             elif event.button == LEFT:
                 if self._pressed is not None:
-                    yield Gesture("click", self._hit(canvas.region_at(self._pressed), self._pressed))
+                    yield Gesture("click", self._hit(canvas.region_at(self._pressed), self._pressed, finds=True))
                 yield from self._drop(canvas)
         elif event.type == pygame.MOUSEWHEEL and event.y:
             factor = NOTCH ** getattr(event, "precise_y", event.y)
@@ -68,10 +71,10 @@ class Pointer:
 
     def _move(self, event: pygame.event.Event, canvas: Canvas) -> Iterator[Gesture]:
         if self._pans:
-            yield Gesture("pan", self._hit(None, event.pos), by=event.rel)
+            yield Gesture("pan", self._hit(canvas.region_at(event.pos), event.pos), by=event.rel)
         if self._pressed is not None and math.dist(self._pressed, event.pos) > STEADY:
             self._held, self._drags = canvas.region_at(self._pressed), True
-            yield Gesture("grab", self._hit(self._held, self._pressed))
+            yield Gesture("grab", self._hit(self._held, self._pressed, finds=True))
             self._pressed = None
         if self._drags:
             yield Gesture("drag", self._hit(self._now(canvas), event.pos))
@@ -93,9 +96,18 @@ class Pointer:
         )
         return next(same, held)
 
-    def _hit(self, region: Region | None, pixel: Pixel) -> Hit:
+    def _hit(self, region: Region | None, pixel: Pixel, *, finds: bool = False) -> Hit:
+        """Return what is hit; `finds` looks within the region too."""
         if region is None:
             return Hit("", at=pixel)
-        rect = region.rect
-        share = (pixel[0] - rect.x) / max(1, rect.w - 1), (pixel[1] - rect.y) / max(1, rect.h - 1)
-        return Hit(region.panel, region.part, region.index, share, pixel, region.key)
+        rect, camera, index = region.rect, region.camera, region.index
+        at = pixel[0] - rect.x, pixel[1] - rect.y
+        share = at[0] / max(1, rect.w - 1), at[1] / max(1, rect.h - 1)
+        metres = None if camera is None else camera.onto(region.focus).metres(at)
+        found = region.find(metres or at) if finds and region.find is not None else None
+        hit = Hit(region.panel, region.part, found if isinstance(found, int) else index, share, pixel, region.key)
+        if camera is None:
+            return hit
+        away = at[0] - camera.middle[0], at[1] - camera.middle[1]
+        body = (found.role, found.member) if isinstance(found, Chosen) else None
+        return replace(hit, metres=metres, body=body, aim=camera.aim, away=away)

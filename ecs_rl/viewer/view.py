@@ -14,34 +14,10 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.viewer.things import Chosen, Things
-from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
+from ecs_rl.viewer.view_why import MapView, WhyView
 
 Point = tuple[float, float]
 Tone = Literal["plain", "good", "bad", "warn"]
-
-
-@dataclass(frozen=True)
-class Modes:
-    """What is switched on; each shows as a chip."""
-
-    paused: bool = False
-    training_paused: bool = False
-    turbo: bool = False
-    sampled: bool | None = False
-    """Actions are drawn at random from the policy; otherwise it does what it thinks best. None: nobody plays."""
-    recording: bool = False
-    pace: str = ""
-    """How fast the training may go, where that is not flat out."""
-    asks: bool = False
-    """Somebody asks why the agent does what it does."""
-    maps: bool = False
-    """The stage shows what the agent expects elsewhere."""
-    ago: float | None = None
-    """So many seconds before the present is the moment that is to be seen; None in the present."""
-    aside: tuple[str, str] = ("", "")
-    """What takes the place of the stage for a while, and the key that leads back."""
-    hands: str = ""
-    """The key that gives the controls back which a person has taken; empty while the policy drives."""
 
 
 @dataclass(frozen=True)
@@ -333,13 +309,4 @@ class Toast:
 class View:
     """Everything in one frame; what is None is not there."""
 
-    modes: Modes = Modes()
-    stage: StageView | None = None
-    grid: GridView | None = None
     toasts: tuple[Toast, ...] = ()
-    hints: tuple[tuple[str, str], ...] = ()
-    """The most important keys, and what each does, in a strip at the lower edge of the stage."""
-    panes: tuple[PaneView, ...] = ()
-    """Two to six stages side by side, in place of the one."""
-    ghosts: tuple[GhostView, ...] = ()
-    """Where the next second would lead."""

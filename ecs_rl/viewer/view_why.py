@@ -41,6 +41,18 @@ class GhostView:
     """How good it is that the episode ends within the second, None if it goes on."""
 
 
+@dataclass
+class Overlay:
+    """What lies over a stage besides what happens there."""
+
+    prompt: str = ""
+    """What the person is asked to do before the episode begins; it stands where an ending would."""
+    field: MapView | None = None
+    """What the agent expects of other places, if somebody asks."""
+    ghosts: tuple[GhostView, ...] = ()
+    """Where the next second would lead, if somebody asks."""
+
+
 @dataclass(frozen=True, eq=False)
 class MapView:
     """What the agent expects over two of the numbers that it sees, all others as they are."""

@@ -25,7 +25,6 @@ from ecs_rl.tasks.show import shows_of
 from ecs_rl.training.training import Training
 from ecs_rl.viewer import mistakes
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.canvas import Region
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.frame import DESIGNED
 from ecs_rl.viewer.history import History
@@ -37,6 +36,8 @@ from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import Loop, WatchWindow
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.regions import Region
+from ecs_rl.viewer.view import PaneView, StageView
 
 SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3", "--checkpoint-every", "1000")
 PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
@@ -147,19 +148,56 @@ class Live:
         """Return all that the stage's world is right now."""
         return self.show.world.save_columns()
 
+    @property
+    def stage(self) -> StageView:
+        """The picture of the only show on the stage."""
+        (pane,) = self.window.views["stage"].panes
+        assert isinstance(pane.stage, StageView)
+        return pane.stage
+
+    @property
+    def panes(self) -> tuple[PaneView, ...]:
+        """The stages, where there are several; none where one has the room for itself."""
+        view = self.window.views.get("stage")
+        return view.panes if view is not None and len(view.panes) > 1 else ()
+
+    @property
+    def chips(self) -> list[str]:
+        return [chip.text for chip in self.window.views["chips"].chips]
+
+    @property
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        hints: tuple[tuple[str, str], ...] = self.window.views["hints"].hints
+        return hints
+
     def pixel(self, role: str, show: int = 0, member: int = 0) -> tuple[int, int]:
         """Return where a body was drawn, and no smaller one over it."""
-        stage = self.window.seen.panes[show].stage if self.window.seen.panes else self.window.seen.stage
-        assert stage is not None
+        stage = self.window.views["stage"].panes[show].stage
         (found,) = [each for each in stage.things if each.look.name == role]
         x, y = found.position[member].tolist()
         return self.pixel_of((x - 0.18 if role == "cart" else x, y), show)
 
     def pixel_of(self, point: tuple[float, float], show: int = 0) -> tuple[int, int]:
-        stage = self.window.seen.panes[show].stage if self.window.seen.panes else self.window.seen.stage
-        x, y = self.camera().onto(stage.focus if stage else (0.0, 0.0)).pixel(point)
-        corner = self.window.painter.stage_at(self.window.seen, self.window.layout, show)
-        return round(x + corner.x), round(y + corner.y)
+        region = self.stage_region(show)
+        x, y = self.camera(show).onto(region.focus).pixel(point)
+        return round(x + region.rect.x), round(y + region.rect.y)
+
+    def metres(self, pixel: tuple[float, float], show: int = 0) -> tuple[float, float]:
+        """Return the point of an arena that a pixel shows."""
+        region = self.stage_region(show)
+        at = pixel[0] - region.rect.x, pixel[1] - region.rect.y
+        return self.camera(show).onto(region.focus).metres(at)
+
+    def stage_region(self, show: int = 0) -> Region:
+        """Return where a stage is in the newest frame."""
+        (region,) = [each for each in self.regions("stage") if each.index == show]
+        return region
+
+    def camera(self, show: int = 0) -> Camera:
+        """Return the camera of a stage, as the next frame has it."""
+        region = self.stage_region(show)
+        assert region.camera is not None
+        return region.camera.aimed(self.window.aim)
 
     def regions(self, panel: str) -> list[Region]:
         """Return what a panel has declared in the newest frame, the topmost first."""
@@ -181,11 +219,6 @@ class Live:
         screen = self.window.screen
         assert isinstance(screen, Screen)
         return screen.tips.lines(screen.pointer, screen.painter.canvas, self.window.views)
-
-    def camera(self) -> Camera:
-        home = self.window.painter.home(self.window.seen, self.window.layout)
-        assert home is not None
-        return self.window.camera or home
 
 
 # --- events -----------------------------------------------------------------------------------------------------------

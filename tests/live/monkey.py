@@ -13,8 +13,8 @@ from live_windows import Script, Scripted, down, key_event, moved, post, up
 
 from ecs_rl.viewer.live import watch
 from ecs_rl.viewer.live.commands import COMMANDS, CTRL
+from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.window import Window
-from ecs_rl.viewer.view import StageView
 
 RARE = {
     "record": 0.15,
@@ -120,21 +120,22 @@ class Monkey:
         return chance.randint(area.x, max(area.x, area.right)), chance.randint(area.y, max(area.y, area.bottom))
 
     def _body(self, window: Window) -> tuple[int, int] | None:
-        seen = window.seen
-        stages: list[StageView | None] = [pane.stage for pane in seen.panes] if seen.panes else [seen.stage]
-        number = self.chance.randrange(len(stages))
-        stage = stages[number]
-        if stage is None or not stage.things or window.grid is not None:
+        """Return a pixel where a thing stands on the stage."""
+        assert isinstance(window.screen, Screen)
+        stages = [region for region in window.screen.painter.canvas.regions() if region.part == "stage"]
+        if not stages or "stage" not in window.views:
+            return None
+        region = self.chance.choice(sorted(stages, key=lambda each: each.index))
+        stage = window.views["stage"].panes[region.index].stage
+        if not stage.things or region.camera is None:
             return None
         things = self.chance.choice(stage.things)
-        camera = window.camera or window.painter.home(seen, window.layout)
-        if camera is None or not len(things.position):
+        if not len(things.position):
             return None
-        x, y = camera.onto(stage.focus).pixel(self.chance.choice(things.position.tolist()))
-        corner = window.painter.stage_at(seen, window.layout, number)
+        x, y = region.camera.onto(stage.focus).pixel(self.chance.choice(things.position.tolist()))
         if not (abs(x) < 1e5 and abs(y) < 1e5):
             return None
-        return round(x + corner.x), round(y + corner.y)
+        return round(x + region.rect.x), round(y + region.rect.y)
 
     def _press(self, window: Window) -> list[pygame.event.Event]:
         return [down(self._spot(window), 1 if self.chance.random() < 0.85 else 3)]

@@ -22,6 +22,7 @@ from ecs_rl.viewer.live.hands import CODES, Hands
 from ecs_rl.viewer.live.human import HumanPlaylist, idle_agents
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panel import Chip
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +64,13 @@ def test_h_takes_the_controls_from_the_policy_and_hands_them_back(tmp_path: Path
             assert action(live) == wanted
             live.answer(let(key))
         assert live.show.touched
-        assert live.window.seen.modes.hands == "H"
-        assert ("← left"[:1], "left") in live.window.seen.hints
+        assert "YOU DRIVE" in live.chips
+        assert ("← left"[:1], "left") in live.hints
         live.hit("H")
         assert live.window.hands is None
         assert not live.show.hand.steers
         step(live)
-        assert live.window.seen.modes.hands == ""
+        assert "YOU DRIVE" not in live.chips
 
 
 def test_who_takes_the_controls_of_a_stage_that_rests_drives_at_once(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_who_takes_the_controls_of_a_stage_that_rests_drives_at_once(tmp_path: P
         live.hit("H")
         assert not live.show.paused
         live.draw()
-        assert live.window.seen.modes.ago is None
+        assert not [chip for chip in live.chips if chip.endswith("S AGO")]
         live.answer(held("left"))
         step(live)
         assert action(live) == 0.0
@@ -91,11 +92,11 @@ def test_who_drives_a_stage_that_rests_is_told_that_space_goes_on(tmp_path: Path
         live.hit("H")
         live.window.pause_stage(True)
         live.draw()
-        assert live.window.seen.hints[0] == ("Space", "go on")
+        assert live.hints[0] == ("Space", "go on")
         live.answer(held("space"))
         assert not live.show.paused
         live.draw()
-        assert live.window.seen.hints[0] != ("Space", "go on")
+        assert live.hints[0] != ("Space", "go on")
 
 
 def test_a_window_key_that_is_a_control_is_one_only_while_the_person_drives(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_y_races_the_policy_on_the_same_seed_and_tells_who_won(run: Path) -> Non
         mine, theirs = live.window.shows
         assert (mine.label, mine.seeds) == ("you", theirs.seeds)
         step(live)
-        assert live.window.seen.modes.aside == ("RACE", "Y")
+        assert Chip("RACE", "Y") in live.window.views["chips"].chips
         assert live.window.hands is not None
         assert live.window.hands.show is mine
         live.answer(held("left"))
@@ -325,7 +326,7 @@ def test_the_episode_waits_for_a_key_and_its_end_stays_until_the_next(run: Path)
         live.window.playlist, live.window.hands = playlist, hands
         step(live, 5)
         assert live.show.clock.tick[0] == 0
-        stage = live.window.seen.stage
+        stage = live.stage
         assert stage is not None
         assert stage.ending.endswith("press one to start")
         live.answer(held("left"))

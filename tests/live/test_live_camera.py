@@ -37,23 +37,23 @@ def test_a_zoomed_and_moved_picture_goes_on_following_until_home_is_pressed(live
     live.draw()
     at = live.pixel("ship")
     cursor = (at[0] + 80, at[1] + 40)
-    point = live.window.mouse.metres(cursor, 0)
+    point = live.metres(cursor, 0)
     live.answer(moved(cursor), wheel(3))
-    assert live.window.mouse.metres(cursor, 0) == pytest.approx(point, abs=1e-9)
+    assert live.metres(cursor, 0) == pytest.approx(point, abs=1e-9)
     live.answer(down(cursor, 3), moved((cursor[0] + 30, cursor[1]), (30, 0)), up((cursor[0] + 30, cursor[1]), 3))
-    assert live.window.mouse.metres((cursor[0] + 30, cursor[1]), 0) == pytest.approx(point, abs=1e-9)
+    assert live.metres((cursor[0] + 30, cursor[1]), 0) == pytest.approx(point, abs=1e-9)
     live.draw(0.0)
-    camera, before = live.window.camera, live.pixel("ship")
+    camera, before = live.window.aim, live.pixel("ship")
     assert camera is not None
     for _ in range(100):
         live.show.tick()
     live.draw(0.0)
-    assert live.window.camera == camera
-    assert live.window.seen.stage is not None
-    assert live.window.seen.stage.focus[0] > 15.0 + point[0] - 8.0
+    assert live.window.aim == camera
+    assert live.stage.focus[0] > 15.0 + point[0] - 8.0
     assert math.dist(live.pixel("ship"), before) < 4.0 * camera.zoom, "what it lags behind at 10 m/s"
     live.hit("Home")
-    assert live.window.camera is None
+    assert live.window.aim is None
+    live.draw(0.0)
     assert live.camera().zoom == pytest.approx(live.window.layout.stage.w / 16)
 
 
@@ -62,19 +62,20 @@ def test_a_body_is_found_and_pulled_where_it_is_seen(live: Live) -> None:
         live.show.tick()
     live.draw(0.0)
     at = live.pixel("ship")
-    assert live.window.mouse.body_at(at)[1] == Chosen("ship")
+    find = live.stage_region().find
+    assert find is not None
+    assert find(live.metres(at)) == Chosen("ship")
     live.answer(down(at), moved((at[0] - 60, at[1] + 30), (-60, 30)))
     hand, ship = live.show.hand, live.show.world.arena.roles[0]
-    assert hand.to == pytest.approx(live.window.mouse.metres((at[0] - 60, at[1] + 30), 0))
+    assert hand.to == pytest.approx(live.metres((at[0] - 60, at[1] + 30), 0))
     assert math.dist(hand.at, (0.0, 0.0)) < 0.25, "a tick of its flight from its middle"
     live.draw(0.0)
-    assert live.window.seen.stage is not None
-    speed, focus = float(ship.vx[live.show.arena]), live.window.seen.stage.focus
+    speed, focus = float(ship.vx[live.show.arena]), live.stage.focus
     for _ in range(5):
         live.show.tick()
     assert ship.vx[live.show.arena] < speed - 1.0
     live.draw(0.0)
-    assert live.window.seen.stage.focus == focus, "the point under the mouse stays"
+    assert live.stage.focus == focus, "the point under the mouse stays"
     live.answer(up((at[0] - 60, at[1] + 30)))
     for _ in range(100):
         live.show.tick()
@@ -85,11 +86,10 @@ def test_a_body_is_found_and_pulled_where_it_is_seen(live: Live) -> None:
 def test_the_grid_of_the_training_follows_too_and_a_click_brings_its_arena_to_the_stage(live: Live) -> None:
     live.hit("G")
     live.draw()
-    grid = live.window.seen.grid
+    grid = live.window.views.get("grid")
     assert grid is not None
     assert grid.focus is not None
     assert (grid.focus == live.trains.world.arena.roles[0].position).all()
     live.hit("]", "Enter")
     live.draw(0.0)
-    assert live.window.seen.stage is not None
-    assert live.window.seen.stage.focus == tuple(grid.focus[1].tolist())
+    assert live.stage.focus == tuple(grid.focus[1].tolist())

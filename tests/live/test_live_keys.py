@@ -12,7 +12,7 @@ import pytest
 import rewind_keys
 import settings_keys
 import torch
-from live_windows import CODES, Live, key_event, moved, pressed, same, watching
+from live_windows import CODES, Live, key_event, moved, pressed, same, watching, wheel
 
 from ecs_rl.agents.team import join
 from ecs_rl.runs import read_checkpoint, section
@@ -54,7 +54,7 @@ def space(live: Live, hit: Hit) -> None:
     live.slices(40)
     assert live.trains.session.total_steps > steps, "only the stage is paused"
     live.draw()
-    assert live.window.seen.modes.paused
+    assert "PAUSED" in live.chips
     hit()
     live.window.advance(0.1, math.inf)
     assert not live.show.paused
@@ -156,8 +156,8 @@ def arena_after(live: Live, hit: Hit) -> None:
     assert live.window.grid is not None
     assert (live.window.grid.selected, live.show.arena) == (1, 0)
     live.draw()
-    assert live.window.seen.grid is not None
-    assert live.window.seen.grid.selected == 1
+    assert live.window.views.get("grid") is not None
+    assert live.window.views["grid"].selected == 1
 
 
 # --- who plays --------------------------------------------------------------------------------------------------------
@@ -217,8 +217,8 @@ def before_and_after(live: Live, hit: Hit) -> None:
     assert all(torch.equal(weights[name], playing[name]) for name in weights)
     assert same(untrained.world.save_columns(), now.world.save_columns()), "the same seed from its beginning"
     live.draw()
-    assert [pane.title for pane in live.window.seen.panes] == ["untrained", NEWEST]
-    assert live.window.seen.modes.aside[0]
+    assert [pane.title for pane in live.panes] == ["untrained", NEWEST]
+    assert "BEFORE AND AFTER" in live.chips
     live.hit(",")
     assert "nothing else to choose" in live.said()
     hit()
@@ -252,19 +252,19 @@ def one_update(live: Live, hit: Hit) -> None:
             assert ticks <= 16, "that is a whole rollout"
         assert live.trains.session.agent.parameters_sha256() != weights
         live.draw()
-        assert live.window.seen.modes.training_paused
+        assert "TRAINING PAUSED" in live.chips
     live.hit("T")
     assert not live.background.paused
 
 
 def pace(live: Live, hit: Hit) -> None:
     live.draw()
-    assert live.window.seen.modes.pace == ""
+    assert paced(live) == ""
     found = []
     for _ in range(4):
         hit()
         live.draw()
-        found.append((live.background.pace.name, live.background.times_real, live.window.seen.modes.pace))
+        found.append((live.background.pace.name, live.background.times_real, paced(live)))
     slow = ("slow", 0.25, "TRAINING AT 1/4x")
     assert found == [slow, ("1x", 1.0, "TRAINING AT 1x"), ("max", math.inf, ""), slow]
     assert "a quarter of real time" in live.said()
@@ -285,7 +285,7 @@ def sampled(live: Live, hit: Hit) -> None:
     hit()
     assert live.show.sampled
     live.draw()
-    assert live.window.seen.modes.sampled
+    assert "SAMPLED ACTIONS" in live.chips
     assert "sampled" in live.show.caption
     hit()
     assert not live.show.sampled
@@ -337,7 +337,7 @@ def asks_why(live: Live, hit: Hit) -> None:
     for _ in range(60):
         live.window.advance(1 / 60, 0.01)
         live.draw()
-    assert live.window.seen.modes.asks
+    assert "WHY?" in live.chips
     mind = live.window.views["mind"]
     assert len(mind.why.pulls) == len(mind.sees)
     assert same(live.state(), before)
@@ -352,7 +352,7 @@ def maps(live: Live, hit: Hit) -> None:
     for _ in range(12):
         live.window.advance(1 / 60, 0.01)
         live.draw()
-    assert live.window.seen.modes.maps
+    assert "VALUE MAP" in live.chips
     assert "plot" in live.window.views, "of balance the first two numbers: no place of a body"
     assert live.window.views["plot"].names == ("cart x", "cart vx")
     hit()
@@ -372,17 +372,19 @@ def keeps(live: Live, hit: Hit) -> None:
 # --- the training -----------------------------------------------------------------------------------------------------
 
 
+def paced(live: Live) -> str:
+    """Return the chip of the pace, "" without one."""
+    return next((chip for chip in live.chips if chip.startswith("TRAINING AT")), "")
+
+
 def grid(live: Live, hit: Hit) -> None:
     hit()
     live.draw()
-    seen = live.window.seen
-    assert seen.stage is None
-    assert seen.grid is not None
-    assert len(seen.grid.bars) == 8
+    assert "stage" not in live.window.views
+    assert len(live.window.views["grid"].bars) == 8
     hit()
     live.draw()
-    assert live.window.seen.grid is None
-    assert live.window.seen.stage is not None
+    assert live.window.views.get("grid") is None
 
 
 def pause_training(live: Live, hit: Hit) -> None:
@@ -394,7 +396,7 @@ def pause_training(live: Live, hit: Hit) -> None:
     live.show.tick()
     assert live.show.world.ticks > ticks, "the stage goes on"
     live.draw()
-    assert live.window.seen.modes.training_paused
+    assert "TRAINING PAUSED" in live.chips
     assert live.window.views["status"].state == "training paused"
     hit()
     live.slices(40)
@@ -405,7 +407,7 @@ def turbo(live: Live, hit: Hit) -> None:
     hit()
     assert live.window.turbo
     live.draw()
-    assert live.window.seen.modes.turbo
+    assert "TURBO" in live.chips
     hit()
     assert not live.window.turbo
 
@@ -536,7 +538,7 @@ def full_screen(live: Live, hit: Hit) -> None:
 def record(live: Live, hit: Hit) -> None:
     hit()
     live.frames(3)
-    assert live.window.seen.modes.recording
+    assert "RECORDING" in live.chips
     hit()
     (film,) = (live.window.recorder.folder / "films").iterdir()
     assert "film written" in live.said()
@@ -556,14 +558,14 @@ def picture(live: Live, hit: Hit) -> None:
 
 
 def home(live: Live, hit: Hit) -> None:
-    live.window.mouse.zoom(3.0, (400, 300))
-    assert live.window.camera is not None
+    live.answer(moved((400, 300)), wheel(8))
+    assert live.window.aim is not None
     hit()
-    assert live.window.camera is None
+    assert live.window.aim is None
 
 
 def leave(live: Live, hit: Hit) -> None:
-    live.window.mouse.zoom(3.0, (400, 300))
+    live.answer(moved((400, 300)), wheel(8))
     live.hit("F11", "U", "G")
     live.window.selected = Chosen("pole")
     live.hit("F3", "F1")
@@ -577,7 +579,7 @@ def leave(live: Live, hit: Hit) -> None:
             "grid": window.grid is not None,
             "turbo": window.turbo,
             "full screen": window.screen.is_full,
-            "camera": window.camera is not None,
+            "camera": window.aim is not None,
         }
         return [name for name, is_open in there.items() if is_open]
 
@@ -661,9 +663,9 @@ def test_every_key_does_what_the_help_says(row: Command, live: Live) -> None:
 
 def test_a_command_can_be_given_by_its_name_without_a_keyboard_or_a_mouse(live: Live) -> None:
     live.window.do("pause")
-    live.window.do("zoom", 3.0, (400, 300))
+    live.window.do("grid")
     assert live.show.paused
-    assert live.window.camera is not None
+    assert live.window.grid is not None
 
 
 def test_every_key_of_the_specification_is_bound_and_stands_in_the_help() -> None:

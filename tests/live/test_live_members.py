@@ -66,10 +66,9 @@ def test_a_dragged_member_comes_along_and_the_others_stay(live: Live) -> None:
     for _ in range(40):
         live.show.tick()
     live.draw()
-    assert live.window.seen.stage is not None
-    assert live.window.seen.stage.grip is not None
+    assert live.stage.grip is not None
     after = rocks(live)
-    wanted = live.window.mouse.metres(to, 0)
+    wanted = live.metres(to, 0)
     assert math.dist(after[1], wanted) < 0.1
     assert (after[[0, 2, 3]] == before[[0, 2, 3]]).all()
     live.answer(up(to))
@@ -151,7 +150,7 @@ def test_episodes_of_a_kind_of_agents_end_on_the_stage_and_their_return_is_the_m
         live.hit("G")
         live.slices(200)
         live.draw()
-        grid, world = live.window.seen.grid, live.trains.world
+        grid, world = live.window.views.get("grid"), live.trains.world
         assert grid is not None
         assert world.ticks > 0
         assert live.window.grid is not None

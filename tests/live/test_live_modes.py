@@ -329,7 +329,7 @@ def test_without_the_encoder_v_says_what_to_install(live: Live, monkeypatch: pyt
     assert "python -m pip install 'ecs-rl[video]'" in live.said()
     assert live.window.recorder.film is None
     live.frames(2)
-    assert not live.window.seen.modes.recording
+    assert "RECORDING" not in live.chips
 
 
 def test_a_film_ends_by_itself_when_the_window_changes_its_size(live: Live) -> None:

@@ -44,14 +44,13 @@ def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
     assert hand.role is not None
     assert live.show.world.arena.roles[hand.role].name == "cart"
     metres = 60 / live.camera().zoom
-    held = live.window.mouse.metres(at, 0)
+    held = live.metres(at, 0)
     assert (hand.to[0] - held[0], hand.to[1] - held[1]) == pytest.approx((metres, 0.0), abs=1e-9)
     before = place(live, "cart")[0]
     follows: list[float] = []
     live.show.tick()
     live.draw()
-    assert live.window.seen.stage is not None
-    assert live.window.seen.stage.grip is not None, "the spring is drawn"
+    assert live.stage.grip is not None, "the spring is drawn"
     while not live.show.resting and len(follows) < 20:
         live.show.tick()
         follows.append(
@@ -71,11 +70,9 @@ def test_a_click_selects_and_never_grabs(live: Live) -> None:
     assert live.window.selected == Chosen("pole")
     assert not live.show.touched
     live.draw()
-    seen = live.window.seen
     inspector = live.window.views["inspector"]
     assert inspector.title == "pole"
-    assert seen.stage is not None
-    assert seen.stage.selected == Chosen("pole")
+    assert live.stage.selected == Chosen("pole")
     assert any(name == "Motion spin" for name, _, _ in inspector.rows)
     live.answer(down((60, 120)), up((60, 120)))
     assert live.window.selected is None, "a click beside everything selects nothing"
@@ -115,8 +112,7 @@ def test_an_episode_that_ends_takes_the_body_out_of_the_hand(live: Live) -> None
     assert live.show.hand.role is None
     live.answer(moved((at[0] - 600, at[1])), up((at[0] - 600, at[1])))
     live.draw()
-    assert live.window.seen.stage is not None
-    assert live.window.seen.stage.ending.endswith("with your help")
+    assert live.stage.ending.endswith("with your help")
     live.show.tick()
     assert not live.show.touched
 
@@ -127,10 +123,10 @@ def test_an_episode_that_ends_takes_the_body_out_of_the_hand(live: Live) -> None
 @pytest.mark.parametrize("notches", [1, 5, -3])
 def test_the_wheel_zooms_and_the_point_at_the_cursor_stays(live: Live, notches: int) -> None:
     cursor = (300, 240)
-    before, zoom = live.window.mouse.metres(cursor, 0), live.camera().zoom
+    before, zoom = live.metres(cursor, 0), live.camera().zoom
     live.answer(moved(cursor), wheel(notches))
     live.draw()
-    assert live.window.mouse.metres(cursor, 0) == pytest.approx(before, abs=1e-9)
+    assert live.metres(cursor, 0) == pytest.approx(before, abs=1e-9)
     assert live.camera().zoom == pytest.approx(zoom * NOTCH**notches)
     live.hit("Home")
     live.draw()
@@ -139,7 +135,7 @@ def test_the_wheel_zooms_and_the_point_at_the_cursor_stays(live: Live, notches: 
 
 def test_the_wheel_over_a_panel_leaves_the_stage(live: Live) -> None:
     live.answer(moved((1200, 300)), wheel(2))
-    assert live.window.camera is None
+    assert live.window.aim is None
 
 
 def test_a_right_drag_moves_the_picture_with_the_mouse(live: Live) -> None:
@@ -165,12 +161,20 @@ def test_what_was_zoomed_can_be_picked_where_it_is_drawn(live: Live) -> None:
 # --- the grid ---------------------------------------------------------------------------------------------------------
 
 
+def cells_of(live: Live) -> dict[int, tuple[int, int]]:
+    """Return a pixel of each arena of the grid."""
+    (region,) = live.regions("grid")
+    assert region.find is not None
+    spots = [(x, y) for y in range(0, region.rect.h, 10) for x in range(0, region.rect.w, 10)]
+    found = {region.find(at): (at[0] + region.rect.x, at[1] + region.rect.y) for at in spots}
+    return {arena: at for arena, at in found.items() if isinstance(arena, int)}
+
+
 def test_a_click_in_the_grid_brings_that_training_arena_to_the_stage(live: Live) -> None:
     live.hit("G")
     live.draw()
     window = live.window
-    arenas = [window.painter.cell_at(window.seen, window.layout, (x, 200)) for x in range(0, 900, 10)]
-    at = next((x * 10, 200) for x, arena in enumerate(arenas) if arena == 1)
+    at = cells_of(live)[1]
     theirs = live.trains.world.save_columns()
     live.answer(down(at), up(at))
     assert window.grid is None
@@ -195,16 +199,11 @@ def test_a_click_in_the_grid_brings_the_scene_s_own_components_along_and_the_ins
                 each.array[...] = np.linspace(1.0, 1.7, len(each.array))  # no beacon is reached so soon
         live.hit("G")
         live.draw()
-        window, theirs = live.window, live.trains.world.save_columns()
+        theirs = live.trains.world.save_columns()
         fuel = theirs["drone/Tank/fuel"]
         arena = int(np.argmin(fuel))
         assert fuel[arena] < 1.15
-        cells = {
-            window.painter.cell_at(window.seen, window.layout, (x, y)): (x, y)
-            for y in range(0, 720, 10)
-            for x in range(0, 1280, 10)
-        }
-        at = cells[arena]
+        at = cells_of(live)[arena]
         live.answer(down(at), up(at))
         assert f"training arena {arena}" in live.show.caption
         ours, stage = live.state(), live.show.arena
@@ -216,7 +215,7 @@ def test_a_click_in_the_grid_brings_the_scene_s_own_components_along_and_the_ins
         body = live.pixel("drone")
         live.answer(down(body), up(body))
         live.draw()
-        rows = {name: value for name, value, _ in window.views["inspector"].rows}
+        rows = {name: value for name, value, _ in live.window.views["inspector"].rows}
         assert float(rows["Tank fuel"]) == pytest.approx(float(fuel[arena]), abs=0.01)
         assert {"Tank leak", "number beacon", "number reached"} <= rows.keys()
         live.show.tick()
@@ -231,7 +230,7 @@ def test_in_the_grid_nothing_is_grabbed_and_nothing_zooms(live: Live) -> None:
     live.answer(down((300, 200), 3), moved((360, 200), (60, 0)), up((360, 200), 3))
     assert live.show.hand.role is None
     assert not live.show.touched
-    assert live.window.camera is None
+    assert live.window.aim is None
     assert live.window.grid is not None
 
 
@@ -252,10 +251,10 @@ def test_with_several_shows_the_mouse_takes_the_body_of_the_pane_it_is_in(tmp_pa
         live.answer(up((at[0] + 20, at[1])))
         assert [show.touched for show in live.window.shows] == [False, True]
         assert [show.hand.role for show in live.window.shows] == [None, None]
-        point = live.window.mouse.metres(at, 1)
+        point = live.metres(at, 1)
         live.answer(moved(at), wheel(3))
         live.draw()
-        assert live.window.mouse.metres(at, 1) == pytest.approx(point, abs=1e-9)
+        assert live.metres(at, 1) == pytest.approx(point, abs=1e-9)
         live.hit("P", "[", "D", "R", ",")
         assert "nothing else to choose" in live.said()
         live.frames(3)
@@ -279,8 +278,8 @@ def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, s
     live.frames(2)
     for point in ((0.0, 0.0), (1.3, 0.4), (-2.0, 1.0)):
         x, y = live.camera().pixel(point)
-        corner = live.window.painter.stage_at(live.window.seen, live.window.layout)
-        found = live.window.mouse.metres((x + corner.x, y + corner.y), 0)
+        corner = live.stage_region().rect
+        found = live.metres((x + corner.x, y + corner.y), 0)
         assert found == pytest.approx(point, abs=1e-9)
     area = live.window.layout.stage
     assert area.collidepoint(live.pixel("cart"))
@@ -289,14 +288,13 @@ def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, s
 def test_a_zoomed_picture_stays_in_the_middle_when_the_window_changes_its_size(live: Live) -> None:
     live.answer(moved(live.pixel("cart")), wheel(4))
     live.draw(0.0)
-    camera = live.window.camera
-    assert camera is not None
+    aim, camera = live.window.aim, live.camera()
+    assert aim is not None
     pygame.display.set_mode((900, 700), pygame.RESIZABLE)
     live.answer(pygame.event.Event(pygame.WINDOWRESIZED, x=900, y=700, window=None))
     live.draw(0.0)
-    assert live.window.camera is not None
-    assert (live.window.camera.centre, live.window.camera.zoom) == (camera.centre, camera.zoom)
-    assert math.dist(live.window.camera.middle, camera.middle) > 10
+    assert live.window.aim == aim
+    assert math.dist(live.camera().middle, camera.middle) > 10
 
 
 # --- the mouse alone --------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def test_the_window_goes_by_the_score(tmp_path: Path) -> None:
         assert curves.best[1] == pytest.approx(live.trains.session.best_eval)
         live.hit("G")
         live.draw()
-        grid = live.window.seen.grid
+        grid = live.window.views.get("grid")
         assert grid is not None
         assert (grid.counted, grid.scale) == ("score", (0.0, 45.0))
         assert np.array_equal(grid.bars, Results(live.trains.world).now())
@@ -82,7 +82,7 @@ def test_the_grid_shows_the_mean_of_the_agents_and_not_the_sum(tmp_path: Path) -
         live.slices(200)
         live.hit("G")
         live.draw()
-        grid, ticks = live.window.seen.grid, live.trains.world.one(Clock).tick
+        grid, ticks = live.window.views.get("grid"), live.trains.world.one(Clock).tick
         assert grid is not None
         assert ticks.max() > 0
         assert np.array_equal(grid.bars, ticks)

@@ -28,7 +28,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 def whole(live: Live) -> bytes:
     """Return the pixels of a frame that a painter draws for the first time."""
     fresh = pygame.Surface(live.window.screen.size)
-    Painter().draw(fresh, live.window.seen, live.window.camera, live.window.views)
+    Painter().draw(fresh, live.window.seen, live.window.views)
     return pygame.image.tobytes(fresh, "RGB")
 
 

@@ -69,13 +69,13 @@ def test_checkpoints_are_compared_on_the_same_episodes(balance: Path) -> None:
 def test_every_pane_says_who_plays_and_how_well(balance: Path) -> None:
     with seeing(balance, "--compare", "1000", "latest", "--episodes", 2, "--speed", 4) as live:
         live.draw()
-        first, second = live.window.seen.panes
+        first, second = live.panes
         assert (first.title, second.title) == ("step 1,000", "latest, step 3,000")
         assert "mind" not in live.window.views
         while not all(show.resting for show in live.window.shows):
             live.window.advance(1 / 60, 1e9)
         live.draw()
-        for show, pane in zip(live.window.shows, live.window.seen.panes, strict=True):
+        for show, pane in zip(live.window.shows, live.panes, strict=True):
             assert show.outcome is not None
             assert pane.note.startswith(f"+{show.outcome.total:.1f}"), "what it earned stands while its ending stands"
             assert pane.tone == show.outcome.tone

@@ -381,11 +381,11 @@ def test_the_mouse_turns_what_the_agent_sees_and_escape_turns_it_back_and_then_l
     assert same(live.trains.world.save_columns(), trained)
     live.hit("Esc")
     frames(live, 1)
-    assert live.window.seen.modes.asks
+    assert "WHY?" in live.chips
     assert live.window.views["mind"].why is not None
     live.hit("Esc")
     frames(live, 1)
-    assert not live.window.seen.modes.asks
+    assert "WHY?" not in live.chips
     assert live.window.views["mind"].why is None
 
 
@@ -403,10 +403,10 @@ def test_a_click_on_what_it_does_asks_about_that(live: Live) -> None:
 def test_ghosts_come_slice_by_slice_while_the_stage_rests_and_go_when_it_goes_on(live: Live) -> None:
     live.hit("I")
     frames(live, 300)
-    assert {ghost.name for ghost in live.window.seen.ghosts} == {"", "coast", "left", "main", "right"}
+    assert {ghost.name for ghost in live.window.views["stage"].ghosts} == {"", "coast", "left", "main", "right"}
     live.hit("Space")
     live.draw()
-    assert live.window.seen.ghosts == ()
+    assert live.window.views["stage"].ghosts == ()
     live.hit("I", "I")
     assert live.show.paused
 
@@ -414,23 +414,22 @@ def test_ghosts_come_slice_by_slice_while_the_stage_rests_and_go_when_it_goes_on
 def test_the_map_tints_the_stage_while_it_learns_and_a_name_is_another_axis(live: Live) -> None:
     live.hit("X")
     frames(live, 30)
-    stage = live.window.seen.stage
+    stage = live.stage
     assert stage is not None
     assert stage.field is not None
-    assert live.window.seen.modes.maps
+    assert "VALUE MAP" in live.chips
     first = stage.field
     live.slices(600)
     live.window.questions._map._since = -math.inf  # type: ignore[union-attr]
     frames(live, 20)
-    assert live.window.seen.stage is not None
-    assert live.window.seen.stage.field is not None
-    assert live.window.seen.stage.field is not first
+    assert live.stage.field is not None
+    assert live.stage.field is not first
     name = live.at("mind", "name", 4, 0.05)
     live.answer(down(name), up(name))
     frames(live, 30)
     assert "plot" in live.window.views
     assert live.window.views["plot"].names == ("hull angle", "hull x")
-    assert live.window.seen.stage.field is None
+    assert live.stage.field is None
     live.hit("Esc")
     live.draw()
     assert "plot" not in live.window.views
@@ -446,7 +445,7 @@ def test_where_there_is_no_one_agent_nothing_is_asked(live: Live) -> None:
     frames(live, 3)
     live.hit("G")
     frames(live, 2)
-    assert live.window.seen.ghosts == ()
+    assert "stage" not in live.window.views
     live.hit("G", "B")
     frames(live, 2)
 
@@ -458,6 +457,6 @@ def test_an_environment_tells_what_pulls_and_has_a_plot_for_a_map(tmp_path: Path
         live.hit("I", "X")
         frames(live, 12)
         assert live.window.views["mind"].why.pulls is not None
-        assert live.window.seen.ghosts == ()
+        assert live.window.views["stage"].ghosts == ()
         assert "plot" in live.window.views
         live.window.questions.close()

@@ -291,7 +291,7 @@ def test_space_plays_the_past_and_escape_leaves_it(live: Live) -> None:
     live.window.advance(0.2, math.inf)
     assert live.show.rewind.at is not None
     live.draw()
-    assert ("Esc", "back to now") in live.window.seen.hints
+    assert ("Esc", "back to now") in live.hints
     live.hit("Esc")
     assert live.show.rewind.at is None
     assert arena_of(live.show) == here

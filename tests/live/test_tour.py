@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pygame
 import pytest
 from live_windows import Live, down, up, watching
 
 from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.panels.chips import ChipsView
+from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.learning import DrawerView
+from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.panels.tour import SECONDS, SIGNS, TourView, begin_for_the_first_time, noted_at
-from ecs_rl.viewer.view import LearningView, MindView, StageView, View
+from ecs_rl.viewer.view import LearningView, MindView, PaneView, StageView, View
 
 
 def sign_of(live: Live) -> TourView | None:
@@ -82,11 +86,16 @@ def test_where_it_cannot_be_noted_it_does_not_begin_every_time(tmp_path: Path, m
 @pytest.mark.parametrize("size", [(640, 400), (1280, 720), (1920, 1080)])
 def test_every_sign_fits_in_the_window_and_names_only_keys_that_there_are(size: tuple[int, int]) -> None:
     painter, whole = Painter(), pygame.Rect((0, 0), size)
-    docks = {"status": StatusView("lander"), "mind": MindView(), "learning": DrawerView(LearningView())}
+    stage, hints = StagesView((PaneView("", StageView()),)), HintsView((("F1", "help"),))
+    docks: dict[str, Any] = {"stage": stage, "chips": ChipsView(()), "hints": hints} | {
+        "status": StatusView("lander"),
+        "mind": MindView(),
+        "learning": DrawerView(LearningView()),
+    }
     for number, (place, text) in enumerate(SIGNS):
         surface = pygame.Surface(size)
         sign = TourView(place, text, number + 1, len(SIGNS))
-        painter.draw(surface, View(stage=StageView()), views=docks | {"tour": sign})
+        painter.draw(surface, View(), docks | {"tour": sign})
         spot = painter.canvas.place_of(place)
         assert spot is not None
         assert whole.contains(spot)

@@ -42,7 +42,7 @@ def shown(live: Live) -> tuple[str, Chosen | None, list[float]]:
     live.window.advance(1 / 50, 1.0)
     live.window.stale = True
     live.draw()
-    mind, stage = live.window.views["mind"], live.window.seen.stage
+    mind, stage = live.window.views["mind"], live.stage
     assert mind is not None
     assert stage is not None
     return mind.who, stage.watched[0] if stage.watched else None, [seen.value for seen in mind.sees]

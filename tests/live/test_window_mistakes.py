@@ -10,12 +10,12 @@ import pytest
 from live_commands import Said, play, train
 from live_windows import TINY, Found, Scripted, in_order, keys, seeing, wait
 
-from ecs_rl.viewer import frame
 from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panels import stage
 from ecs_rl.viewer.panels.learning import Learning
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.panels.status import Status
@@ -60,7 +60,7 @@ def watched(runs: Path, patch: pytest.MonkeyPatch, broken: Callable[[], None]) -
         (MindPanel, "view", "mind"),
         (MindPanel, "paint", "mind"),
         (Learning, "view", "learning"),
-        (frame, "draw_stage", "stage"),
+        (stage, "draw_stage", "stage"),
         (Replays, "look", "replay"),
         (Weather, "leave", "weather"),
     ],

@@ -14,25 +14,28 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import pygame
 from viewer_views import (
-    COMPARED,
     GROUND,
     LEARNING,
     STATUS,
-    a_comparison,
     a_field,
     a_grid,
     a_learning,
     a_stage,
     a_view,
+    compared,
     docked,
+    ground,
     some_floats,
+    without,
 )
 
 from ecs_rl.viewer.backdrop import paint_backdrop
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.panels.floating import draw_modes, draw_toasts
+from ecs_rl.viewer.panels.floating import draw_toasts
 from ecs_rl.viewer.panels.learning import DrawerView
+from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.stage import draw_stage
+from ecs_rl.viewer.view import View
 
 SIZE = (1280, 720)
 FRAMES = 240
@@ -52,19 +55,18 @@ def median(draw: Callable[[int], object], frames: int = FRAMES) -> tuple[float, 
 def parts() -> dict[str, tuple[float, float]]:
     """Return what each part of a frame costs, every frame showing something new."""
     surface, painter = pygame.Surface(SIZE), Painter()
-    views = [a_view(tick) for tick in range(FRAMES + 10)]
-    panels = [docked(tick) for tick in range(FRAMES + 10)]
+    view, panels = a_view(), [docked(tick) | ground(tick) for tick in range(FRAMES + 10)]
     layout = painter.layout(SIZE, panels[0])
-    camera = painter.home(views[0], layout)
+    painter.draw(surface, view, panels[0])
+    camera = next(region.camera for region in painter.canvas.regions() if region.panel == "stage")
     assert camera is not None
     canvas = painter.canvas
-    grids = [replace(views[0], grid=a_grid()) for _ in range(4)]
-    compared = a_comparison(3)
-    near = painter.home(compared, painter.layout(SIZE, COMPARED))
+    grids = [a_grid() for _ in range(4)]
+    beside = compared(3)
 
     def panes(t: int) -> None:
-        moving = tuple(replace(pane, stage=a_stage(t / 50, t)) for pane in compared.panes)
-        painter.draw(surface, replace(compared, panes=moving), near, COMPARED)
+        moving = tuple(replace(pane, stage=a_stage(t / 50, t)) for pane in beside["stage"].panes)
+        painter.draw(surface, View(), beside | {"stage": StagesView(moving)})
 
     back = pygame.Surface(layout.stage.size)
     newer = [DrawerView(a_learning(10_000)) for _ in range(24)]
@@ -80,35 +82,36 @@ def parts() -> dict[str, tuple[float, float]]:
         return median(paint)
 
     def stage(t: int) -> None:
-        view = views[t].stage
-        assert view is not None
-        draw_stage(surface, layout.stage, view, camera, canvas)
+        draw_stage(surface, layout.stage, panels[t]["stage"].panes[0].stage, camera, canvas)
 
     coins = [
-        replace(views[t], stage=replace(a_stage(t / 50, t), things=(*a_field(t), *a_stage(t / 50, t).things)))
+        docked(t) | ground(stage=replace(a_stage(t / 50, t), things=(*a_field(t), *a_stage(t / 50, t).things)))
         for t in range(FRAMES + 10)
     ]
 
     def floating(t: int) -> None:
-        draw_modes(surface, layout.stage, views[t].modes, canvas)
-        draw_toasts(surface, layout.stage, views[t].toasts, canvas)
+        draw_toasts(surface, layout.stage, view.toasts, canvas)
 
     floats = some_floats("profile")
     return {
-        "whole frame": median(lambda t: painter.draw(surface, views[t], camera, panels[t] | floats)),
+        "whole frame": median(lambda t: painter.draw(surface, view, panels[t] | floats)),
         "  stage": median(stage),
-        "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, coins[t], camera, panels[t])),
+        "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, view, coins[t])),
         "  mind": panel("mind", [each["mind"] for each in panels]),
         "  learning, unchanged": panel("learning", [LEARNING]),
         "  status": panel("status", [replace(STATUS, steps=t * 512) for t in range(FRAMES)]),
-        "  chips, messages": median(floating),
-        "backdrop anew (camera moves)": median(lambda t: paint_backdrop(back, (GROUND, camera.panned(t, 0)), canvas)),
+        "  messages": median(floating),
+        "backdrop anew (camera moves)": median(
+            lambda t: paint_backdrop(back, (GROUND, camera.aimed(camera.aim.panned((t, 0)))), canvas)
+        ),
         "learning, 10,000 new points": panel("learning", newer),
         "frame with help and inspector": median(
-            lambda t: painter.draw(surface, views[t], camera, panels[t] | some_floats("inspector", "help"))
+            lambda t: painter.draw(surface, view, panels[t] | some_floats("inspector", "help"))
         ),
         "frame with three panes": median(panes),
-        "frame with a grid of 128": median(lambda t: painter.draw(surface, grids[t % 4], views=panels[t])),
+        "frame with a grid of 128": median(
+            lambda t: painter.draw(surface, view, without(panels[t], "stage") | {"grid": grids[t % 4]})
+        ),
     }
 
 

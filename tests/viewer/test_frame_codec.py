@@ -18,16 +18,17 @@ from viewer_views import (
     RIBBON,
     STATUS,
     TIMELINE,
-    a_comparison,
     a_grid,
     a_mind,
     a_stacked_learning,
     a_stage,
     a_view,
+    ground,
+    some_panes,
 )
 
 from ecs_rl.session.diagnosis import Finding
-from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.camera import Aim
 from ecs_rl.viewer.frame import NO_VIEWS, Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.panel_list import PANELS
@@ -35,10 +36,11 @@ from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
+from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.tour import TourView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import DrawnView, LearningView, MindView, SeenPicture, View
+from ecs_rl.viewer.view import DrawnView, LearningView, MindView, PaneView, SeenPicture, StageView, View
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 SIZE = (1280, 720)
@@ -52,17 +54,7 @@ def a_map(*, on_stage: bool) -> MapView:
 
 def everything() -> View:
     """Return a view of which no field is empty."""
-    drawn = DrawnView(np.zeros((4, 5, 3), np.uint8))
-    stage = replace(a_stage(), field=a_map(on_stage=True), drawn=drawn, watched=(Chosen("hull", 2), "left"))
-    stage = replace(stage, grip=((0.0, 1.0), (2.0, 3.0)), selected=Chosen("hull"), ending="landed")
-    ghosts = (GhostView("left", (np.zeros((3, 2)), np.ones((2, 2))), "bad"),)
-    return replace(
-        a_view(),
-        stage=stage,
-        grid=replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),)),
-        panes=a_comparison().panes,
-        ghosts=ghosts,
-    )
+    return a_view()
 
 
 def whole_mind() -> MindView:
@@ -74,7 +66,20 @@ def whole_mind() -> MindView:
 
 
 CURVES = replace(a_stacked_learning(), changes=((3.0, "lr"),), bests=(("left", (1.0, 2.0)),))
-OF_PANELS = {
+DRAWN = DrawnView(np.zeros((4, 5, 3), np.uint8))
+FULL_STAGE = replace(
+    a_stage(),
+    field=a_map(on_stage=True),
+    drawn=DRAWN,
+    watched=(Chosen("hull", 2), "left"),
+    grip=((0.0, 1.0), (2.0, 3.0)),
+    selected=Chosen("hull"),
+)
+GHOSTS = (GhostView("left", (np.zeros((3, 2)), np.ones((2, 2))), "bad"),)
+FULL_GRID = replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),))
+OF_PANELS: dict[str, Any] = ground() | {
+    "stage": StagesView((PaneView("", FULL_STAGE), *some_panes()), Aim((0.5, 1.0), 80.0), GHOSTS),
+    "grid": FULL_GRID,
     "ribbon": RIBBON,
     "status": STATUS,
     "mind": whole_mind(),
@@ -92,15 +97,17 @@ OF_PANELS = {
 }
 VIEWS: dict[str, Callable[[], View]] = {
     "everything": everything,
-    "one arena": a_view,
-    "several stages": a_comparison,
-    "all arenas": lambda: View(grid=a_grid(64)),
+    "with messages": a_view,
     "nothing": View,
 }
 
 
-def frame_of(view: View, camera: Camera | None = None, panels: Mapping[str, Any] = NO_VIEWS) -> Frame:
-    return Frame(view, SIZE, camera, views={**OF_PANELS, **panels})
+def frame_of(view: View, panels: Mapping[str, Any] = NO_VIEWS) -> Frame:
+    return Frame(view, SIZE, views={**OF_PANELS, **panels})
+
+
+def a_frame_with(stage: StageView, view: View | None = None) -> Frame:
+    return frame_of(view or a_view(), {"stage": StagesView((PaneView("", stage),))})
 
 
 def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:
@@ -147,23 +154,21 @@ def test_there_is_a_view_of_every_panel() -> None:
     assert OF_PANELS.keys() == KINDS.keys()
 
 
-def test_a_camera_travels_along() -> None:
-    camera = Camera((0.5, 1.0), 80.0, (300.0, 200.0))
-    assert FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame_of(a_view(), camera))).camera == camera
+def test_another_panel_than_those_of_the_list_is_not_sent() -> None:
+    with pytest.raises(KeyError):
+        FrameWriter(KINDS).bytes_of(frame_of(a_view(), {"other": DRAWN}))
 
 
 def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again() -> None:
     writer, reader, view = FrameWriter(KINDS), FrameReader(KINDS), everything()
     first = writer.bytes_of(frame_of(view))
-    again = writer.bytes_of(frame_of(replace(view, stage=a_stage(1.0))))
-    frames = [reader.frame(each) for each in (first, again)]
-    for name in ("mind", "learning"):
-        assert frames[0].views[name] == frames[1].views[name]
-    before, after = (frame.view for frame in frames)
-    assert after.grid is before.grid
-    assert after.stage is not None
-    assert after.stage is not before.stage
-    assert after.stage.things[0].position.tolist() == a_stage(1.0).things[0].position.tolist()
+    again = writer.bytes_of(a_frame_with(a_stage(1.0), view))
+    before, after = (reader.frame(each) for each in (first, again))
+    for name in ("mind", "learning", "grid"):
+        assert before.views[name] == after.views[name]
+    (old, *_), (new,) = before.views["stage"].panes, after.views["stage"].panes
+    assert new.stage is not old.stage
+    assert new.stage.things[0].position.tolist() == a_stage(1.0).things[0].position.tolist()
     assert len(again) < len(first) / 5
 
 
@@ -177,18 +182,19 @@ def test_what_a_frame_leaves_out_is_sent_anew_by_the_next_that_has_it_and_kept_b
     assert sizes[2] > sizes[1] + 1000
     stage = a_stage()
     gone = weakref.ref(stage)
-    for each in (replace(view, stage=stage), view, view):
-        theirs = reader.frame(writer.bytes_of(frame_of(each))).view.stage
-    assert theirs is not None
+    for each in (stage, a_stage(), a_stage()):
+        theirs = reader.frame(writer.bytes_of(a_frame_with(each))).views["stage"]
+    assert theirs.panes
     del each, stage
     gc.collect()
     assert gone() is None
 
 
 def test_a_record_that_comes_twice_in_a_frame_is_one_record_there() -> None:
-    stage, comparison = a_stage(), a_comparison()
-    panes = tuple(replace(pane, stage=stage) for pane in comparison.panes)
-    there = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame_of(replace(comparison, panes=panes)))).view
+    stage = a_stage()
+    panes = tuple(replace(pane, stage=stage) for pane in some_panes())
+    sent = frame_of(a_view(), {"stage": StagesView(panes)})
+    there = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(sent)).views["stage"]
     assert len({id(pane.stage) for pane in there.panes}) == 1
 
 

@@ -16,11 +16,9 @@ import numpy as np
 import pygame
 import pytest
 from viewer_views import (
-    COMPARED,
     RIBBON,
     STATUS,
     TIMELINE,
-    a_comparison,
     a_field,
     a_grid,
     a_learning,
@@ -28,9 +26,12 @@ from viewer_views import (
     a_stacked_learning,
     a_stage,
     a_view,
+    compared,
     docked,
+    ground,
     painted,
     some_floats,
+    without,
 )
 
 from ecs_rl.arrays import F64
@@ -38,17 +39,22 @@ from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
+from ecs_rl.viewer.palette import DIM, GOOD, WARN
+from ecs_rl.viewer.panel import Chip
+from ecs_rl.viewer.panels.chips import ChipsView
 from ecs_rl.viewer.panels.finding import FindingLine
 from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import SettingRow, Settings, SettingsView
+from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
-from ecs_rl.viewer.view import Modes
+from ecs_rl.viewer.view import PaneView, View
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
+PAUSED, BEST_ACTIONS = Chip("PAUSED", "Space", WARN), Chip("BEST ACTIONS", "D", DIM)
 GOLDENS = Path(__file__).parent / "goldens"
 MEAN, FAR, FAR_SHARE = 1.0, 40, 0.004
 """How far pixels may be off on average, and what share of them by more than FAR, on a scale of 255."""
@@ -93,19 +99,19 @@ def grid(size: tuple[int, int]) -> pygame.Surface:
 
 def panels(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, replace(a_view(), stage=None), views=docked() | some_floats("inspector", "profile"))
+    painter.draw(surface, a_view(), docked() | without(ground(), "stage") | some_floats("inspector", "profile"))
     return surface
 
 
 def help_over_all(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, replace(a_view(), stage=None), views=docked() | some_floats("help"))
+    painter.draw(surface, a_view(), docked() | without(ground(), "stage") | some_floats("help"))
     return surface
 
 
 def window(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_view(), views=docked())
+    painter.draw(surface, a_view(), docked() | ground())
     return surface
 
 
@@ -141,14 +147,14 @@ def drawer(size: tuple[int, int]) -> pygame.Surface:
 def joy(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
     surface, painter = pygame.Surface(size), Painter()
-    view = replace(a_view(), modes=Modes(), toasts=())
-    painter.draw(surface, view, views={"status": STATUS, "ribbon": RIBBON, "joy": JoyView(1.2)})
+    views = ground(status=STATUS, chips=ChipsView((BEST_ACTIONS,)), joy=JoyView(1.2), ribbon=RIBBON)
+    painter.draw(surface, View(), views)
     return surface
 
 
 def panes(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_comparison(), views=COMPARED)
+    painter.draw(surface, View(), compared())
     return surface
 
 
@@ -156,8 +162,8 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage that was wound back: the scrubber with endings on it, and the chip that leads back."""
     surface, painter = pygame.Surface(size), Painter()
     past = ScrubberView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
-    view = replace(a_view(), modes=Modes(paused=True, ago=11.4), toasts=())
-    painter.draw(surface, view, views={"status": STATUS, "ribbon": RIBBON, "scrubber": past})
+    chips = ChipsView((PAUSED, Chip("11.4 S AGO", "Esc"), BEST_ACTIONS))
+    painter.draw(surface, View(), ground(status=STATUS, chips=chips, ribbon=RIBBON, scrubber=past))
     return surface
 
 
@@ -165,15 +171,14 @@ def weather(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a person drives in a wind: both sliders, and the chip that hands back."""
     surface, painter = pygame.Surface(size), Painter()
     sliders = SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)
-    view = replace(a_view(), modes=Modes(hands="H"), toasts=())
-    painter.draw(surface, view, views={"status": STATUS, "weather": WeatherView(sliders)})
+    chips = ChipsView((Chip("YOU DRIVE", "H", GOOD), BEST_ACTIONS))
+    painter.draw(surface, View(), ground(status=STATUS, chips=chips, weather=WeatherView(sliders)))
     return surface
 
 
 def asked(size: tuple[int, int]) -> pygame.Surface:
     """Draw what pulls on an action, one number turned by hand, three ways not gone, and a value map on the stage."""
-    surface, painter, view, mind = pygame.Surface(size), Painter(), a_view(), a_mind()
-    assert view.stage is not None
+    surface, painter, mind = pygame.Surface(size), Painter(), a_mind()
     ahead = np.linspace(0.0, 1.0, 40)[:, None]
     ghosts = (
         GhostView("", (np.array((0.4, 3.0)) + ahead * (1.0, -1.5),)),
@@ -184,10 +189,10 @@ def asked(size: tuple[int, int]) -> pygame.Surface:
     up, across = np.mgrid[-1:1:12j, -1:1:20j]
     arrows = np.stack((-across, -up), axis=-1) * (np.hypot(across, up) > 0.3)[..., None]
     field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), -np.hypot(across, up), arrows, (0.4, 3.0), on_stage=True)
-    stage = replace(view.stage, field=field, ending="")
-    modes = Modes(paused=True, asks=True, maps=True)
-    shown = replace(view, stage=stage, ghosts=ghosts, modes=modes, toasts=())
-    painter.draw(surface, shown, views={"status": STATUS, "mind": replace(mind, why=why)})
+    pane = PaneView("", replace(a_stage(0.0, 0), field=field, ending=""))
+    chips = ChipsView((PAUSED, Chip("WHY?", "I"), Chip("VALUE MAP", "X"), BEST_ACTIONS))
+    views = ground(status=STATUS, mind=replace(mind, why=why), chips=chips)
+    painter.draw(surface, View(), views | {"stage": StagesView((pane,), None, ghosts)})
     return surface
 
 
@@ -198,7 +203,7 @@ def plot(size: tuple[int, int]) -> pygame.Surface:
     arrows = np.stack((np.sign(-across - up), np.zeros_like(up)), axis=-1)
     bounds = (-0.3, -2.0), (0.3, 2.0)
     shown = MapView(("pole angle", "pole spin"), bounds, -abs(across + up), arrows, (0.05, 0.4), on_stage=False)
-    painter.draw(surface, replace(a_view(), toasts=()), views={"status": STATUS, "plot": shown})
+    painter.draw(surface, View(), ground(status=STATUS, plot=shown))
     return surface
 
 
@@ -253,10 +258,10 @@ def test_a_changed_picture_is_noticed() -> None:
 
 def test_drawing_twice_gives_the_same_picture() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
-    view, views = a_view(), docked()
-    painter.draw(surface, view, views=views)
+    view, views = a_view(), docked() | ground()
+    painter.draw(surface, view, views)
     first = pixels(surface)
-    painter.draw(surface, view, views=views)
+    painter.draw(surface, view, views)
     assert (pixels(surface) == first).all()
 
 

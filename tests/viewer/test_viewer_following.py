@@ -18,8 +18,10 @@ from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.following import CALM, FLATTEST, Following
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.grid import Grid
+from ecs_rl.viewer.grid import Grid, cells
 from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.panels.chips import ChipsView
+from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.stage import draw_panes, draw_stage, fitting, pane_camera, stage_of
 from ecs_rl.viewer.view import PaneView, StageView
 from ecs_rl.viewer.view import View as Frame
@@ -69,7 +71,10 @@ def followed(world: World, path: Sequence[tuple[float, float]], velocity: F64 | 
 def test_the_picture_is_as_wide_as_the_scene_says_in_any_window(made: Make, size: tuple[int, int]) -> None:
     reader, painter = Reader(made(Follow("disc", WIDTH), 1)), Painter()
     layout = painter.layout(size, docked())
-    camera = painter.home(Frame(stage=reader.stage(0)), layout)
+    stage = StagesView((PaneView("", reader.stage(0)),))
+    painter.draw(pygame.Surface(size), Frame(), docked() | {"stage": stage, "chips": ChipsView(())})
+    (region,) = [region for region in painter.canvas.regions() if region.panel == "stage"]
+    camera = region.camera
     assert camera is not None
     assert layout.stage.w / camera.zoom == pytest.approx(WIDTH)
     assert camera.middle[0] == layout.stage.w / 2
@@ -206,7 +211,7 @@ def test_every_pane_follows_its_own_body_at_one_scale(made: Make) -> None:
 
 def test_in_the_grid_every_body_that_is_followed_is_in_the_middle_of_its_cell(made: Make) -> None:
     world, canvas = made(Follow("disc", WIDTH), 4), Canvas()
-    surface, painter = pygame.Surface((900, 600)), Painter()
+    surface = pygame.Surface((900, 600))
     watch, grid = GridWatch(world), Grid()
     for shift in (0.0, 30.0):
         world.engine_as(Physics).state[0, 0] += shift
@@ -214,13 +219,10 @@ def test_in_the_grid_every_body_that_is_followed_is_in_the_middle_of_its_cell(ma
         assert view.focus is not None
         assert np.array_equal(view.focus, world.arena.roles[0].position)
         grid.draw(surface, surface.get_rect(), view, canvas)
-        frame = Frame(grid=view)
+        places = cells(surface.get_size(), 4, view.shape, canvas)
         for arena in range(4):
-            cells = [(x, y) for x in range(0, 900, 4) for y in range(0, 600, 4)]
-            layout = painter.layout((900, 600), {})
-            mine = np.array([at for at in cells if painter.cell_at(frame, layout, at) == arena])
-            low, high = mine.min(axis=0), mine.max(axis=0)
-            area = pygame.Rect(*low.tolist(), *(high - low).tolist())
+            area = places.rect(arena)
+            low, high = np.array(area.topleft), np.array(area.bottomright)
             assert colours(surface, area) == pytest.approx(((high - low) / 2).tolist(), abs=5.0)
 
 

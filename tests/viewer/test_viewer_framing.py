@@ -20,11 +20,11 @@ from ecs_rl.scene import Arena, Body, Disc, Groove, Levers, Pivot, Push, Rod, Sc
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.bodies import turned
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.framing import RECENT, Framing
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panels.stage import pane_of
 from ecs_rl.viewer.stage import pane_places
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import StageView

@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HINTS, STATUS, TOASTS, a_grid, a_view, docked, painted, some_panes
+from viewer_views import HINTS, STATUS, TOASTS, a_grid, a_stage, a_view, compared, docked, ground, painted, without
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.panels.floating import modes_width
-from ecs_rl.viewer.panels.keys import fitting_hints, hints_width
+from ecs_rl.viewer.panel import Chip
+from ecs_rl.viewer.panels.chips import Chips, ChipsView
+from ecs_rl.viewer.panels.hints import fitting, width
 from ecs_rl.viewer.panels.status import Status, _words
-from ecs_rl.viewer.view import Modes, View
+from ecs_rl.viewer.view import View
 from ecs_rl.viewer.view_why import MapView
 
 
-def frame(view: View, size: tuple[int, int] = (1280, 720)) -> np.ndarray:
+def frame(view: View, size: tuple[int, int] = (1280, 720), views: dict[str, Any] | None = None) -> np.ndarray:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, view, views=docked())
+    painter.draw(surface, view, docked() | (ground() if views is None else views))
     return pygame.surfarray.array3d(surface)
 
 
@@ -38,7 +39,7 @@ def changed(one: np.ndarray, other: np.ndarray) -> pygame.Rect:
 @pytest.mark.parametrize("size", [(640, 400), (900, 600), (1280, 720), (1920, 1080)])
 def test_hints_lie_at_the_lower_edge_of_the_stage_beside_the_scale(size: tuple[int, int]) -> None:
     view = replace(a_view(), toasts=())
-    where = changed(frame(replace(view, hints=()), size), frame(view, size))
+    where = changed(frame(view, size, without(ground(), "hints")), frame(view, size))
     stage = Painter().layout(size, docked()).stage
     assert where.w > 0
     assert stage.contains(where)
@@ -48,48 +49,56 @@ def test_hints_lie_at_the_lower_edge_of_the_stage_beside_the_scale(size: tuple[i
 
 def test_as_many_hints_are_shown_as_fit() -> None:
     canvas = Canvas()
-    assert fitting_hints(HINTS, 2000, canvas) == HINTS
-    assert fitting_hints(HINTS, 0, canvas) == ()
-    some = fitting_hints(HINTS, 300, canvas)
+    assert fitting(HINTS, 2000, canvas) == HINTS
+    assert fitting(HINTS, 0, canvas) == ()
+    some = fitting(HINTS, 300, canvas)
     assert 0 < len(some) < len(HINTS)
-    assert hints_width(some, canvas) <= 300 < hints_width(HINTS[: len(some) + 1], canvas)
+    assert width(some, canvas) <= 300 < width(HINTS[: len(some) + 1], canvas)
 
 
 def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
+    view, views = replace(a_view(), toasts=()), without(ground(grid=a_grid()), "stage")
+    where = changed(frame(view, views=views | {"chips": ChipsView(())}), frame(view, views=views))
     painter = Painter()
-    layout = painter.layout((1280, 720), docked())
-    view = replace(a_view(), toasts=(), grid=a_grid())
-    where = changed(frame(replace(view, modes=Modes())), frame(view))
-    arenas = [
-        y for y in range(layout.stage.y, layout.stage.bottom) if painter.cell_at(view, layout, (60, y)) is not None
-    ]
+    painter.draw(pygame.Surface((1280, 720)), view, docked() | views)
+    (region,) = [region for region in painter.canvas.regions() if region.panel == "grid"]
+    assert region.find is not None
+    arenas = [region.rect.y + y for y in range(region.rect.h) if region.find((60, y)) is not None]
     assert max(arenas) < where.y
 
 
-@pytest.mark.parametrize("panes", [0, 1, 2, 4])
+@pytest.mark.parametrize("panes", [1, 2, 4])
 def test_messages_lie_below_the_captions_of_the_stage_and_of_panes(panes: int) -> None:
-    painter = Painter()
-    view = replace(a_view(), panes=some_panes(panes))
-    where = changed(frame(replace(view, toasts=())), frame(view))
-    assert where.y >= painter.stage_at(view, painter.layout((1280, 720), docked())).y + painter.canvas.px(34)
+    painter, view = Painter(), a_view()
+    views = compared(panes) if panes > 1 else ground()
+    where = changed(frame(replace(view, toasts=()), views=views), frame(view, views=views))
+    painter.draw(pygame.Surface((1280, 720)), view, docked() | views)
+    top = min(region.rect.y for region in painter.canvas.regions() if region.panel == "stage")
+    assert where.y >= top + painter.canvas.px(34)
 
 
 def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
     view = replace(a_view(), toasts=())
-    assert view.stage is not None
     values = np.arange(12.0).reshape(3, 4)
     field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), values, np.full((3, 4, 2), np.nan), (0.5, 0.5), True)
-    tinted = replace(view, stage=replace(view.stage, field=field))
-    where = changed(frame(tinted), frame(replace(tinted, toasts=TOASTS)))
+    tinted = ground(stage=replace(a_stage(), field=field))
+    where = changed(frame(view, views=tinted), frame(replace(view, toasts=TOASTS), views=tinted))
     assert where.y >= Painter().layout((1280, 720), docked()).stage.y + 31 + SCALE
 
 
 def test_mode_chips_name_their_key_where_there_is_room() -> None:
-    canvas, modes = Canvas(), Modes(True, True, True, True, True)
-    roomy, tight = modes_width(modes, 1200, canvas), modes_width(modes, 420, canvas)
-    assert tight < roomy
+    canvas = Canvas()
+    chips = ChipsView(tuple(Chip(text, "Space") for text in ("PAUSED", "WHY?", "TRAINING PAUSED", "TURBO", "SAMPLED")))
+
+    def wide(room: int) -> int:
+        canvas.begin(pygame.Surface((10, 10)))
+        canvas.rooms |= {"chips": pygame.Rect(0, 0, room, 30), "hints": pygame.Rect(0, 99, room, 30)}
+        Chips().arrange(canvas, chips, pygame.Rect(0, 0, room, 30))
+        return canvas.rooms["chips"].w
+
+    assert wide(420) < wide(1200)
     for room in (0, 40, 150, 420, 900):
-        assert modes_width(modes, room, canvas) <= max(room, canvas.px(12))
+        assert wide(room) <= max(room, canvas.px(12))
 
 
 def test_play_mode_has_no_numbers_of_training() -> None:
@@ -101,8 +110,8 @@ def test_play_mode_has_no_numbers_of_training() -> None:
     assert words[:2] == ["stage speed", "16x"]
     assert words[-3:] == ["F1 help", "F3 profiler", "Tab mind"]
     assert "steps" not in words
-    for width in (320, 640, 1280):
-        surface = pygame.Surface((width, 34))
+    for wide in (320, 640, 1280):
+        surface = pygame.Surface((wide, 34))
         painted(Status(), surface, playing)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import pygame
 import pytest
-from viewer_views import TIMELINE, a_stacked_learning, a_view, docked
+from viewer_views import TIMELINE, a_stacked_learning, a_view, docked, ground
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer import palette
@@ -119,7 +119,7 @@ def test_the_mind_never_grows_out_of_its_panel(height: int, numbers: tuple[int, 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_size_can_be_drawn(size: tuple[int, int]) -> None:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_view(), views=docked())
+    painter.draw(surface, a_view(), docked() | ground())
 
 
 def test_the_cell_under_the_mouse_is_the_arena_that_is_shown_there() -> None:
@@ -153,8 +153,8 @@ def test_words_can_be_read_on_their_background() -> None:
 
 def test_only_new_numbers_are_painted() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
-    view, views = a_view(), docked()
-    painter.draw(surface, view, views=views)
+    view, views = a_view(), docked() | ground()
+    painter.draw(surface, view, views)
     painted = painter.canvas.painted
-    painter.draw(surface, view, views=views)
+    painter.draw(surface, view, views)
     assert painter.canvas.painted == painted

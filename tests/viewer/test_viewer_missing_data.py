@@ -10,14 +10,32 @@ from typing import Any
 import numpy as np
 import pygame
 import pytest
-from viewer_views import BOUNDS, HULL, LINE, SHAPE, STATUS, a_grid, a_mind, a_view, body, docked
+from viewer_views import (
+    BOUNDS,
+    HULL,
+    LINE,
+    SHAPE,
+    STATUS,
+    a_grid,
+    a_mind,
+    a_stage,
+    a_view,
+    body,
+    docked,
+    ground,
+    without,
+)
 
 from ecs_rl.scene.parts import Disc
-from ecs_rl.viewer.camera import FARTHEST, NEAREST, Camera
+from ecs_rl.viewer.camera import FARTHEST, NEAREST, Aim
 from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.panel import Chip
+from ecs_rl.viewer.panels.chips import ChipsView
 from ecs_rl.viewer.panels.help import HelpGroup, HelpView
+from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView
+from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.view import (
@@ -27,8 +45,8 @@ from ecs_rl.viewer.view import (
     GroundView,
     LearningView,
     MindView,
-    Modes,
     Option,
+    PaneView,
     RayView,
     Seen,
     Series,
@@ -45,7 +63,7 @@ LONG = "a name that is much longer than any room there could ever be for it in a
 
 def draw(view: View, size: tuple[int, int] = (900, 600), **panels: Any) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, view, views=docked() | panels)
+    painter.draw(surface, view, docked() | ground() | panels)
     return surface
 
 
@@ -54,7 +72,7 @@ def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
     Painter().draw(pygame.Surface(size), View())
     floats = {"profile": ProfileView(()), "help": HelpView(()), "inspector": InspectorView("", ())}
     docks = {"status": StatusView(""), "mind": MindView(), "learning": DrawerView(LearningView())}
-    draw(View(stage=StageView()), size, **floats, **docks)
+    draw(View(), size, **floats, **docks, **ground(stage=StageView()))
 
 
 @pytest.mark.parametrize("bad", [NAN, math.inf, -math.inf, 1e30])
@@ -95,7 +113,14 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
     status = StatusView(
         "s", steps_total=5, seconds_left=bad, steps_per_second=bad, speed_asked=bad, speed_reached=bad, best=bad
     )
-    draw(View(stage=stage), profile=profile, status=status, mind=mind, learning=DrawerView(learning))
+    draw(
+        View(),
+        stage=StagesView((PaneView("", stage),)),
+        profile=profile,
+        status=status,
+        mind=mind,
+        learning=DrawerView(learning),
+    )
     for kind in ("values", "probabilities"):
         draw(View(), mind=replace(mind, kind=kind))
 
@@ -105,11 +130,12 @@ def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
     grid.things[0].position[3] = NAN
     grid.things[0].angle[4] = NAN
     grid.bars[5] = NAN
-    draw(replace(a_view(), grid=grid))
-    draw(replace(a_view(), grid=replace(grid, ground=np.zeros((9, 0, 2, 2)), selected=99)))
+    flat = replace(grid, ground=np.zeros((9, 0, 2, 2)), selected=99)
     none = np.zeros(0)
     empty = GridView((), np.zeros((0, 0, 2, 2)), none, (0.0, 1.0), none, BOUNDS, SHAPE)
-    draw(replace(a_view(), grid=empty))
+    for each in (grid, flat, empty):
+        surface, views = pygame.Surface((900, 600)), without(docked() | ground(grid=each), "stage")
+        Painter().draw(surface, a_view(), views)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
@@ -120,9 +146,8 @@ def test_a_run_that_has_just_begun_is_drawn(rows: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> None:
-    view = a_view()
-    assert view.stage is not None
-    stage = replace(view.stage, caption=LONG, ending=LONG)
+    chips = ChipsView(tuple(Chip(LONG, "Space") for _ in range(5)))
+    stage = ground(stage=replace(a_stage(), caption=LONG, ending=LONG), chips=chips, hints=HintsView(((LONG, LONG),)))
     names = tuple(f"{i} {LONG}" for i in range(40))
     mind = replace(
         a_mind(),
@@ -132,7 +157,7 @@ def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> Non
     )
     rows = tuple((name, name, name) for name in names)
     profile = ProfileView(tuple(ProfileRow(name, 1.0, 1.0, 0.5) for name in names), tuple((n, 3.0) for n in names))
-    full = View(Modes(True, True, True, True, True), stage, toasts=tuple(Toast(LONG) for _ in range(9)))
+    full = View(toasts=tuple(Toast(LONG) for _ in range(9)))
     floats: dict[str, object] = {
         "profile": profile,
         "inspector": InspectorView(LONG, rows),
@@ -140,7 +165,7 @@ def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> Non
     }
     status = replace(STATUS, scene=LONG, run=LONG)
     for count in range(len(floats) + 1):
-        draw(full, size, status=status, mind=mind, **dict(list(floats.items())[:count]))
+        draw(full, size, status=status, mind=mind, **stage, **dict(list(floats.items())[:count]))
 
 
 def test_the_smallest_windows_are_drawn() -> None:
@@ -151,7 +176,8 @@ def test_the_smallest_windows_are_drawn() -> None:
 @pytest.mark.parametrize("zoom", [FARTHEST, NEAREST])
 def test_the_closest_and_the_furthest_camera_are_drawn_at_once(zoom: float) -> None:
     surface, painter, view = pygame.Surface((1280, 720)), Painter(), a_view()
-    painter.draw(surface, view, Camera((0.4, 2.9), zoom, (480, 250)), docked())
+    near, nearer = (StagesView((PaneView("", a_stage()),), Aim((0.4, y), zoom)) for y in (2.9, 2.8))
+    painter.draw(surface, view, docked() | ground() | {"stage": near})
     began = perf_counter()
-    painter.draw(surface, view, Camera((0.4, 2.8), zoom, (480, 250)), docked())
+    painter.draw(surface, view, docked() | ground() | {"stage": nearer})
     assert perf_counter() - began < 0.2

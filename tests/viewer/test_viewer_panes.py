@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pygame
 import pytest
-from viewer_views import BOUNDS, COMPARED, a_comparison, a_grid, a_mind, a_stage, some_panes
+from viewer_views import BOUNDS, a_grid, a_mind, a_stage, compared, ground, some_panes, without
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.stage import pane_camera, pane_places, stage_of
-from ecs_rl.viewer.view import PaneView
+from ecs_rl.viewer.view import PaneView, View
 
 SIZES = [(640, 400), (1280, 720), (700, 1200), (1920, 600)]
 
@@ -54,41 +54,45 @@ def test_one_camera_shows_the_whole_arena_of_every_pane() -> None:
 
 
 def test_the_pane_under_the_mouse_is_found_and_so_is_the_arena_of_the_grid() -> None:
-    painter, view = Painter(), a_comparison(5)
-    layout = painter.layout((1280, 720), COMPARED)
-    for number in range(5):
-        assert painter.cell_at(view, layout, painter.stage_at(view, layout, number).center) == number
-    assert painter.cell_at(view, layout, (5, 5)) is None
-    grid = replace(view, panes=(), grid=a_grid(2))
-    found = {painter.cell_at(grid, layout, (x, y)) for x in range(0, 1280, 20) for y in range(0, 720, 20)}
-    assert found == {None, 0, 1}
-    assert painter.cell_at(replace(grid, grid=None, stage=a_stage()), layout, layout.stage.center) is None
+    surface, painter, view = pygame.Surface((1280, 720)), Painter(), View()
+    painter.draw(surface, view, compared(5))
+    regions = [region for region in painter.canvas.regions() if region.panel == "stage"]
+    assert sorted(region.index for region in regions) == [0, 1, 2, 3, 4]
+    for region in regions:
+        assert painter.canvas.region_at(region.rect.center) == region
+    above = painter.canvas.region_at((5, 5))
+    assert above is not None
+    assert above.panel == "status"
+    painter.draw(surface, view, without(ground(grid=a_grid(2)), "stage"))
+    (region,) = [region for region in painter.canvas.regions() if region.panel == "grid"]
+    assert region.find is not None
+    assert {region.find((x, y)) for x in range(0, 1280, 20) for y in range(0, 720, 20)} == {None, 0, 1}
 
 
 def test_panes_take_the_room_of_a_mind_that_nobody_looks_into() -> None:
-    painter, view = Painter(), a_comparison(2)
-    assert painter.stage_at(view, painter.layout((1280, 720), COMPARED), 1).right == 1280
-    looked_into = COMPARED | {"mind": a_mind()}
-    layout = painter.layout((1280, 720), looked_into)
-    assert painter.stage_at(view, layout, 1).right <= layout.rooms["mind"].x
-    surface = pygame.Surface((1280, 720))
-    painter.draw(surface, view, views=COMPARED)
-    painter.draw(surface, view, views=looked_into)
+    surface, painter = pygame.Surface((1280, 720)), Painter()
+
+    def right() -> int:
+        return max(region.rect.right for region in painter.canvas.regions() if region.panel == "stage")
+
+    painter.draw(surface, View(), compared(2))
+    assert right() == 1280
+    looked_into = compared(2) | {"mind": a_mind()}
+    painter.draw(surface, View(), looked_into)
+    assert right() <= painter.layout((1280, 720), looked_into).rooms["mind"].x
 
 
 @pytest.mark.parametrize("count", range(1, 7))
 def test_only_what_moves_is_painted_again(count: int) -> None:
-    surface, painter, view = pygame.Surface((900, 600)), Painter(), a_comparison(count)
-    camera = painter.home(view, painter.layout((900, 600), COMPARED))
-    assert camera is not None
-    painter.draw(surface, view, camera, COMPARED)
+    surface, painter, view, views = pygame.Surface((900, 600)), Painter(), View(), compared(count)
+    painter.draw(surface, view, views)
     painted = painter.canvas.painted
-    moved = tuple(replace(pane, stage=replace(a_stage(0.1), caption="")) for pane in view.panes)
-    painter.draw(surface, replace(view, panes=moved), camera, COMPARED)
+    moved = tuple(replace(pane, stage=replace(a_stage(0.1), caption="")) for pane in views["stage"].panes)
+    painter.draw(surface, view, views | {"stage": replace(views["stage"], panes=moved)})
     assert painter.canvas.painted == painted
 
 
 @pytest.mark.parametrize("size", [(1, 1), (120, 90), (320, 200), (640, 400)])
 def test_small_windows_with_panes_are_drawn(size: tuple[int, int]) -> None:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_comparison(6), views=COMPARED)
+    painter.draw(surface, View(), compared(6))

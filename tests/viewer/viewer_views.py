@@ -15,11 +15,14 @@ from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.mind import RibbonView
-from ecs_rl.viewer.palette import role_colour
-from ecs_rl.viewer.panel import Panel
+from ecs_rl.viewer.palette import BAD, DIM, WARN, role_colour
+from ecs_rl.viewer.panel import Chip, Panel
+from ecs_rl.viewer.panels.chips import ChipsView
 from ecs_rl.viewer.panels.help import HelpGroup, HelpView
+from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView, TimelineView
+from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.things import LookView, Things
@@ -30,7 +33,6 @@ from ecs_rl.viewer.view import (
     GroundView,
     LearningView,
     MindView,
-    Modes,
     Option,
     PaneView,
     RayView,
@@ -214,7 +216,9 @@ HELP = HelpView(
         HelpGroup("Mouse", (("Drag", "pull a body"), ("Right-drag", "move the camera"))),
     )
 )
-MODES = Modes(paused=True, recording=True)
+CHIPS = ChipsView(
+    (Chip("PAUSED", "Space", WARN), Chip("RECORDING", "V", BAD, dot=True), Chip("BEST ACTIONS", "D", DIM))
+)
 HINTS = (
     ("Space", "pause"),
     ("- =", "speed"),
@@ -227,9 +231,18 @@ HINTS = (
 TOASTS = (Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed 4x"))
 
 
-def a_view(tick: int = 0) -> View:
-    stage = a_stage(tick / 50, tick)
-    return View(MODES, stage, toasts=TOASTS, hints=HINTS)
+def a_view() -> View:
+    return View(toasts=TOASTS)
+
+
+def ground(tick: int = 0, *, stage: StageView | None = None, **parts: Any) -> dict[str, Any]:
+    """Return the views of one stage with chips and hints, or of other parts in their place."""
+    pane = PaneView("", stage or a_stage(tick / 50, tick))
+    return {"stage": StagesView((pane,)), "chips": CHIPS, "hints": HintsView(HINTS)} | parts
+
+
+def without(views: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: view for name, view in views.items() if name not in names}
 
 
 LEARNING = DrawerView(a_learning())
@@ -254,7 +267,7 @@ COMPARED = {
         "lander", "v1/20261118_102922", "playing", steps=None, speed_asked=1.0, hint="F1 help · G grid"
     )
 }
-"""What the docked panels show beside `a_comparison`."""
+"""What the docked panels show beside several stages."""
 
 
 def some_floats(*names: str) -> dict[str, Any]:
@@ -276,5 +289,7 @@ def some_panes(count: int = 3) -> tuple[PaneView, ...]:
     )
 
 
-def a_comparison(count: int = 3) -> View:
-    return View(Modes(paused=True), hints=HINTS, panes=some_panes(count))
+def compared(count: int = 3) -> dict[str, Any]:
+    """Return the views of several stages side by side."""
+    chips = ChipsView((Chip("PAUSED", "Space", WARN), Chip("BEST ACTIONS", "D", DIM)))
+    return COMPARED | ground() | {"stage": StagesView(some_panes(count)), "chips": chips}

@@ -16,7 +16,6 @@ from ecs_rl.errors import CommandError, StorageError
 from ecs_rl.runs.layout import films_folder
 from ecs_rl.viewer.films.encoder import Film, film_size
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.view import Modes
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
@@ -74,9 +73,9 @@ class Recorder:
         """Return what a film shows: the window without signs of recording, messages and the keys of the moment."""
         if self._surface.get_size() != size:
             self._surface = pygame.Surface(size)
-        shown = replace(window.seen, modes=Modes(), toasts=(), hints=())
+        shown = replace(window.seen, toasts=())
         views = {name: view for name, view in window.views.items() if window.panels[name].filmed}
-        self._painter.draw(self._surface, shown, window.camera, views)
+        self._painter.draw(self._surface, shown, views)
         return self._surface
 
     def end(self, window: Window) -> None:

@@ -19,9 +19,10 @@ from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
+from ecs_rl.viewer.panels.stage import StagesView, pane_of
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting
-from ecs_rl.viewer.view import Modes, PaneView, View
+from ecs_rl.viewer.view import PaneView, View
 
 ENDING = 1.2
 """Seconds that the picture of an ending stays."""
@@ -42,8 +43,7 @@ def record_play(shows: Sequence[LiveEpisode], path: Path, *, speed: float = 1.0)
     painter = Painter()
 
     def draw(picture: pygame.Surface) -> None:
-        view, views = plain_views(shows)
-        painter.draw(picture, view, None, views)
+        painter.draw(picture, View(), plain_views(shows))
 
     with Film(path, *FORMATS[path.suffix.lower()]) as film:
         for arena in range(shows[0].episodes):
@@ -56,21 +56,13 @@ def record_play(shows: Sequence[LiveEpisode], path: Path, *, speed: float = 1.0)
             yield [show.ended[0] for show in shows]
 
 
-def plain_views(shows: Sequence[LiveEpisode]) -> tuple[View, dict[str, Any]]:
-    """Return what a film shows, and its panels: the stage and the mind, or several stages, nothing of a window."""
+def plain_views(shows: Sequence[LiveEpisode]) -> dict[str, Any]:
+    """Return what the panels of a film show: the stage and the mind, or several stages, nothing of a window."""
     show = shows[0]
     status = StatusView(show.scene.name, state="playing", steps=None, speed_asked=show.speed, hint="")
-    modes = Modes(sampled=None)  # a chip names a key, and a film has none
     if len(shows) > 1:
-        return View(modes, panes=tuple(pane_of(each) for each in shows)), {"status": status}
-    return View(modes, stage=show.stage()), {"status": status, "mind": show.mind.view()}
-
-
-def pane_of(show: LiveEpisode) -> PaneView:
-    """Return a show as one of several side by side."""
-    tone = show.outcome.tone if show.outcome is not None else "plain"
-    stage = replace(show.stage(), caption=show.short_caption)
-    return PaneView(show.label, stage, f"{signed(show.total)}  {show.note}".strip(), tone)
+        return {"status": status, "stage": StagesView(tuple(map(pane_of, shows)))}
+    return {"status": status, "stage": StagesView((PaneView("", show.stage()),)), "mind": show.mind.view()}
 
 
 def shoot_clip(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pygame
 
-from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live.human import HumanPlaylist, toggle_hands, toggle_race
 from ecs_rl.viewer.live.leaving import leave_mode
 from ecs_rl.viewer.live.pace import PACES
@@ -98,15 +97,6 @@ def _poke(window: Window) -> None:
             window.say(f"kicked {', '.join(sorted(set(told)))} by {KICK:g} m/s")
 
 
-def _toggle_grid(window: Window) -> None:
-    assert window.background is not None
-    if window.background.training.world.engine.picture is not None:
-        window.say("the training's environments are not drawn: there is no grid", "warn")
-        return
-    window.leave_aside()
-    window.grid = GridWatch(window.background.training.world) if window.grid is None else None
-
-
 def _when_training(window: Window, run: Callable[[BackgroundTraining], None]) -> None:
     """Do this to the training while it goes on; say so if it does not."""
     if window.background is None or window.background.is_saved:
@@ -153,26 +143,17 @@ OF_WINDOW: tuple[Command, ...] = (
             lambda w: _when_training(w, lambda work: _change_pace(w, work)), (pygame.K_o,), trains=True),
     Command(_TRAINING, "U", "turbo", "turbo: 4 frames a second",
             lambda w: _when_training(w, lambda _: setattr(w, "turbo", not w.turbo)), (pygame.K_u,), trains=True),
-    Command(_TRAINING, "G", "grid", "grid of all training arenas", _toggle_grid, (pygame.K_g,), trains=True),
     Command(_TRAINING, "Ctrl+R", "reload scene", "take over the scene's file",
             lambda w: w.scene_watch.take(), (pygame.K_r,), trains=True),
     Command(_TRAINING, "Ctrl+S", "save", "checkpoint now",
             lambda w: _when_training(w, lambda work: work.save(w.say)), (pygame.K_s,), trains=True),
     Command(_TRAINING, "Ctrl+E", "evaluate", "evaluate now",
             lambda w: _when_training(w, lambda work: work.evaluate(w.say)), (pygame.K_e,), trains=True),
-    Command(_HANDS, "Left-drag", "grab", "pull a body, a policy, a moment", lambda w, at: w.mouse.grab(at)),
-    Command(_HANDS, "", "drag", "", lambda w, to: w.mouse.drag(to)),
-    Command(_HANDS, "", "let go", "", lambda w: w.mouse.let_go()),
-    Command(_HANDS, "", "act", "", lambda w, hit, gesture: w.act(hit, gesture)),
-    Command(_HANDS, "Click", "click", "inspect; next agent's mind", lambda w, at: w.mouse.click(at)),
     Command(_HANDS, "H", "hands", "you drive, or hand it back", toggle_hands,
             (pygame.K_h,)),
     Command(_HANDS, "Y", "race", "race the policy", toggle_race, (pygame.K_y,)),
     Command(_HANDS, "P", "poke", "poke: a random kick", _poke, (pygame.K_p,)),
-    Command(_HANDS, "Wheel", "zoom", "zoom at the cursor", lambda w, factor, at: w.mouse.zoom(factor, at)),
-    Command(_HANDS, "Right-drag", "pan", "move the picture", lambda w, by: w.mouse.pan(by)),
-    Command(_HANDS, "Home", "reset camera", "show the whole arena", lambda w: setattr(w, "camera", None),
-            (pygame.K_HOME,)),
+    Command(_HANDS, "", "act", "", lambda w, gesture: w.act(gesture)),
     ASK,
     Command(_WINDOW, "F11", "full screen", "full screen", lambda w: w.screen.toggle_full_screen(), (pygame.K_F11,)),
     Command(_WINDOW, "V", "record", "record a film", lambda w: w.recorder.toggle(w), (pygame.K_v,)),
@@ -196,6 +177,7 @@ def bound(rows: Sequence[Command], window: Window, panels: Mapping[str, Panel[An
     return {
         row.name: replace(row, run=partial(row.run, *([owner[row.name]] if row.name in owner else []), window))
         for row in rows
+        if row.run is not None
     }
 
 
@@ -207,15 +189,6 @@ COMMANDS = commands_of(PANELS)
 def command_for(event: pygame.event.Event, rows: Sequence[Command] = COMMANDS) -> str | None:
     """Return the name of the command that a pressed key gives."""
     return next((row.name for row in rows if row.is_given_by(event)), None)
-
-
-def press_at(window: Window, pixel: tuple[int, int] | tuple[float, float]) -> bool:
-    """Do what the chip or the hint under a pixel stands for; tell whether there is one."""
-    key = window.painter.key_at(window.seen, window.layout, window.camera, pixel)
-    found = next((row for row in window.rows if row.key == key and (row.codes or row.characters)), None)
-    if found is not None:
-        window.do(found.name)
-    return found is not None
 
 
 def hints(

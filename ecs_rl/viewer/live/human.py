@@ -51,6 +51,7 @@ class HumanPlaylist(Playlist):
         self.verdict: tuple[str, Tone] | None = None
         """How the episode came out that has just ended, in words, as long as its last pictures stand."""
         self._presses = hands.presses
+        self._prompt(shows)
 
     def look(self, shows: Sequence[LiveEpisode]) -> None:
         """Note what has ended; tell how it came out, and wait for a key before the next."""
@@ -63,6 +64,13 @@ class HumanPlaylist(Playlist):
                 self.verdict = verdict([(show.label, show.total) for show in shows], shows[0].counted)
             elif pressed:
                 self.go_on(shows)
+        self._prompt(shows)
+
+    def _prompt(self, shows: Sequence[LiveEpisode]) -> None:
+        """Let the person's stage ask for a key where an episode waits for one."""
+        keys = "  ".join(f"{key} {what}" for key, what in self.hands.controls.told)
+        for show in shows:
+            show.overlay.prompt = f"{keys}:  press one to start" if self.waits and show is self.hands.show else ""
 
     def go_on(self, shows: Sequence[LiveEpisode]) -> None:
         """Begin the next episode as soon as a key is pressed."""

@@ -12,17 +12,18 @@ if TYPE_CHECKING:
 
 def leave_mode(window: Window) -> None:
     """Leave what lies over everything first, then what changes the picture."""
-    if any(panel.leave(window) for panel in reversed(window.panels.values())):
+    ground = [panel for panel in window.panels.values() if panel.place == "ground"]
+    if any(panel.leave(window) for panel in reversed(window.panels.values()) if panel not in ground):
         pass
     elif window.hands is not None and not window.hands.counts:
         leave_hands(window)
     elif window.aside is not None:
         window.leave_aside()
-    elif window.grid is not None:
-        window.grid = None
+    elif any(panel.leave(window) for panel in reversed(ground[1:])):
+        pass
     elif window.turbo:
         window.turbo = False
     elif window.screen.is_full:
         window.screen.toggle_full_screen()
-    elif window.camera is not None:
-        window.camera = None
+    elif ground:
+        ground[0].leave(window)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ecs_rl.viewer.ghosts import Ghosts
 from ecs_rl.viewer.value_map import ValueMap
-from ecs_rl.viewer.view import MindView, Point, StageView
-from ecs_rl.viewer.view_why import GhostView, MapView
+from ecs_rl.viewer.view import MindView
+from ecs_rl.viewer.view_why import MapView
 from ecs_rl.viewer.why import Why
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.panel import App
 
-Bounds = tuple[Point, Point]
-"""Two corners of a part of the arena, metres."""
 BUDGET = 0.004
 """Seconds of a frame that ways not gone may take."""
 
@@ -107,12 +103,12 @@ class Questions:
 
     # --- frame by frame ---------------------------------------------------------------------------------------------
 
-    def look(self, bounds: Callable[[], Bounds | None]) -> None:
-        """Go on with what takes longer than a frame; `bounds` returns what the stage shows of the arena, metres."""
-        app = self.app
+    def look(self) -> None:
+        """Go on with what takes longer than a frame."""
+        app, show = self.app, self.app.show
+        show.overlay.field, show.overlay.ghosts = None, ()
         if len(app.shows) > 1 or app.grid is not None or not (self.asks_why or self.maps):
             return
-        show = app.show
         if show is not self._show:
             self.close()
             self._show, self._why, self._ghosts = show, Why(show), Ghosts(show)
@@ -121,31 +117,22 @@ class Questions:
         assert self._ghosts is not None
         if self.asks_why and show.paused:
             self._ghosts.look(BUDGET)
+            show.overlay.ghosts = self._ghosts.paths
         if self.maps:
-            self._map.look(bounds())
+            sight = self.app.sight
+            self._map.look(None if sight is None else (sight.low, sight.high))
+            show.overlay.field = self._map.view if self._map.view is not None and self._map.view.on_stage else None
 
     def mind(self, plain: MindView) -> MindView:
         """Return the mind with what pulls, if somebody asks."""
         asked = self.asks_why and self._why is not None and self._show is self.app.show
         return self._why.view() if asked and self._why is not None else plain
 
-    def stage(self, stage: StageView) -> StageView:
-        """Return the stage with the map on it."""
-        found = self._found()
-        return stage if found is None or not found.on_stage else replace(stage, field=found)
-
     @property
     def plot(self) -> MapView | None:
         """The map of two numbers that are no place."""
         found = self._found()
         return None if found is None or found.on_stage else found
-
-    @property
-    def ghosts(self) -> tuple[GhostView, ...]:
-        """The ways not gone, as long as the stage rests."""
-        show = self.app.show
-        rests = self.asks_why and show.paused and self._show is show and self._ghosts is not None
-        return self._ghosts.paths if rests and self._ghosts is not None else ()
 
     def _found(self) -> MapView | None:
         there = self.maps and self._map is not None and self._show is self.app.show

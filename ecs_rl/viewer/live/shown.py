@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.viewer.films.studio import pane_of
 from ecs_rl.viewer.live.commands import hints
 from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.live.pace import OPENS
 from ecs_rl.viewer.number_formats import speed
+from ecs_rl.viewer.palette import BAD, DIM, GOOD, WARN
+from ecs_rl.viewer.panel import Chip
 from ecs_rl.viewer.panels.scrubber import lead_of
 from ecs_rl.viewer.view import (
-    Modes,
-    PaneView,
-    StageView,
     Toast,
     Tone,
     View,
@@ -26,7 +24,6 @@ from ecs_rl.viewer.view import (
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
-    from ecs_rl.viewer.live_episode import LiveEpisode
 
 SPOKEN, FADES = 3.5, 0.6
 """Seconds for which a message stays, and the last of them in which it fades."""
@@ -64,22 +61,14 @@ def views(window: Window) -> dict[str, Any]:
 def _parts(window: Window, seconds: float) -> dict[str, Callable[[], Any]]:
     """Return what makes each part of the view, by its name there."""
     shows, grid = window.shows, window.grid
-    alone, ask = len(shows) == 1, window.questions
+    alone = len(shows) == 1
     _note_playlist(window)
     on_stage = window.show if grid is None and alone else None
-    selected = window.selected if on_stage is not None else None
     parts: dict[str, Callable[[], Any]] = {
-        "modes": lambda: _modes(window, on_stage),
-        "grid": lambda: None if grid is None else grid.view(seconds),
         "toasts": lambda: _toasts(window),
-        "hints": lambda: _hints(window),
-        "panes": lambda: () if alone else tuple(_pane(window, show) for show in shows),
     }
     if on_stage is not None:
-        parts |= {
-            "stage": lambda: ask.stage(prompted(window, marked(on_stage, on_stage.stage(selected=selected)))),
-            "ghosts": lambda: ask.ghosts,
-        }
+        parts |= {}
     return parts
 
 
@@ -90,25 +79,33 @@ def _note_playlist(window: Window) -> None:
             show.note = window.playlist.note(number, window.shows)
 
 
-def _modes(window: Window, on_stage: LiveEpisode | None) -> Modes:
-    """Return what is switched on."""
-    work, grid, lead = window.background, window.grid, lead_of(window.shows)
-    return Modes(
-        paused=window.show.paused,
-        training_paused=work is not None and work.paused,
-        turbo=window.turbo,
-        sampled=window.show.sampled if grid is None and not window.show.replays else None,
-        recording=window.recorder.film is not None,
-        pace=_pace(window),
-        asks=window.questions.asks_why and on_stage is not None,
-        maps=window.questions.maps and on_stage is not None,
-        ago=lead.ago if grid is None and lead.at is not None else None,
-        aside=("", "") if window.aside is None else (window.aside.title, window.aside.key),
-        hands="H" if window.hands is not None and not window.hands.counts else "",
+def chips(window: Window) -> tuple[Chip, ...]:
+    """Return a chip for everything that is not as usual, the most surprising one first."""
+    work, show, ask = window.background, window.show, window.questions
+    alone, lead = window.grid is None and len(window.shows) == 1, lead_of(window.shows)
+    sampled = "SAMPLED ACTIONS" if show.sampled else "BEST ACTIONS"
+    rests = work is not None and work.paused
+    found = (
+        (show.paused, Chip("PAUSED", "Space", WARN)),
+        (window.grid is None and lead.at is not None, Chip(f"{lead.ago:.1f} S AGO", "Esc")),
+        (ask.asks_why and alone, Chip("WHY?", "I")),
+        (ask.maps and alone, Chip("VALUE MAP", "X")),
+        (
+            window.aside is not None,
+            Chip(*(("", "") if window.aside is None else (window.aside.title, window.aside.key))),
+        ),
+        (window.hands is not None and not window.hands.counts, Chip("YOU DRIVE", "H", GOOD)),
+        (rests, Chip("TRAINING PAUSED", "T", WARN)),
+        (bool(_pace(window)) and not rests, Chip(_pace(window), "O")),
+        (window.recorder.film is not None, Chip("RECORDING", "V", BAD, dot=True)),
+        (window.turbo, Chip("TURBO", "U", WARN)),
+        (window.grid is None and not show.replays, Chip(sampled, "D", DIM)),
     )
+    of_panels = (chip for panel in window.panels.values() for chip in panel.chips(window))
+    return (*(chip for is_on, chip in found if is_on), *of_panels)
 
 
-def _hints(window: Window) -> tuple[tuple[str, str], ...]:
+def hints_now(window: Window) -> tuple[tuple[str, str], ...]:
     """Return the keys that matter most now."""
     return human_hints(window) or hints(
         trains=window.background is not None,
@@ -118,27 +115,6 @@ def _hints(window: Window) -> tuple[tuple[str, str], ...]:
         leads_back="" if window.aside is None else window.aside.key,
         back=lead_of(window.shows).at is not None,
     )
-
-
-def marked(show: LiveEpisode, stage: StageView) -> StageView:
-    """Return the stage with a mark on the body of the agent whose mind is shown, where there are several agents."""
-    name, body = show.mind.name, show.mind.body
-    return replace(stage, watched=(body, name)) if name and body is not None else stage
-
-
-def prompted(window: Window, stage: StageView) -> StageView:
-    """Return the stage, with a sign that says what to press where an episode waits for the person."""
-    playlist = window.playlist
-    if not (isinstance(playlist, HumanPlaylist) and playlist.waits) or window.aside is not None:
-        return stage
-    keys = "  ".join(f"{key} {what}" for key, what in playlist.hands.controls.told)
-    return replace(stage, ending=f"{keys}:  press one to start")
-
-
-def _pane(window: Window, show: LiveEpisode) -> PaneView:
-    pane = pane_of(show)
-    drives = window.hands is not None and window.hands.show is show
-    return replace(pane, stage=prompted(window, pane.stage)) if drives else pane
 
 
 def human_hints(window: Window) -> tuple[tuple[str, str], ...]:

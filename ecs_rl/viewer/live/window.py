@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -14,12 +13,13 @@ import pygame
 
 from ecs_rl.console import tell
 from ecs_rl.errors import EcsRlError, SceneError
-from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.camera import Aim
 from ecs_rl.viewer.films.recorder import Recorder
 from ecs_rl.viewer.frame import Layout, Painter
 from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.history import History
+from ecs_rl.viewer.live import shown
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import Comparison
@@ -34,10 +34,9 @@ from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.screen import Input, Screen
 from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.live.shown import SPOKEN, Message, view, views
-from ecs_rl.viewer.live.stage_mouse import StageMouse
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
-from ecs_rl.viewer.panel import Command, Gesture, Hit, Panels
+from ecs_rl.viewer.panel import Chip, Command, Gesture, Hit, Panels, Sight
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import LASTS
 from ecs_rl.viewer.profiler import Profiler
@@ -70,10 +69,10 @@ class Window:
         self.profiler, self.recorder = Profiler(), Recorder(folder, screen.dpi_scale)
         self.pointed = Gesture("point", Hit("", at=(-1.0, -1.0)))
         """The newest gesture of the mouse."""
-        self.mouse = StageMouse(self)
         self.open_panels = {"mind", "learning"} if history is not None else {"mind"}
         self.grid: GridWatch | None = None
-        self.camera: Camera | None = None
+        self.aim: Aim | None = None
+        self.sight: Sight | None = None
         self.selected: Chosen | None = None
         self.turbo = self.closing = False
         self.messages: list[Message] = []
@@ -119,6 +118,9 @@ class Window:
         """Return the commands that an input asks for."""
         if isinstance(found, Gesture):
             return self._calls_of(found)
+        if isinstance(found, Sight):
+            self.sight = found
+            return []
         event = found
         if event.type == pygame.QUIT:
             return [("quit",)]
@@ -141,19 +143,17 @@ class Window:
         return []
 
     def _calls_of(self, gesture: Gesture) -> list[Call]:
-        """Return the commands that a gesture of the mouse asks for, at a panel or beside them."""
+        """Return the commands that a gesture of the mouse asks for."""
         hit, before, self.pointed = gesture.hit, self.pointed, gesture
         if gesture.kind != "point" or hit.at != before.hit.at:
             self.touched_at = perf_counter()
-        if hit.key and gesture.kind == "click":
-            return [(row.name,) for row in self.rows if row.key == hit.key][:1]
-        if hit.panel in self.panels and gesture.kind not in ("point", "zoom", "pan"):
-            return [("act", hit, gesture)]
-        return self.mouse.calls(gesture)
+        if hit.key:
+            return [(row.name,) for row in self.rows if row.key == hit.key][:1] if gesture.kind == "click" else []
+        return [("act", gesture)] if hit.panel in self.panels and gesture.kind != "point" else []
 
-    def act(self, hit: Hit, gesture: Gesture) -> None:
-        """Let a panel answer a gesture."""
-        self.panels[hit.panel].act(self, hit, gesture)
+    def act(self, gesture: Gesture) -> None:
+        """Let the panel that a gesture hit answer it."""
+        self.panels[gesture.hit.panel].act(self, gesture.hit, gesture)
 
     @property
     def rows(self) -> Sequence[Command]:
@@ -163,7 +163,9 @@ class Window:
     def do(self, name: str, *more: Any) -> None:
         """Carry out the command of this name; what it cannot do it says on the screen."""
         try:
-            self.commands[name].run(*more)
+            run = self.commands[name].run
+            assert run is not None
+            run(*more)
         except EcsRlError as error:
             self.say(str(error), "bad")
         self.stale = True
@@ -189,7 +191,7 @@ class Window:
     def advance(self, seconds: float, budget: float) -> None:
         """Let time pass on every show."""
         parts: dict[str, Callable[[], object]] = {
-            "why": partial(self.questions.look, self.mouse.bounds),
+            "why": self.questions.look,
             "card": self.cards.go_on,
             "hands": self._steer,
             "stage": partial(self._advance_shows, seconds, budget),
@@ -250,8 +252,9 @@ class Window:
 
     def _put(self, shows: list[LiveEpisode]) -> None:
         """Let these shows stand in the window: no hand holds what stood there, and the last frame shows it no more."""
-        self.mouse.let_go()
-        self.mouse.held, self.shows, self.seen = 0, shows, View()
+        for show in self.shows:
+            show.let_go()
+        self.shows, self.seen = shows, View()
 
     def leave_aside(self) -> None:
         """Bring the stage back."""
@@ -260,13 +263,27 @@ class Window:
             if self.hands is not None and self.hands.show in self.shows:
                 self.hands = None
             self.aside.close()
-            self.aside, self.camera = None, None
+            self.aside, self.aim = None, None
             self._put(self._stage)
 
     def let_drive(self, hands: Hands) -> None:
         """Let a person take the controls."""
         self.hands = hands
         self.screen.open_pads()
+
+    def chips(self) -> tuple[Chip, ...]:
+        """Return a chip for each mode that is on, the most surprising one first."""
+        return shown.chips(self)
+
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        """Return the keys that matter most now, and what they do."""
+        return shown.hints_now(self)
+
+    def open_grid(self) -> None:
+        """Show all arenas of the training in place of the stage."""
+        assert self.background is not None
+        self.leave_aside()
+        self.grid = GridWatch(self.background.training.world)
 
     def new_episode(self) -> None:
         """Begin the next episode, on every show."""
@@ -290,14 +307,6 @@ class Window:
     def draw(self, seconds: float, due: float = 0.0) -> None:
         """Draw a frame, so many seconds after the last one, to be shown when it is due."""
         self.seen, self.views = view(self, seconds), views(self)
-        layout = self.painter.layout(self.screen.size, self.views)
-        readers = [show.reader for show in self.shows] + ([self.grid.reader] if self.grid is not None else [])
-        for reader in readers:
-            while reader.places.problems:
-                self.say(reader.places.problems.pop(0), "warn")
-        if self.camera is not None and layout != self.layout:
-            home = self.painter.home(self.seen, layout)
-            self.camera = replace(self.camera, middle=home.middle) if home is not None else None
-        self.layout = layout
-        self.screen.show(Frame(self.seen, self.screen.size, self.camera, due, self.views))
+        self.layout = self.painter.layout(self.screen.size, self.views)
+        self.screen.show(Frame(self.seen, self.screen.size, due, self.views))
         self.stale = False

@@ -1,0 +1,98 @@
+"""Chips: a sign for each mode that is not as usual, with the key that leaves it; a click does what the key does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pygame
+
+from ecs_rl.viewer.canvas import SMALL, Canvas
+from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.key_caps import cap_width, draw_head_key
+from ecs_rl.viewer.palette import BAD, PANEL, TEXT, mix
+from ecs_rl.viewer.panel import App, Chip, Panel
+
+HEIGHT, GAP, EDGE = 22, 6, 12
+ROOMY = 0.75
+"""Share of the room that chips with their keys may take; without keys they may take all of it."""
+
+
+@dataclass(frozen=True)
+class ChipsView:
+    """The chips, the most surprising one first."""
+
+    chips: tuple[Chip, ...]
+
+
+class Chips(Panel[ChipsView]):
+    """Shows what the modes and panels say of themselves."""
+
+    name, place = "chips", "ground"
+    filmed = False
+
+    def view(self, app: App) -> ChipsView | None:
+        """Return the chips of all modes that are on."""
+        return ChipsView(app.chips())
+
+    def leave(self, app: App) -> bool:
+        """Leave nothing: each mode leaves itself."""
+        return False
+
+    def arrange(self, canvas: Canvas, view: ChipsView, room: pygame.Rect) -> None:
+        """Take the right end of the room for chips; hints in the same line get what is left."""
+        row, hints = canvas.rooms["chips"], canvas.rooms["hints"]
+        chips, keyed = _fitting(view.chips, row.w, canvas)
+        place = pygame.Rect(0, 0, _width(chips, keyed, canvas), canvas.px(HEIGHT))
+        place.midright = row.right, row.centery
+        if row.colliderect(hints):
+            hints.w = min(hints.w, place.x - hints.x)
+        canvas.rooms["chips"] = place
+
+    def paint(self, canvas: Canvas, view: ChipsView, room: pygame.Rect) -> None:
+        """Paint as many chips as fit: first their keys go, then the last chips."""
+        place = canvas.rooms["chips"]
+        canvas.lay(canvas.surface, place, self.name, view, _paint, clear=True)
+
+
+def _chip_width(chip: Chip, canvas: Canvas, *, keyed: bool) -> int:
+    key = cap_width(chip.key, canvas, SMALL - 1) + canvas.px(2) if keyed else 0
+    return canvas.width(chip.text, SMALL - 0.5) + key + canvas.px(18) + (canvas.px(11) if chip.dot else 0)
+
+
+def _width(chips: tuple[Chip, ...], keyed: bool, canvas: Canvas) -> int:
+    return canvas.px(EDGE) + sum(_chip_width(chip, canvas, keyed=keyed) + canvas.px(GAP) for chip in chips)
+
+
+def _fitting(chips: tuple[Chip, ...], room: int, canvas: Canvas) -> tuple[tuple[Chip, ...], bool]:
+    """Return the chips that fit, and whether their keys do too."""
+    for keyed in (True, False):
+        if _width(chips, keyed, canvas) <= room * (ROOMY if keyed else 1.0):
+            return chips, keyed
+    while chips and _width(chips, False, canvas) > room:
+        chips = chips[:-1]
+    return chips, False
+
+
+def _paint(surface: pygame.Surface, view: ChipsView, canvas: Canvas) -> None:
+    wide, y = surface.get_width(), surface.get_height() // 2
+    chips, keyed = next(
+        (shown, keyed)
+        for shown in (view.chips[:count] for count in range(len(view.chips), -1, -1))
+        for keyed in (True, False)
+        if _width(shown, keyed, canvas) <= wide
+    )
+    left = wide - _width(chips, keyed, canvas) + canvas.px(GAP)
+    for number, chip in enumerate(chips):
+        rect = pygame.Rect(left, 0, _chip_width(chip, canvas, keyed=keyed), canvas.px(20))
+        rect.centery = y
+        tint = mix(PANEL, chip.colour, 0.16)
+        rounded(surface, rect, tint, radius=rect.h // 2, edge=mix(PANEL, chip.colour, 0.45), alpha=230)
+        x = rect.x + canvas.px(9)
+        if chip.dot:
+            pygame.draw.aacircle(surface, BAD, (x + canvas.px(2), rect.centery), canvas.px(3.5))
+            x += canvas.px(11)
+        canvas.write(surface, chip.text, (x, y), size=SMALL - 0.5, colour=mix(chip.colour, TEXT, 0.3))
+        if keyed:
+            draw_head_key(surface, chip.key, rect.right - canvas.px(4), y, canvas)
+        canvas.hit(rect, "chip", number, key=chip.key)
+        left = rect.right + canvas.px(GAP)

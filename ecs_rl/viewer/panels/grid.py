@@ -1,0 +1,76 @@
+"""The grid: all training arenas at once; a click brings one to the stage."""
+
+from __future__ import annotations
+
+import pygame
+
+from ecs_rl.viewer.canvas import STRIP, Canvas
+from ecs_rl.viewer.grid import Grid, cells, draw_legend
+from ecs_rl.viewer.palette import NIGHT
+from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
+from ecs_rl.viewer.view import GridView
+
+
+class AllArenas(Panel[GridView]):
+    """Watches the arenas of the training, and one of them in particular."""
+
+    name, place = "grid", "ground"
+
+    def __init__(self) -> None:
+        self._passed = 0.0
+        """Seconds since the last frame."""
+        self._painted = Grid()
+
+    def advance(self, app: App, seconds: float) -> None:
+        """Let what flashes fade."""
+        self._passed += seconds
+
+    def view(self, app: App) -> GridView | None:
+        """Return all arenas, None while the grid is closed."""
+        seconds, self._passed = self._passed, 0.0
+        if app.grid is None:
+            return None
+        problems = app.grid.reader.places.problems
+        while problems:
+            app.say(problems.pop(0), "warn")
+        return app.grid.view(seconds)
+
+    def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
+        """Bring the arena under the mouse to the stage."""
+        if gesture.kind == "click" and app.grid is not None and 0 <= hit.index < app.grid.arenas:
+            app.grid.selected = hit.index
+            app.show_chosen_arena()
+
+    def leave(self, app: App) -> bool:
+        """Go back to the stage."""
+        there, app.grid = app.grid is not None, None
+        return there
+
+    def toggle(self, app: App) -> None:
+        """Show all arenas, or the stage again."""
+        if app.background is not None and app.background.training.world.engine.picture is not None:
+            app.say("the training's environments are not drawn: there is no grid", "warn")
+        elif not self.leave(app):
+            app.open_grid()
+
+    keys = (Command("Training", "G", "grid", "grid of all training arenas", toggle, (pygame.K_g,), trains=True),)
+
+    # --- painting ---------------------------------------------------------------------------------------------------
+
+    def arrange(self, canvas: Canvas, view: GridView, room: pygame.Rect) -> None:
+        """Say where chips and hints stand: in the line below, for above they would lie over arenas."""
+        strip = canvas.rooms["hints"]
+        canvas.rooms["chips"] = pygame.Rect(room.x, strip.y, room.w, strip.h)
+
+    def paint(self, canvas: Canvas, view: GridView, room: pygame.Rect) -> None:
+        """Paint all arenas and, where hints leave room for it, the legend."""
+        canvas.surface.fill(NIGHT, room)
+        area = room.copy()
+        if "hints" in canvas.shown:
+            area.h = max(1, area.h - canvas.px(STRIP))
+        self._painted.draw(canvas.surface, area, view, canvas)
+        if "legend" in canvas.rooms:
+            draw_legend(canvas.surface, canvas.rooms["legend"], view, canvas)
+        arenas = len(view.bars)
+        places = cells(area.size, arenas, view.shape, canvas)
+        canvas.hit(area, "arena", -1, find=lambda at: places.arena_at(at, arenas))
