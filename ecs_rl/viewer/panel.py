@@ -207,6 +207,10 @@ class Panel(Generic[V]):
         """Return a chip for each mode of this panel that is on."""
         return ()
 
+    def hints(self, app: App) -> Iterable[tuple[str, str]]:
+        """Return keys that matter now because of this panel, such as the one that brings it back, and what they do."""
+        return ()
+
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Carry out a gesture at one of the parts that `paint` declared."""
 

@@ -30,12 +30,13 @@ def test_a_click_on_the_key_in_its_head_hides_a_panel_as_the_key_does(panel: str
         assert panel not in live.window.layout.rooms
         hidden = live.window.layout.stage
         assert hidden.w * hidden.h > whole.w * whole.h, "the stage has its room"
+        assert (key, panel) in live.window.views["hints"].hints, "it says how to get it back"
         live.hit(key, key)
         live.draw()
         assert live.window.layout.stage == hidden
-        live.hit(key)
-        live.draw()
+        click(live, live.texts()[key])
         assert panel in live.window.views
+        assert (key, panel) not in live.window.views["hints"].hints
         assert live.window.layout.stage == whole
 
 

@@ -106,8 +106,11 @@ def chips(window: Window) -> tuple[Chip, ...]:
 
 
 def hints_now(window: Window) -> tuple[tuple[str, str], ...]:
-    """Return the keys that matter most now."""
-    return human_hints(window) or hints(
+    """Return the keys that matter most now, after the first one those of panels."""
+    human = human_hints(window)
+    if human:
+        return human
+    found = hints(
         trains=window.background is not None,
         grid=window.grid is not None,
         paused=window.show.paused,
@@ -115,6 +118,8 @@ def hints_now(window: Window) -> tuple[tuple[str, str], ...]:
         leads_back="" if window.aside is None else window.aside.key,
         back=lead_of(window.shows).at is not None,
     )
+    of_panels = (hint for panel in window.panels.values() for hint in panel.hints(window))
+    return (found[0], *of_panels, *found[1:])
 
 
 def human_hints(window: Window) -> tuple[tuple[str, str], ...]:

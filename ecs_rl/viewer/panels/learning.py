@@ -127,6 +127,10 @@ class Learning(Panel[DrawerView]):
 
     keys = (Command("Window", KEY, name, "how learning goes", toggle, (pygame.K_m,)),)
 
+    def hints(self, app: App) -> tuple[tuple[str, str], ...]:
+        """Return the key that brings it back while it is hidden."""
+        return () if app.history is None or self.name in app.open_panels else ((KEY, self.name),)
+
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Put the policy on the stage that stands at the mouse on the return curve."""
         if (hit.part, hit.index) != ("plot", 0) or gesture.kind not in ("click", "grab", "drag"):

@@ -103,6 +103,10 @@ class MindPanel(Panel[MindView]):
         Command("Window", KEY, name, "the agent's mind", toggle, (pygame.K_TAB,)),
     )
 
+    def hints(self, app: App) -> tuple[tuple[str, str], ...]:
+        """Return the key that brings it back while it is hidden."""
+        return () if self.name in app.open_panels or app.grid is not None else ((KEY, self.name),)
+
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Turn a number by its bar, explain an option, choose an axis of the map, or show the next agent's mind."""
         ask, clicks = app.questions, gesture.kind == "click"
