@@ -5,7 +5,6 @@ It also knows what it has painted where: texts, and the regions that a panel has
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -13,17 +12,13 @@ from typing import Literal, TypeVar, Unpack
 
 import pygame
 
-from ecs_rl.shipped import ASSETS
+from ecs_rl.viewer import fonts
 from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.fonts import Face
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, SECOND_LINE, TEXT, Colour, mix
 from ecs_rl.viewer.regions import Marks, Region, RegionFacts
 from ecs_rl.viewer.view import Point
 
-FONTS = ASSETS / "fonts"
-Face = Literal["words", "numbers"]
-FILES: dict[Face, str] = {"words": "Inter-Medium.otf", "numbers": "JetBrainsMono-Medium.ttf"}
-KEPT = 1500
-"""Strings that are remembered; a full window has about 200, and some of them change in every frame."""
 SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
 """Sizes before the scale of the screen."""
 FARTHEST = 100_000
@@ -39,38 +34,6 @@ BESIDE, ABOVE, BELOW = 12, 38, 80
 Anchor = Literal["left", "middle", "right"]
 WIDEST = str.maketrans("123456789", "000000000")
 """No digit is wider than a nought."""
-
-
-@lru_cache(maxsize=64)
-def font(face: Face, pixels: int) -> pygame.Font:
-    """Return a face at a size; pygame's own font where the assets are missing."""
-    pygame.font.init()
-    path = FONTS / FILES[face]
-    return pygame.Font(path if path.is_file() else None, pixels)
-
-
-@lru_cache(maxsize=KEPT)
-def _picture(text: str, pixels: int, colour: Colour, face: Face) -> pygame.Surface:
-    return font(face, pixels).render(text, True, colour)
-
-
-@lru_cache(maxsize=KEPT)
-def _width(text: str, pixels: int, face: Face) -> int:
-    return font(face, pixels).size(text)[0]
-
-
-@lru_cache(maxsize=KEPT)
-def _cut(text: str, width: int, pixels: int, face: Face) -> str:
-    if _width(text, pixels, face) <= width:
-        return text
-    # The longest beginning that fits.
-    fits = bisect_right(range(1, len(text) + 1), width, key=lambda n: _width(text[:n].rstrip() + "…", pixels, face))
-    return text[:fits].rstrip() + "…" if fits else ""
-
-
-def _clean(text: str) -> str:
-    """Return one printable line: names come from scenes, and a font refuses null characters."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 T = TypeVar("T")
@@ -217,24 +180,32 @@ class Canvas:
     ) -> pygame.Rect | None:
         """Return the place of a floating panel in a corner of its room, clear of those before it; None without room.
 
-        `corner` is `top left`, `top right`, `bottom left` or `bottom right`. Where there is less room it gets a lower
-        place, of at least `least` pixels.
+        `corner` is `top left`, `top right`, `bottom left` or `bottom right`; where there is no room below or above it,
+        the place is at the other side. It may be lower than `size`, but has at least `least` pixels.
         """
-        place, gap, top = pygame.Rect((0, 0), size), self.px(FLOAT_GAP), room.top
-        place.x = room.x if corner.endswith("left") else room.right - place.w
-        spans = list[tuple[int, int]]()
+        place, side = pygame.Rect((0, 0), size), corner.split()[1]
+        if place.w > room.w:
+            return None
+        sides = room.x, room.right - place.w
+        for x in sides if side == "left" else reversed(sides):
+            place.x = x
+            spans = self._spans(room, place)
+            for top, bottom in spans if corner.startswith("top") else reversed(spans):
+                place.h = min(size[1], bottom - top)
+                if place.h >= (size[1] if least is None else least):
+                    place.y = top if corner.startswith("top") else bottom - place.h
+                    self.take(place)
+                    return place
+        return None
+
+    def _spans(self, room: pygame.Rect, place: pygame.Rect) -> list[tuple[int, int]]:
+        """Return what is free of the height of a room, in the columns of a place."""
+        spans, gap, top = list[tuple[int, int]](), self.px(FLOAT_GAP), room.top
         for taken in sorted(self._floats, key=lambda taken: taken.top):
             if taken.x < place.right and place.x < taken.right:
                 spans.append((top, min(taken.top - gap, room.bottom)))
                 top = max(top, taken.bottom + gap)
-        spans.append((top, room.bottom))
-        for top, bottom in spans if corner.startswith("top") else reversed(spans):
-            place.h = min(size[1], bottom - top)
-            if place.h >= (size[1] if least is None else least) and place.w <= room.w:
-                place.y = top if corner.startswith("top") else bottom - place.h
-                self.take(place)
-                return place
-        return None
+        return [*spans, (top, room.bottom)]
 
     def px(self, size: float) -> int:
         """Return a size in pixels on this screen, at least one."""
@@ -325,7 +296,7 @@ class Canvas:
 
     def picture(self, text: str, size: float, colour: Colour, face: Face) -> pygame.Surface:
         """Return a string as a picture with transparent ground; do not draw on it."""
-        return _picture(_clean(text), self._pixels(size), colour, face)
+        return fonts.picture(fonts.clean(text), self._pixels(size), colour, face)
 
     def write(
         self,
@@ -357,15 +328,15 @@ class Canvas:
 
     def width(self, text: str, size: float = NORMAL, face: Face = "words") -> int:
         """Return how many pixels a string takes."""
-        return _width(_clean(text), self._pixels(size), face)
+        return fonts.width(fonts.clean(text), self._pixels(size), face)
 
     def cut(self, text: str, width: int, size: float = NORMAL, face: Face = "words") -> str:
         """Return the string, or as much of its beginning as fits with an ellipsis, or nothing."""
-        return _cut(_clean(text), width, self._pixels(size), face)
+        return fonts.cut(fonts.clean(text), width, self._pixels(size), face)
 
     def squeeze(self, text: str, width: int, size: float = NORMAL) -> str:
         """Return the string, or a beginning and an end that fit, as names of one kind differ at their ends."""
-        text = _clean(text)
+        text = fonts.clean(text)
         if self.width(text, size) <= width:
             return text
         shorter = (f"{text[: n // 3].rstrip()}…{text[n // 3 - n :].lstrip()}" for n in range(len(text) - 1, 2, -1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import viewer_views  # noqa: F401  chooses the dummy display
 
-from ecs_rl.viewer.canvas import font
+from ecs_rl.viewer.fonts import font
 from ecs_rl.viewer.frame import scale_for
 from ecs_rl.viewer.live.commands import COMMANDS
 from ecs_rl.viewer.panels.help import help_groups, sheet_for

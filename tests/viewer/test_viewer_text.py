@@ -11,7 +11,8 @@ import pytest
 import viewer_views  # noqa: F401  starts the fonts
 
 from ecs_rl.viewer import number_formats as numbers
-from ecs_rl.viewer.canvas import FILES, FONTS, KEPT, WIDEST, Canvas
+from ecs_rl.viewer.canvas import WIDEST, Canvas
+from ecs_rl.viewer.fonts import FILES, FONTS, KEPT
 
 
 def test_the_fonts_lie_in_assets_with_their_licence() -> None:

@@ -22,8 +22,11 @@ from ecs_rl.viewer.panels.help import HelpGroup, HelpView
 from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView, TimelineView
+from ecs_rl.viewer.panels.scrubber import ScrubberView
+from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
+from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import (
@@ -44,6 +47,7 @@ from ecs_rl.viewer.view import (
     Toast,
     View,
 )
+from ecs_rl.viewer.view_why import MapView
 
 pygame.font.init()
 
@@ -270,10 +274,25 @@ COMPARED = {
 """What the docked panels show beside several stages."""
 
 
+FLOATS: dict[str, Any] = {
+    "scrubber": ScrubberView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good"))),
+    "plot": MapView(
+        *(("pole angle", "pole spin"), ((-0.3, -2.0), (0.3, 2.0)), np.eye(12, 20), np.zeros((12, 20, 2))),
+        *((0.05, 0.4), False),
+    ),
+    "weather": WeatherView(
+        (SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5))
+    ),
+    "settings": SettingsView(tuple(SettingRow(name, "0.01", 0.5, 0.25, True) for name in ("lr", "entropy", "fuel"))),
+    "inspector": INSPECTOR,
+    "profile": PROFILE,
+}
+"""What each floating panel shows."""
+
+
 def some_floats(*names: str) -> dict[str, Any]:
-    """Return what floating panels of these names show."""
-    views = {"help": HELP, "inspector": INSPECTOR, "profile": PROFILE}
-    return {name: views[name] for name in names}
+    """Return what floating panels of these names show, and the help."""
+    return {name: (FLOATS | {"help": HELP})[name] for name in names}
 
 
 def some_panes(count: int = 3) -> tuple[PaneView, ...]:

@@ -17,9 +17,9 @@ from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 if TYPE_CHECKING:
     from ecs_rl.training.live_settings import LiveSettings
 
-WIDTH, HEAD, ROW, FOOT, PAD, TOP = 330, 30, 24, 24, 12, 38
-FREE = 70
-"""Pixels below the panel for messages and hints."""
+WIDTH, HEAD, ROW, FOOT, PAD = 330, 30, 24, 24, 12
+NARROWEST = 180
+"""The least width that it is worth to be shown with."""
 NAME, VALUE = 0.36, 58
 """Share of the width that names take, and pixels that values take."""
 SNAPS = 0.015
@@ -86,13 +86,13 @@ class Settings(Panel[SettingsView]):
 
     def paint(self, canvas: Canvas, view: SettingsView, room: pygame.Rect) -> None:
         """Paint the panel; where not all rows have room, those around the chosen one."""
-        rows = min(len(view.rows), (room.h - canvas.px(TOP + HEAD + FOOT + FREE)) // canvas.px(ROW))
-        wide = min(canvas.px(WIDTH), room.w - 2 * canvas.px(PAD))
-        if rows < 1 or wide < canvas.px(180):
-            return
-        place = pygame.Rect(0, room.y + canvas.px(TOP), wide, canvas.px(HEAD + FOOT) + rows * canvas.px(ROW))
-        place.right = room.right - canvas.px(PAD)
-        canvas.lay(canvas.surface, place, self.name, (view, rows), _paint)
+        free, row, others = canvas.free(room), canvas.px(ROW), canvas.px(HEAD + FOOT)
+        size = min(canvas.px(WIDTH), free.w), others + len(view.rows) * row
+        place = canvas.place_in(free, "top right", size, others + row) if free.w >= canvas.px(NARROWEST) else None
+        if place is not None:
+            rows = (place.h - others) // row
+            place.h = others + rows * row
+            canvas.lay(canvas.surface, place, self.name, (view, rows), _paint)
 
     # --- keys -------------------------------------------------------------------------------------------------------
 

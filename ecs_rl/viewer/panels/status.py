@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, Canvas, Face
+from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.fonts import Face
 from ecs_rl.viewer.number_formats import count, duration, short, speed, steady
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, TEXT, Colour, mix
 from ecs_rl.viewer.panel import App, Panel

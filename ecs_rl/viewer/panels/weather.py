@@ -128,10 +128,10 @@ class Weather(Panel[WeatherView]):
 
     def paint(self, canvas: Canvas, view: WeatherView, room: pygame.Rect) -> None:
         """Paint the sliders to the right, below the chips; nothing where there is no room."""
-        wide, high = canvas.px(NAME + BAR + VALUE + 2 * PAD), canvas.px(ROW) * len(view.sliders) + canvas.px(PAD)
-        if room.w < wide + canvas.px(24) or room.h < high + canvas.px(90):
+        size = canvas.px(NAME + BAR + VALUE + 2 * PAD), canvas.px(ROW) * len(view.sliders) + canvas.px(PAD)
+        place = canvas.place_in(canvas.free(room), "top right", size)
+        if place is None:
             return
-        place = pygame.Rect(room.right - wide - canvas.px(12), room.y + canvas.px(40), wide, high)
         rounded(canvas.surface, place, PANEL, radius=canvas.px(7), edge=RULE, alpha=225)
         canvas.hit(place, "panel")
         for i, slider in enumerate(view.sliders):
