@@ -15,17 +15,11 @@ from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panel import DOCKS, Panel, Panels, Place
 from ecs_rl.viewer.panel_list import PANELS
-from ecs_rl.viewer.panels.floating import (
-    draw_toasts,
-)
-from ecs_rl.viewer.view import View
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.frame_codec import Frame
 
 T = TypeVar("T")
-Draw = Callable[[pygame.Surface, pygame.Rect, T, Canvas], object]
-NO_VIEWS: Mapping[str, Any] = {}
 
 TOP = 38
 """Height of the captions and chips at the upper edge of the stage."""
@@ -109,15 +103,10 @@ class Painter:
 
     def paint(self, surface: pygame.Surface, frame: Frame) -> None:
         """Paint a frame over the whole surface."""
-        self.draw(surface, frame.view, frame.views)
+        self.draw(surface, frame.views)
 
-    def draw(
-        self,
-        surface: pygame.Surface,
-        view: View,
-        views: Mapping[str, Any] = NO_VIEWS,
-    ) -> None:
-        """Draw a frame over the whole surface."""
+    def draw(self, surface: pygame.Surface, views: Mapping[str, Any]) -> None:
+        """Draw what panels show over the whole surface."""
         layout = self.layout(surface.get_size(), views)
         if self._last != (surface, layout):
             self._stands.clear()
@@ -125,7 +114,8 @@ class Painter:
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._ground(surface, layout.stage, views)
             self._docked(surface, layout, views)
-            self._floating(surface, view, layout, views)
+            self._paint_panels(surface, layout.stage, views, "stage")
+            self._paint_panels(surface, surface.get_rect(), views, "over")
         self.canvas.end()
         floats = any(panel.place == "over" and panel.name in views for panel in self.panels)
         self._last = None if floats else (surface, layout)
@@ -149,21 +139,6 @@ class Painter:
         for panel in self.panels:
             if panel.name in views and panel.place == place:
                 self._attempt(surface, panel.name, partial(panel.paint, self.canvas, views[panel.name], room))
-
-    def _floating(self, surface: pygame.Surface, view: View, layout: Layout, views: Mapping[str, Any]) -> None:
-        """Draw what lies over the stage, and at last over everything."""
-        canvas, area = self.canvas, layout.stage
-
-        def float_over(part: str, shows: T | None, draw: Draw[T], where: pygame.Rect = area) -> None:
-            if shows is not None:
-                self._attempt(surface, part, lambda: draw(surface, where, shows, canvas))
-
-        self._paint_panels(surface, area, views, "stage")
-        self._attempt(surface, "toasts", lambda: self._toasts(surface, view))
-        self._paint_panels(surface, surface.get_rect(), views, "over")
-
-    def _toasts(self, surface: pygame.Surface, view: View) -> None:
-        draw_toasts(surface, self.canvas.rooms.get("clear", surface.get_rect()), view.toasts, self.canvas)
 
     def _attempt(self, surface: pygame.Surface, part: str, draw: Callable[[], object]) -> None:
         """Draw a part; one that makes a mistake is left out, and hides nothing that is drawn after it."""

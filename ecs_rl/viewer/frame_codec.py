@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 
 from ecs_rl.viewer import things, view, view_why
-from ecs_rl.viewer.view import View
 
 Known = TypeVar("Known")
 Views = dict[str, Any]
@@ -30,7 +29,6 @@ NAMES = {**vars(things), **vars(view_why), **vars(view)}
 class Frame:
     """What a screen needs to draw one picture."""
 
-    view: View
     size: tuple[int, int]
     """Of the window as the view was made for it, pixels."""
     due: float = 0.0

@@ -122,6 +122,16 @@ class Chip:
     """A red dot stands before it."""
 
 
+@dataclass
+class Message:
+    """Something the window says for a while."""
+
+    text: str
+    tone: Tone
+    until: float
+    """By this machine's `perf_counter`."""
+
+
 class App(Protocol):
     """The window as its panels see it."""
 
@@ -144,6 +154,7 @@ class App(Protocol):
     checkpoints: CheckpointList | None
     down: set[int]
     """The keys that are held down."""
+    messages: list[Message]
     open_panels: set[str]
     """The names of the panels that are open."""
     stale: bool
@@ -152,6 +163,10 @@ class App(Protocol):
     @property
     def rows(self) -> Sequence[Command]:
         """The commands that there are now."""
+
+    @property
+    def verdict(self) -> tuple[str, Tone] | None:
+        """How the episode of a person came out, as long as that waits for a key."""
 
     @property
     def show(self) -> LiveEpisode:

@@ -13,6 +13,7 @@ from ecs_rl.viewer.panels.hints import Hints
 from ecs_rl.viewer.panels.inspector import Inspector
 from ecs_rl.viewer.panels.joy import Joy
 from ecs_rl.viewer.panels.learning import Learning
+from ecs_rl.viewer.panels.messages import Messages
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.panels.profile import Profile
 from ecs_rl.viewer.panels.ribbon import Ribbon
@@ -28,5 +29,6 @@ PANELS: tuple[type[Panel[Any]], ...] = (
     *(Stage, AllArenas, Chips, Hints),
     *(Ribbon, Scrubber),
     *(Status, MindPanel, Learning, FindingLine),
-    *(ValuePlot, Joy, Weather, Settings, Inspector, Profile, Tour, Help),
+    *(ValuePlot, Joy, Weather, Settings, Inspector, Profile, Messages),
+    *(Tour, Help),
 )

@@ -1,4 +1,4 @@
-"""The view model: all that one frame shows, as plain data. Metres, seconds, newtons and radians, y up.
+"""The view model: what stages and panels show, as plain data. Metres, seconds, newtons and radians, y up.
 
 Records with arrays compare by identity: hand over the same object while nothing in it changed,
 and it is not drawn anew.
@@ -294,19 +294,3 @@ class Stack:
     parts: tuple[Series, ...]
     whole: bool = False
     """The parts are shares of one whole."""
-
-
-@dataclass(frozen=True)
-class Toast:
-    """A message that fades: `strength` falls from 1 to 0."""
-
-    text: str
-    tone: Tone = "plain"
-    strength: float = 1.0
-
-
-@dataclass(frozen=True)
-class View:
-    """Everything in one frame; what is None is not there."""
-
-    toasts: tuple[Toast, ...] = ()

@@ -335,7 +335,7 @@ def test_the_episode_waits_for_a_key_and_its_end_stays_until_the_next(run: Path)
         step(live)
         assert live.show.outcome is not None
         assert live.show.outcome.counts
-        (toast,) = live.window.seen.toasts
+        (toast,) = live.window.views["messages"].toasts
         assert toast.text.startswith("you: return")
         step(live, 200)
         assert live.show.resting

@@ -27,11 +27,12 @@ from ecs_rl.viewer import history as history_module
 from ecs_rl.viewer.films import recorder
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.live import background, shown
+from ecs_rl.viewer.live import background
 from ecs_rl.viewer.live import watch as loop_module
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.panels import learning as learning_module
+from ecs_rl.viewer.panels import messages
 from ecs_rl.viewer.panels import status as status_module
 from ecs_rl.viewer.view import LearningView, Series
 
@@ -57,7 +58,7 @@ def finished(live: Live) -> Path:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, loop_module, window_module, shown, recorder, status_module, learning_module)
+    held.hold(monkeypatch, loop_module, window_module, messages, recorder, status_module, learning_module)
     return held
 
 
@@ -383,14 +384,14 @@ def test_when_training_is_over_its_keys_say_so_and_the_stage_plays_on(live: Live
 def test_messages_fade_and_go(live: Live, clock: Clock) -> None:
     live.hit("D")
     live.draw()
-    (toast,) = live.window.seen.toasts
+    (toast,) = live.window.views["messages"].toasts
     assert toast.strength == 1.0
     clock.now += 3.2
     live.draw()
-    assert 0.0 < live.window.seen.toasts[0].strength < 1.0
+    assert 0.0 < live.window.views["messages"].toasts[0].strength < 1.0
     clock.now += 1.0
     live.draw()
-    assert live.window.seen.toasts == ()
+    assert "messages" not in live.window.views
 
 
 def test_a_resumed_run_shows_its_whole_history(tmp_path: Path) -> None:

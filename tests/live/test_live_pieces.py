@@ -18,13 +18,14 @@ from ecs_rl.training.training import Training
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.grid_watch import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
-from ecs_rl.viewer.live import shown, watch
+from ecs_rl.viewer.live import watch
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.watch import PATIENCE, Leaving
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panels import messages
 from ecs_rl.viewer.panels import status as status_module
 from ecs_rl.viewer.panels.status import Status
 
@@ -81,7 +82,7 @@ def slow() -> Slow:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, background_module, watch, window_module, shown, status_module)
+    held.hold(monkeypatch, background_module, watch, window_module, messages, status_module)
     return held
 
 

@@ -28,7 +28,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 def whole(live: Live) -> bytes:
     """Return the pixels of a frame that a painter draws for the first time."""
     fresh = pygame.Surface(live.window.screen.size)
-    Painter().draw(fresh, live.window.seen, live.window.views)
+    Painter().draw(fresh, live.window.views)
     return pygame.image.tobytes(fresh, "RGB")
 
 
@@ -62,7 +62,7 @@ def test_only_what_has_changed_is_drawn(live: Live, monkeypatch: pytest.MonkeyPa
 
     def draw(surface: pygame.Surface, **changed: object) -> list[str]:
         drawn.clear()
-        painter.draw(surface, live.window.seen, views=views | changed)
+        painter.draw(surface, views | changed)
         return list(drawn)
 
     draw(surface)

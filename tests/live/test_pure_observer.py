@@ -269,16 +269,16 @@ def test_a_display_that_dies_while_training_rests_wakes_the_training(
 def test_a_problem_with_a_file_in_drawing_does_not_end_the_training(
     headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    views = []
-    view = shown.view
+    frames = []
+    views = shown.views
 
-    def broken(window: Window, seconds: float) -> object:
-        views.append(seconds)
-        if len(views) == 10:
+    def broken(window: Window) -> object:
+        frames.append(window)
+        if len(frames) == 10:
             raise EcsRlError("cannot read metrics.jsonl")
-        return view(window, seconds)
+        return views(window)
 
-    monkeypatch.setattr(window_module, "view", broken)
+    monkeypatch.setattr(window_module, "views", broken)
     Scripted(monkeypatch, wait(99))
     told = watched("balance", tmp_path)
     assert told.code == 0, told.err

@@ -20,7 +20,7 @@ import pygame
 import pytest
 from live_commands import finish, start, train, until
 from live_windows import TINY, down, key_event, moved, post, up
-from viewer_views import STATUS, a_learning, a_view, docked, ground
+from viewer_views import MESSAGES, STATUS, a_learning, docked, ground
 
 from ecs_rl.errors import CommandError
 from ecs_rl.viewer.frame_codec import Frame
@@ -31,11 +31,9 @@ from ecs_rl.viewer.live.screen_program import News, ScreenServer
 from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.panel import Gesture
 from ecs_rl.viewer.panels.learning import DrawerView
-from ecs_rl.viewer.view import Toast, View
 
 SIZE = (960, 540)
 DUMMY = {"SDL_VIDEODRIVER": "dummy"}
-TOASTS = (Toast("one"), Toast("two"))
 
 
 @pytest.fixture
@@ -53,8 +51,8 @@ def both_ends() -> tuple[ScreenServer, ScreenProcess]:
     return server, ScreenProcess(here)
 
 
-def frame_of(view: View, size: tuple[int, int] = SIZE, **panels: Any) -> Frame:
-    return Frame(view, size, views=docked() | ground() | panels)
+def frame_of(size: tuple[int, int] = SIZE, **panels: Any) -> Frame:
+    return Frame(size, views=MESSAGES | docked() | ground() | panels)
 
 
 def wait_for(happened: Callable[[], object], seconds: float = 300.0) -> None:
@@ -64,10 +62,10 @@ def wait_for(happened: Callable[[], object], seconds: float = 300.0) -> None:
         sleep(0.005)
 
 
-def show(display: ScreenProcess, view: View) -> None:
+def show(display: ScreenProcess) -> None:
     """Draw a frame, and wait until it is shown."""
     before = len(display.shown)
-    display.show(frame_of(view, display.size))
+    display.show(frame_of(display.size))
     wait_for(lambda: display.inputs() is not None and len(display.shown) > before)
 
 
@@ -79,7 +77,7 @@ def pid_of(display: ScreenProcess) -> int:
 def test_the_program_draws_what_a_display_in_this_process_draws(display: ScreenProcess) -> None:
     ours = Screen.open("test", SIZE)
     assert (display.driver, display.size, display.seen) == ("dummy", SIZE, False)
-    for frame in (frame_of(a_view()), frame_of(View(toasts=TOASTS), **ground(7))):
+    for frame in (frame_of(), frame_of(**ground(7))):
         before = len(display.shown)
         display.show(frame)
         wait_for(lambda: display.inputs() is not None and len(display.shown) > before)  # noqa: B023
@@ -90,10 +88,9 @@ def test_the_program_draws_what_a_display_in_this_process_draws(display: ScreenP
 
 
 def test_no_more_frames_are_made_than_it_can_draw(display: ScreenProcess) -> None:
-    view = a_view()
     for _ in range(UNDER_WAY):
         assert display.ready
-        display.show(frame_of(view))
+        display.show(frame_of())
     assert not display.ready
     wait_for(lambda: display.inputs() is not None and display.ready)
     assert len(display.shown) >= 1
@@ -101,8 +98,8 @@ def test_no_more_frames_are_made_than_it_can_draw(display: ScreenProcess) -> Non
 
 
 def test_what_the_user_does_arrives_as_it_happened() -> None:
-    (screen, display), view = both_ends(), a_view()
-    display.show(frame_of(view))
+    screen, display = both_ends()
+    display.show(frame_of())
     wait_for(lambda: screen.step() or display.inputs() is None or display.shown)  # type: ignore[func-returns-value]
     word = next(rect.center for rect, text in screen.screen.painter.canvas.texts() if text == STATUS.scene)
     post(key_event(pygame.K_l, "l"), down((3, 4)), moved(word, (5, -6)))
@@ -126,22 +123,22 @@ def test_what_the_user_does_arrives_as_it_happened() -> None:
 
 
 def test_after_a_change_of_size_everything_is_drawn_anew_and_no_frame_of_before() -> None:
-    (screen, display), view = both_ends(), a_view()
+    screen, display = both_ends()
 
     def shown(frames: int) -> bytes:
         wait_for(lambda: screen.step() or display.inputs() is None or len(display.shown) == frames)  # type: ignore[func-returns-value]
         return pygame.image.tobytes(screen.screen.picture().subsurface((0, 0, 400, 30)), "RGB")
 
-    display.show(frame_of(view))
+    display.show(frame_of())
     before = shown(1)
     display.toggle_full_screen()
-    display.show(frame_of(view))  # made before this end knows of it
+    display.show(frame_of())  # made before this end knows of it
     assert not any(shown(2)), "it would not fit"
     assert display.is_full
     assert display.size == pygame.display.get_desktop_sizes()[0] == screen.screen.size
     display.toggle_full_screen()
     wait_for(lambda: screen.step() or display.inputs() is None or display.size == SIZE)  # type: ignore[func-returns-value]
-    display.show(frame_of(view))
+    display.show(frame_of())
     assert shown(3) == before
     display.close()
     screen.screen.close()
@@ -164,7 +161,7 @@ def test_a_screen_that_does_not_answer_stops_nothing_and_is_told_of_once(
         monkeypatch.setattr(f"ecs_rl.viewer.live.screen_process.{name}", 0.05)
     screen, display = both_ends()
     for _ in range(UNDER_WAY):
-        display.show(frame_of(a_view(), learning=DrawerView(a_learning(200_000))))
+        display.show(frame_of(learning=DrawerView(a_learning(200_000))))
     assert not display.ready
     with pytest.raises(CommandError, match="the program that draws the window does not answer"):
         display.picture()
@@ -181,7 +178,7 @@ def test_the_reason_for_which_a_window_is_gone_is_told() -> None:
     news = News(SIZE, lost="the connection to the screen broke")
     screen.connection.send_bytes(msgspec.msgpack.encode(news))
     screen.connection.close()
-    display.show(frame_of(a_view()))
+    display.show(frame_of())
     with pytest.raises(DisplayLost, match="the connection to the screen broke"):
         display.inputs()
     display.close()
@@ -189,7 +186,7 @@ def test_the_reason_for_which_a_window_is_gone_is_told() -> None:
 
 
 def test_a_program_that_ends_is_a_window_that_is_gone(display: ScreenProcess) -> None:
-    show(display, a_view())
+    show(display)
     os.kill(pid_of(display), signal.SIGKILL)
     with pytest.raises(DisplayLost, match="the program that draws has ended"):
         wait_for(lambda: display.inputs() is None)
@@ -222,7 +219,7 @@ def test_it_is_gone_when_whoever_started_it_is_killed(tmp_path: Path) -> None:
 def test_it_ends_with_whoever_started_it_and_by_no_signal_that_is_meant_for_that(display: ScreenProcess) -> None:
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(pid_of(display), each)
-    show(display, a_view())
+    show(display)
     display._socket.shutdown(SHUT_RDWR)
     assert display._program is not None
     assert display._program.wait(20) == 0

@@ -16,7 +16,7 @@ from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.panels.tour import SECONDS, SIGNS, TourView, begin_for_the_first_time, noted_at
-from ecs_rl.viewer.view import LearningView, MindView, PaneView, StageView, View
+from ecs_rl.viewer.view import LearningView, MindView, PaneView, StageView
 
 
 def sign_of(live: Live) -> TourView | None:
@@ -95,7 +95,7 @@ def test_every_sign_fits_in_the_window_and_names_only_keys_that_there_are(size: 
     for number, (place, text) in enumerate(SIGNS):
         surface = pygame.Surface(size)
         sign = TourView(place, text, number + 1, len(SIGNS))
-        painter.draw(surface, View(), docks | {"tour": sign})
+        painter.draw(surface, docks | {"tour": sign})
         spot = painter.canvas.place_of(place)
         assert spot is not None
         assert whole.contains(spot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,7 +22,6 @@ from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.watch import PATIENCE
 from ecs_rl.viewer.speedometer import Speedometer
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import View
 
 
 @pytest.fixture(scope="module")
@@ -135,24 +135,23 @@ def test_messages_stand_to_the_upper_left_and_name_only_the_end_of_a_path(run: P
 def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[tuple[View, dict[str, Any]]] = []
+    drawn: list[Mapping[str, Any]] = []
 
     class Spy(Painter):
-        def draw(self, surface: pygame.Surface, view: View, views: Any = None) -> None:
-            drawn.append((view, views))
-            super().draw(surface, view, views)
+        def draw(self, surface: pygame.Surface, views: Mapping[str, Any]) -> None:
+            drawn.append(views)
+            super().draw(surface, views)
 
     monkeypatch.setattr(recorder_module, "Painter", Spy)
     with seeing(run) as live:
         live.hit("F1", "F3", "V")
         live.frames(1)
         assert "RECORDING" in live.chips
-        assert live.window.seen.toasts
+        assert "messages" in live.window.views
         live.frames(3)
         live.hit("V")
     assert drawn
-    for view, views in drawn:
-        assert view.toasts == ()
+    for views in drawn:
         assert views.keys() == {"status", "mind", "learning", "stage", "profile", "ribbon"}
 
 

@@ -16,12 +16,12 @@ import pygame
 from viewer_views import (
     GROUND,
     LEARNING,
+    MESSAGES,
     STATUS,
     a_field,
     a_grid,
     a_learning,
     a_stage,
-    a_view,
     compared,
     docked,
     ground,
@@ -31,11 +31,9 @@ from viewer_views import (
 
 from ecs_rl.viewer.backdrop import paint_backdrop
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.panels.floating import draw_toasts
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.stage import draw_stage
-from ecs_rl.viewer.view import View
 
 SIZE = (1280, 720)
 FRAMES = 240
@@ -55,9 +53,9 @@ def median(draw: Callable[[int], object], frames: int = FRAMES) -> tuple[float, 
 def parts() -> dict[str, tuple[float, float]]:
     """Return what each part of a frame costs, every frame showing something new."""
     surface, painter = pygame.Surface(SIZE), Painter()
-    view, panels = a_view(), [docked(tick) | ground(tick) for tick in range(FRAMES + 10)]
+    panels = [MESSAGES | docked(tick) | ground(tick) for tick in range(FRAMES + 10)]
     layout = painter.layout(SIZE, panels[0])
-    painter.draw(surface, view, panels[0])
+    painter.draw(surface, panels[0])
     camera = next(region.camera for region in painter.canvas.regions() if region.panel == "stage")
     assert camera is not None
     canvas = painter.canvas
@@ -66,7 +64,7 @@ def parts() -> dict[str, tuple[float, float]]:
 
     def panes(t: int) -> None:
         moving = tuple(replace(pane, stage=a_stage(t / 50, t)) for pane in beside["stage"].panes)
-        painter.draw(surface, View(), beside | {"stage": StagesView(moving)})
+        painter.draw(surface, beside | {"stage": StagesView(moving)})
 
     back = pygame.Surface(layout.stage.size)
     newer = [DrawerView(a_learning(10_000)) for _ in range(24)]
@@ -89,28 +87,24 @@ def parts() -> dict[str, tuple[float, float]]:
         for t in range(FRAMES + 10)
     ]
 
-    def floating(t: int) -> None:
-        draw_toasts(surface, layout.stage, view.toasts, canvas)
-
     floats = some_floats("profile")
     return {
-        "whole frame": median(lambda t: painter.draw(surface, view, panels[t] | floats)),
+        "whole frame": median(lambda t: painter.draw(surface, panels[t] | floats)),
         "  stage": median(stage),
-        "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, view, coins[t])),
+        "frame with 43 coins, 12 rocks": median(lambda t: painter.draw(surface, coins[t])),
         "  mind": panel("mind", [each["mind"] for each in panels]),
         "  learning, unchanged": panel("learning", [LEARNING]),
         "  status": panel("status", [replace(STATUS, steps=t * 512) for t in range(FRAMES)]),
-        "  messages": median(floating),
         "backdrop anew (camera moves)": median(
             lambda t: paint_backdrop(back, (GROUND, camera.aimed(camera.aim.panned((t, 0)))), canvas)
         ),
         "learning, 10,000 new points": panel("learning", newer),
         "frame with help and inspector": median(
-            lambda t: painter.draw(surface, view, panels[t] | some_floats("inspector", "help"))
+            lambda t: painter.draw(surface, panels[t] | some_floats("inspector", "help"))
         ),
         "frame with three panes": median(panes),
         "frame with a grid of 128": median(
-            lambda t: painter.draw(surface, view, without(panels[t], "stage") | {"grid": grids[t % 4]})
+            lambda t: painter.draw(surface, without(panels[t], "stage") | {"grid": grids[t % 4]})
         ),
     }
 

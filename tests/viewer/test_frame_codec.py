@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from viewer_views import (
     HELP,
     INSPECTOR,
+    MESSAGES,
     PROFILE,
     RIBBON,
     STATUS,
@@ -22,14 +22,13 @@ from viewer_views import (
     a_mind,
     a_stacked_learning,
     a_stage,
-    a_view,
     ground,
     some_panes,
 )
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.camera import Aim
-from ecs_rl.viewer.frame import NO_VIEWS, Painter, kinds_of
+from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import JoyView
@@ -40,7 +39,7 @@ from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.tour import TourView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import DrawnView, LearningView, MindView, PaneView, SeenPicture, StageView, View
+from ecs_rl.viewer.view import DrawnView, LearningView, MindView, PaneView, SeenPicture, StageView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 SIZE = (1280, 720)
@@ -50,11 +49,6 @@ KINDS = kinds_of(PANELS)
 def a_map(*, on_stage: bool) -> MapView:
     values = np.arange(12.0).reshape(3, 4)[:, ::-1]  # not contiguous
     return MapView(("x", "y"), ((-1.0, 0.0), (1.0, 2.0)), values, np.full((3, 4, 2), np.nan), (0.5, 0.5), on_stage)
-
-
-def everything() -> View:
-    """Return a view of which no field is empty."""
-    return a_view()
 
 
 def whole_mind() -> MindView:
@@ -77,37 +71,36 @@ FULL_STAGE = replace(
 )
 GHOSTS = (GhostView("left", (np.zeros((3, 2)), np.ones((2, 2))), "bad"),)
 FULL_GRID = replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),))
-OF_PANELS: dict[str, Any] = ground() | {
-    "stage": StagesView((PaneView("", FULL_STAGE), *some_panes()), Aim((0.5, 1.0), 80.0), GHOSTS),
-    "grid": FULL_GRID,
-    "ribbon": RIBBON,
-    "status": STATUS,
-    "mind": whole_mind(),
-    "learning": DrawerView(CURVES, TIMELINE),
-    "finding": Finding("a death that pays", "told", "cure"),
-    "scrubber": ScrubberView(3.0, 1.5, ((0.5, "good"),)),
-    "plot": a_map(on_stage=False),
-    "help": HELP,
-    "inspector": INSPECTOR,
-    "profile": PROFILE,
-    "joy": JoyView(0.25),
-    "tour": TourView("stage", "look", 1, 6),
-    "weather": WeatherView((SliderView("gravity", "9.8", 0.5, 0.5),)),
-    "settings": SettingsView((SettingRow("lr", "0.001", 0.5, 0.25, True),), 0),
-}
-VIEWS: dict[str, Callable[[], View]] = {
-    "everything": everything,
-    "with messages": a_view,
-    "nothing": View,
-}
+OF_PANELS: dict[str, Any] = (
+    ground()
+    | MESSAGES
+    | {
+        "stage": StagesView((PaneView("", FULL_STAGE), *some_panes()), Aim((0.5, 1.0), 80.0), GHOSTS),
+        "grid": FULL_GRID,
+        "ribbon": RIBBON,
+        "status": STATUS,
+        "mind": whole_mind(),
+        "learning": DrawerView(CURVES, TIMELINE),
+        "finding": Finding("a death that pays", "told", "cure"),
+        "scrubber": ScrubberView(3.0, 1.5, ((0.5, "good"),)),
+        "plot": a_map(on_stage=False),
+        "help": HELP,
+        "inspector": INSPECTOR,
+        "profile": PROFILE,
+        "joy": JoyView(0.25),
+        "tour": TourView("stage", "look", 1, 6),
+        "weather": WeatherView((SliderView("gravity", "9.8", 0.5, 0.5),)),
+        "settings": SettingsView((SettingRow("lr", "0.001", 0.5, 0.25, True),), 0),
+    }
+)
 
 
-def frame_of(view: View, panels: Mapping[str, Any] = NO_VIEWS) -> Frame:
-    return Frame(view, SIZE, views={**OF_PANELS, **panels})
+def frame_of(**panels: Any) -> Frame:
+    return Frame(SIZE, views={**OF_PANELS, **panels})
 
 
-def a_frame_with(stage: StageView, view: View | None = None) -> Frame:
-    return frame_of(view or a_view(), {"stage": StagesView((PaneView("", stage),))})
+def a_frame_with(stage: StageView) -> Frame:
+    return frame_of(stage=StagesView((PaneView("", stage),)))
 
 
 def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:
@@ -137,17 +130,11 @@ def drawn(painter: Painter, frame: Frame) -> bytes:
     return pygame.image.tobytes(surface, "RGB")
 
 
-@pytest.mark.parametrize("name", VIEWS)
-def test_what_arrives_is_what_was_sent_and_looks_like_it(name: str) -> None:
-    frame = frame_of(VIEWS[name]())
+@pytest.mark.parametrize("frame", [frame_of(), Frame(SIZE)], ids=["everything", "nothing"])
+def test_what_arrives_is_what_was_sent_and_looks_like_it(frame: Frame) -> None:
     there = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame))
     assert_same(frame, there)
     assert drawn(Painter(), frame) == drawn(Painter(), there)
-
-
-def test_no_field_of_the_view_with_everything_is_empty() -> None:
-    view = everything()
-    assert [field.name for field in fields(view) if getattr(view, field.name) in (None, ())] == []
 
 
 def test_there_is_a_view_of_every_panel() -> None:
@@ -156,13 +143,13 @@ def test_there_is_a_view_of_every_panel() -> None:
 
 def test_another_panel_than_those_of_the_list_is_not_sent() -> None:
     with pytest.raises(KeyError):
-        FrameWriter(KINDS).bytes_of(frame_of(a_view(), {"other": DRAWN}))
+        FrameWriter(KINDS).bytes_of(frame_of(other=DRAWN))
 
 
 def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again() -> None:
-    writer, reader, view = FrameWriter(KINDS), FrameReader(KINDS), everything()
-    first = writer.bytes_of(frame_of(view))
-    again = writer.bytes_of(a_frame_with(a_stage(1.0), view))
+    writer, reader = FrameWriter(KINDS), FrameReader(KINDS)
+    first = writer.bytes_of(frame_of())
+    again = writer.bytes_of(a_frame_with(a_stage(1.0)))
     before, after = (reader.frame(each) for each in (first, again))
     for name in ("mind", "learning", "grid"):
         assert before.views[name] == after.views[name]
@@ -173,10 +160,10 @@ def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again()
 
 
 def test_what_a_frame_leaves_out_is_sent_anew_by_the_next_that_has_it_and_kept_by_nobody() -> None:
-    writer, reader, view = FrameWriter(KINDS), FrameReader(KINDS), a_view()
+    writer, reader = FrameWriter(KINDS), FrameReader(KINDS)
     sizes = []
-    for panels in (NO_VIEWS, {"learning": DrawerView(LearningView())}, NO_VIEWS):
-        frame = frame_of(view, panels=panels)
+    nothing = DrawerView(LearningView())
+    for frame in (frame_of(), frame_of(learning=nothing), frame_of()):
         sizes.append(len(packed := writer.bytes_of(frame)))
         assert_same(frame, reader.frame(packed))
     assert sizes[2] > sizes[1] + 1000
@@ -193,13 +180,13 @@ def test_what_a_frame_leaves_out_is_sent_anew_by_the_next_that_has_it_and_kept_b
 def test_a_record_that_comes_twice_in_a_frame_is_one_record_there() -> None:
     stage = a_stage()
     panes = tuple(replace(pane, stage=stage) for pane in some_panes())
-    sent = frame_of(a_view(), {"stage": StagesView(panes)})
+    sent = frame_of(stage=StagesView(panes))
     there = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(sent)).views["stage"]
     assert len({id(pane.stage) for pane in there.panes}) == 1
 
 
 def test_numbers_of_numpy_arrive_as_pythons() -> None:
-    frame = frame_of(View(), panels={"status": replace(STATUS, steps=np.int64(7), best=np.float64(1.5))})  # type: ignore[arg-type]
+    frame = frame_of(status=replace(STATUS, steps=np.int64(7), best=np.float64(1.5)))  # type: ignore[arg-type]
     status = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame)).views["status"]
     assert (type(status.steps), status.steps, type(status.best), status.best) == (int, 7, float, 1.5)
 
@@ -210,4 +197,4 @@ def test_what_no_screen_could_read_is_refused() -> None:
     with pytest.raises(TypeError, match="could not tell"):
         form_of(MindView | DrawnView)
     with pytest.raises(TypeError, match="nothing of the type"):
-        FrameWriter(KINDS).bytes_of(frame_of(View(), panels={"status": replace(STATUS, run=object())}))  # type: ignore[arg-type]
+        FrameWriter(KINDS).bytes_of(frame_of(status=replace(STATUS, run=object())))  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ import numpy as np
 import pygame
 import pytest
 from viewer_views import (
+    MESSAGES,
     RIBBON,
     STATUS,
     TIMELINE,
@@ -25,7 +26,6 @@ from viewer_views import (
     a_mind,
     a_stacked_learning,
     a_stage,
-    a_view,
     compared,
     docked,
     ground,
@@ -51,7 +51,7 @@ from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.weather import SliderView, WeatherView
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.things import Things
-from ecs_rl.viewer.view import PaneView, View
+from ecs_rl.viewer.view import PaneView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
 PAUSED, BEST_ACTIONS = Chip("PAUSED", "Space", WARN), Chip("BEST ACTIONS", "D", DIM)
@@ -99,19 +99,19 @@ def grid(size: tuple[int, int]) -> pygame.Surface:
 
 def panels(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_view(), docked() | without(ground(), "stage") | some_floats("inspector", "profile"))
+    painter.draw(surface, MESSAGES | docked() | without(ground(), "stage") | some_floats("inspector", "profile"))
     return surface
 
 
 def help_over_all(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_view(), docked() | without(ground(), "stage") | some_floats("help"))
+    painter.draw(surface, MESSAGES | docked() | without(ground(), "stage") | some_floats("help"))
     return surface
 
 
 def window(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_view(), docked() | ground())
+    painter.draw(surface, MESSAGES | docked() | ground())
     return surface
 
 
@@ -148,13 +148,13 @@ def joy(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
     surface, painter = pygame.Surface(size), Painter()
     views = ground(status=STATUS, chips=ChipsView((BEST_ACTIONS,)), joy=JoyView(1.2), ribbon=RIBBON)
-    painter.draw(surface, View(), views)
+    painter.draw(surface, views)
     return surface
 
 
 def panes(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, View(), compared())
+    painter.draw(surface, compared())
     return surface
 
 
@@ -163,7 +163,7 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
     past = ScrubberView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
     chips = ChipsView((PAUSED, Chip("11.4 S AGO", "Esc"), BEST_ACTIONS))
-    painter.draw(surface, View(), ground(status=STATUS, chips=chips, ribbon=RIBBON, scrubber=past))
+    painter.draw(surface, ground(status=STATUS, chips=chips, ribbon=RIBBON, scrubber=past))
     return surface
 
 
@@ -172,7 +172,7 @@ def weather(size: tuple[int, int]) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
     sliders = SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)
     chips = ChipsView((Chip("YOU DRIVE", "H", GOOD), BEST_ACTIONS))
-    painter.draw(surface, View(), ground(status=STATUS, chips=chips, weather=WeatherView(sliders)))
+    painter.draw(surface, ground(status=STATUS, chips=chips, weather=WeatherView(sliders)))
     return surface
 
 
@@ -192,7 +192,7 @@ def asked(size: tuple[int, int]) -> pygame.Surface:
     pane = PaneView("", replace(a_stage(0.0, 0), field=field, ending=""))
     chips = ChipsView((PAUSED, Chip("WHY?", "I"), Chip("VALUE MAP", "X"), BEST_ACTIONS))
     views = ground(status=STATUS, mind=replace(mind, why=why), chips=chips)
-    painter.draw(surface, View(), views | {"stage": StagesView((pane,), None, ghosts)})
+    painter.draw(surface, views | {"stage": StagesView((pane,), None, ghosts)})
     return surface
 
 
@@ -203,7 +203,7 @@ def plot(size: tuple[int, int]) -> pygame.Surface:
     arrows = np.stack((np.sign(-across - up), np.zeros_like(up)), axis=-1)
     bounds = (-0.3, -2.0), (0.3, 2.0)
     shown = MapView(("pole angle", "pole spin"), bounds, -abs(across + up), arrows, (0.05, 0.4), on_stage=False)
-    painter.draw(surface, View(), ground(status=STATUS, plot=shown))
+    painter.draw(surface, ground(status=STATUS, plot=shown))
     return surface
 
 
@@ -258,10 +258,10 @@ def test_a_changed_picture_is_noticed() -> None:
 
 def test_drawing_twice_gives_the_same_picture() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
-    view, views = a_view(), docked() | ground()
-    painter.draw(surface, view, views)
+    views = MESSAGES | docked() | ground()
+    painter.draw(surface, views)
     first = pixels(surface)
-    painter.draw(surface, view, views)
+    painter.draw(surface, views)
     assert (pixels(surface) == first).all()
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pygame
 import pytest
-from viewer_views import FLOATS, a_view, docked
+from numpy.typing import NDArray
+from viewer_views import FLOATS, MESSAGES, docked
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
@@ -17,7 +19,7 @@ ROOM = pygame.Rect(10, 10, 300, 200)
 def places(size: tuple[int, int]) -> dict[str, pygame.Rect]:
     """Return where the floating panels are in a window that shows all of them."""
     painter = Painter()
-    painter.draw(pygame.Surface(size), a_view(), views=docked() | FLOATS)
+    painter.draw(pygame.Surface(size), docked() | FLOATS | MESSAGES)
     found = {name: painter.canvas.place_of(name) for name in FLOATS}
     return {name: place for name, place in found.items() if place is not None}
 
@@ -26,6 +28,22 @@ def places(size: tuple[int, int]) -> dict[str, pygame.Rect]:
 def test_no_floating_panel_overlaps_another(size: tuple[int, int]) -> None:
     for (one, place), (other, beside) in itertools.combinations(places(size).items(), 2):
         assert not place.colliderect(beside), (one, other)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_messages_hide_no_other_panel(name: str) -> None:
+    painter, views = Painter(), docked() | {name: FLOATS[name]}
+    alone, together = (pygame.Surface((900, 600)) for _ in range(2))
+    painter.draw(together, views | MESSAGES)
+    painter.draw(alone, views)
+    place = painter.canvas.place_of(name)
+    assert place is not None
+    assert (pixels(together) != pixels(alone)).any(), "there they are"
+    assert (pixels(together.subsurface(place)) == pixels(alone.subsurface(place))).all()
+
+
+def pixels(surface: pygame.Surface) -> NDArray[np.uint8]:
+    return np.asarray(pygame.surfarray.array3d(surface))
 
 
 def test_all_floating_panels_have_room_in_a_usual_window() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pygame
 import pytest
-from viewer_views import HINTS, STATUS, TOASTS, a_grid, a_stage, a_view, compared, docked, ground, painted, without
+from viewer_views import HINTS, MESSAGES, STATUS, a_grid, a_stage, compared, docked, ground, painted, without
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.fields import SCALE
@@ -17,13 +17,12 @@ from ecs_rl.viewer.panel import Chip
 from ecs_rl.viewer.panels.chips import Chips, ChipsView
 from ecs_rl.viewer.panels.hints import fitting, width
 from ecs_rl.viewer.panels.status import Status, _words
-from ecs_rl.viewer.view import View
 from ecs_rl.viewer.view_why import MapView
 
 
-def frame(view: View, size: tuple[int, int] = (1280, 720), views: dict[str, Any] | None = None) -> np.ndarray:
+def frame(size: tuple[int, int] = (1280, 720), views: dict[str, Any] | None = None) -> np.ndarray:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, view, docked() | (ground() if views is None else views))
+    painter.draw(surface, docked() | (ground() if views is None else views))
     return pygame.surfarray.array3d(surface)
 
 
@@ -38,8 +37,7 @@ def changed(one: np.ndarray, other: np.ndarray) -> pygame.Rect:
 
 @pytest.mark.parametrize("size", [(640, 400), (900, 600), (1280, 720), (1920, 1080)])
 def test_hints_lie_at_the_lower_edge_of_the_stage_beside_the_scale(size: tuple[int, int]) -> None:
-    view = replace(a_view(), toasts=())
-    where = changed(frame(view, size, without(ground(), "hints")), frame(view, size))
+    where = changed(frame(size, without(ground(), "hints")), frame(size))
     stage = Painter().layout(size, docked()).stage
     assert where.w > 0
     assert stage.contains(where)
@@ -57,10 +55,10 @@ def test_as_many_hints_are_shown_as_fit() -> None:
 
 
 def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
-    view, views = replace(a_view(), toasts=()), without(ground(grid=a_grid()), "stage")
-    where = changed(frame(view, views=views | {"chips": ChipsView(())}), frame(view, views=views))
+    views = without(ground(grid=a_grid()), "stage")
+    where = changed(frame(views=views | {"chips": ChipsView(())}), frame(views=views))
     painter = Painter()
-    painter.draw(pygame.Surface((1280, 720)), view, docked() | views)
+    painter.draw(pygame.Surface((1280, 720)), docked() | views)
     (region,) = [region for region in painter.canvas.regions() if region.panel == "grid"]
     assert region.find is not None
     arenas = [region.rect.y + y for y in range(region.rect.h) if region.find((60, y)) is not None]
@@ -69,20 +67,19 @@ def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
 
 @pytest.mark.parametrize("panes", [1, 2, 4])
 def test_messages_lie_below_the_captions_of_the_stage_and_of_panes(panes: int) -> None:
-    painter, view = Painter(), a_view()
+    painter = Painter()
     views = compared(panes) if panes > 1 else ground()
-    where = changed(frame(replace(view, toasts=()), views=views), frame(view, views=views))
-    painter.draw(pygame.Surface((1280, 720)), view, docked() | views)
+    where = changed(frame(views=views), frame(views=views | MESSAGES))
+    painter.draw(pygame.Surface((1280, 720)), docked() | views)
     top = min(region.rect.y for region in painter.canvas.regions() if region.panel == "stage")
     assert where.y >= top + painter.canvas.px(34)
 
 
 def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
-    view = replace(a_view(), toasts=())
     values = np.arange(12.0).reshape(3, 4)
     field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), values, np.full((3, 4, 2), np.nan), (0.5, 0.5), True)
     tinted = ground(stage=replace(a_stage(), field=field))
-    where = changed(frame(view, views=tinted), frame(replace(view, toasts=TOASTS), views=tinted))
+    where = changed(frame(views=tinted), frame(views=tinted | MESSAGES))
     assert where.y >= Painter().layout((1280, 720), docked()).stage.y + 31 + SCALE
 
 
@@ -132,5 +129,5 @@ def test_the_heads_of_the_panels_show_the_keys_that_hide_them(monkeypatch: pytes
         return write(self, surface, text, *args, **look)
 
     monkeypatch.setattr(Canvas, "write", noted)
-    frame(a_view())
+    frame()
     assert {"Tab", "M"} <= told

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import pygame
 import pytest
-from viewer_views import TIMELINE, a_stacked_learning, a_view, docked, ground
+from viewer_views import MESSAGES, TIMELINE, a_stacked_learning, docked, ground
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer import palette
@@ -17,7 +17,6 @@ from ecs_rl.viewer.grid import cells
 from ecs_rl.viewer.mind_sheet import HEAD, plan
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.learning import DrawerView, places
-from ecs_rl.viewer.view import View
 
 SIZES = [(640, 400), (900, 600), (1280, 720), (1920, 1080), (1000, 400), (640, 1200), (2560, 1440), (3840, 2160)]
 
@@ -65,7 +64,7 @@ def texts_of(size: tuple[int, int], dpi_scale: float = 1.0) -> tuple[Layout, dic
     """Return the layout of a window whose docks are full, and where their texts stand."""
     painter = Painter(dpi_scale)
     views = docked() | {"learning": DrawerView(a_stacked_learning(), TIMELINE), "finding": FINDING}
-    painter.draw(pygame.Surface(size), View(), views=views)
+    painter.draw(pygame.Surface(size), views)
     layout = painter.layout(size, views)
     texts = {text: rect for rect, text in painter.canvas.texts() if rect.w and not layout.stage.contains(rect)}
     return layout, texts
@@ -119,7 +118,7 @@ def test_the_mind_never_grows_out_of_its_panel(height: int, numbers: tuple[int, 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_size_can_be_drawn(size: tuple[int, int]) -> None:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, a_view(), docked() | ground())
+    painter.draw(surface, MESSAGES | docked() | ground())
 
 
 def test_the_cell_under_the_mouse_is_the_arena_that_is_shown_there() -> None:
@@ -153,8 +152,8 @@ def test_words_can_be_read_on_their_background() -> None:
 
 def test_only_new_numbers_are_painted() -> None:
     surface, painter = pygame.Surface((900, 600)), Painter()
-    view, views = a_view(), docked() | ground()
-    painter.draw(surface, view, views)
+    views = docked() | ground()
+    painter.draw(surface, views)
     painted = painter.canvas.painted
-    painter.draw(surface, view, views)
+    painter.draw(surface, views)
     assert painter.canvas.painted == painted

@@ -14,12 +14,12 @@ from viewer_views import (
     BOUNDS,
     HULL,
     LINE,
+    MESSAGES,
     SHAPE,
     STATUS,
     a_grid,
     a_mind,
     a_stage,
-    a_view,
     body,
     docked,
     ground,
@@ -35,6 +35,7 @@ from ecs_rl.viewer.panels.help import HelpGroup, HelpView
 from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView
+from ecs_rl.viewer.panels.messages import MessagesView, Toast
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
@@ -52,8 +53,6 @@ from ecs_rl.viewer.view import (
     Series,
     StageView,
     Term,
-    Toast,
-    View,
 )
 
 NAN = math.nan
@@ -61,18 +60,18 @@ SIZES = [(640, 400), (1280, 720)]
 LONG = "a name that is much longer than any room there could ever be for it in a panel " * 3
 
 
-def draw(view: View, size: tuple[int, int] = (900, 600), **panels: Any) -> pygame.Surface:
+def draw(size: tuple[int, int] = (900, 600), **panels: Any) -> pygame.Surface:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, view, docked() | ground() | panels)
+    painter.draw(surface, docked() | ground() | panels)
     return surface
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
-    Painter().draw(pygame.Surface(size), View())
+    Painter().draw(pygame.Surface(size), {})
     floats = {"profile": ProfileView(()), "help": HelpView(()), "inspector": InspectorView("", ())}
     docks = {"status": StatusView(""), "mind": MindView(), "learning": DrawerView(LearningView())}
-    draw(View(), size, **floats, **docks, **ground(stage=StageView()))
+    draw(size, **floats, **docks, **ground(stage=StageView()))
 
 
 @pytest.mark.parametrize("bad", [NAN, math.inf, -math.inf, 1e30])
@@ -114,7 +113,6 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
         "s", steps_total=5, seconds_left=bad, steps_per_second=bad, speed_asked=bad, speed_reached=bad, best=bad
     )
     draw(
-        View(),
         stage=StagesView((PaneView("", stage),)),
         profile=profile,
         status=status,
@@ -122,7 +120,7 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
         learning=DrawerView(learning),
     )
     for kind in ("values", "probabilities"):
-        draw(View(), mind=replace(mind, kind=kind))
+        draw(mind=replace(mind, kind=kind))
 
 
 def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
@@ -135,13 +133,13 @@ def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
     empty = GridView((), np.zeros((0, 0, 2, 2)), none, (0.0, 1.0), none, BOUNDS, SHAPE)
     for each in (grid, flat, empty):
         surface, views = pygame.Surface((900, 600)), without(docked() | ground(grid=each), "stage")
-        Painter().draw(surface, a_view(), views)
+        Painter().draw(surface, MESSAGES | views)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_a_run_that_has_just_begun_is_drawn(rows: int) -> None:
     series = Series("return", np.arange(rows, dtype=np.float64), np.ones(rows), np.ones(rows))
-    draw(View(), learning=DrawerView(LearningView(series, series, None, 200.0, None, ((series,),))))
+    draw(learning=DrawerView(LearningView(series, series, None, 200.0, None, ((series,),))))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -157,27 +155,27 @@ def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> Non
     )
     rows = tuple((name, name, name) for name in names)
     profile = ProfileView(tuple(ProfileRow(name, 1.0, 1.0, 0.5) for name in names), tuple((n, 3.0) for n in names))
-    full = View(toasts=tuple(Toast(LONG) for _ in range(9)))
     floats: dict[str, object] = {
+        "messages": MessagesView(tuple(Toast(LONG) for _ in range(9))),
         "profile": profile,
         "inspector": InspectorView(LONG, rows),
         "help": HelpView((HelpGroup(LONG, tuple((n, n) for n in names)),)),
     }
     status = replace(STATUS, scene=LONG, run=LONG)
     for count in range(len(floats) + 1):
-        draw(full, size, status=status, mind=mind, **stage, **dict(list(floats.items())[:count]))
+        draw(size, status=status, mind=mind, **stage, **dict(list(floats.items())[:count]))
 
 
 def test_the_smallest_windows_are_drawn() -> None:
     for size in ((1, 1), (120, 90), (320, 200), (4000, 100)):
-        draw(a_view(), size)
+        draw(size, **MESSAGES)
 
 
 @pytest.mark.parametrize("zoom", [FARTHEST, NEAREST])
 def test_the_closest_and_the_furthest_camera_are_drawn_at_once(zoom: float) -> None:
-    surface, painter, view = pygame.Surface((1280, 720)), Painter(), a_view()
+    surface, painter = pygame.Surface((1280, 720)), Painter()
     near, nearer = (StagesView((PaneView("", a_stage()),), Aim((0.4, y), zoom)) for y in (2.9, 2.8))
-    painter.draw(surface, view, docked() | ground() | {"stage": near})
+    painter.draw(surface, docked() | ground() | {"stage": near})
     began = perf_counter()
-    painter.draw(surface, view, docked() | ground() | {"stage": nearer})
+    painter.draw(surface, docked() | ground() | {"stage": nearer})
     assert perf_counter() - began < 0.2

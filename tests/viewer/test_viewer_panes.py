@@ -12,7 +12,7 @@ from viewer_views import BOUNDS, a_grid, a_mind, a_stage, compared, ground, some
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.stage import pane_camera, pane_places, stage_of
-from ecs_rl.viewer.view import PaneView, View
+from ecs_rl.viewer.view import PaneView
 
 SIZES = [(640, 400), (1280, 720), (700, 1200), (1920, 600)]
 
@@ -54,8 +54,8 @@ def test_one_camera_shows_the_whole_arena_of_every_pane() -> None:
 
 
 def test_the_pane_under_the_mouse_is_found_and_so_is_the_arena_of_the_grid() -> None:
-    surface, painter, view = pygame.Surface((1280, 720)), Painter(), View()
-    painter.draw(surface, view, compared(5))
+    surface, painter = pygame.Surface((1280, 720)), Painter()
+    painter.draw(surface, compared(5))
     regions = [region for region in painter.canvas.regions() if region.panel == "stage"]
     assert sorted(region.index for region in regions) == [0, 1, 2, 3, 4]
     for region in regions:
@@ -63,7 +63,7 @@ def test_the_pane_under_the_mouse_is_found_and_so_is_the_arena_of_the_grid() -> 
     above = painter.canvas.region_at((5, 5))
     assert above is not None
     assert above.panel == "status"
-    painter.draw(surface, view, without(ground(grid=a_grid(2)), "stage"))
+    painter.draw(surface, without(ground(grid=a_grid(2)), "stage"))
     (region,) = [region for region in painter.canvas.regions() if region.panel == "grid"]
     assert region.find is not None
     assert {region.find((x, y)) for x in range(0, 1280, 20) for y in range(0, 720, 20)} == {None, 0, 1}
@@ -75,24 +75,24 @@ def test_panes_take_the_room_of_a_mind_that_nobody_looks_into() -> None:
     def right() -> int:
         return max(region.rect.right for region in painter.canvas.regions() if region.panel == "stage")
 
-    painter.draw(surface, View(), compared(2))
+    painter.draw(surface, compared(2))
     assert right() == 1280
     looked_into = compared(2) | {"mind": a_mind()}
-    painter.draw(surface, View(), looked_into)
+    painter.draw(surface, looked_into)
     assert right() <= painter.layout((1280, 720), looked_into).rooms["mind"].x
 
 
 @pytest.mark.parametrize("count", range(1, 7))
 def test_only_what_moves_is_painted_again(count: int) -> None:
-    surface, painter, view, views = pygame.Surface((900, 600)), Painter(), View(), compared(count)
-    painter.draw(surface, view, views)
+    surface, painter, views = pygame.Surface((900, 600)), Painter(), compared(count)
+    painter.draw(surface, views)
     painted = painter.canvas.painted
     moved = tuple(replace(pane, stage=replace(a_stage(0.1), caption="")) for pane in views["stage"].panes)
-    painter.draw(surface, view, views | {"stage": replace(views["stage"], panes=moved)})
+    painter.draw(surface, views | {"stage": replace(views["stage"], panes=moved)})
     assert painter.canvas.painted == painted
 
 
 @pytest.mark.parametrize("size", [(1, 1), (120, 90), (320, 200), (640, 400)])
 def test_small_windows_with_panes_are_drawn(size: tuple[int, int]) -> None:
     surface, painter = pygame.Surface(size), Painter()
-    painter.draw(surface, View(), compared(6))
+    painter.draw(surface, compared(6))

@@ -22,6 +22,7 @@ from ecs_rl.viewer.panels.help import HelpGroup, HelpView
 from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView, TimelineView
+from ecs_rl.viewer.panels.messages import MessagesView, Toast
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import SettingRow, SettingsView
 from ecs_rl.viewer.panels.stage import StagesView
@@ -44,8 +45,6 @@ from ecs_rl.viewer.view import (
     Stack,
     StageView,
     Term,
-    Toast,
-    View,
 )
 from ecs_rl.viewer.view_why import MapView
 
@@ -232,11 +231,7 @@ HINTS = (
     ("P", "poke"),
     ("F1", "all keys"),
 )
-TOASTS = (Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed 4x"))
-
-
-def a_view() -> View:
-    return View(toasts=TOASTS)
+MESSAGES = {"messages": MessagesView((Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed 4x")))}
 
 
 def ground(tick: int = 0, *, stage: StageView | None = None, **parts: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -70,12 +69,11 @@ class Recorder:
             window.say(f"the film is lost: {error}", "bad")
 
     def _picture(self, window: Window, size: tuple[int, int]) -> pygame.Surface:
-        """Return what a film shows: the window without signs of recording, messages and the keys of the moment."""
+        """Return what a film shows: the window without the panels that no film shows."""
         if self._surface.get_size() != size:
             self._surface = pygame.Surface(size)
-        shown = replace(window.seen, toasts=())
         views = {name: view for name, view in window.views.items() if window.panels[name].filmed}
-        self._painter.draw(self._surface, shown, views)
+        self._painter.draw(self._surface, views)
         return self._surface
 
     def end(self, window: Window) -> None:

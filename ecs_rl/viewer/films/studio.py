@@ -22,7 +22,7 @@ from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
 from ecs_rl.viewer.panels.stage import StagesView, pane_of
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting
-from ecs_rl.viewer.view import PaneView, View
+from ecs_rl.viewer.view import PaneView
 
 ENDING = 1.2
 """Seconds that the picture of an ending stays."""
@@ -43,7 +43,7 @@ def record_play(shows: Sequence[LiveEpisode], path: Path, *, speed: float = 1.0)
     painter = Painter()
 
     def draw(picture: pygame.Surface) -> None:
-        painter.draw(picture, View(), plain_views(shows))
+        painter.draw(picture, plain_views(shows))
 
     with Film(path, *FORMATS[path.suffix.lower()]) as film:
         for arena in range(shows[0].episodes):

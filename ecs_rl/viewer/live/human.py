@@ -48,8 +48,6 @@ class HumanPlaylist(Playlist):
         super().__init__(shows, report)
         self.hands, self.waits = hands, True
         """Whether the episode is to begin with the next key."""
-        self.verdict: tuple[str, Tone] | None = None
-        """How the episode came out that has just ended, in words, as long as its last pictures stand."""
         self._presses = hands.presses
         self._prompt(shows)
 

@@ -19,6 +19,7 @@ from ecs_rl.training.playback import Player
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.live.before_after import algorithm_of
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.view import Tone
 
 NEWEST = "newest policy"
 LAST = 1e18
@@ -27,6 +28,9 @@ LAST = 1e18
 
 class Playlist:
     """Gives every episode its turn, on all shows at once, and then begins again."""
+
+    verdict: tuple[str, Tone] | None = None
+    """How the episode came out that has just ended, in words, as long as that waits for a person."""
 
     def __init__(self, shows: Sequence[LiveEpisode], report: Callable[[int, Ended], None]) -> None:
         self.results: list[dict[int, Ended]] = [{} for _ in shows]

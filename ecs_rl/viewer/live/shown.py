@@ -1,12 +1,9 @@
-"""What a window shows at a moment, as the view model: from its shows, its training and its messages."""
+"""What a window shows at a moment: the views of its panels, its chips and its hints."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.viewer.live.commands import hints
@@ -16,60 +13,18 @@ from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.palette import BAD, DIM, GOOD, WARN
 from ecs_rl.viewer.panel import Chip
 from ecs_rl.viewer.panels.scrubber import lead_of
-from ecs_rl.viewer.view import (
-    Toast,
-    Tone,
-    View,
-)
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
 
-SPOKEN, FADES = 3.5, 0.6
-"""Seconds for which a message stays, and the last of them in which it fades."""
-LEFT_OUT = object()
-"""In place of a part of the view that made a mistake."""
-
-
-@dataclass
-class Message:
-    """Something the window says for a while."""
-
-    text: str
-    tone: Tone
-    until: float
-
-
-def view(window: Window, seconds: float) -> View:
-    """Return what to show, so many seconds after the last frame; a part that makes a mistake is left out."""
-    attempt, found = window.mistakes.attempt, dict[str, Any]()
-    for name, part in _parts(window, seconds).items():
-        value = attempt(name, part, LEFT_OUT)
-        if value is not LEFT_OUT:
-            found[name] = value
-    return View(**found)
-
 
 def views(window: Window) -> dict[str, Any]:
     """Return what each panel shows; a panel that makes a mistake is left out."""
+    _note_playlist(window)
     found = {
         name: window.mistakes.attempt(name, partial(panel.view, window), None) for name, panel in window.panels.items()
     }
     return {name: view for name, view in found.items() if view is not None}
-
-
-def _parts(window: Window, seconds: float) -> dict[str, Callable[[], Any]]:
-    """Return what makes each part of the view, by its name there."""
-    shows, grid = window.shows, window.grid
-    alone = len(shows) == 1
-    _note_playlist(window)
-    on_stage = window.show if grid is None and alone else None
-    parts: dict[str, Callable[[], Any]] = {
-        "toasts": lambda: _toasts(window),
-    }
-    if on_stage is not None:
-        parts |= {}
-    return parts
 
 
 def _note_playlist(window: Window) -> None:
@@ -134,17 +89,6 @@ def human_hints(window: Window) -> tuple[tuple[str, str], ...]:
         last = (("R", "again"), ("Backspace", "next"))
     first = (("Space", "go on"),) if window.show.paused else ()
     return (*first, *hands.controls.told, *last, ("F1", "all keys"))
-
-
-def _toasts(window: Window) -> tuple[Toast, ...]:
-    now = perf_counter()
-    window.messages = [message for message in window.messages if message.until > now]
-    playlist = window.playlist
-    if isinstance(playlist, HumanPlaylist) and playlist.verdict is not None and window.aside is None:
-        text, tone = playlist.verdict
-        return (Toast(f"{text}  ·  any of your keys: the next one", tone),)
-    latest = {(m.text.split(" ")[0], m.tone): m for m in window.messages}  # of several about a speed the newest
-    return tuple(Toast(m.text, m.tone, min(1.0, (m.until - now) / FADES)) for m in latest.values())
 
 
 def _pace(window: Window) -> str:

@@ -33,15 +33,18 @@ from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.screen import Input, Screen
 from ecs_rl.viewer.live.screen_process import AnyScreen
-from ecs_rl.viewer.live.shown import SPOKEN, Message, view, views
+from ecs_rl.viewer.live.shown import views
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
-from ecs_rl.viewer.panel import Chip, Command, Gesture, Hit, Panels, Sight
+from ecs_rl.viewer.panel import Chip, Command, Gesture, Hit, Message, Panels, Sight
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import LASTS
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.things import Chosen
-from ecs_rl.viewer.view import Tone, View
+from ecs_rl.viewer.view import Tone
+
+SPOKEN = 3.5
+"""Seconds for which a message stays."""
 
 
 class Window:
@@ -95,10 +98,14 @@ class Window:
         """When the user last did something."""
         self.stale = True
         """Something has changed that should be seen at once."""
-        self.seen = View()
         self.views: dict[str, Any] = {}
         """What each panel shows in the newest frame."""
         self.layout: Layout = self.painter.layout(screen.size, self.views)
+
+    @property
+    def verdict(self) -> tuple[str, Tone] | None:
+        """How the episode of a person came out, as long as that waits for a key."""
+        return None if self.playlist is None or self.aside is not None else self.playlist.verdict
 
     @property
     def show(self) -> LiveEpisode:
@@ -254,7 +261,7 @@ class Window:
         """Let these shows stand in the window: no hand holds what stood there, and the last frame shows it no more."""
         for show in self.shows:
             show.let_go()
-        self.shows, self.seen = shows, View()
+        self.shows = shows
 
     def leave_aside(self) -> None:
         """Bring the stage back."""
@@ -306,7 +313,7 @@ class Window:
 
     def draw(self, seconds: float, due: float = 0.0) -> None:
         """Draw a frame, so many seconds after the last one, to be shown when it is due."""
-        self.seen, self.views = view(self, seconds), views(self)
+        self.views = views(self)
         self.layout = self.painter.layout(self.screen.size, self.views)
-        self.screen.show(Frame(self.seen, self.screen.size, due, self.views))
+        self.screen.show(Frame(self.screen.size, due, self.views))
         self.stale = False
