@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.history import History
     from ecs_rl.viewer.live.background import BackgroundTraining
     from ecs_rl.viewer.live.playlist import CheckpointList
-    from ecs_rl.viewer.live.questions import Questions
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.profiler import Profiler
+    from ecs_rl.viewer.questions import Questions
     from ecs_rl.viewer.things import Chosen
     from ecs_rl.viewer.view import Tone
 

@@ -36,15 +36,14 @@ def _note_playlist(window: Window) -> None:
 
 def chips(window: Window) -> tuple[Chip, ...]:
     """Return a chip for everything that is not as usual, the most surprising one first."""
-    work, show, ask = window.background, window.show, window.questions
-    alone, lead = window.grid is None and len(window.shows) == 1, lead_of(window.shows)
+    work, show, lead = window.background, window.show, lead_of(window.shows)
     sampled = "SAMPLED ACTIONS" if show.sampled else "BEST ACTIONS"
     rests = work is not None and work.paused
+    of_panels = (chip for panel in window.panels.values() for chip in panel.chips(window))
     found = (
         (show.paused, Chip("PAUSED", "Space", WARN)),
         (window.grid is None and lead.at is not None, Chip(f"{lead.ago:.1f} S AGO", "Esc")),
-        (ask.asks_why and alone, Chip("WHY?", "I")),
-        (ask.maps and alone, Chip("VALUE MAP", "X")),
+        *((True, chip) for chip in of_panels),
         (
             window.aside is not None,
             Chip(*(("", "") if window.aside is None else (window.aside.title, window.aside.key))),
@@ -56,8 +55,7 @@ def chips(window: Window) -> tuple[Chip, ...]:
         (window.turbo, Chip("TURBO", "U", WARN)),
         (window.grid is None and not show.replays, Chip(sampled, "D", DIM)),
     )
-    of_panels = (chip for panel in window.panels.values() for chip in panel.chips(window))
-    return (*(chip for is_on, chip in found if is_on), *of_panels)
+    return tuple(chip for is_on, chip in found if is_on)
 
 
 def hints_now(window: Window) -> tuple[tuple[str, str], ...]:

@@ -28,7 +28,6 @@ from ecs_rl.viewer.live.commands import Call, bound, command_for, commands_of
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, verdict
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
-from ecs_rl.viewer.live.questions import Questions
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.screen import Input, Screen
@@ -40,6 +39,7 @@ from ecs_rl.viewer.panel import Chip, Command, Gesture, Hit, Message, Panels, Si
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import LASTS
 from ecs_rl.viewer.profiler import Profiler
+from ecs_rl.viewer.questions import Questions
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Tone
 
@@ -198,7 +198,6 @@ class Window:
     def advance(self, seconds: float, budget: float) -> None:
         """Let time pass on every show."""
         parts: dict[str, Callable[[], object]] = {
-            "why": self.questions.look,
             "card": self.cards.go_on,
             "hands": self._steer,
             "stage": partial(self._advance_shows, seconds, budget),

@@ -8,7 +8,7 @@ import pygame
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.mind_sheet import KEY, paint_mind, plan_for, range_of
-from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
+from ecs_rl.viewer.panel import App, Chip, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.view import MindView
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ class MindPanel(Panel[MindView]):
         return self._view
 
     def advance(self, app: App, seconds: float) -> None:
-        """Let what was read grow old."""
+        """Let what was read grow old, and go on with what is asked."""
         self._age += seconds
+        app.questions.look()
 
     def thickness(self, scale: float, size: tuple[int, int]) -> int:
         """Return about a quarter of the window's width."""
@@ -102,6 +103,13 @@ class MindPanel(Panel[MindView]):
         Command("Policy", "J", "next mind", "the next agent's mind", turn, (pygame.K_j,)),
         Command("Window", KEY, name, "the agent's mind", toggle, (pygame.K_TAB,)),
     )
+
+    def chips(self, app: App) -> tuple[Chip, ...]:
+        """Return a chip for each question that is asked."""
+        if app.grid is not None or len(app.shows) > 1:
+            return ()
+        why = (Chip("WHY?", "I"),) if app.questions.asks_why else ()
+        return (*why, Chip("VALUE MAP", "X")) if app.questions.maps else why
 
     def hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the key that brings it back while it is hidden."""
