@@ -84,6 +84,8 @@ class Painter:
         self.panels, self.kinds = [panel() for panel in panels], kinds_of(panels)
         self.canvas = Canvas()
         self.mistakes = Mistakes()
+        self.newest: Layout | None = None
+        """The layout of the newest frame."""
         self._last: tuple[pygame.Surface, Layout] | None = None
         """Where the last frame was drawn, None if something floated over its docked panels."""
         self._stands: dict[str, object] = {}
@@ -107,7 +109,7 @@ class Painter:
 
     def draw(self, surface: pygame.Surface, views: Mapping[str, Any]) -> None:
         """Draw what panels show over the whole surface."""
-        layout = self.layout(surface.get_size(), views)
+        self.newest = layout = self.layout(surface.get_size(), views)
         if self._last != (surface, layout):
             self._stands.clear()
         self.canvas.begin(surface, frozenset(views))

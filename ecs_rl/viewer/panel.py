@@ -120,6 +120,8 @@ class Chip:
     colour: Colour = MAIN_LINE
     dot: bool = False
     """A red dot stands before it."""
+    rank: int = 3
+    """Its place among the chips, the most surprising one first."""
 
 
 @dataclass
@@ -240,12 +242,20 @@ class Panel(Generic[V]):
     def advance(self, app: App, seconds: float) -> None:
         """Let so many seconds pass before the next frame."""
 
+    def is_on(self, app: App) -> bool:
+        """Return whether this is a mode that Esc leaves now: an open panel, unless it docks."""
+        return self.name in app.open_panels and self.place not in DOCKS
+
+    def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
+        """Return the keys that matter while this mode is on, in place of the usual ones; nothing otherwise."""
+        return ()
+
     def leave(self, app: App) -> bool:
         """Answer Esc: close the panel, or leave one step of it; False where there is nothing to leave.
 
         A docked panel stays.
         """
-        if self.name in app.open_panels and self.place not in DOCKS:
+        if self.is_on(app):
             app.open_panels -= {self.name}
             return True
         return False
@@ -254,6 +264,43 @@ class Panel(Generic[V]):
     def view_type(cls) -> Any:
         """Return the type of its data, by which a frame is packed."""
         return get_type_hints(cls.view)["return"]
+
+
+class Control:
+    """What a panel is without its picture: keys, and modes with their chips. It sees the whole window."""
+
+    name: ClassVar[str]
+    keys: ClassVar[tuple[Command, ...]] = ()
+    filmed: ClassVar[bool] = False
+
+    def view(self, app: Any) -> None:
+        """Return nothing to paint."""
+
+    def is_on(self, app: Any) -> bool:
+        """Return whether it is a mode that Esc leaves now."""
+        return False
+
+    def leave(self, app: Any) -> bool:
+        """Leave the mode; False where there is nothing to leave."""
+        return False
+
+    def chips(self, app: Any) -> Iterable[Chip]:
+        """Return a chip for each of its modes that is on."""
+        return ()
+
+    def hints(self, app: Any) -> Iterable[tuple[str, str]]:
+        """Return keys that matter now because of this control, and what they do."""
+        return ()
+
+    def mode_hints(self, app: Any) -> tuple[tuple[str, str], ...]:
+        """Return the keys that matter while this mode is on, in place of the usual ones; nothing otherwise."""
+        return ()
+
+    def act(self, app: Any, hit: Hit, gesture: Gesture) -> None:
+        """Do nothing: there is no picture to point at."""
+
+    def advance(self, app: Any, seconds: float) -> None:
+        """Let so many seconds pass before the next frame."""
 
 
 Panels = Sequence[type[Panel[Any]]]

@@ -22,7 +22,7 @@ WIDE, LINE, PAD = 300, 17, 9
 """The widest that a line may be, its height, and the space around the words."""
 ASK = Command(
     *("Window", "?", "words", "what is this?"),
-    lambda app: app.say("point at a word, a number or a curve: ? tells what it is", "warn"),
+    lambda _, app: app.say("point at a word, a number or a curve: ? tells what it is", "warn"),
     characters="?",
 )
 """Explains at once what the mouse rests on; the window gets this key where that is nothing."""

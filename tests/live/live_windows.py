@@ -26,7 +26,7 @@ from ecs_rl.training.training import Training
 from ecs_rl.viewer import mistakes
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.endings import Ended
-from ecs_rl.viewer.frame import DESIGNED
+from ecs_rl.viewer.frame import DESIGNED, Layout, Painter
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live import watch as loop_module
@@ -77,6 +77,14 @@ def see_mistakes(patch: pytest.MonkeyPatch) -> None:
         raise Found(f"'{part}' at {place}: {error!r}") from error
 
     patch.setattr(mistakes, "report", report)
+
+
+def layout_of(window: Window) -> Layout:
+    """Return where everything is in the newest frame."""
+    assert isinstance(window.screen, Screen)
+    layout = window.screen.painter.newest
+    assert layout is not None
+    return layout
 
 
 @dataclass
@@ -154,6 +162,15 @@ class Live:
         (pane,) = self.window.views["stage"].panes
         assert isinstance(pane.stage, StageView)
         return pane.stage
+
+    @property
+    def painter(self) -> Painter:
+        assert isinstance(self.window.screen, Screen)
+        return self.window.screen.painter
+
+    @property
+    def layout(self) -> Layout:
+        return layout_of(self.window)
 
     @property
     def panes(self) -> tuple[PaneView, ...]:

@@ -107,14 +107,18 @@ class Monkey:
     # --- mouse ------------------------------------------------------------------------------------------------------
 
     def _spot(self, window: Window) -> tuple[int, int]:
-        """Return a pixel: of a body, of a panel, of the whole window or beside it."""
-        layout, chance = window.layout, self.chance
+        """Return a pixel: of a body, of a panel's room or one of its parts, of the whole window or beside it."""
+        assert isinstance(window.screen, Screen)
+        painter, chance = window.screen.painter, self.chance
         wide, high = window.screen.size
         if chance.random() < 0.25:
             found = self._body(window)
             if found is not None:
                 return found
-        area = chance.choice([layout.stage, *layout.rooms.values()])
+        rooms = [] if painter.newest is None else [painter.newest.stage, *painter.newest.rooms.values()]
+        if rooms and chance.random() < 0.4:
+            rooms = [region.rect for region in painter.canvas.regions()] or rooms
+        area = chance.choice(rooms or [pygame.Rect(0, 0, wide, high)])
         if chance.random() < 0.1:
             area = pygame.Rect(-20, -20, wide + 40, high + 40)
         return chance.randint(area.x, max(area.x, area.right)), chance.randint(area.y, max(area.y, area.bottom))

@@ -24,20 +24,20 @@ def train_to(live: Live, steps: int) -> None:
 @pytest.mark.parametrize(("panel", "key"), [("mind", "Tab"), ("learning", "M")])
 def test_a_click_on_the_key_in_its_head_hides_a_panel_as_the_key_does(panel: str, key: str, tmp_path: Path) -> None:
     with watching(tmp_path) as live:
-        whole = live.window.layout.stage
+        whole = live.layout.stage
         click(live, live.at(panel, "key"))
         assert panel not in live.window.views
-        assert panel not in live.window.layout.rooms
-        hidden = live.window.layout.stage
+        assert panel not in live.layout.rooms
+        hidden = live.layout.stage
         assert hidden.w * hidden.h > whole.w * whole.h, "the stage has its room"
         assert (key, panel) in live.window.views["hints"].hints, "it says how to get it back"
         live.hit(key, key)
         live.draw()
-        assert live.window.layout.stage == hidden
+        assert live.layout.stage == hidden
         click(live, live.texts()[key])
         assert panel in live.window.views
         assert (key, panel) not in live.window.views["hints"].hints
-        assert live.window.layout.stage == whole
+        assert live.layout.stage == whole
 
 
 def test_the_curves_are_made_anew_once_a_second_and_when_the_drawer_is_opened(

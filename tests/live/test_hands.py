@@ -22,7 +22,6 @@ from ecs_rl.viewer.live.hands import CODES, Hands
 from ecs_rl.viewer.live.human import HumanPlaylist, idle_agents
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.panel import Chip
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +193,7 @@ def test_y_races_the_policy_on_the_same_seed_and_tells_who_won(run: Path) -> Non
         mine, theirs = live.window.shows
         assert (mine.label, mine.seeds) == ("you", theirs.seeds)
         step(live)
-        assert Chip("RACE", "Y") in live.window.views["chips"].chips
+        assert ("RACE", "Y") in [(chip.text, chip.key) for chip in live.window.views["chips"].chips]
         assert live.window.hands is not None
         assert live.window.hands.show is mine
         live.answer(held("left"))

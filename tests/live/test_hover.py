@@ -124,7 +124,7 @@ def test_a_tip_is_painted_over_panels_and_leaves_nothing_there(run: Path, clock:
 
 def test_a_question_without_anything_under_the_mouse_says_what_to_do(run: Path) -> None:
     with seeing(run) as live:
-        live.answer(moved((live.window.layout.stage.centerx, live.window.layout.stage.centery)))
+        live.answer(moved((live.layout.stage.centerx, live.layout.stage.centery)))
         live.draw()
         live.hit("?")
         assert "point at a word" in live.said()

@@ -54,7 +54,7 @@ def test_a_zoomed_and_moved_picture_goes_on_following_until_home_is_pressed(live
     live.hit("Home")
     assert live.window.aim is None
     live.draw(0.0)
-    assert live.camera().zoom == pytest.approx(live.window.layout.stage.w / 16)
+    assert live.camera().zoom == pytest.approx(live.layout.stage.w / 16)
 
 
 def test_a_body_is_found_and_pulled_where_it_is_seen(live: Live) -> None:
@@ -80,7 +80,7 @@ def test_a_body_is_found_and_pulled_where_it_is_seen(live: Live) -> None:
     for _ in range(100):
         live.show.tick()
     live.draw(0.0)
-    assert live.window.layout.stage.collidepoint(live.pixel("ship"))
+    assert live.layout.stage.collidepoint(live.pixel("ship"))
 
 
 def test_the_grid_of_the_training_follows_too_and_a_click_brings_its_arena_to_the_stage(live: Live) -> None:

@@ -24,17 +24,17 @@ def stagnate(live: Live, *, opposed: bool = False) -> None:
 
 def test_a_finding_has_a_line_of_its_own_between_stage_and_drawer(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
-        before = live.window.layout
+        before = live.layout
         stagnate(live)
         live.draw()
         assert live.window.views["finding"].name == "nothing learned"
-        stage, rooms = live.window.layout.stage, live.window.layout.rooms
+        stage, rooms = live.layout.stage, live.layout.rooms
         assert stage.bottom == rooms["finding"].top
         assert rooms["finding"].bottom == rooms["learning"].top == before.stage.bottom
         assert rooms["finding"].right == stage.right
         live.hit("M", "Tab")
         live.draw()
-        assert live.window.layout.rooms["finding"].bottomright == live.window.screen.size
+        assert live.layout.rooms["finding"].bottomright == live.window.screen.size
 
 
 def test_a_click_hides_it_until_something_else_is_wrong(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_click_hides_it_until_something_else_is_wrong(tmp_path: Path) -> None:
         live.answer(down(at), up(at))
         live.draw()
         assert "finding" not in live.window.views
-        assert live.window.layout.rooms.keys() == {"status", "mind", "learning"}
+        assert live.layout.rooms.keys() == {"status", "mind", "learning"}
         assert live.window.selected is None
         stagnate(live, opposed=True)
         live.draw()

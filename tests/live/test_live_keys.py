@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pygame
@@ -17,7 +17,8 @@ from live_windows import CODES, Live, key_event, moved, pressed, same, watching,
 from ecs_rl.agents.team import join
 from ecs_rl.runs import read_checkpoint, section
 from ecs_rl.runs.layout import policies
-from ecs_rl.viewer.live.commands import COMMANDS, SPEEDS, command_for, hints
+from ecs_rl.viewer.controls.playing import SPEEDS, usual_hints
+from ecs_rl.viewer.live.commands import COMMANDS, command_for
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.panel import Command
 from ecs_rl.viewer.panels.help import help_groups
@@ -494,7 +495,7 @@ def next_mind(live: Live, hit: Hit) -> None:
 
 
 def words(live: Live, hit: Hit) -> None:
-    mind = live.window.layout.rooms["mind"]
+    mind = live.layout.rooms["mind"]
     live.answer(moved((mind.x + 30, mind.y + 16)))  # its first head
     live.draw()
     hit()
@@ -720,19 +721,30 @@ def test_without_a_training_its_keys_do_nothing_and_nobody_is_told_of_them() -> 
 
 
 @pytest.mark.parametrize("trains", [True, False])
-@pytest.mark.parametrize("in_grid", [True, False])
 @pytest.mark.parametrize("paused", [True, False])
 @pytest.mark.parametrize("choice", [True, False])
-@pytest.mark.parametrize("back", [True, False])
+@pytest.mark.parametrize("leads_back", ["", "B"])
 def test_the_hint_names_keys_that_the_help_explains_and_always_the_help_itself(
-    trains: bool, in_grid: bool, paused: bool, choice: bool, back: bool
+    trains: bool, paused: bool, choice: bool, leads_back: str
 ) -> None:
-    if in_grid and not trains:
-        return
-    told = {key for group in help_groups(COMMANDS if trains else UNTRAINED) for key, _ in group.keys}
-    shown = [key for key, _ in hints(trains=trains, grid=in_grid, paused=paused, choice=choice, back=back)]
+    told = explained_keys(COMMANDS if trains else UNTRAINED)
+    shown = [key for key, _ in usual_hints(trains=trains, paused=paused, choice=choice, leads_back=leads_back)]
     assert "F1" in shown
     assert set(shown) - {"Drag"} <= told
+
+
+def explained_keys(rows: Sequence[Command]) -> set[str]:
+    return {key for group in help_groups(rows) for key, _ in group.keys}
+
+
+def test_the_hints_of_the_grid_and_of_the_past_name_keys_that_the_help_explains(live: Live) -> None:
+    for _ in range(20):
+        live.show.tick()
+    for key in ("Left", "G"):
+        live.hit(key)
+        live.draw()
+        assert live.hints[-1][0] in ("Esc", "F1")
+        assert {key for key, _ in live.hints} <= explained_keys(COMMANDS)
 
 
 def test_an_unknown_key_does_nothing_but_tell_that_somebody_is_there(live: Live) -> None:

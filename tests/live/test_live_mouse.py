@@ -281,7 +281,7 @@ def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, s
         corner = live.stage_region().rect
         found = live.metres((x + corner.x, y + corner.y), 0)
         assert found == pytest.approx(point, abs=1e-9)
-    area = live.window.layout.stage
+    area = live.layout.stage
     assert area.collidepoint(live.pixel("cart"))
 
 

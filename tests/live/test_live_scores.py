@@ -63,7 +63,7 @@ def test_a_click_on_the_mind_turns_to_the_next_agent_and_its_head_says_whose_it_
         live.draw()
         names = []
         for _ in range(3):
-            mind, room = live.window.views["mind"], live.window.layout.rooms["mind"]
+            mind, room = live.window.views["mind"], live.layout.rooms["mind"]
             names.append(mind.who)
             before = live.window.screen.picture().subsurface(room).copy()
             live.answer(down(room.center), up(room.center))

@@ -57,7 +57,7 @@ def test_only_what_has_changed_is_drawn(live: Live, monkeypatch: pytest.MonkeyPa
             plain(panel, *more)
 
         monkeypatch.setattr(kind, "paint", counted)
-    painter, views = live.window.painter, live.window.views
+    painter, views = live.painter, live.window.views
     surface = live.window.screen.picture()
 
     def draw(surface: pygame.Surface, **changed: object) -> list[str]:

@@ -12,15 +12,15 @@ import pytest
 from game_scene import GAME
 from games import GAMES, game
 from live_commands import Said, train
-from live_windows import PPO, Script, Scripted, down, in_order, keys, moved, post, up, wait
+from live_windows import PPO, Script, Scripted, down, in_order, keys, layout_of, moved, post, up, wait
 from mixed_controls import MIXED
 from readme_scenes import BEACONS
 
 from ecs_rl.errors import EcsRlError
-from ecs_rl.viewer.live import shown
-from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panel import App
+from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.things import Chosen
 
 EVALUATED = ("--eval-every", "1000", "--eval-episodes", "2", "--checkpoint-every", "1000", "--keep", "9")
@@ -80,7 +80,7 @@ def watched(scene: str, runs: Path, *more: object) -> Said:
 
 def drag(window: Window) -> Iterator[None]:
     """Pull at whatever is in the middle of the stage, through every pixel on the way."""
-    x, y = window.layout.stage.center
+    x, y = layout_of(window).stage.center
     for at in ((x, y), (x, y + 40), (x - 6, y + 60)):
         post(down(at))
         for i in range(4):
@@ -91,7 +91,7 @@ def drag(window: Window) -> Iterator[None]:
 
 
 def click_around(window: Window) -> Iterator[None]:
-    area = window.layout.stage
+    area = layout_of(window).stage
     for x, y in ((0.5, 0.5), (0.1, 0.2), (0.6, 0.5)):
         at = round(area.x + x * area.w), round(area.y + y * area.h)
         post(down(at), up(at))
@@ -110,7 +110,7 @@ def scrub(window: Window) -> Iterator[None]:
 
 def turn_inputs(window: Window) -> Iterator[None]:
     """Turn what the agent sees, choose another axis of the map, and ask about another action."""
-    area = window.layout.rooms["mind"]
+    area = layout_of(window).rooms["mind"]
     for x, y, to in ((0.6, 0.06, 0.75), (0.55, 0.09, 0.9), (0.1, 0.12, 0.1), (0.6, 0.34, 0.6)):
         at = round(area.x + x * area.w), round(area.y + y * area.h)
         there = round(area.x + to * area.w), at[1]
@@ -270,15 +270,15 @@ def test_a_problem_with_a_file_in_drawing_does_not_end_the_training(
     headless: Callable[[str], Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frames = []
-    views = shown.views
+    view = Learning.view
 
-    def broken(window: Window) -> object:
-        frames.append(window)
+    def broken(panel: Learning, app: App) -> DrawerView | None:
+        frames.append(panel)
         if len(frames) == 10:
             raise EcsRlError("cannot read metrics.jsonl")
-        return views(window)
+        return view(panel, app)
 
-    monkeypatch.setattr(window_module, "views", broken)
+    monkeypatch.setattr(Learning, "view", broken)
     Scripted(monkeypatch, wait(99))
     told = watched("balance", tmp_path)
     assert told.code == 0, told.err

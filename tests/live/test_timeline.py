@@ -73,7 +73,7 @@ def test_a_click_on_the_curve_is_enough_and_beside_it_nothing_happens(live: Live
     at = pixel(live, 1000)
     live.answer(down(at), up(at))
     assert live.show.label == "step 1,000"
-    learning = live.window.layout.rooms["learning"]
+    learning = live.layout.rooms["learning"]
     for outside in ((learning.right - 20, learning.centery), (learning.centerx, learning.top - 60)):
         live.answer(down(outside), up(outside), down(outside), moved((outside[0] - 30, outside[1])), up(outside))
         assert live.show.label == "step 1,000"
@@ -235,7 +235,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(tmp_p
         live.window.advance(1.5, math.inf)
         live.draw()
         assert live.window.views["joy"] == JoyView(1.5)
-        stage = live.window.layout.stage
+        stage = live.layout.stage
         drawn = pygame.surfarray.array3d(live.window.screen.picture())
         changed = (drawn != plain).any(axis=2)[stage.left : stage.right, stage.top : stage.bottom]
         assert changed.sum() > 2000, "confetti and a sign"

@@ -124,7 +124,7 @@ def test_messages_stand_to_the_upper_left_and_name_only_the_end_of_a_path(run: P
         bare = pygame.surfarray.array3d(live.window.screen.picture()).astype(int)
         live.window.draw(0.0)
         shown = pygame.surfarray.array3d(live.window.screen.picture()).astype(int)
-        stage = live.window.layout.stage
+        stage = live.layout.stage
         changed = np.argwhere((bare != shown).any(axis=2) & True)
         middle = stage.y + stage.h // 2
         inside = changed[(changed[:, 0] < stage.right) & (changed[:, 1] >= stage.y) & (changed[:, 1] < stage.bottom)]

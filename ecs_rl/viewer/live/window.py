@@ -15,27 +15,25 @@ from ecs_rl.console import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.camera import Aim
 from ecs_rl.viewer.films.recorder import Recorder
-from ecs_rl.viewer.frame import Layout, Painter
 from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.live import shown
 from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import Comparison
 from ecs_rl.viewer.live.cards import Cards
-from ecs_rl.viewer.live.commands import Call, bound, command_for, commands_of
+from ecs_rl.viewer.live.commands import CONTROLS, bound, command_for, commands_of
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.human import HumanPlaylist, Race, verdict
+from ecs_rl.viewer.live.modes import Modes
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
-from ecs_rl.viewer.live.screen import Input, Screen
+from ecs_rl.viewer.live.screen import Input
 from ecs_rl.viewer.live.screen_process import AnyScreen
-from ecs_rl.viewer.live.shown import views
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
-from ecs_rl.viewer.panel import Chip, Command, Gesture, Hit, Message, Panels, Sight
+from ecs_rl.viewer.panel import Chip, Command, Control, Gesture, Hit, Message, Panel, Panels, Sight
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import LASTS
 from ecs_rl.viewer.profiler import Profiler
@@ -65,8 +63,9 @@ class Window:
     ) -> None:
         self.screen, self.shows, self.run = screen, list(shows), run
         self.background, self.checkpoints, self.history, self.playlist = background, checkpoints, history, playlist
-        self.painter = screen.painter if isinstance(screen, Screen) else Painter(screen.dpi_scale)
-        self.panels = {panel.name: panel() for panel in panels}
+        kinds: tuple[type[Control] | type[Panel[Any]], ...] = (*CONTROLS, *panels)
+        self.panels: dict[str, Control | Panel[Any]] = {kind.name: kind() for kind in kinds}
+        self.modes = Modes()
         self.commands = bound(commands_of(panels), self, self.panels)
         self.mistakes = Mistakes(lambda text: self.say(text, "warn"))
         self.profiler, self.recorder = Profiler(), Recorder(folder, screen.dpi_scale)
@@ -77,7 +76,8 @@ class Window:
         self.aim: Aim | None = None
         self.sight: Sight | None = None
         self.selected: Chosen | None = None
-        self.turbo = self.closing = False
+        self.turbo: bool = False
+        self.closing = False
         self.messages: list[Message] = []
         self.questions = Questions(self)
         self.cards = Cards(self)
@@ -100,7 +100,6 @@ class Window:
         """Something has changed that should be seen at once."""
         self.views: dict[str, Any] = {}
         """What each panel shows in the newest frame."""
-        self.layout: Layout = self.painter.layout(screen.size, self.views)
 
     @property
     def verdict(self) -> tuple[str, Tone] | None:
@@ -118,11 +117,14 @@ class Window:
         """Carry out what the user has asked for since the last time."""
         attempt = self.mistakes.attempt
         for found in self.screen.inputs():
-            for name, *more in attempt("an event", partial(self.calls, found), []):
-                attempt(name, partial(self.do, name, *more), None)
+            gesture = found if isinstance(found, Gesture) else None
+            if gesture is not None and gesture.kind != "point" and not gesture.hit.key:
+                attempt(gesture.hit.panel or "the mouse", partial(self.act, gesture), None)
+            for name in attempt("an event", partial(self.calls, found), []):
+                attempt(name, partial(self.do, name), None)
 
-    def calls(self, found: Input) -> list[Call]:
-        """Return the commands that an input asks for."""
+    def calls(self, found: Input) -> list[str]:
+        """Return the names of the commands that an input asks for."""
         if isinstance(found, Gesture):
             return self._calls_of(found)
         if isinstance(found, Sight):
@@ -130,12 +132,12 @@ class Window:
             return []
         event = found
         if event.type == pygame.QUIT:
-            return [("quit",)]
+            return ["quit"]
         if event.type == pygame.KEYDOWN:
             self.touched_at = perf_counter()
         if self.hands is not None and self.hands.take(event):
             goes_on = self.show.paused and event.type == pygame.KEYDOWN and event.key == pygame.K_SPACE
-            return [("pause",)] if goes_on else []  # Space may be one of the agent's keys
+            return ["pause"] if goes_on else []  # Space may be one of the agent's keys
         if event.type == pygame.KEYUP:
             self.down.discard(event.key)
         elif event.type == pygame.WINDOWFOCUSLOST:
@@ -143,38 +145,41 @@ class Window:
         if event.type == pygame.KEYDOWN:
             self.down.add(event.key)
             name = command_for(event, self.rows)
-            return [(name,)] if name is not None else []
+            return [name] if name is not None else []
         if event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
-            self.painter.forget()
             self.stale = True
         return []
 
-    def _calls_of(self, gesture: Gesture) -> list[Call]:
-        """Return the commands that a gesture of the mouse asks for."""
+    def _calls_of(self, gesture: Gesture) -> list[str]:
+        """Return the command of the key that a gesture of the mouse has hit."""
         hit, before, self.pointed = gesture.hit, self.pointed, gesture
         if gesture.kind != "point" or hit.at != before.hit.at:
             self.touched_at = perf_counter()
-        if hit.key:
-            return [(row.name,) for row in self.rows if row.key == hit.key][:1] if gesture.kind == "click" else []
-        return [("act", gesture)] if hit.panel in self.panels and gesture.kind != "point" else []
+        named = [row.name for row in self.rows if row.key == hit.key and hit.key]
+        return named[:1] if gesture.kind == "click" else []
 
     def act(self, gesture: Gesture) -> None:
         """Let the panel that a gesture hit answer it."""
-        self.panels[gesture.hit.panel].act(self, gesture.hit, gesture)
+        if (panel := self.panels.get(gesture.hit.panel)) is not None:
+            self._try(partial(panel.act, self, gesture.hit, gesture))
 
     @property
     def rows(self) -> Sequence[Command]:
         """The commands that there are now."""
         return [row for row in self.commands.values() if self.background is not None or not row.trains]
 
-    def do(self, name: str, *more: Any) -> None:
+    def do(self, name: str) -> None:
         """Carry out the command of this name; what it cannot do it says on the screen."""
+        run = self.commands[name].run
+        assert run is not None
+        self._try(run)
+
+    def _try(self, run: Callable[[], object]) -> None:
         try:
-            run = self.commands[name].run
-            assert run is not None
-            run(*more)
+            run()
         except EcsRlError as error:
             self.say(str(error), "bad")
+        self.modes.note(self)
         self.stale = True
 
     def say(self, text: str, tone: Tone = "plain", *, aloud: bool = False) -> None:
@@ -279,11 +284,16 @@ class Window:
 
     def chips(self) -> tuple[Chip, ...]:
         """Return a chip for each mode that is on, the most surprising one first."""
-        return shown.chips(self)
+        chips = (chip for panel in self.panels.values() for chip in panel.chips(self))
+        return tuple(sorted(chips, key=lambda chip: chip.rank))
 
     def hints(self) -> tuple[tuple[str, str], ...]:
         """Return the keys that matter most now, and what they do."""
-        return shown.hints_now(self)
+        of_modes = (panel.mode_hints(self) for panel in reversed(self.panels.values()))
+        first, *rest = next(filter(None, of_modes))
+        if self.hands is not None:
+            return (first, *rest)
+        return (first, *(hint for panel in self.panels.values() for hint in panel.hints(self)), *rest)
 
     def open_grid(self) -> None:
         """Show all arenas of the training in place of the stage."""
@@ -312,7 +322,12 @@ class Window:
 
     def draw(self, seconds: float, due: float = 0.0) -> None:
         """Draw a frame, so many seconds after the last one, to be shown when it is due."""
-        self.views = views(self)
-        self.layout = self.painter.layout(self.screen.size, self.views)
+        if self.playlist is not None and self.aside is None:
+            for number, show in enumerate(self.shows):
+                show.note = self.playlist.note(number, self.shows)
+        found = {
+            name: self.mistakes.attempt(name, partial(panel.view, self), None) for name, panel in self.panels.items()
+        }
+        self.views = {name: view for name, view in found.items() if view is not None}
         self.screen.show(Frame(self.screen.size, due, self.views))
         self.stale = False

@@ -41,6 +41,16 @@ class AllArenas(Panel[GridView]):
             app.grid.selected = hit.index
             app.show_chosen_arena()
 
+    def is_on(self, app: App) -> bool:
+        """Return whether all arenas are shown."""
+        return app.grid is not None
+
+    def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
+        """Return the keys of the grid."""
+        if app.grid is None:
+            return ()
+        return (("[ ]", "choose"), ("Enter", "watch it"), ("G", "back to the stage"), ("F1", "all keys"))
+
     def leave(self, app: App) -> bool:
         """Go back to the stage."""
         there, app.grid = app.grid is not None, None

@@ -52,6 +52,10 @@ class Inspector(Panel[InspectorView]):
         with show.rewind.seen():
             return inspect(show.world, show.arena, selected)
 
+    def is_on(self, app: App) -> bool:
+        """Return whether a body is selected."""
+        return app.selected is not None
+
     def leave(self, app: App) -> bool:
         """Select nothing any more."""
         was_selected, app.selected = app.selected is not None, None

@@ -108,7 +108,7 @@ class MindPanel(Panel[MindView]):
         """Return a chip for each question that is asked."""
         if app.grid is not None or len(app.shows) > 1:
             return ()
-        why = (Chip("WHY?", "I"),) if app.questions.asks_why else ()
+        why = (Chip("WHY?", "I", rank=2),) if app.questions.asks_why else ()
         return (*why, Chip("VALUE MAP", "X")) if app.questions.maps else why
 
     def hints(self, app: App) -> tuple[tuple[str, str], ...]:
@@ -135,6 +135,10 @@ class MindPanel(Panel[MindView]):
             return ""
         seen = view.sees[hit.index]
         return about_seen(seen.name, seen.scale)
+
+    def is_on(self, app: App) -> bool:
+        """Return whether somebody asks why, or for the map."""
+        return app.questions.asks_why or app.questions.maps
 
     def leave(self, app: App) -> bool:
         """Leave one thing that is asked; the panel stays."""

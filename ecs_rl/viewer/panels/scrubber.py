@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import pygame
 from ecs_rl.viewer.canvas import RIBBON, SMALL, STRIP, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, TEXT, mix
-from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
+from ecs_rl.viewer.panel import App, Chip, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view import Tone
 
@@ -161,6 +161,22 @@ class Scrubber(Panel[ScrubberView]):
             ticks, self._owed = int(self._owed), self._owed % 1.0
             if ticks and (by < 0 or lead_of(app.shows).at is not None):
                 self.step(app, by * ticks)
+
+    def is_on(self, app: App) -> bool:
+        """Return whether a moment of the past is seen."""
+        return any(show.rewind.at is not None for show in app.shows)
+
+    def chips(self, app: App) -> Iterable[Chip]:
+        """Return how long ago the moment is that is seen."""
+        lead = lead_of(app.shows)
+        return [Chip(f"{lead.ago:.1f} S AGO", "Esc", rank=1)] if app.grid is None and lead.at is not None else []
+
+    def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
+        """Return the keys of somebody who looks back."""
+        if app.grid is not None or not self.is_on(app):
+            return ()
+        play = ("Space", "play" if app.show.paused else "pause")
+        return (("F1", "help"), play, ("Left Right", "one tick"), ("Enter", "go on from here"), ("Esc", "back to now"))
 
     def leave(self, app: App) -> bool:
         """Go back to the present; False where every show is there already."""

@@ -88,6 +88,10 @@ class Stage(Panel[StagesView]):
             for each in app.shows:
                 each.let_go()
 
+    def is_on(self, app: App) -> bool:
+        """Return whether the user has turned the camera."""
+        return app.aim is not None
+
     def leave(self, app: App) -> bool:
         """Show the whole arena again."""
         turned, app.aim = app.aim is not None, None

@@ -1,0 +1,28 @@
+"""The modes of the window: each is entered by its key, and Esc leaves the one that was entered last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.live.window import Window
+
+
+class Modes:
+    """Remembers in which order the panels and controls that are on were entered."""
+
+    def __init__(self) -> None:
+        self._entered: list[str] = []
+
+    def note(self, app: Window) -> None:
+        """Take in what a command has entered or left."""
+        on = [name for name, panel in app.panels.items() if panel.is_on(app)]
+        self._entered = [name for name in self._entered if name in on]
+        self._entered += [name for name in on if name not in self._entered]
+
+    def leave(self, app: Window) -> None:
+        """Leave the newest mode, or one step of it; a window without any stays as it is."""
+        self.note(app)
+        for name in reversed(self._entered):
+            if app.panels[name].leave(app):
+                return
