@@ -159,8 +159,6 @@ class App(Protocol):
     messages: list[Message]
     open_panels: set[str]
     """The names of the panels that are open."""
-    stale: bool
-    """Something has changed that should be seen at once."""
 
     @property
     def rows(self) -> Sequence[Command]:

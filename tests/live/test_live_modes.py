@@ -457,6 +457,5 @@ def test_the_status_line_says_that_the_policy_has_collapsed(tmp_path: Path) -> N
         live.draw()
         assert live.window.views["status"].state == "training"
         live.trains.evaluation.trend.low = IN_A_ROW
-        live.window.stale = True
         live.draw()
         assert (live.window.views["status"].state, live.window.views["status"].tone) == ("collapsed, training", "warn")

@@ -29,7 +29,6 @@ def test_the_window_goes_by_the_score(tmp_path: Path) -> None:
             > Results(world).mean_return(live.show.terms.total)[0]
         )
         assert f"score {signed(live.show.total)}" in live.show.caption
-        live.window.stale = True
         live.renew_curves()
         status, curves = live.window.views["status"], live.window.views["learning"].curves
         assert status.counted == "score"

@@ -40,7 +40,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 def shown(live: Live) -> tuple[str, Chosen | None, list[float]]:
     """Return whose mind it is, the marked body, and what it sees."""
     live.window.advance(1 / 50, 1.0)
-    live.window.stale = True
+    live.window.panels["mind"].advance(live.window, 1.0)
     live.draw()
     mind, stage = live.window.views["mind"], live.stage
     assert mind is not None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pygame
 
@@ -40,6 +41,10 @@ WORDS = {
 }
 
 
+def _key(key: str, name: str, text: str, run: Callable[[Any, App], None], code: int) -> Command:
+    return Command("Policy", key, name, text, run, (code,))
+
+
 class MindPanel(Panel[MindView]):
     """Shows the mind of the agent on the stage."""
 
@@ -62,7 +67,7 @@ class MindPanel(Panel[MindView]):
         if self.name not in app.open_panels or app.grid is not None or len(app.shows) > 1:
             return None
         mind, work = app.show.mind, app.background
-        moves = work is not None and work.is_flat_out and not (app.show.paused or app.stale)
+        moves = work is not None and work.is_flat_out and not app.show.paused
         if not moves or self._age >= READ_EVERY or self._mind is not mind:
             self._age, self._mind, self._read = 0.0, mind, mind.view()
         self._view = app.questions.mind(self._read)
@@ -83,24 +88,22 @@ class MindPanel(Panel[MindView]):
 
     def turn(self, app: App) -> None:
         """Show the mind of the next agent, where there are several."""
-        before = app.show.mind.name
         app.show.mind.turn()
-        text = (
-            f"this is the mind of {app.show.mind.name}" if before else "there is one agent here, and this is its mind"
-        )
-        app.say(text, "plain" if before else "warn")
+        self._age = READ_EVERY
+
+    def turn_and_tell(self, app: App) -> None:
+        """Show the mind of the next agent, and say whose it is."""
+        self.turn(app)
+        name = app.show.mind.name
+        if name:
+            app.say(f"this is the mind of {name}")
+        else:
+            app.say("there is one agent here, and this is its mind", "warn")
 
     keys = (
-        Command("Policy", "I", "why", "why did it do that?", lambda _, app: app.questions.toggle_why(), (pygame.K_i,)),
-        Command(
-            "Policy",
-            "X",
-            "value map",
-            "what it expects elsewhere",
-            lambda _, app: app.questions.toggle_map(),
-            (pygame.K_x,),
-        ),
-        Command("Policy", "J", "next mind", "the next agent's mind", turn, (pygame.K_j,)),
+        _key("I", "why", "why did it do that?", lambda _, app: app.questions.toggle_why(), pygame.K_i),
+        _key("X", "value map", "what it expects elsewhere", lambda _, app: app.questions.toggle_map(), pygame.K_x),
+        _key("J", "next mind", "the next agent's mind", turn_and_tell, pygame.K_j),
         Command("Window", KEY, name, "the agent's mind", toggle, (pygame.K_TAB,)),
     )
 
@@ -127,7 +130,7 @@ class MindPanel(Panel[MindView]):
         elif ask.maps and hit.part == "name" and clicks:
             ask.choose_axis(hit.index)
         elif clicks:
-            app.show.mind.turn()
+            self.turn(app)
 
     def explain(self, view: MindView, hit: Hit) -> str:
         """Return what the number is whose row is under the mouse."""

@@ -39,7 +39,7 @@ class Ribbon(Panel[RibbonView]):
         if app.grid is not None or len(app.shows) > 1:
             return None
         mind, work = app.show.mind, app.background
-        moves = work is not None and work.is_flat_out and not (app.show.paused or app.stale)
+        moves = work is not None and work.is_flat_out and not app.show.paused
         if not moves or self._age >= READ_EVERY or self._mind is not mind:
             self._age, self._mind, self._read = 0.0, mind, mind.ribbon()
         return self._read

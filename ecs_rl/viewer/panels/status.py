@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -88,14 +88,14 @@ class Status(Panel[StatusView]):
         self._due = self._measure_due = 0.0
 
     def view(self, app: App) -> StatusView:
-        """Return the line, the same one for a while unless something has changed."""
+        """Return the line; while only its numbers change, it is the same one for a while."""
         now = perf_counter()
         if app.background is not None and now >= self._measure_due:
             self._measure_due = now + MEASURED_EVERY
             self._measure(app.background, now)
-        if self._view is None or now >= self._due or app.stale:
-            self._due = now + READABLE
-            self._view = self._made(app)
+        made = self._made(app)
+        if self._view is None or now >= self._due or _without_numbers(made) != _without_numbers(self._view):
+            self._due, self._view = now + READABLE, made
         return self._view
 
     def thickness(self, scale: float, size: tuple[int, int]) -> int:
@@ -140,6 +140,10 @@ class Status(Panel[StatusView]):
             counted="Elo" if hasattr(session.agent, "elo") else "score" if show.scene.score else "",
             lessons=str(training.lessons),
         )
+
+
+def _without_numbers(view: StatusView) -> StatusView:
+    return replace(view, steps=0, seconds_left=None, steps_per_second=None, speed_reached=None)
 
 
 def _state(work: BackgroundTraining) -> tuple[str, Tone]:
