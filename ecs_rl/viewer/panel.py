@@ -248,6 +248,10 @@ class Panel(Generic[V]):
         """Return the keys that matter while this mode is on, in place of the usual ones; nothing otherwise."""
         return ()
 
+    def toggle(self, app: App) -> None:
+        """Open the panel, or close it."""
+        app.open_panels ^= {self.name}
+
     def leave(self, app: App) -> bool:
         """Answer Esc: close the panel, or leave one step of it; False where there is nothing to leave.
 

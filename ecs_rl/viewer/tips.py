@@ -14,7 +14,7 @@ from ecs_rl.viewer.palette import MAIN_LINE, PANEL, TEXT, mix
 from ecs_rl.viewer.panel import Command, Panel
 from ecs_rl.viewer.pointer import Pixel, Pointer
 from ecs_rl.viewer.text_lines import wrapped
-from ecs_rl.viewer.words import explained
+from ecs_rl.viewer.words import Words
 
 STILL = 0.5
 """Seconds that the mouse must rest before words are explained; charts answer at once."""
@@ -32,7 +32,7 @@ class Tips:
     """Remembers where the mouse rests, and since when."""
 
     def __init__(self, panels: Sequence[Panel[Any]]) -> None:
-        self._panels = {panel.name: panel for panel in panels}
+        self._panels, self._words = {panel.name: panel for panel in panels}, Words(panels)
         self._at: Pixel = (-1.0, -1.0)
         self._since = 0.0
         self._is_asked = False
@@ -50,7 +50,7 @@ class Tips:
         if lines or (now - self._since < STILL and not self._is_asked):
             return lines
         sentence = "" if panel is None or view is None else panel.explain(view, hit)
-        sentence = sentence or explained(canvas.text_at(hit.at))
+        sentence = sentence or self._words.explained(canvas.text_at(hit.at))
         return (sentence,) if sentence else ()
 
     def ask(self, pointer: Pointer, canvas: Canvas, views: Mapping[str, Any]) -> bool:

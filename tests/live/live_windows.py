@@ -127,8 +127,8 @@ class Live:
         for _ in range(3):
             self.window.advance(0.0, 0.0)
 
-    def draw(self, seconds: float = 1 / 60) -> None:
-        self.window.draw(seconds)
+    def draw(self) -> None:
+        self.window.draw()
 
     def slices(self, count: int = 1) -> None:
         for _ in range(count):

@@ -10,8 +10,11 @@ from live_commands import train
 from live_windows import TINY, Clock, Live, down, moved, seeing
 
 from ecs_rl.viewer import tips as tips_module
+from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.mind_panel import about_seen
-from ecs_rl.viewer.words import STATES, WORDS, explained
+from ecs_rl.viewer.words import Words
+
+WORDS = Words(PANELS)
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +32,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def told(live: Live, at: tuple[int, int], clock: Clock, rest: float = 1.0) -> tuple[str, ...]:
     """Return the tip once the mouse has rested somewhere for so long."""
     live.answer(moved(at))
-    live.draw(0.0)
+    live.draw()
     clock.now += rest
-    live.draw(0.0)
+    live.draw()
     return live.tip()
 
 
@@ -103,7 +106,7 @@ def test_a_question_is_answered_without_waiting_as_long_as_the_mouse_stays(run: 
         at = place_of(live, "DOES")
         assert told(live, at, clock, rest=0.1) == ()
         live.hit("?")
-        live.draw(0.0)
+        live.draw()
         (sentence,) = live.tip()
         assert sentence.startswith("The action:")
         assert live.said() == ""
@@ -113,7 +116,7 @@ def test_a_question_is_answered_without_waiting_as_long_as_the_mouse_stays(run: 
 def test_a_tip_is_painted_over_panels_and_leaves_nothing_there(run: Path, clock: Clock) -> None:
     with seeing(run) as live:
         live.window.pause_stage(True)
-        live.draw(0.0)
+        live.draw()
         before = pygame.image.tobytes(live.window.screen.picture(), "RGB")
         at = place_of(live, "DOES")
         assert told(live, at, clock) != ()
@@ -141,18 +144,19 @@ def test_a_question_without_anything_under_the_mouse_says_what_to_do(run: Path) 
     ],
 )
 def test_words_are_found_however_they_are_written(text: str, found: str) -> None:
-    assert explained(text) == WORDS[found]
+    assert WORDS.explained(text) == WORDS.plain[found]
 
 
 @pytest.mark.parametrize("sign", ["TRAINING", "TRAINING PAUSED", "SOLVED, TRAINING", "COLLAPSED, TRAINING", "PLAYING"])
 def test_the_pill_at_the_top_is_explained_as_what_the_program_does(sign: str) -> None:
-    assert explained(sign) == STATES[sign] != explained("training")
+    assert WORDS.explained(sign) == WORDS.states[sign] != WORDS.explained("training")
 
 
 def test_the_chip_of_the_pace_is_explained_by_the_pace() -> None:
-    assert explained("TRAINING AT 1x, OPENS UP") == explained("TRAINING AT 0.25x") == STATES["TRAINING AT"]
+    for sign in ("TRAINING AT 1x, OPENS UP", "TRAINING AT 0.25x"):
+        assert WORDS.explained(sign) == WORDS.states["TRAINING AT"]
 
 
 def test_every_explanation_is_one_sentence_and_names_need_none() -> None:
-    assert all(sentence.endswith(".") and len(sentence) < 130 for sentence in (WORDS | STATES).values())
-    assert explained("lander") == explained("0.53") == ""
+    assert all(sentence.endswith(".") and len(sentence) < 130 for sentence in (WORDS.plain | WORDS.states).values())
+    assert WORDS.explained("lander") == WORDS.explained("0.53") == ""

@@ -42,25 +42,25 @@ def test_a_zoomed_and_moved_picture_goes_on_following_until_home_is_pressed(live
     assert live.metres(cursor, 0) == pytest.approx(point, abs=1e-9)
     live.answer(down(cursor, 3), moved((cursor[0] + 30, cursor[1]), (30, 0)), up((cursor[0] + 30, cursor[1]), 3))
     assert live.metres((cursor[0] + 30, cursor[1]), 0) == pytest.approx(point, abs=1e-9)
-    live.draw(0.0)
+    live.draw()
     camera, before = live.window.aim, live.pixel("ship")
     assert camera is not None
     for _ in range(100):
         live.show.tick()
-    live.draw(0.0)
+    live.draw()
     assert live.window.aim == camera
     assert live.stage.focus[0] > 15.0 + point[0] - 8.0
     assert math.dist(live.pixel("ship"), before) < 4.0 * camera.zoom, "what it lags behind at 10 m/s"
     live.hit("Home")
     assert live.window.aim is None
-    live.draw(0.0)
+    live.draw()
     assert live.camera().zoom == pytest.approx(live.layout.stage.w / 16)
 
 
 def test_a_body_is_found_and_pulled_where_it_is_seen(live: Live) -> None:
     for _ in range(60):
         live.show.tick()
-    live.draw(0.0)
+    live.draw()
     at = live.pixel("ship")
     find = live.stage_region().find
     assert find is not None
@@ -69,17 +69,17 @@ def test_a_body_is_found_and_pulled_where_it_is_seen(live: Live) -> None:
     hand, ship = live.show.hand, live.show.world.arena.roles[0]
     assert hand.to == pytest.approx(live.metres((at[0] - 60, at[1] + 30), 0))
     assert math.dist(hand.at, (0.0, 0.0)) < 0.25, "a tick of its flight from its middle"
-    live.draw(0.0)
+    live.draw()
     speed, focus = float(ship.vx[live.show.arena]), live.stage.focus
     for _ in range(5):
         live.show.tick()
     assert ship.vx[live.show.arena] < speed - 1.0
-    live.draw(0.0)
+    live.draw()
     assert live.stage.focus == focus, "the point under the mouse stays"
     live.answer(up((at[0] - 60, at[1] + 30)))
     for _ in range(100):
         live.show.tick()
-    live.draw(0.0)
+    live.draw()
     assert live.layout.stage.collidepoint(live.pixel("ship"))
 
 
@@ -91,5 +91,5 @@ def test_the_grid_of_the_training_follows_too_and_a_click_brings_its_arena_to_th
     assert grid.focus is not None
     assert (grid.focus == live.trains.world.arena.roles[0].position).all()
     live.hit("]", "Enter")
-    live.draw(0.0)
+    live.draw()
     assert live.stage.focus == tuple(grid.focus[1].tolist())

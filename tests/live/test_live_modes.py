@@ -95,8 +95,8 @@ def test_a_screen_that_is_too_slow_still_leaves_time_for_the_training(live: Live
 
     draw = live.window.draw
 
-    def slow(seconds: float, due: float) -> None:
-        draw(seconds, due)
+    def slow(due: float) -> None:
+        draw(due)
         clock.now += 0.05
 
     kept = live.window.background

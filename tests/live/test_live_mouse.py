@@ -141,10 +141,10 @@ def test_the_wheel_over_a_panel_leaves_the_stage(live: Live) -> None:
 def test_a_right_drag_moves_the_picture_with_the_mouse(live: Live) -> None:
     before = live.pixel("cart")
     live.answer(down((300, 200), 3), moved((340, 170), (40, -30)))
-    live.draw(0.0)
+    live.draw()
     assert live.pixel("cart") == (before[0] + 40, before[1] - 30)
     live.answer(up((340, 170), 3), moved((400, 170), (60, 0)))
-    live.draw(0.0)
+    live.draw()
     assert live.pixel("cart") == (before[0] + 40, before[1] - 30), "the button is up"
     assert live.window.selected is None
     assert live.show.hand.role is None
@@ -287,12 +287,12 @@ def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, s
 
 def test_a_zoomed_picture_stays_in_the_middle_when_the_window_changes_its_size(live: Live) -> None:
     live.answer(moved(live.pixel("cart")), wheel(4))
-    live.draw(0.0)
+    live.draw()
     aim, camera = live.window.aim, live.camera()
     assert aim is not None
     pygame.display.set_mode((900, 700), pygame.RESIZABLE)
     live.answer(pygame.event.Event(pygame.WINDOWRESIZED, x=900, y=700, window=None))
-    live.draw(0.0)
+    live.draw()
     assert live.window.aim == aim
     assert math.dist(live.camera().middle, camera.middle) > 10
 

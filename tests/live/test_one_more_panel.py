@@ -24,7 +24,7 @@ from ecs_rl.viewer.panel_list import PANELS
 
 SIZE = (960, 540)
 ALL = (*PANELS, Toy)
-Spot = Callable[[str, int], pygame.Rect]
+Opened = tuple[Window, Screen, Callable[[], None]]
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=["directly", "through a socket"])
 def opened(
     request: pytest.FixtureRequest, policy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[tuple[Window, Spot, Callable[[], None]]]:
-    """Yield a window, what finds a part of the toy in the picture, and what brings the user's deeds to the window."""
+) -> Iterator[Opened]:
+    """Yield a window, the screen that paints it, and what brings the user's deeds to the window."""
     see_mistakes(monkeypatch)
     screen, server = Screen.open("test", SIZE, ALL), None
     pygame.event.clear()
@@ -59,32 +59,35 @@ def opened(
                 server.step()
             window.answer()
             if shown_on.ready:
-                window.draw(0.0)
+                window.draw()
 
-    def spot(part: str, index: int) -> pygame.Rect:
-        regions = screen.painter.canvas.regions()
-        return next(each.rect for each in regions if (each.panel, each.part, each.index) == ("toy", part, index))
-
-    yield window, spot, answer
+    yield window, screen, answer
     show.close()
     shown_on.close()
     if server is not None:
         screen.close()
 
 
-def test_its_key_slider_and_list_answer(opened: tuple[Window, Spot, Callable[[], None]]) -> None:
-    window, spot, answer = opened
+def spot(screen: Screen, part: str, index: int) -> pygame.Rect:
+    """Return where a part of the toy is in the picture."""
+    regions = screen.painter.canvas.regions()
+    return next(each.rect for each in regions if (each.panel, each.part, each.index) == ("toy", part, index))
+
+
+def test_its_key_slider_list_and_tip_answer(opened: Opened) -> None:
+    window, screen, answer = opened
     answer()
     assert "toy" not in window.views
     post(pressed("F9"))
     answer()
     assert window.views["toy"] == ToyView(0.5, 0)
-    slider = spot("slider", 0)
+    slider = spot(screen, "slider", 0)
     end = (slider.right - 1, slider.centery)
     post(down(slider.center), moved((slider.centerx + 10, slider.centery)), moved(end), up(end))
     answer()
     assert window.views["toy"].ripeness == pytest.approx(1.0)
-    pear = spot("row", 1).center
+    assert screen.tips.lines(screen.pointer, screen.painter.canvas, window.views) == ("100% ripe",)
+    pear = spot(screen, "row", 1).center
     post(down(pear), up(pear))
     answer()
     assert window.views["toy"].fruit == 1

@@ -282,5 +282,5 @@ def test_a_training_that_was_solved_before_the_window_opened_is_not_celebrated_a
     live.trains.evaluation.solved_step = 1000
     again = window_module.Window(live.window.screen, [live.show], folder=run_of(live), background=live.background)
     again.advance(0.1, math.inf)
-    again.draw(0.0)
+    again.draw()
     assert "joy" not in again.views

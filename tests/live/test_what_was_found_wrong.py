@@ -122,7 +122,7 @@ def test_messages_stand_to_the_upper_left_and_name_only_the_end_of_a_path(run: P
         assert "picture written: pictures/window_" in live.said()
         assert "folder" not in live.said()
         bare = pygame.surfarray.array3d(live.window.screen.picture()).astype(int)
-        live.window.draw(0.0)
+        live.window.draw()
         shown = pygame.surfarray.array3d(live.window.screen.picture()).astype(int)
         stage = live.layout.stage
         changed = np.argwhere((bare != shown).any(axis=2) & True)

@@ -1,4 +1,4 @@
-"""A panel of somebody else's: a slider and a list, in one file."""
+"""A panel of somebody else's: a slider with a tip and a list, in one file."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ class Toy(Panel[ToyView]):
             canvas.slider(pygame.Rect(place.x + 20, place.y + 12, 160, 6), view.ripeness, 0.5, 0)
             canvas.rows(pygame.Rect(place.x, place.y + 30, place.w, place.h - 30), FRUITS, view.fruit)
 
+    def tip(self, view: ToyView, hit: Hit) -> tuple[str, ...]:
+        return (f"{view.ripeness:.0%} ripe",) if hit.part == "slider" else ()
+
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         if hit.part == "slider":
             self.ripeness = min(max(hit.share[0], 0.0), 1.0)
@@ -46,8 +49,4 @@ class Toy(Panel[ToyView]):
             self.fruit = hit.index
             app.say(FRUITS[hit.index])
 
-    def toggle(self, app: App) -> None:
-        if not self.leave(app):
-            app.open_panels |= {self.name}
-
-    keys = (Command("Window", "F9", "toy", "fruit", toggle, (pygame.K_F9,)),)
+    keys = (Command("Window", "F9", "toy", "fruit", Panel.toggle, (pygame.K_F9,)),)

@@ -66,7 +66,7 @@ def make(folder: Path, plan: Plan) -> None:
         window.do("grid")
         for _ in range(8):
             training.tick()
-            window.draw(1 / 60)
+            window.draw()
         pygame.image.save(window.screen.picture(), folder / "grid.png")
     size = (folder / "learning.gif").stat().st_size
     print(f"{folder}: learning.gif has {size:,} bytes")
@@ -117,7 +117,7 @@ def take(window: Window, path: Path) -> None:
         stage = window.show.stage()
         if stage.forces and stage.tick >= 60 and not stage.ending:
             break
-    window.draw(1 / 60)
+    window.draw()
     pygame.image.save(window.screen.picture(), path)
 
 

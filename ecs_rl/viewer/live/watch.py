@@ -279,7 +279,7 @@ class Loop:
             share = IN_TURBO if window.turbo else WHILE_TRAINING
         window.advance(passed, (TURBO_FRAME if window.turbo else FRAME) * share)
         self._mark("stage")
-        window.draw(passed, self._next)
+        window.draw(self._next)
         self._mark("draw")
         window.recorder.add(window)
         self._mark("show")

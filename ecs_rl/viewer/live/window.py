@@ -320,8 +320,8 @@ class Window:
 
     # --- modes and pictures -----------------------------------------------------------------------------------------
 
-    def draw(self, seconds: float, due: float = 0.0) -> None:
-        """Draw a frame, so many seconds after the last one, to be shown when it is due."""
+    def draw(self, due: float = 0.0) -> None:
+        """Draw a frame, to be shown when it is due."""
         if self.playlist is not None and self.aside is None:
             for number, show in enumerate(self.shows):
                 show.note = self.playlist.note(number, self.shows)

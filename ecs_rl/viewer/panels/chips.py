@@ -12,6 +12,19 @@ from ecs_rl.viewer.key_caps import cap_width, draw_head_key
 from ecs_rl.viewer.palette import BAD, PANEL, TEXT, mix
 from ecs_rl.viewer.panel import App, Chip, Panel
 
+WORDS = {
+    "policy": "What was learned: a function from what is seen to what is done.",
+    "best actions": "Greedy: the policy does what it thinks best, as in evaluations; D draws its actions at random.",
+    "sampled actions": "Actions are drawn at random with the policy's own probabilities, as in training.",
+    "greedy": "The policy does what it thinks best every time, without trying anything.",
+    "you drive": "Your keys decide in place of the policy; this episode does not count for it.",
+    "race": "You and the policy play the same seed side by side.",
+    "before and after": "The untrained policy and the present one on the same seed.",
+    "paused": "The stage stands still; the training does not.",
+    "turbo": "Four pictures a second, so that the training has nearly all of the machine.",
+    "recording": "A film of the window is being written; it shows neither this sign nor messages.",
+}
+"""Who plays, and which modes are on."""
 HEIGHT, GAP, EDGE = 22, 6, 12
 ROOMY = 0.75
 """Share of the room that chips with their keys may take; without keys they may take all of it."""
@@ -29,6 +42,7 @@ class Chips(Panel[ChipsView]):
 
     name, place = "chips", "ground"
     filmed = False
+    words = WORDS
 
     def view(self, app: App) -> ChipsView | None:
         """Return the chips of all modes that are on."""

@@ -52,11 +52,7 @@ class Help(Panel[HelpView]):
         """Return the keys that do something now, None while the help is closed."""
         return HelpView(help_groups(app.rows)) if self.name in app.open_panels else None
 
-    def toggle(self, app: App) -> None:
-        """Open the help, or close it."""
-        app.open_panels ^= {self.name}
-
-    keys = (Command("Window", "F1", "help", "this help", toggle, (pygame.K_F1,)),)
+    keys = (Command("Window", "F1", "help", "this help", Panel.toggle, (pygame.K_F1,)),)
 
     def paint(self, canvas: Canvas, view: HelpView, room: pygame.Rect) -> None:
         """Darken the whole window and paint every key."""

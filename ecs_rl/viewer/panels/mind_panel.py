@@ -82,10 +82,6 @@ class MindPanel(Panel[MindView]):
         """Return about a quarter of the window's width."""
         return round(min(max(0.245 * size[0], 190 * scale), 330 * scale))
 
-    def toggle(self, app: App) -> None:
-        """Hide the mind, or show it."""
-        app.open_panels ^= {self.name}
-
     def turn(self, app: App) -> None:
         """Show the mind of the next agent, where there are several."""
         app.show.mind.turn()
@@ -104,7 +100,7 @@ class MindPanel(Panel[MindView]):
         _key("I", "why", "why did it do that?", lambda _, app: app.questions.toggle_why(), pygame.K_i),
         _key("X", "value map", "what it expects elsewhere", lambda _, app: app.questions.toggle_map(), pygame.K_x),
         _key("J", "next mind", "the next agent's mind", turn_and_tell, pygame.K_j),
-        Command("Window", KEY, name, "the agent's mind", toggle, (pygame.K_TAB,)),
+        Command("Window", KEY, name, "the agent's mind", Panel.toggle, (pygame.K_TAB,)),
     )
 
     def chips(self, app: App) -> tuple[Chip, ...]:

@@ -29,11 +29,7 @@ class Profile(Panel[ProfileView]):
         """Return what was measured, None while the panel is closed."""
         return app.profiler.view() if self.name in app.open_panels else None
 
-    def toggle(self, app: App) -> None:
-        """Open the panel, or close it."""
-        app.open_panels ^= {self.name}
-
-    keys = (Command("Window", "F3", "profiler", "where the time goes", toggle, (pygame.K_F3,)),)
+    keys = (Command("Window", "F3", "profiler", "where the time goes", Panel.toggle, (pygame.K_F3,)),)
 
     def paint(self, canvas: Canvas, view: ProfileView, room: pygame.Rect) -> None:
         """Paint the panel to the left; where not all rows have room, the dearest ones."""
