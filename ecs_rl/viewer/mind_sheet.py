@@ -142,7 +142,7 @@ class _Sheet:
         self.surface.fill(NIGHT, (0, 0, self.canvas.px(1), self.surface.get_height()))
         s = self.sizes
         self._head(f"{mind.who} sees".strip(), self.sees_at, _asked(mind) or self._unseen(mind), KEY)
-        self._rows(self.sees_at, [mind.sees[number].name for number in self._shown(mind)], 5)
+        self._rows(self.sees_at, [mind.sees[number].name for number in self._listed(mind)], 5)
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
         self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
         self._head("Expects", self.plot_at, "")
@@ -158,21 +158,21 @@ class _Sheet:
     def _regions(self, mind: MindView) -> None:
         """Declare what can be pointed at: the name and the bar of each number that is seen, and each option."""
         left = self.track[0] - self.canvas.px(6)
-        for row, number in enumerate(self._shown(mind)):
+        for row, number in enumerate(self._listed(mind)):
             place, rail = self._row(self.sees_at, row), self.rail(self.sees_at, row, 5)
             self.canvas.hit(place, "name", number)
             self.canvas.hit(rail, "bar", number, reach=place.clip(left, place.y, place.w, place.h))
         for row in range(min(self.sizes.does, len(mind.does))):
             self.canvas.hit(self._row(self.does_at, row), "option", row)
 
-    def _shown(self, mind: MindView) -> list[int]:
+    def _listed(self, mind: MindView) -> list[int]:
         """Return the numbers that have a row, as far as there is room beside the pictures."""
         return rows_of(mind)[: self.sizes.sees - PICTURE * pictures_shown(mind, self.sizes.sees)]
 
     def _unseen(self, mind: MindView) -> str:
         """Return how many numbers there is no room for."""
         within = sum(picture.values.size for picture in mind.pictures[: pictures_shown(mind, self.sizes.sees)])
-        return _rest(len(mind.sees) + mind.sees_more, len(self._shown(mind)) + within)
+        return _rest(len(mind.sees) + mind.sees_more, len(self._listed(mind)) + within)
 
     def _head(self, title: str, below: int, note: str, key: str = "") -> None:
         y = below - self.canvas.px(HEAD) // 2
@@ -186,8 +186,8 @@ class _Sheet:
     def _rows(self, top: int, names: list[str], tall: int) -> None:
         for i, name in enumerate(names):
             middle = top + i * self.sizes.row + self.sizes.row // 2
-            told = self.canvas.squeeze(name, self.name_width if tall else self.term_width, NORMAL - 0.5)
-            self._text(told, (self.left, middle), DIM)
+            text = self.canvas.squeeze(name, self.name_width if tall else self.term_width, NORMAL - 0.5)
+            self._text(text, (self.left, middle), DIM)
             if tall:
                 rect = self.rail(top, i, tall)
                 rounded(self.surface, rect, RAISED, radius=self.canvas.px(2))
@@ -203,13 +203,13 @@ class _Sheet:
 
     def numbers(self, mind: MindView) -> None:
         """Draw bars and numbers."""
-        shown = self._shown(mind)
-        for i, number in enumerate(shown):
+        rows = self._listed(mind)
+        for i, number in enumerate(rows):
             if mind.why is None:
                 self._seen(i, mind.sees[number])
             else:
                 self._pulled(i, mind.sees[number], mind.why)
-        below = self.sees_at + len(shown) * self.sizes.row
+        below = self.sees_at + len(rows) * self.sizes.row
         for i, picture in enumerate(mind.pictures[: pictures_shown(mind, self.sizes.sees)]):
             tall = PICTURE * self.sizes.row
             place = pygame.Rect(self.left, below + i * tall, self.right - self.left, tall)
@@ -282,8 +282,8 @@ class _Sheet:
         if option.chosen:
             tip, size, y = rect.left - self.canvas.px(3), self.canvas.px(3.5), rect.centery
             pygame.draw.polygon(self.surface, SECOND_LINE, [(tip, y), (tip - size, y - size), (tip - size, y + size)])
-        shown = option.value if option.taken is None else option.taken
-        self._number(fixed(shown), self.right, rect.centery, TEXT if option.chosen or is_lever else DIM)
+        value = option.value if option.taken is None else option.taken
+        self._number(fixed(value), self.right, rect.centery, TEXT if option.chosen or is_lever else DIM)
 
     def _lever(self, rect: pygame.Rect, option: Option) -> None:
         def share(value: float) -> float:
@@ -334,8 +334,8 @@ def _asked(mind: MindView) -> str:
     return f"pull: not told by {mind.who or 'this agent'}" if mind.why.pulls is None else f"pull on {mind.why.of}"
 
 
-def _rest(there: int, shown: int) -> str:
-    return f"and {there - shown} more" if there > shown else ""
+def _rest(there: int, listed: int) -> str:
+    return f"and {there - listed} more" if there > listed else ""
 
 
 def _shares(mind: MindView) -> list[tuple[float, float]]:

@@ -34,9 +34,9 @@ def draw_seen_picture(surface: pygame.Surface, area: pygame.Rect, seen: SeenPict
     line = canvas.px(14)
     layers, up, across = seen.values.shape
     size = f"{layers} x " if layers > 1 else ""
-    told = f"{size}{across} rays" if up == 1 else f"{size}{across} x {up} cells"
-    canvas.write(surface, told, (area.right, area.y + line // 2), size=SMALL - 0.5, colour=FAINT, anchor="right")
-    room = area.w - canvas.width(told, SMALL - 0.5) - canvas.px(8)
+    size_text = f"{size}{across} rays" if up == 1 else f"{size}{across} x {up} cells"
+    canvas.write(surface, size_text, (area.right, area.y + line // 2), size=SMALL - 0.5, colour=FAINT, anchor="right")
+    room = area.w - canvas.width(size_text, SMALL - 0.5) - canvas.px(8)
     canvas.write(surface, seen.name, (area.x, area.y + line // 2), size=SMALL + 0.5, colour=DIM, width=room)
     below = pygame.Rect(area.x, area.y + line + canvas.px(2), area.w, area.h - line - canvas.px(5))
     if below.h < canvas.px(8):

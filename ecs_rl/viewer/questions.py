@@ -131,9 +131,7 @@ class Questions:
     @property
     def plot(self) -> MapView | None:
         """The map of two numbers that are no place."""
-        found = self._found()
-        return None if found is None or found.on_stage else found
-
-    def _found(self) -> MapView | None:
-        there = self.maps and self._map is not None and self._show is self.app.show
-        return self._map.view if there and self._map is not None else None
+        if not self.maps or self._map is None or self._show is not self.app.show:
+            return None
+        view = self._map.view
+        return None if view is None or view.on_stage else view

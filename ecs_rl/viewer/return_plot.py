@@ -90,17 +90,17 @@ def draw_changes(surface: pygame.Surface, axes: Axes, changes: tuple[tuple[float
     """Draw a dotted line where a setting was changed, and what to, as far as the words have room."""
     colour, free = mix(PANEL, PURPLE, 0.8), math.inf
     bottom = axes.area.bottom - canvas.px(8)
-    for step, told in reversed(changes):  # the newest is told first
+    for step, text in reversed(changes):  # the newest has the room first
         if not (math.isfinite(step) and axes.x[0] <= step <= axes.x[1]):
             continue
         x = round(float(axes.at(np.array(step), np.array(axes.y[0]))[0]))
         for y in range(axes.area.top, axes.area.bottom, canvas.px(5)):
             surface.fill(colour, (x, y, canvas.px(1), canvas.px(2)))
-        wide = canvas.width(told, SMALL - 1)
+        wide = canvas.width(text, SMALL - 1)
         left = min(x + canvas.px(3), axes.area.right - wide)
         if left + wide <= free and left >= axes.area.left:
             surface.fill(mix(PANEL, PURPLE, 0.1), (left - 1, bottom - canvas.px(6), wide + 2, canvas.px(12)))
-            canvas.write(surface, told, (left, bottom), size=SMALL - 1, colour=mix(PURPLE, TEXT, 0.3))
+            canvas.write(surface, text, (left, bottom), size=SMALL - 1, colour=mix(PURPLE, TEXT, 0.3))
             free = min(left, x) - canvas.px(6)
 
 
@@ -142,8 +142,8 @@ def draw_head(
     The first ones, `least`, are cut where they do not fit.
     """
     y = rect.y + canvas.px(HEAD) // 2
-    shown = canvas.write(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
-    x, end = rect.x, shown.left - canvas.px(8)
+    number = canvas.write(surface, newest, (rect.right, y), size=SMALL, face="numbers", anchor="right")
+    x, end = rect.x, number.left - canvas.px(8)
     for i, (name, colour) in enumerate(heads):
         if x >= end or (i >= least and canvas.width(name, SMALL) + canvas.px(13 if name == BEST else 0) > end - x):
             return i
@@ -156,11 +156,11 @@ def draw_head(
 
 def _named(evaluations: Series, returns: Series) -> str:
     """Return the newest number of the large plot, and what it is."""
-    shown = evaluations if np.isfinite(evaluations.y).any() else returns
-    newest = newest_of(shown)
+    curve = evaluations if np.isfinite(evaluations.y).any() else returns
+    newest = newest_of(curve)
     if returns.name == RATED:
         return newest
-    return f"{'evaluation' if shown is evaluations else 'training'} {newest}" if newest else ""
+    return f"{'evaluation' if curve is evaluations else 'training'} {newest}" if newest else ""
 
 
 def newest_of(series: Series) -> str:

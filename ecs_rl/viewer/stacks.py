@@ -28,12 +28,12 @@ def layers(stack: Stack) -> tuple[F64, list[tuple[F64, F64]]]:
     Gains are stacked upwards and losses downwards, each in the order of the parts. A part has both where it changes.
     """
     x, values = _together(stack.parts)
-    up, down, found = np.zeros(len(x)), np.zeros(len(x)), []
+    up, down, areas = np.zeros(len(x)), np.zeros(len(x)), []
     for row in values:
         above, below = up + np.maximum(row, 0.0), down + np.minimum(row, 0.0)
-        found += [(up, above), (below, down)]
+        areas += [(up, above), (below, down)]
         up, down = above, below
-    return x, found
+    return x, areas
 
 
 def _together(parts: tuple[Series, ...]) -> tuple[F64, F64]:
@@ -69,7 +69,7 @@ def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, numbers: list[
 
     A name that would lie on another one, or in an area lower than its letters, is left out.
     """
-    x, found = layers(stack)
+    x, areas = layers(stack)
     area = axes.area
     if len(x) < 2 or area.w < 2:
         return
@@ -77,7 +77,7 @@ def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, numbers: list[
     for number in numbers:
         name = stack.parts[number].name
         wide = canvas.width(name, NAME) + canvas.px(6)
-        for low, high in found[2 * number : 2 * number + 2] if wide <= area.w else ():
+        for low, high in areas[2 * number : 2 * number + 2] if wide <= area.w else ():
             edges = (np.interp(steps, x, edge, left=0.0, right=0.0) for edge in (high, low))
             tops, bases = (sliding_window_view(axes.at(steps, edge)[:, 1], wide) for edge in edges)
             top, base = tops.max(axis=1), bases.min(axis=1)  # of the room that the name has from each column on
@@ -94,8 +94,8 @@ def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, numbers: list[
 
 def draw_stack(surface: pygame.Surface, axes: Axes, stack: Stack) -> None:
     """Fill the area of each part."""
-    x, found = layers(stack)
-    for number, (low, high) in enumerate(found):
+    x, areas = layers(stack)
+    for number, (low, high) in enumerate(areas):
         if len(x) < 2 or not (high > low).any():
             continue
         top_x, top = decimate(x, high, axes.area.w)

@@ -58,7 +58,7 @@ def test_dragging_along_the_curve_plays_the_nearest_policy_on_the_same_seed(live
         seen.append(live.show.label)
         live.draw()
         timeline = live.window.views["learning"].timeline
-        assert f"step {timeline.shown:,.0f}" in live.show.label or live.show.label == NEWEST
+        assert f"step {timeline.step:,.0f}" in live.show.label or live.show.label == NEWEST
         if step not in (-500, 4000):  # 0 is there already
             assert same(live.state(), start), "seed 10001 from its beginning"
         live.show.tick()
@@ -84,7 +84,7 @@ def test_the_mark_stands_where_the_policy_is_and_every_policy_has_a_notch(live: 
     live.renew_curves()
     timeline = live.window.views["learning"].timeline
     assert set(timeline.steps) > set(map(float, policies(run_of(live))))
-    assert (timeline.shown, timeline.label) == (math.inf, "now")
+    assert (timeline.step, timeline.label) == (math.inf, "now")
     surface = live.window.screen.picture()
     at = pixel(live, 1000)
     before = pygame.surfarray.array3d(surface)[at[0] - 2 : at[0] + 3, at[1]].max()

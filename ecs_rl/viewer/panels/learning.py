@@ -49,7 +49,7 @@ class TimelineView:
 
     steps: tuple[float, ...] = ()
     """Of the policies that can be put there, in order; infinity is the newest."""
-    shown: float = math.inf
+    step: float = math.inf
     label: str = "now"
 
 
@@ -251,8 +251,8 @@ def _paint_small(
         return
     bests = dict(learning.bests)
     stars = [bests.get(line.name) for line in lines]
-    shown = [*(line.y for line in lines), *(np.array(star[1:]) for star in stars if star is not None)]
-    axes = Axes(area, x_reach(learning), steady_reach(shown))
+    numbers = [*(line.y for line in lines), *(np.array(star[1:]) for star in stars if star is not None)]
+    axes = Axes(area, x_reach(learning), steady_reach(numbers))
     draw_axes(surface, canvas, axes, x_most=0, y_most=max(3, area.h // canvas.px(22)))
     clip = surface.get_clip()
     surface.set_clip(area.inflate(0, canvas.px(4)).clip(clip))  # what flattened all others leaves the plot
@@ -292,7 +292,7 @@ def _paint_timeline(
         if step <= axes.x[1]:
             x = round(_x(axes, step))
             surface.fill(mix(PANEL, DIM, 0.7), (x, bottom - high, canvas.px(1), high))
-    x = round(_x(axes, min(timeline.shown, axes.x[1])))
+    x = round(_x(axes, min(timeline.step, axes.x[1])))
     surface.fill(TEXT, (x, area.top, canvas.px(1), area.h))
     tip = [
         (x - canvas.px(4), bottom + canvas.px(5)),
