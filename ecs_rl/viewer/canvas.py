@@ -140,19 +140,34 @@ class Canvas:
 
     def region_at(self, pixel: tuple[float, float]) -> Region | None:
         """Return the topmost region under a pixel of the window."""
-        return next((region for region in self.regions() if region.reach.collidepoint(pixel)), None)
+        for panel in reversed(self._window):
+            region = self._under(panel, pixel)
+            if region is not None:
+                return region
+        return None
+
+    def _under(self, panel: str, pixel: tuple[float, float]) -> Region | None:
+        """Return the topmost region of a panel under a pixel of the window."""
+        for corner, marks in reversed(self._window[panel]):
+            at = pixel[0] - corner[0], pixel[1] - corner[1]
+            for region in reversed(marks.regions):
+                if region.reach.collidepoint(at):
+                    return region.moved(corner)
+        return None
 
     def text_at(self, pixel: tuple[float, float]) -> str:
         """Return the whole text under a pixel of the window as far as it stands in a kept picture, '' if none does.
 
         A region hides the texts of the panels below its own.
         """
-        for placed in reversed(self._window.values()):
-            marks = [each.moved(corner) for corner, each in placed]
-            texts = (text for each in marks for rect, text in each.texts if rect.inflate(4, 4).collidepoint(pixel))
-            found = next(filter(None, texts), "")
-            if found or any(region.reach.collidepoint(pixel) for each in marks for region in each.regions):
-                return found
+        for panel in reversed(self._window):
+            for corner, marks in reversed(self._window[panel]):
+                at = pixel[0] - corner[0], pixel[1] - corner[1]
+                for rect, text in marks.texts:
+                    if text and rect.inflate(4, 4).collidepoint(at):
+                        return text
+            if self._under(panel, pixel) is not None:
+                return ""
         return ""
 
     def texts(self) -> Iterator[tuple[pygame.Rect, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pygame
 
@@ -61,6 +62,7 @@ class Hints(Panel[HintsView]):
 Pairs = tuple[tuple[str, str], ...]
 
 
+@lru_cache(maxsize=64)
 def width(hints: Pairs, canvas: Canvas) -> int:
     """Return how many pixels some hints take side by side."""
     caps = sum(cap_width(key, canvas, SMALL - 1) + canvas.px(3) for keys, _ in hints for key in keys.split(" "))
