@@ -157,6 +157,8 @@ class App(Protocol):
     down: set[int]
     """The keys that are held down."""
     messages: list[Message]
+    panels: dict[str, Control | Panel[Any]]
+    """The controls and panels by their names, from the lowest to the topmost."""
     open_panels: set[str]
     """The names of the panels that are open."""
 
@@ -174,12 +176,6 @@ class App(Protocol):
 
     def pause_stage(self, rest: bool) -> None:
         """Stop every show, or let it go on."""
-
-    def chips(self) -> tuple[Chip, ...]:
-        """Return a chip for each mode that is on, the most surprising one first."""
-
-    def hints(self) -> tuple[tuple[str, str], ...]:
-        """Return the keys that matter most now, and what they do."""
 
     def open_grid(self) -> None:
         """Show all arenas of the training in place of the stage."""
@@ -238,7 +234,10 @@ class Panel(Generic[V]):
         return ""
 
     def advance(self, app: App, seconds: float) -> None:
-        """Let so many seconds pass before the next frame."""
+        """Let so many seconds pass before the next frame, ahead of the stage."""
+
+    def look(self, app: App, seconds: float) -> None:
+        """Look at what the stage has done in these seconds."""
 
     def is_on(self, app: App) -> bool:
         """Return whether this is a mode that Esc leaves now: an open panel, unless it docks."""
@@ -302,7 +301,10 @@ class Control:
         """Do nothing: there is no picture to point at."""
 
     def advance(self, app: Any, seconds: float) -> None:
-        """Let so many seconds pass before the next frame."""
+        """Let so many seconds pass before the next frame, ahead of the stage."""
+
+    def look(self, app: Any, seconds: float) -> None:
+        """Look at what the stage has done in these seconds."""
 
 
 Panels = Sequence[type[Panel[Any]]]

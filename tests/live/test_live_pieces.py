@@ -18,7 +18,7 @@ from ecs_rl.training.training import Training
 from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.grid_watch import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
-from ecs_rl.viewer.live import watch
+from ecs_rl.viewer.live import inputs, watch
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.playlist import Playlist
@@ -82,7 +82,7 @@ def slow() -> Slow:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, background_module, watch, window_module, messages, status_module)
+    held.hold(monkeypatch, background_module, inputs, watch, window_module, messages, status_module)
     return held
 
 

@@ -61,7 +61,7 @@ def watched(runs: Path, patch: pytest.MonkeyPatch, broken: Callable[[], None]) -
         (MindPanel, "paint", "mind"),
         (Learning, "view", "learning"),
         (stage, "draw_stage", "stage"),
-        (Replays, "look", "replay"),
+        (Replays, "look", "aside"),
         (Weather, "leave", "weather"),
     ],
 )

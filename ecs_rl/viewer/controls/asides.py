@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from ecs_rl.viewer.live.human import toggle_race
+from ecs_rl.viewer.live.human import Race, toggle_race, verdict
 from ecs_rl.viewer.panel import Chip, Command, Control
+from ecs_rl.viewer.panels.joy import LASTS
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
@@ -18,6 +19,10 @@ class Asides(Control):
     """Opens one at a time, and leads back to the stage."""
 
     name = "aside"
+
+    def __init__(self) -> None:
+        self._was_solved: bool | None = None
+        """Whether the scene was solved when this looked last; None before the first look."""
 
     def is_on(self, app: Window) -> bool:
         """Return whether something stands in place of the stage."""
@@ -33,6 +38,22 @@ class Asides(Control):
         if was_on:
             app.leave_aside()
         return was_on
+
+    def look(self, app: Window, seconds: float) -> None:
+        """Go on with what comes, leave what was seen to its end, and compare by itself once the scene is solved."""
+        app.replays.look()
+        solved = app.background is not None and app.background.training.solved
+        if solved and self._was_solved is False:
+            app.solved_for = 0.0
+            app.say("solved!", "good")
+        elif app.solved_for is not None:
+            app.solved_for += seconds
+        self._was_solved = solved
+        if app.aside is not None and app.aside.is_over(seconds):
+            if isinstance(app.aside, Race):
+                app.say(*verdict([(show.label, show.total) for show in app.shows], app.show.counted))
+            app.leave_aside()
+        app.comparison.go_on(solved=app.solved_for is not None and app.solved_for >= LASTS)
 
     # fmt: off
     keys = (

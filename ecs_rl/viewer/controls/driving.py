@@ -47,6 +47,11 @@ class Driving(Control):
         first = (("Space", "go on"),) if app.show.paused else ()
         return (*first, *app.hands.controls.told, *last, ("F1", "all keys"))
 
+    def advance(self, app: Window, seconds: float) -> None:
+        """Let the coming ticks do what is pressed now."""
+        if app.hands is not None and app.hands.show in app.shows:
+            app.hands.steer()
+
     keys = (
         Command("Hands", "H", "hands", "you drive, or hand it back", lambda _, app: toggle_hands(app), (pygame.K_h,)),
     )

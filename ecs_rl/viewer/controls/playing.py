@@ -93,6 +93,23 @@ class Playing(Control):
         if texts:
             app.say(f"kicked {', '.join(sorted(texts))} by {KICK:g} m/s")
 
+    def look(self, app: Window, seconds: float) -> None:
+        """Give the next episode its turn."""
+        if app.playlist is None or app.aside is not None:
+            for show in app.shows:
+                show.ended.clear()
+            return
+        app.playlist.look(app.shows)
+        if app.playlist.begins_again:
+            app.playlist.begins_again = False
+            app.say(f"all {app.playlist.episodes} episodes have been played: they begin again", "good")
+
+    def view(self, app: Window) -> None:
+        """Let each show say where the playlist is; there is nothing to paint."""
+        if app.playlist is not None and app.aside is None:
+            for number, show in enumerate(app.shows):
+                show.note = app.playlist.note(number, app.shows)
+
     # fmt: off
     keys = (
         Command("Stage", "Space", "pause", "pause and go on",

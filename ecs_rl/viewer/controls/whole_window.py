@@ -35,6 +35,10 @@ class WholeWindow(Control):
         """Return the chip of a film that is recorded."""
         return [] if app.recorder.film is None else [Chip("RECORDING", "V", BAD, dot=True, rank=8)]
 
+    def advance(self, app: Window, seconds: float) -> None:
+        """Go on with a card that is being made."""
+        app.cards.go_on()
+
     # fmt: off
     keys = (
         ASK,

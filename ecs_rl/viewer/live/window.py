@@ -9,8 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import pygame
-
 from ecs_rl.console import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.camera import Aim
@@ -22,20 +20,19 @@ from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.before_after import Comparison
 from ecs_rl.viewer.live.cards import Cards
-from ecs_rl.viewer.live.commands import CONTROLS, bound, command_for, commands_of
+from ecs_rl.viewer.live.commands import CONTROLS, bound, commands_of
 from ecs_rl.viewer.live.hands import Hands
-from ecs_rl.viewer.live.human import HumanPlaylist, Race, verdict
+from ecs_rl.viewer.live.human import HumanPlaylist
+from ecs_rl.viewer.live.inputs import command_of
 from ecs_rl.viewer.live.modes import Modes
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.replays import Replays
 from ecs_rl.viewer.live.scene_watch import SceneWatch
-from ecs_rl.viewer.live.screen import Input
 from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
-from ecs_rl.viewer.panel import Chip, Command, Control, Gesture, Hit, Message, Panel, Panels, Sight
+from ecs_rl.viewer.panel import Command, Control, Gesture, Hit, Message, Panel, Panels, Sight
 from ecs_rl.viewer.panel_list import PANELS
-from ecs_rl.viewer.panels.joy import LASTS
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.questions import Questions
 from ecs_rl.viewer.things import Chosen
@@ -88,7 +85,6 @@ class Window:
         """The shows that come back after it."""
         self.solved_for: float | None = None
         """Seconds since the window saw its training solve the scene; None before, or if it was solved already."""
-        self._was_solved = background is not None and background.training.solved
         self.hands: Hands | None = None
         """The person at the controls, None while the policy drives."""
         self.scene_watch = SceneWatch(self)
@@ -120,43 +116,9 @@ class Window:
             gesture = found if isinstance(found, Gesture) else None
             if gesture is not None and gesture.kind != "point" and not gesture.hit.key:
                 attempt(gesture.hit.panel or "the mouse", partial(self.act, gesture), None)
-            for name in attempt("an event", partial(self.calls, found), []):
+            name = attempt("an event", partial(command_of, self, found), None)
+            if name is not None:
                 attempt(name, partial(self.do, name), None)
-
-    def calls(self, found: Input) -> list[str]:
-        """Return the names of the commands that an input asks for."""
-        if isinstance(found, Gesture):
-            return self._calls_of(found)
-        if isinstance(found, Sight):
-            self.sight = found
-            return []
-        event = found
-        if event.type == pygame.QUIT:
-            return ["quit"]
-        if event.type == pygame.KEYDOWN:
-            self.touched_at = perf_counter()
-        if self.hands is not None and self.hands.take(event):
-            goes_on = self.show.paused and event.type == pygame.KEYDOWN and event.key == pygame.K_SPACE
-            return ["pause"] if goes_on else []  # Space may be one of the agent's keys
-        if event.type == pygame.KEYUP:
-            self.down.discard(event.key)
-        elif event.type == pygame.WINDOWFOCUSLOST:
-            self.down.clear()  # nobody will tell that a key was let go
-        if event.type == pygame.KEYDOWN:
-            self.down.add(event.key)
-            name = command_for(event, self.rows)
-            return [name] if name is not None else []
-        if event.type in (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED):
-            self.stale = True
-        return []
-
-    def _calls_of(self, gesture: Gesture) -> list[str]:
-        """Return the command of the key that a gesture of the mouse has hit."""
-        hit, before, self.pointed = gesture.hit, self.pointed, gesture
-        if gesture.kind != "point" or hit.at != before.hit.at:
-            self.touched_at = perf_counter()
-        named = [row.name for row in self.rows if row.key == hit.key and hit.key]
-        return named[:1] if gesture.kind == "click" else []
 
     def act(self, gesture: Gesture) -> None:
         """Let the panel that a gesture hit answer it."""
@@ -202,22 +164,11 @@ class Window:
 
     def advance(self, seconds: float, budget: float) -> None:
         """Let time pass on every show."""
-        parts: dict[str, Callable[[], object]] = {
-            "card": self.cards.go_on,
-            "hands": self._steer,
-            "stage": partial(self._advance_shows, seconds, budget),
-            "replay": self.replays.look,
-            "playlist": self._look_at_playlist,
-            "celebration": partial(self._look_at_solving, seconds),
-        }
         for name, panel in self.panels.items():
             self.mistakes.attempt(name, partial(panel.advance, self, seconds), None)
-        for part, go_on in parts.items():
-            self.mistakes.attempt(part, go_on, None)
-
-    def _steer(self) -> None:
-        if self.hands is not None and self.hands.show in self.shows:
-            self.hands.steer()
+        self.mistakes.attempt("stage", partial(self._advance_shows, seconds, budget), None)
+        for name, panel in self.panels.items():
+            self.mistakes.attempt(name, partial(panel.look, self, seconds), None)
 
     def _advance_shows(self, seconds: float, budget: float) -> None:
         waits = isinstance(self.playlist, HumanPlaylist) and self.playlist.waits and self.aside is None
@@ -227,31 +178,6 @@ class Window:
         except SceneError as error:  # such as a rule that fails where only a kick can bring a body
             self.say(str(error), "bad")
             self.new_episode()
-
-    def _look_at_playlist(self) -> None:
-        if self.playlist is not None and self.aside is None:
-            self.playlist.look(self.shows)
-            if self.playlist.begins_again:
-                self.playlist.begins_again = False
-                self.say(f"all {self.playlist.episodes} episodes have been played: they begin again", "good")
-        else:
-            for show in self.shows:
-                show.ended.clear()
-
-    def _look_at_solving(self, seconds: float) -> None:
-        """Celebrate once the scene is solved, then show what learning has changed; leave that once it was seen."""
-        solved = self.background is not None and self.background.training.solved
-        if solved and not self._was_solved:
-            self.solved_for = 0.0
-            self.say("solved!", "good")
-        elif self.solved_for is not None:
-            self.solved_for += seconds
-        self._was_solved = solved
-        if self.aside is not None and self.aside.is_over(seconds):
-            if isinstance(self.aside, Race):
-                self.say(*verdict([(show.label, show.total) for show in self.shows], self.show.counted))
-            self.leave_aside()
-        self.comparison.go_on(solved=self.solved_for is not None and self.solved_for >= LASTS)
 
     def take_aside(self, aside: Aside) -> None:
         """Let other shows take the place of the stage, at its speed."""
@@ -282,19 +208,6 @@ class Window:
         self.hands = hands
         self.screen.open_pads()
 
-    def chips(self) -> tuple[Chip, ...]:
-        """Return a chip for each mode that is on, the most surprising one first."""
-        chips = (chip for panel in self.panels.values() for chip in panel.chips(self))
-        return tuple(sorted(chips, key=lambda chip: chip.rank))
-
-    def hints(self) -> tuple[tuple[str, str], ...]:
-        """Return the keys that matter most now, and what they do."""
-        of_modes = (panel.mode_hints(self) for panel in reversed(self.panels.values()))
-        first, *rest = next(filter(None, of_modes))
-        if self.hands is not None:
-            return (first, *rest)
-        return (first, *(hint for panel in self.panels.values() for hint in panel.hints(self)), *rest)
-
     def open_grid(self) -> None:
         """Show all arenas of the training in place of the stage."""
         assert self.background is not None
@@ -322,9 +235,6 @@ class Window:
 
     def draw(self, due: float = 0.0) -> None:
         """Draw a frame, to be shown when it is due."""
-        if self.playlist is not None and self.aside is None:
-            for number, show in enumerate(self.shows):
-                show.note = self.playlist.note(number, self.shows)
         found = {
             name: self.mistakes.attempt(name, partial(panel.view, self), None) for name, panel in self.panels.items()
         }

@@ -46,7 +46,8 @@ class Chips(Panel[ChipsView]):
 
     def view(self, app: App) -> ChipsView | None:
         """Return the chips of all modes that are on."""
-        return ChipsView(app.chips())
+        chips = (chip for panel in app.panels.values() for chip in panel.chips(app))
+        return ChipsView(tuple(sorted(chips, key=lambda chip: chip.rank)))
 
     def leave(self, app: App) -> bool:
         """Leave nothing: each mode leaves itself."""

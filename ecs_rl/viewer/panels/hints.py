@@ -32,7 +32,9 @@ class Hints(Panel[HintsView]):
 
     def view(self, app: App) -> HintsView | None:
         """Return the hints of this moment."""
-        return HintsView(app.hints())
+        of_modes = (panel.mode_hints(app) for panel in reversed(app.panels.values()))
+        first, *rest = next(filter(None, of_modes))
+        return HintsView((first, *(hint for panel in app.panels.values() for hint in panel.hints(app)), *rest))
 
     def leave(self, app: App) -> bool:
         """Leave nothing."""
