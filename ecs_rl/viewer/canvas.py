@@ -177,9 +177,9 @@ class Canvas:
                 yield from ((rect.move(corner), text) for rect, text in marks.texts)
 
     def free(self, stage: pygame.Rect) -> pygame.Rect:
-        """Return the room for floating panels on a stage: below its chips, above its hints and what stands on them."""
-        beside, above, below = (self.px(each) for each in (BESIDE, ABOVE, BELOW))
-        return pygame.Rect(stage.x + beside, stage.y + above, stage.w - 2 * beside, stage.h - above - below)
+        """Return the room for floating panels on a stage: below its captions, above its hints and what is over them."""
+        beside, top = self.px(BESIDE), self.rooms.get("clear", stage).y + self.px(ABOVE)
+        return pygame.Rect(stage.x + beside, top, stage.w - 2 * beside, stage.bottom - self.px(BELOW) - top)
 
     def place_of(self, panel: str) -> pygame.Rect | None:
         """Return the rectangle around all regions of a panel that this frame has painted already, None without any."""

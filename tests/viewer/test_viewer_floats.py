@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pygame
 import pytest
 from numpy.typing import NDArray
-from viewer_views import FLOATS, MESSAGES, docked
+from viewer_views import FLOATS, MESSAGES, a_stage, compared, docked, ground, some_floats
 
 from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.view_why import MapView
 
 ROOM = pygame.Rect(10, 10, 300, 200)
 
@@ -44,6 +47,21 @@ def test_messages_hide_no_other_panel(name: str) -> None:
 
 def pixels(surface: pygame.Surface) -> NDArray[np.uint8]:
     return np.asarray(pygame.surfarray.array3d(surface))
+
+
+def test_floating_panels_stand_below_the_heads_of_several_stages_and_the_colours_of_a_value_map() -> None:
+    values = np.eye(3, 4)
+    field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), values, np.zeros((3, 4, 2)), (0.5, 0.5), on_stage=True)
+    tops = []
+    for below in (ground(), ground(stage=replace(a_stage(), field=field)), compared(2)):
+        painter = Painter()
+        painter.draw(pygame.Surface((1280, 720)), docked() | below | some_floats("profile"))
+        place = painter.canvas.place_of("profile")
+        assert place is not None
+        tops.append(place.y)
+    usual, tinted, several = tops
+    assert tinted == usual + SCALE
+    assert several > usual
 
 
 def test_all_floating_panels_have_room_in_a_usual_window() -> None:

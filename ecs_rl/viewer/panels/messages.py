@@ -20,8 +20,6 @@ MOST = 4
 """Messages at a time."""
 TALL, GAP, PAD = 28, 6, 14
 """Height of a message, the space to the next one, and beside its words."""
-EDGE, ABOVE = 12, 38
-"""Pixels beside the messages, and above them for the caption."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,8 @@ class Messages(Panel[MessagesView]):
 
         Where nothing is free they cover what stands there.
         """
-        edge, pad, clear = canvas.px(EDGE), canvas.px(PAD), canvas.rooms.get("clear", room)
-        free = pygame.Rect(clear.x + edge, clear.y + canvas.px(ABOVE), clear.w - 2 * edge, clear.h - canvas.px(ABOVE))
+        free, pad = canvas.free(room), canvas.px(PAD)
+        free.h = canvas.rooms.get("clear", room).bottom - free.y
         newest = [(toast, canvas.cut(toast.text, free.w - 2 * pad, NORMAL)) for toast in view.toasts[: -MOST - 1 : -1]]
         widths = [canvas.width(text, NORMAL) + 2 * pad for _, text in newest]
         step = canvas.px(TALL) + canvas.px(GAP)
