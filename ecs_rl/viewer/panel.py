@@ -34,6 +34,7 @@ Place = Literal["ground", "stage", "over", "top", "right", "bottom", "line"]
 """The room of a panel: the stage, below all else or floating over it, the whole window, or a dock of its own."""
 DOCKS: tuple[Place, ...] = ("top", "right", "bottom", "line")
 """Where panels dock, in the order in which their rooms are cut off; `line` is between the stage and the bottom."""
+CTRL = pygame.KMOD_CTRL | pygame.KMOD_META
 Kind = Literal["point", "click", "grab", "drag", "drop", "zoom", "pan"]
 
 
@@ -106,9 +107,8 @@ class Command:
         """Return whether a pressed key asks for this."""
         character = getattr(event, "unicode", "")
         fits = event.key in self.codes or (character and character in self.characters)
-        ctrl = pygame.KMOD_CTRL | pygame.KMOD_META
         # AltGr, with which some keyboards write brackets, says Ctrl as well.
-        return bool(fits and (bool(self.characters) or self.key.startswith("Ctrl+") == bool(event.mod & ctrl)))
+        return bool(fits and (bool(self.characters) or self.key.startswith("Ctrl+") == bool(event.mod & CTRL)))
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,6 @@ class Axes:
         py = area.bottom - 1 - (y - y0) / (y1 - y0) * (area.h - 1)
         return np.stack((px, py), axis=-1)
 
-    def x_at(self, pixel: float) -> float:
-        """Return the number at a pixel from the left."""
-        return self.x[0] + (pixel - self.area.left) / (self.area.w - 1) * (self.x[1] - self.x[0])
-
 
 def ticks(low: float, high: float, most: int) -> list[float]:
     """Return at most so many round numbers (1, 2 or 5 times a power of ten apart) between two numbers."""

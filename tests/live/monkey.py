@@ -12,9 +12,10 @@ import pytest
 from live_windows import Script, Scripted, down, key_event, moved, post, up
 
 from ecs_rl.viewer.live import watch
-from ecs_rl.viewer.live.commands import COMMANDS, CTRL
+from ecs_rl.viewer.live.commands import COMMANDS
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panel import CTRL
 
 RARE = {
     "record": 0.15,

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 CONTROLS: tuple[type[Control], ...] = (WholeWindow, Playing, Policies, TrainingControls, Asides, Driving)
 SECTIONS = ("Stage", "Policy", "Training", "Hands", "Window")
 """The sections of the help, in their order."""
-CTRL = pygame.KMOD_CTRL | pygame.KMOD_META
 
 
 def commands_of(panels: Panels) -> tuple[Command, ...]:
