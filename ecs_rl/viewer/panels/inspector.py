@@ -126,14 +126,14 @@ def _touching(world: World, role: Role, arena: int) -> list[Row]:
 
 def _paint(surface: pygame.Surface, view: InspectorView, canvas: Canvas) -> None:
     w, h = surface.get_size()
-    y, unit = fill_card(surface, "Esc", view.title, canvas), canvas.px(53)
+    y, unit = fill_card(surface, "Esc", view.title, canvas), canvas.px(UNIT)
     right = w - canvas.px(PAD) - unit
-    room = right - canvas.px(PAD) - round(w * 0.42)
+    room = right - canvas.px(PAD) - round(w * NAME)
     for name, value, of in view.rows:
         middle = y + canvas.px(ROW) // 2
         if middle + canvas.px(ROW) // 2 > h:
             return
-        canvas.write(surface, name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=w * 0.42)
+        canvas.write(surface, name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=DIM, width=w * NAME)
         canvas.write(surface, value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", width=room)
         canvas.write(surface, of, (right + canvas.px(6), middle), size=SMALL, colour=FAINT, width=unit - canvas.px(6))
         y += canvas.px(ROW)
