@@ -125,8 +125,9 @@ class Painter:
     # --- what there is ----------------------------------------------------------------------------------------------
 
     def _ground(self, surface: pygame.Surface, room: pygame.Rect, views: Mapping[str, Any]) -> None:
-        """Paint what lies below all else; where it makes a mistake the room stays dark."""
-        surface.fill(NIGHT, room)
+        """Paint what lies below all else; a room without anything is dark."""
+        if not {"stage", "grid"} & views.keys():
+            surface.fill(NIGHT, room)
         canvas = self.canvas
         strip = pygame.Rect(0, 0, room.w - canvas.px(28), canvas.px(STRIP))
         strip.bottomleft = (room.x + canvas.px(14), room.bottom - canvas.px(1))

@@ -126,7 +126,7 @@ class Stage(Panel[StagesView]):
         surface, area, camera = canvas.surface, _area(canvas, view, room), _camera(canvas, view, room)
         taken = max(0, canvas.rooms["chips"].w)
         if len(view.panes) > 1:
-            surface.fill(NIGHT, room)
+            surface.fill(NIGHT, (room.x, area.bottom, room.w, room.bottom - area.bottom))
             draw_panes(surface, area, view.panes, canvas, camera, taken=taken)
             for number, pane in enumerate(view.panes):
                 _declare(canvas, stage_of(area, view.panes, number, canvas), number, pane.stage, camera)
