@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from ecs_rl.console import tell
 
 ROOT = Path(__file__).parents[2]
+SLOW = re.compile(rb"train\.py: balance: play \d of 3, tick [^\n]*\n")
+"""What `--check` says while it plays on a slow machine."""
 
 
 @pytest.mark.parametrize(
@@ -31,7 +34,7 @@ def test_a_command_whose_output_nobody_reads_ends_well_and_in_silence(command: l
     script = [sys.executable, str(ROOT / command[0]), *command[1:]]
     done = subprocess.run(script, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, SLOW.sub(b"", done.stderr)) == (0, b"")
 
 
 def test_a_refusal_that_nobody_reads_keeps_its_exit_code(tmp_path: Path) -> None:
