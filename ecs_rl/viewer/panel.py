@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.canvas import Canvas
     from ecs_rl.viewer.grid_watch import GridWatch
     from ecs_rl.viewer.history import History
+    from ecs_rl.viewer.live.aside import Aside
     from ecs_rl.viewer.live.background import BackgroundTraining
-    from ecs_rl.viewer.live.playlist import CheckpointList
+    from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.profiler import Profiler
     from ecs_rl.viewer.questions import Questions
@@ -154,6 +155,9 @@ class App(Protocol):
     """The name of the run, `""` without one."""
     history: History | None
     checkpoints: CheckpointList | None
+    playlist: Playlist | None
+    aside: Aside | None
+    """What stands in place of the stage."""
     down: set[int]
     """The keys that are held down."""
     messages: list[Message]
@@ -167,21 +171,17 @@ class App(Protocol):
         """The commands that there are now."""
 
     @property
-    def verdict(self) -> tuple[str, Tone] | None:
-        """How the episode of a person came out, as long as that waits for a key."""
-
-    @property
     def show(self) -> LiveEpisode:
         """The first show."""
 
     def pause_stage(self, rest: bool) -> None:
         """Stop every show, or let it go on."""
 
-    def open_grid(self) -> None:
-        """Show all arenas of the training in place of the stage."""
+    def leave_aside(self) -> None:
+        """Bring the stage back where something else stands in its place."""
 
-    def show_chosen_arena(self) -> None:
-        """Bring the arena that is chosen in the grid to the stage."""
+    def do(self, name: str) -> None:
+        """Carry out the command of this name."""
 
     def say(self, text: str, tone: Tone = "plain", *, aloud: bool = False) -> None:
         """Show a message for a while."""

@@ -669,6 +669,12 @@ def test_a_command_can_be_given_by_its_name_without_a_keyboard_or_a_mouse(live: 
     assert live.window.grid is not None
 
 
+def test_the_help_in_the_window_has_every_row_that_the_readme_has(live: Live) -> None:
+    live.hit("F1")
+    live.draw()
+    assert live.window.views["help"].groups == help_groups(COMMANDS)
+
+
 def test_every_key_of_the_specification_is_bound_and_stands_in_the_help() -> None:
     labels = [row.key for row in KEYED]
     assert sorted(labels) == sorted(WANTED)

@@ -37,7 +37,8 @@ def bound(rows: Sequence[Command], window: Window, panels: Mapping[str, Control 
     """Return rows by their names, each with the panel that declares it and the window that it works on."""
     owner = {row.name: panel for panel in panels.values() for row in panel.keys}
     return {
-        row.name: replace(row, run=partial(row.run, owner[row.name], window)) for row in rows if row.run is not None
+        row.name: row if row.run is None else replace(row, run=partial(row.run, owner[row.name], window))
+        for row in rows
     }
 
 

@@ -98,16 +98,9 @@ class Window:
         """What each panel shows in the newest frame."""
 
     @property
-    def verdict(self) -> tuple[str, Tone] | None:
-        """How the episode of a person came out, as long as that waits for a key."""
-        return None if self.playlist is None or self.aside is not None else self.playlist.verdict
-
-    @property
     def show(self) -> LiveEpisode:
         """The first show."""
         return self.shows[0]
-
-    # --- events -----------------------------------------------------------------------------------------------------
 
     def answer(self) -> None:
         """Carry out what the user has asked for since the last time."""
@@ -149,8 +142,6 @@ class Window:
         if aloud or tone == "bad":
             tell(text, sys.stderr)
         self.messages = [*self.messages[-3:], Message(text, tone, perf_counter() + SPOKEN)]
-
-    # --- time and episodes ------------------------------------------------------------------------------------------
 
     def set_speed(self, speed: float) -> None:
         """Play every show at this speed."""
@@ -208,12 +199,6 @@ class Window:
         self.hands = hands
         self.screen.open_pads()
 
-    def open_grid(self) -> None:
-        """Show all arenas of the training in place of the stage."""
-        assert self.background is not None
-        self.leave_aside()
-        self.grid = GridWatch(self.background.training.world)
-
     def new_episode(self) -> None:
         """Begin the next episode, on every show."""
         if self.playlist is not None and self.aside is None:
@@ -221,17 +206,6 @@ class Window:
             return
         for show in self.shows:
             show.new_episode()
-
-    def show_chosen_arena(self) -> None:
-        """Bring the arena that is chosen in the grid to the stage."""
-        if self.grid is None:
-            return
-        assert self.background is not None
-        chosen = self.grid.selected
-        self.show.adopt(self.background.training.world, chosen, f"training arena {chosen}")
-        self.grid, self.selected = None, None
-
-    # --- modes and pictures -----------------------------------------------------------------------------------------
 
     def draw(self, due: float = 0.0) -> None:
         """Draw a frame, to be shown when it is due."""

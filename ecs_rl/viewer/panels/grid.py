@@ -6,6 +6,7 @@ import pygame
 
 from ecs_rl.viewer.canvas import STRIP, Canvas
 from ecs_rl.viewer.grid import Grid, cells, draw_legend
+from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.palette import NIGHT
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.view import GridView
@@ -39,7 +40,7 @@ class AllArenas(Panel[GridView]):
         """Bring the arena under the mouse to the stage."""
         if gesture.kind == "click" and app.grid is not None and 0 <= hit.index < app.grid.arenas:
             app.grid.selected = hit.index
-            app.show_chosen_arena()
+            self.watch(app)
 
     def is_on(self, app: App) -> bool:
         """Return whether all arenas are shown."""
@@ -58,12 +59,25 @@ class AllArenas(Panel[GridView]):
 
     def toggle(self, app: App) -> None:
         """Show all arenas, or the stage again."""
-        if app.background is not None and app.background.training.world.engine.picture is not None:
+        if app.background is None or self.leave(app):
+            return
+        if app.background.training.world.engine.picture is not None:
             app.say("the training's environments are not drawn: there is no grid", "warn")
-        elif not self.leave(app):
-            app.open_grid()
+            return
+        app.leave_aside()
+        app.grid = GridWatch(app.background.training.world)
 
-    keys = (Command("Training", "G", "grid", "grid of all training arenas", toggle, (pygame.K_g,), trains=True),)
+    def watch(self, app: App) -> None:
+        """Bring the chosen arena to the stage."""
+        if app.grid is not None and app.background is not None:
+            chosen = app.grid.selected
+            app.show.adopt(app.background.training.world, chosen, f"training arena {chosen}")
+            app.grid = app.selected = None
+
+    keys = (
+        Command("Training", "G", "grid", "grid of all training arenas", toggle, (pygame.K_g,), trains=True),
+        Command("Training", "", "watch arena", "", watch, trains=True),
+    )
 
     # --- painting ---------------------------------------------------------------------------------------------------
 

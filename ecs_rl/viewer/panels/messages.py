@@ -48,8 +48,9 @@ class Messages(Panel[MessagesView]):
         """Return how a person's episode came out, as long as that waits for a key, else what was said last."""
         now = perf_counter()
         app.messages = [message for message in app.messages if message.until > now]
-        if app.verdict is not None:
-            text, tone = app.verdict
+        verdict = None if app.playlist is None or app.aside is not None else app.playlist.verdict
+        if verdict is not None:
+            text, tone = verdict
             return MessagesView((Toast(f"{text}  ·  any of your keys: the next one", tone),))
         latest = {(m.text.split(" ")[0], m.tone): m for m in app.messages}  # of several about a speed the newest
         toasts = tuple(Toast(m.text, m.tone, min(1.0, (m.until - now) / FADES)) for m in latest.values())

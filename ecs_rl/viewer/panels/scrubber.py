@@ -128,7 +128,7 @@ class Scrubber(Panel[ScrubberView]):
     def enter(self, app: App) -> None:
         """Watch the arena that is chosen in the grid, or go on from the moment that is seen."""
         if app.grid is not None:
-            app.show_chosen_arena()
+            app.do("watch arena")
         else:
             self.go_on_from_here(app)
 
