@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pygame
 
@@ -45,6 +45,10 @@ class ScrubberView:
 def lead_of(shows: Sequence[LiveEpisode]) -> Rewind:
     """Return the longest past of several shows: those that have ended wait for the others."""
     return max((show.rewind for show in shows), key=lambda rewind: rewind.seconds)
+
+
+def _key(key: str, name: str, text: str, run: Callable[[Any, App], None], *codes: int) -> Command:
+    return Command("Stage", key, name, text, run, codes)
 
 
 class Scrubber(Panel[ScrubberView]):
@@ -133,19 +137,11 @@ class Scrubber(Panel[ScrubberView]):
             self.go_on_from_here(app)
 
     keys = (
-        Command("Stage", "Left", "step back", "one tick back, on", lambda it, app: it.step(app, -1), (pygame.K_LEFT,)),
-        Command("Stage", "Right", "step", "", lambda it, app: it.step(app, +1), (pygame.K_RIGHT,)),
-        Command(
-            *("Stage", "PgUp", "second back", "one second back, on"),
-            lambda it, app: it.second(app, -1),
-            (pygame.K_PAGEUP,),
-        ),
-        Command("Stage", "PgDn", "second on", "", lambda it, app: it.second(app, +1), (pygame.K_PAGEDOWN,)),
-        Command(
-            *("Stage", "Enter", "go on from here", "watch it; go on from here"),
-            enter,
-            (pygame.K_RETURN, pygame.K_KP_ENTER),
-        ),
+        _key("Left", "step back", "one tick back, on", lambda panel, app: panel.step(app, -1), pygame.K_LEFT),
+        _key("Right", "step", "", lambda panel, app: panel.step(app, +1), pygame.K_RIGHT),
+        _key("PgUp", "second back", "one second back, on", lambda panel, app: panel.second(app, -1), pygame.K_PAGEUP),
+        _key("PgDn", "second on", "", lambda panel, app: panel.second(app, +1), pygame.K_PAGEDOWN),
+        _key("Enter", "go on from here", "watch it; go on from here", enter, pygame.K_RETURN, pygame.K_KP_ENTER),
     )
 
     def advance(self, app: App, seconds: float) -> None:
