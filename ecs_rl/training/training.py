@@ -22,6 +22,7 @@ from ecs_rl.training.matches import Match
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training_stages.evaluate import Evaluate
 from ecs_rl.training_stages.film import Film
+from ecs_rl.training_stages.learn import Learn
 from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule
 from ecs_rl.training_stages.write import Write
 from ecs_rl.world import World
@@ -147,6 +148,13 @@ class Training:
             session.writes.do(session.run.flush)  # who goes on from an earlier checkpoint changes it again
         if schedule.fresh is not None:
             schedule.fresh.append({"total_steps": session.total_steps, **row})
+
+    @property
+    def updates(self) -> int:
+        """The updates of the policy since this process began."""
+        learn = self.world.stages["learn"]
+        assert isinstance(learn, Learn)
+        return learn.updates
 
     @property
     def solved(self) -> bool:

@@ -69,6 +69,12 @@ def test_a_panel_imports_neither_another_panel_nor_the_window() -> None:
         assert inside == [], named(path)
 
 
+def test_the_viewer_imports_neither_the_command_line_nor_processors() -> None:
+    rooms = tuple(f"ecs_rl.{room}." for room in ("cli", "tasks", "commands", "many", "processors"))
+    for path in sorted((PACKAGE / "viewer").rglob("*.py")):
+        assert [module for module in imports(path) if f"{module}.".startswith(rooms)] == [], named(path)
+
+
 def test_only_the_physics_imports_pymunk() -> None:
     found = who_imports("pymunk")
     assert found

@@ -8,7 +8,6 @@ from time import perf_counter
 
 from ecs_rl.errors import CommandError
 from ecs_rl.training.training import Training
-from ecs_rl.training_stages.learn import Learn
 from ecs_rl.viewer.live.pace import FLAT_OUT, Pace, times_real
 from ecs_rl.viewer.view import Tone
 
@@ -135,16 +134,11 @@ class BackgroundTraining:
         return self._end() if self.training.done else self._tick()
 
     def _tick(self) -> Iterator[None]:
-        updates = self._updates() if self.to_update else None
+        updates = self.training.updates if self.to_update else None
         yield from self.training.slices()
         self._after()
-        if self.to_update and updates is not None and self._updates() > updates:
+        if self.to_update and updates is not None and self.training.updates > updates:
             self.pause(True)
-
-    def _updates(self) -> int:
-        learn = self.training.world.stages["learn"]
-        assert isinstance(learn, Learn)
-        return learn.updates
 
     def _end(self) -> Iterator[None]:
         yield from self.training.finishing()
