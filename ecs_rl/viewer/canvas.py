@@ -73,16 +73,16 @@ class Canvas:
         """The marks of each panel, with the pixel of the window from which they count; the topmost panel last."""
         self._seen: set[str] = set()
         """The panels of this frame."""
-        self.shown: frozenset[str] = frozenset()
+        self.panels: frozenset[str] = frozenset()
         """The names of the panels that this frame has."""
         self.rooms: dict[str, pygame.Rect] = {}
         """Where panels may stand in this frame, by what for: `arrange` of one panel notes them for the others."""
         self._floats: list[pygame.Rect] = []
         """The places of this frame's floating panels."""
 
-    def begin(self, surface: pygame.Surface, shown: frozenset[str] = frozenset()) -> None:
+    def begin(self, surface: pygame.Surface, panels: frozenset[str] = frozenset()) -> None:
         """Begin a frame on this surface, which shows these panels."""
-        self.surface, self.sight, self.shown = surface, None, shown
+        self.surface, self.sight, self.panels = surface, None, panels
         self.rooms.clear()
         self._floats.clear()
         self._seen.clear()

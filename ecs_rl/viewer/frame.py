@@ -1,11 +1,11 @@
-"""One whole frame: where everything goes, and the view model drawn there."""
+"""One whole frame: the rooms of a window, and its panels painted there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pygame
@@ -15,9 +15,6 @@ from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panel import DOCKS, Panel, Panels, Place
 from ecs_rl.viewer.panel_list import PANELS
-
-if TYPE_CHECKING:
-    from ecs_rl.viewer.frame_codec import Frame
 
 T = TypeVar("T")
 
@@ -102,10 +99,6 @@ class Painter:
     def forget(self) -> None:
         """Draw everything anew next time: the surface has lost what stood on it."""
         self._last = None
-
-    def paint(self, surface: pygame.Surface, frame: Frame) -> None:
-        """Paint a frame over the whole surface."""
-        self.draw(surface, frame.views)
 
     def draw(self, surface: pygame.Surface, views: Mapping[str, Any]) -> None:
         """Draw what panels show over the whole surface."""

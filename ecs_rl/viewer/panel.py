@@ -161,7 +161,7 @@ class App(Protocol):
     down: set[int]
     """The keys that are held down."""
     messages: list[Message]
-    panels: dict[str, Control | Panel[Any]]
+    panels: dict[str, Control]
     """The controls and panels by their names, from the lowest to the topmost."""
     open_panels: set[str]
     """The names of the panels that are open."""
@@ -187,15 +187,53 @@ class App(Protocol):
         """Show a message for a while."""
 
 
-class Panel(Generic[V]):
-    """One panel; all but `name`, `view` and `paint` may stay as it is here."""
+class Control:
+    """Keys, and modes with their chips: all but `name` may stay as it is here."""
 
     name: ClassVar[str]
     """Its switch, its key in a frame, its section in reports of mistakes."""
-    place: ClassVar[Place] = "stage"
-    filmed: ClassVar[bool] = True
+    filmed: ClassVar[bool] = False
     """Whether a film of the window shows it."""
     keys: ClassVar[tuple[Command, ...]] = ()
+
+    def view(self, app: Any) -> Any:
+        """Return what to show as plain frozen data, None where there is nothing to show."""
+
+    def act(self, app: Any, hit: Hit, gesture: Gesture) -> None:
+        """Carry out a gesture at one of the parts that it has painted."""
+
+    def advance(self, app: Any, seconds: float) -> None:
+        """Let so many seconds pass before the next frame, ahead of the stage."""
+
+    def look(self, app: Any, seconds: float) -> None:
+        """Look at what the stage has done in these seconds."""
+
+    def is_on(self, app: Any) -> bool:
+        """Return whether this is a mode that Esc leaves now."""
+        return False
+
+    def leave(self, app: Any) -> bool:
+        """Answer Esc: leave the mode, or one step of it; False where there is nothing to leave."""
+        return False
+
+    def chips(self, app: Any) -> Iterable[Chip]:
+        """Return a chip for each of its modes that is on."""
+        return ()
+
+    def hints(self, app: Any) -> Iterable[tuple[str, str]]:
+        """Return keys that matter now besides, such as the one that brings it back, and what they do."""
+        return ()
+
+    def mode_hints(self, app: Any) -> tuple[tuple[str, str], ...]:
+        """Return the keys that matter while this mode is on, in place of the usual ones; nothing otherwise."""
+        return ()
+
+
+class Panel(Control, Generic[V]):
+    """A control with a picture: all but `name`, `view` and `paint` may stay as it is here."""
+
+    place: ClassVar[Place] = "stage"
+    filmed: ClassVar[bool] = True
     words: ClassVar[Mapping[str, str]] = {}
     """Sentences that explain words which it writes."""
 
@@ -214,17 +252,6 @@ class Panel(Generic[V]):
     def arrange(self, canvas: Canvas, view: V, room: pygame.Rect) -> None:
         """Note in `canvas.rooms` where others may stand; called for all panels before the first one paints."""
 
-    def chips(self, app: App) -> Iterable[Chip]:
-        """Return a chip for each mode of this panel that is on."""
-        return ()
-
-    def hints(self, app: App) -> Iterable[tuple[str, str]]:
-        """Return keys that matter now because of this panel, such as the one that brings it back, and what they do."""
-        return ()
-
-    def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
-        """Carry out a gesture at one of the parts that `paint` declared."""
-
     def tip(self, view: V, hit: Hit) -> tuple[str, ...]:
         """Return what to say at once about the part under the mouse; asked in the process that draws."""
         return ()
@@ -233,19 +260,9 @@ class Panel(Generic[V]):
         """Return a sentence about the part under the mouse once the mouse rests there; `""`: words explain it."""
         return ""
 
-    def advance(self, app: App, seconds: float) -> None:
-        """Let so many seconds pass before the next frame, ahead of the stage."""
-
-    def look(self, app: App, seconds: float) -> None:
-        """Look at what the stage has done in these seconds."""
-
     def is_on(self, app: App) -> bool:
         """Return whether this is a mode that Esc leaves now: an open panel, unless it docks."""
         return self.name in app.open_panels and self.place not in DOCKS
-
-    def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
-        """Return the keys that matter while this mode is on, in place of the usual ones; nothing otherwise."""
-        return ()
 
     def toggle(self, app: App) -> None:
         """Open the panel, or close it."""
@@ -265,46 +282,6 @@ class Panel(Generic[V]):
     def view_type(cls) -> Any:
         """Return the type of its data, by which a frame is packed."""
         return get_type_hints(cls.view)["return"]
-
-
-class Control:
-    """What a panel is without its picture: keys, and modes with their chips. It sees the whole window."""
-
-    name: ClassVar[str]
-    keys: ClassVar[tuple[Command, ...]] = ()
-    filmed: ClassVar[bool] = False
-
-    def view(self, app: Any) -> None:
-        """Return nothing to paint."""
-
-    def is_on(self, app: Any) -> bool:
-        """Return whether it is a mode that Esc leaves now."""
-        return False
-
-    def leave(self, app: Any) -> bool:
-        """Leave the mode; False where there is nothing to leave."""
-        return False
-
-    def chips(self, app: Any) -> Iterable[Chip]:
-        """Return a chip for each of its modes that is on."""
-        return ()
-
-    def hints(self, app: Any) -> Iterable[tuple[str, str]]:
-        """Return keys that matter now because of this control, and what they do."""
-        return ()
-
-    def mode_hints(self, app: Any) -> tuple[tuple[str, str], ...]:
-        """Return the keys that matter while this mode is on, in place of the usual ones; nothing otherwise."""
-        return ()
-
-    def act(self, app: Any, hit: Hit, gesture: Gesture) -> None:
-        """Do nothing: there is no picture to point at."""
-
-    def advance(self, app: Any, seconds: float) -> None:
-        """Let so many seconds pass before the next frame, ahead of the stage."""
-
-    def look(self, app: Any, seconds: float) -> None:
-        """Look at what the stage has done in these seconds."""
 
 
 Panels = Sequence[type[Panel[Any]]]

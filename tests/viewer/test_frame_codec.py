@@ -126,7 +126,7 @@ def assert_same(ours: Any, theirs: Any, where: str = "frame") -> None:
 
 def drawn(painter: Painter, frame: Frame) -> bytes:
     surface = pygame.Surface(frame.size)
-    painter.paint(surface, frame)
+    painter.draw(surface, frame.views)
     return pygame.image.tobytes(surface, "RGB")
 
 

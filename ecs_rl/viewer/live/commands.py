@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pygame
 
@@ -15,7 +15,7 @@ from ecs_rl.viewer.controls.playing import Playing
 from ecs_rl.viewer.controls.policies import Policies
 from ecs_rl.viewer.controls.training import TrainingControls
 from ecs_rl.viewer.controls.whole_window import WholeWindow
-from ecs_rl.viewer.panel import Command, Control, Panel, Panels
+from ecs_rl.viewer.panel import Command, Control, Panels
 from ecs_rl.viewer.panel_list import PANELS
 
 if TYPE_CHECKING:
@@ -28,12 +28,11 @@ SECTIONS = ("Stage", "Policy", "Training", "Hands", "Window")
 
 def commands_of(panels: Panels) -> tuple[Command, ...]:
     """Return the rows of the controls and of these panels, section by section."""
-    owners: tuple[type[Control] | type[Panel[Any]], ...] = (*CONTROLS, *panels)
-    rows = [row for owner in owners for row in owner.keys]
+    rows = [row for control in (*CONTROLS, *panels) for row in control.keys]
     return tuple(row for section in SECTIONS for row in rows if row.section == section)
 
 
-def bound(rows: Sequence[Command], window: Window, panels: Mapping[str, Control | Panel[Any]]) -> dict[str, Command]:
+def bound(rows: Sequence[Command], window: Window, panels: Mapping[str, Control]) -> dict[str, Command]:
     """Return rows by their names, each with the panel that declares it and the window that it works on."""
     owner = {row.name: panel for panel in panels.values() for row in panel.keys}
     return {

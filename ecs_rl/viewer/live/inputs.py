@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 RESIZED = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWEXPOSED)
 
 
-def command_of(window: Window, found: Input) -> str | None:
+def command_of(window: Window, event: Input) -> str | None:
     """Return the name of the command that an input gives, and note what else it says of the user."""
-    if isinstance(found, Gesture):
-        return _command_of_gesture(window, found)
-    if isinstance(found, Sight):
-        window.sight = found
+    if isinstance(event, Gesture):
+        return _command_of_gesture(window, event)
+    if isinstance(event, Sight):
+        window.sight = event
         return None
-    if found.type == pygame.QUIT:
+    if event.type == pygame.QUIT:
         return "quit"
-    if found.type == pygame.KEYDOWN:
+    if event.type == pygame.KEYDOWN:
         window.touched_at = perf_counter()
-    if window.hands is not None and window.hands.take(found):
-        goes_on = window.show.paused and found.type == pygame.KEYDOWN and found.key == pygame.K_SPACE
+    if window.hands is not None and window.hands.take(event):
+        goes_on = window.show.paused and event.type == pygame.KEYDOWN and event.key == pygame.K_SPACE
         return "pause" if goes_on else None  # Space may be one of the agent's keys
-    return _command_of_key(window, found)
+    return _command_of_key(window, event)
 
 
 def _command_of_key(window: Window, event: pygame.event.Event) -> str | None:

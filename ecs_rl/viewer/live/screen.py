@@ -88,7 +88,7 @@ class Screen:
         """Paint a frame without showing it yet; return whether it fits the window."""
         if frame.size != self.size:
             return False
-        self.painter.paint(self.display.surface, frame)
+        self.painter.draw(self.display.surface, frame.views)
         self._views = frame.views
         self.painter.mistakes.attempt("tip", self._tip, None)
         return True

@@ -31,7 +31,7 @@ from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
-from ecs_rl.viewer.panel import Command, Control, Gesture, Hit, Message, Panel, Panels, Sight
+from ecs_rl.viewer.panel import Command, Control, Gesture, Hit, Message, Panels, Sight
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.questions import Questions
@@ -60,8 +60,7 @@ class Window:
     ) -> None:
         self.screen, self.shows, self.run = screen, list(shows), run
         self.background, self.checkpoints, self.history, self.playlist = background, checkpoints, history, playlist
-        kinds: tuple[type[Control] | type[Panel[Any]], ...] = (*CONTROLS, *panels)
-        self.panels: dict[str, Control | Panel[Any]] = {kind.name: kind() for kind in kinds}
+        self.panels: dict[str, Control] = {kind.name: kind() for kind in (*CONTROLS, *panels)}
         self.modes = Modes()
         self.commands = bound(commands_of(panels), self, self.panels)
         self.mistakes = Mistakes(lambda text: self.say(text, "warn"))
@@ -105,11 +104,10 @@ class Window:
     def answer(self) -> None:
         """Carry out what the user has asked for since the last time."""
         attempt = self.mistakes.attempt
-        for found in self.screen.inputs():
-            gesture = found if isinstance(found, Gesture) else None
-            if gesture is not None and gesture.kind != "point" and not gesture.hit.key:
-                attempt(gesture.hit.panel or "the mouse", partial(self.act, gesture), None)
-            name = attempt("an event", partial(command_of, self, found), None)
+        for event in self.screen.inputs():
+            if isinstance(event, Gesture) and event.kind != "point" and not event.hit.key:
+                attempt(event.hit.panel or "the mouse", partial(self.act, event), None)
+            name = attempt("an event", partial(command_of, self, event), None)
             if name is not None:
                 attempt(name, partial(self.do, name), None)
 
@@ -209,9 +207,8 @@ class Window:
 
     def draw(self, due: float = 0.0) -> None:
         """Draw a frame, to be shown when it is due."""
-        found = {
-            name: self.mistakes.attempt(name, partial(panel.view, self), None) for name, panel in self.panels.items()
-        }
-        self.views = {name: view for name, view in found.items() if view is not None}
+        attempt = self.mistakes.attempt
+        views = {name: attempt(name, partial(panel.view, self), None) for name, panel in self.panels.items()}
+        self.views = {name: view for name, view in views.items() if view is not None}
         self.screen.show(Frame(self.screen.size, due, self.views))
         self.stale = False

@@ -90,7 +90,7 @@ class AllArenas(Panel[GridView]):
         """Paint all arenas and, where hints leave room for it, the legend."""
         canvas.surface.fill(NIGHT, room)
         area = room.copy()
-        if "hints" in canvas.shown:
+        if "hints" in canvas.panels:
             area.h = max(1, area.h - canvas.px(STRIP))
         self._painted.draw(canvas.surface, area, view, canvas)
         if "legend" in canvas.rooms:

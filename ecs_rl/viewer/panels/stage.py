@@ -146,7 +146,7 @@ class Stage(Panel[StagesView]):
 def _area(canvas: Canvas, view: StagesView, room: pygame.Rect) -> pygame.Rect:
     """Return the room of the stages; several stay clear of the hints."""
     area = room.copy()
-    if len(view.panes) > 1 and "hints" in canvas.shown:
+    if len(view.panes) > 1 and "hints" in canvas.panels:
         area.h = max(1, area.h - canvas.px(STRIP))
     return area
 
