@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pygame
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.mind_sheet import KEY, paint_mind, plan_for, range_of
 from ecs_rl.viewer.panel import App, Chip, Command, Gesture, Hit, Panel
+from ecs_rl.viewer.seldom import SeldomRead
 from ecs_rl.viewer.view import MindView
 
-if TYPE_CHECKING:
-    from ecs_rl.viewer.mind import Mind
-
-READ_EVERY = 0.09
-"""Seconds for which the mind stays as it is while a training goes flat out."""
 UNITS = (
     ((" x", " y", " ahead", " aside"), "metres"),
     ((" vx", " vy", " velocity"), "metres per second"),
@@ -53,10 +49,7 @@ class MindPanel(Panel[MindView]):
     words = WORDS
 
     def __init__(self) -> None:
-        self._mind: Mind | None = None
-        self._read = self._view = MindView()
-        self._age = 0.0
-        """Seconds since it was read."""
+        self._reading, self._view = SeldomRead(lambda mind: mind.view()), MindView()
 
     def view(self, app: App) -> MindView | None:
         """Return the mind, None while it is hidden or where there is no one agent to look into.
@@ -66,16 +59,12 @@ class MindPanel(Panel[MindView]):
         """
         if self.name not in app.open_panels or app.grid is not None or len(app.shows) > 1:
             return None
-        mind, work = app.show.mind, app.background
-        moves = work is not None and work.is_flat_out and not app.show.paused
-        if not moves or self._age >= READ_EVERY or self._mind is not mind:
-            self._age, self._mind, self._read = 0.0, mind, mind.view()
-        self._view = app.questions.mind(self._read)
+        self._view = app.questions.mind(self._reading.of(app))
         return self._view
 
     def advance(self, app: App, seconds: float) -> None:
         """Let what was read grow old, and go on with what is asked."""
-        self._age += seconds
+        self._reading.age += seconds
         app.questions.look()
 
     def thickness(self, scale: float, size: tuple[int, int]) -> int:
@@ -85,7 +74,7 @@ class MindPanel(Panel[MindView]):
     def turn(self, app: App) -> None:
         """Show the mind of the next agent, where there are several."""
         app.show.mind.turn()
-        self._age = READ_EVERY
+        self._reading.forget()
 
     def turn_and_tell(self, app: App) -> None:
         """Show the mind of the next agent, and say whose it is."""

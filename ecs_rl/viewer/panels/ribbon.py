@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pygame
 from numpy.typing import NDArray
@@ -13,14 +11,10 @@ from ecs_rl.viewer.canvas import RIBBON, SMALL, STRIP, Canvas
 from ecs_rl.viewer.mind import RibbonView
 from ecs_rl.viewer.palette import FAINT, NIGHT, ROLES, TEXT, mix
 from ecs_rl.viewer.panel import App, Panel
-
-if TYPE_CHECKING:
-    from ecs_rl.viewer.mind import Mind
+from ecs_rl.viewer.seldom import SeldomRead
 
 TICK, EDGE, LEAST = 2, 14, 160
 """Pixels that each tick is wide, those beside the strip, and the height of a stage that has one, at least."""
-READ_EVERY = 0.09
-"""Seconds for which it stays as it is while a training goes flat out."""
 
 
 class Ribbon(Panel[RibbonView]):
@@ -29,24 +23,17 @@ class Ribbon(Panel[RibbonView]):
     name = "ribbon"
 
     def __init__(self) -> None:
-        self._mind: Mind | None = None
-        self._read = RibbonView(())
-        self._age = 0.0
-        """Seconds since it was read."""
+        self._reading = SeldomRead(lambda mind: mind.ribbon())
 
     def view(self, app: App) -> RibbonView | None:
         """Return what the newest ticks have earned, as new as the mind is; None unless one show is on the stage."""
         if app.grid is not None or len(app.shows) > 1:
             return None
-        mind, work = app.show.mind, app.background
-        moves = work is not None and work.is_flat_out and not app.show.paused
-        if not moves or self._age >= READ_EVERY or self._mind is not mind:
-            self._age, self._mind, self._read = 0.0, mind, mind.ribbon()
-        return self._read
+        return self._reading.of(app)
 
     def advance(self, app: App, seconds: float) -> None:
         """Let what was read grow old."""
-        self._age += seconds
+        self._reading.age += seconds
 
     def paint(self, canvas: Canvas, view: RibbonView, room: pygame.Rect) -> None:
         """Paint a bar for each of the newest ticks, the newest at the right: gains upwards, losses downwards, by term.
