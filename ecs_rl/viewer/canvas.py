@@ -17,7 +17,7 @@ from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fonts import Face
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, SECOND_LINE, TEXT, Colour, mix
 from ecs_rl.viewer.regions import Marks, Region, RegionFacts
-from ecs_rl.viewer.view import Point
+from ecs_rl.viewer.reports import Floats, Reports
 
 SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
 """Sizes before the scale of the screen."""
@@ -25,6 +25,8 @@ FARTHEST = 100_000
 """Pixels; what stands further away than this is left out."""
 LINE = 22
 """Height of a row in a list, before the scale of the screen."""
+NARROWEST = 150
+"""The least width that a floating panel of rows is worth to be shown with, before the scale of the screen."""
 FLOAT_GAP = 8
 """Pixels between floating panels of one corner, before the scale of the screen."""
 STRIP, RIBBON = 26, 30
@@ -63,8 +65,8 @@ class Canvas:
         """How many pictures had to be painted so far."""
         self.surface = pygame.Surface((1, 1))
         """What is painted on now: the window, or a kept picture."""
-        self.sight: tuple[Point, Point] | None = None
-        """The corners of the arena that the stage shows in this frame, metres; None without a stage."""
+        self.reports = Reports()
+        """What the window should know of this frame."""
         self._kept: dict[str, tuple[object, pygame.Surface, Marks]] = {}
         self._panel = ""
         self._layer: Marks | None = None
@@ -79,12 +81,16 @@ class Canvas:
         """Where panels may stand in this frame, by what for: `arrange` of one panel notes them for the others."""
         self._floats: list[pygame.Rect] = []
         """The places of this frame's floating panels."""
+        self._has_place: dict[str, bool] = {}
+        """Whether a floating panel has found one, by its name."""
 
     def begin(self, surface: pygame.Surface, panels: frozenset[str] = frozenset()) -> None:
         """Begin a frame on this surface, which shows these panels."""
-        self.surface, self.sight, self.panels = surface, None, panels
+        self.surface, self.panels = surface, panels
+        self.reports.clear()
         self.rooms.clear()
         self._floats.clear()
+        self._has_place.clear()
         self._seen.clear()
 
     @contextmanager
@@ -105,7 +111,9 @@ class Canvas:
         self._seen.add(panel)
 
     def end(self) -> None:
-        """End a frame: forget the marks of all panels that it does not show."""
+        """End a frame: report which floating panels have a place, and forget the marks of panels that it lacks."""
+        placed, without = ([name for name, has in self._has_place.items() if has == wanted] for wanted in (True, False))
+        self.reports.add(Floats(tuple(placed), tuple(without)))
         self._window = {panel: marks for panel, marks in self._window.items() if panel in self._seen}
 
     def hit(
@@ -187,8 +195,9 @@ class Canvas:
         return regions[0].unionall(regions[1:]) if regions else None
 
     def take(self, place: pygame.Rect) -> None:
-        """Keep the floating panels that come after this clear of a place."""
+        """Give a place to the panel that is painted: floating panels that come after it keep clear of it."""
         self._floats.append(place)
+        self._has_place[self._panel] = True
 
     def place_in(
         self, room: pygame.Rect, corner: str, size: tuple[int, int], least: int | None = None
@@ -199,6 +208,7 @@ class Canvas:
         the place is at the other side. It may be lower than `size`, but has at least `least` pixels.
         """
         place, side = pygame.Rect((0, 0), size), corner.split()[1]
+        self._has_place[self._panel] = False
         if place.w > room.w:
             return None
         sides = room.x, room.right - place.w
@@ -212,6 +222,22 @@ class Canvas:
                     self.take(place)
                     return place
         return None
+
+    def place_rows(
+        self, stage: pygame.Rect, corner: str, width: int, count: int, *, row: int, besides: int, least: int = 1
+    ) -> tuple[pygame.Rect, int] | None:
+        """Return the place on a stage of a floating panel of so many rows, and how many of them it has; None without.
+
+        `row` and `besides` are the heights of a row and of all else, pixels; `width` is before the scale of the screen.
+        """
+        free = self.free(stage)
+        size = min(self.px(width), max(free.w, self.px(NARROWEST))), besides + count * row
+        place = self.place_in(free, corner, size, besides + min(least, count) * row)
+        if place is None:
+            return None
+        fitting = (place.h - besides) // row
+        place.h = besides + fitting * row
+        return place, fitting
 
     def _spans(self, room: pygame.Rect, place: pygame.Rect) -> list[tuple[int, int]]:
         """Return what is free of the height of a room, in the columns of a place."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.profiler import Profiler
     from ecs_rl.viewer.questions import Questions
+    from ecs_rl.viewer.reports import Reports
     from ecs_rl.viewer.things import Chosen
     from ecs_rl.viewer.view import Tone
 
@@ -59,13 +60,6 @@ class Hit(msgspec.Struct, frozen=True):
     """Where the camera of that picture aims."""
     away: Point = (0.0, 0.0)
     """Pixels right and down of the middle of that picture."""
-
-
-class Sight(msgspec.Struct, frozen=True, tag=True):
-    """What the stage shows of its arena, metres: an input that a screen sends when it changes."""
-
-    low: Point
-    high: Point
 
 
 class Gesture(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
@@ -149,8 +143,8 @@ class App(Protocol):
     """The body on the stage that the user has chosen."""
     aim: Aim | None
     """Where the user has turned the stage's camera; None: to the whole arena."""
-    sight: Sight | None
-    """The part of its arena that the stage shows; None before the first picture of one."""
+    reports: Reports
+    """What the screen has found out while it painted."""
     run: str
     """The name of the run, `""` without one."""
     history: History | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ecs_rl.viewer.ghosts import Ghosts
+from ecs_rl.viewer.reports import Sight
 from ecs_rl.viewer.value_map import ValueMap
 from ecs_rl.viewer.view import MindView
 from ecs_rl.viewer.view_why import MapView
@@ -119,7 +120,7 @@ class Questions:
             self._ghosts.look(BUDGET)
             show.overlay.ghosts = self._ghosts.paths
         if self.maps:
-            sight = self.app.sight
+            sight = self.app.reports.newest(Sight)
             self._map.look(None if sight is None else (sight.low, sight.high))
             show.overlay.field = self._map.view if self._map.view is not None and self._map.view.on_stage else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pygame
 import pytest
 from live_windows import TINY, Live, moved, watching, wheel
 
@@ -71,3 +72,44 @@ def test_the_value_map_covers_what_the_stage_shows_also_after_a_zoom(live: Live)
         assert field.bounds[1] == pytest.approx((x1, y1))
         covered.append(x1 - x0)
     assert covered[1] > 1.2 * covered[0]
+
+
+# --- floating panels --------------------------------------------------------------------------------------------------
+
+
+def resize(live: Live, size: tuple[int, int]) -> None:
+    pygame.display.set_mode(size, pygame.RESIZABLE)
+    live.answer(pygame.event.Event(pygame.WINDOWRESIZED, x=size[0], y=size[1], window=None))
+    live.frames(2)
+
+
+def placed(live: Live) -> set[str]:
+    """Return which floating panels the newest picture has."""
+    return {name for name in ("weather", "settings", "inspector", "profile") if live.regions(name)}
+
+
+@pytest.mark.parametrize("order", ["A S F3", "F3 S A", "S F3 A"])
+def test_the_oldest_floating_panel_gives_way_to_the_newest_and_the_window_says_so(live: Live, order: str) -> None:
+    resize(live, (900, 400))
+    for key in order.split():
+        live.hit(key)
+        live.frames(4)
+    names = [{"A": "weather", "S": "settings", "F3": "profile"}[key] for key in order.split()]
+    assert names[-1] in placed(live), "the newest panel has a place"
+    closed = [name for name in names if name not in live.window.open_panels]
+    assert closed, "there is no room for all of them"
+    assert closed == names[: len(closed)], "the oldest"
+    assert placed(live) == {*names} - {*closed}, "what is open is there to be seen"
+    assert all(f"the {name} panel gives way to the " in live.said() for name in closed)
+
+
+def test_a_panel_that_loses_its_room_with_the_windows_size_comes_back_with_it(live: Live) -> None:
+    live.hit("F3")
+    live.frames(2)
+    assert placed(live) == {"profile"}
+    resize(live, (900, 230))
+    live.frames(2)
+    assert placed(live) == set()
+    assert live.said().count("no room for the profile panel") == 1
+    resize(live, (1280, 720))
+    assert placed(live) == {"profile"}

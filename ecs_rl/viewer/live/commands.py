@@ -11,6 +11,7 @@ import pygame
 
 from ecs_rl.viewer.controls.asides import Asides
 from ecs_rl.viewer.controls.driving import Driving
+from ecs_rl.viewer.controls.floats import FloatingPanels
 from ecs_rl.viewer.controls.playing import Playing
 from ecs_rl.viewer.controls.policies import Policies
 from ecs_rl.viewer.controls.training import TrainingControls
@@ -21,7 +22,10 @@ from ecs_rl.viewer.panel_list import PANELS
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.window import Window
 
-CONTROLS: tuple[type[Control], ...] = (WholeWindow, Playing, Policies, TrainingControls, Asides, Driving)
+CONTROLS: tuple[type[Control], ...] = (
+    *(WholeWindow, Playing, Policies, TrainingControls, Asides, Driving),
+    FloatingPanels,
+)
 SECTIONS = ("Stage", "Policy", "Training", "Hands", "Window")
 """The sections of the help, in their order."""
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pygame
 
 from ecs_rl.viewer.live.commands import command_for
-from ecs_rl.viewer.panel import Gesture, Sight
+from ecs_rl.viewer.panel import Gesture
+from ecs_rl.viewer.reports import Report
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.screen import Input
@@ -21,8 +22,8 @@ def command_of(window: Window, event: Input) -> str | None:
     """Return the name of the command that an input gives, and note what else it says of the user."""
     if isinstance(event, Gesture):
         return _command_of_gesture(window, event)
-    if isinstance(event, Sight):
-        window.sight = event
+    if isinstance(event, Report):
+        window.reports.add(event)
         return None
     if event.type == pygame.QUIT:
         return "quit"

@@ -12,17 +12,18 @@ class Modes:
     """Remembers in which order the panels and controls that are on were entered."""
 
     def __init__(self) -> None:
-        self._entered: list[str] = []
+        self.entered: list[str] = []
+        """Their names, the newest last."""
 
     def note(self, app: Window) -> None:
         """Take in what a command has entered or left."""
         on = [name for name, panel in app.panels.items() if panel.is_on(app)]
-        self._entered = [name for name in self._entered if name in on]
-        self._entered += [name for name in on if name not in self._entered]
+        self.entered = [name for name in self.entered if name in on]
+        self.entered += [name for name in on if name not in self.entered]
 
     def leave(self, app: Window) -> None:
         """Leave the newest mode, or one step of it; a window without any stays as it is."""
         self.note(app)
-        for name in reversed(self._entered):
+        for name in reversed(self.entered):
             if app.panels[name].leave(app):
                 return

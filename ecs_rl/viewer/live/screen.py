@@ -13,16 +13,17 @@ import pygame
 
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.panel import Gesture, Panels, Point, Sight
+from ecs_rl.viewer.panel import Gesture, Panels
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.pointer import OF_MOUSE, Pointer
+from ecs_rl.viewer.reports import Report, Reports
 from ecs_rl.viewer.tips import ASK, Tips, draw_tip
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.frame_codec import Frame
 
-Input = pygame.event.Event | Gesture | Sight
-"""What the user does: keys, gamepads and the window by pygame's events, the mouse by gestures."""
+Input = pygame.event.Event | Gesture | Report
+"""What the user does: keys, gamepads and the window by pygame's events, the mouse by gestures; and reports."""
 RESIZED = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED)
 
 
@@ -37,7 +38,7 @@ class Screen:
         self.tips = Tips(self.painter.panels)
         self._views: Mapping[str, Any] = {}
         """What the panels show in the newest frame."""
-        self._sight: tuple[Point, Point] | None = None
+        self._reported = Reports()
         self.driver, self.dpi_scale, self.seen = display.driver, display.dpi_scale, display.seen
 
     @classmethod
@@ -64,11 +65,7 @@ class Screen:
         """Return what the user did since the last call."""
         canvas = self.painter.canvas
         inputs = [found for event in self.display.events() for found in self._inputs_of(event)]
-        inputs += self.pointer.point(canvas)
-        if (sight := canvas.sight) is not None and sight != self._sight:
-            self._sight = sight
-            inputs.append(Sight(*sight))
-        return inputs
+        return [*inputs, *self.pointer.point(canvas), *self._reported.news(canvas.reports)]
 
     def _inputs_of(self, event: pygame.event.Event) -> Iterator[Input]:
         yield from self.pointer.gestures(event, self.painter.canvas)

@@ -26,7 +26,8 @@ from ecs_rl.viewer.frame_codec import FrameReader
 from ecs_rl.viewer.live.display import Display, NoDisplay
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.mistakes import DisplayLost
-from ecs_rl.viewer.panel import Gesture, Panels, Sight
+from ecs_rl.viewer.panel import Gesture, Panels
+from ecs_rl.viewer.reports import Report
 
 FRAME, PICTURE, FULL_SCREEN, PADS = b"F", b"P", b"S", b"G"
 """The first byte of a message: a frame follows, send the picture, fill the screen or do not, open the gamepads."""
@@ -62,7 +63,7 @@ class News(msgspec.Struct, omit_defaults=True):
 
     size: tuple[int, int]
     is_minimised: bool = False
-    inputs: list[SentEvent | Gesture | Sight] = []
+    inputs: list[SentEvent | Gesture | Report] = []
     shown: float | None = None
     """When a frame was shown, by this machine's `perf_counter`, or would have been, had it still fitted the window."""
     picture: tuple[tuple[int, int], bytes] | None = None
@@ -95,7 +96,7 @@ class ScreenServer:
         if self.connection.poll(LOOK):
             self._answer(self.connection.recv_bytes(), news)
         news.inputs = [
-            found if isinstance(found, Gesture | Sight) else SentEvent(found.type, _plain(found.dict))
+            SentEvent(found.type, _plain(found.dict)) if isinstance(found, pygame.event.Event) else found
             for found in self.screen.inputs()
         ]
         news.size, news.is_minimised = self.screen.size, self.screen.is_minimised

@@ -31,10 +31,11 @@ from ecs_rl.viewer.live.scene_watch import SceneWatch
 from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import Mistakes
-from ecs_rl.viewer.panel import Command, Control, Gesture, Hit, Message, Panels, Sight
+from ecs_rl.viewer.panel import Command, Control, Gesture, Hit, Message, Panels
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.profiler import Profiler
 from ecs_rl.viewer.questions import Questions
+from ecs_rl.viewer.reports import Reports
 from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Tone
 
@@ -70,7 +71,7 @@ class Window:
         self.open_panels = {"mind", "learning"} if history is not None else {"mind"}
         self.grid: GridWatch | None = None
         self.aim: Aim | None = None
-        self.sight: Sight | None = None
+        self.reports = Reports()
         self.selected: Chosen | None = None
         self.turbo: bool = False
         self.closing = False

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ecs_rl.scene.roles import Role
     from ecs_rl.world import World
 
-WIDTH, NARROWEST = 290, 120
-"""The usual width, and the least that it is worth to be shown with."""
+WIDTH = 290
 FOOT, LEAST_ROWS = 8, 3
 """Space below the rows, and rows without which the panel is left out."""
 UNIT, NAME = 53, 0.42
@@ -63,12 +62,10 @@ class Inspector(Panel[InspectorView]):
 
     def paint(self, canvas: Canvas, view: InspectorView, room: pygame.Rect) -> None:
         """Paint the panel to the right; where not all rows have room, the first ones."""
-        free, rows = canvas.free(room), len(view.rows)
-        tall, least = (canvas.px(HEAD + FOOT) + count * canvas.px(ROW) for count in (rows, min(rows, LEAST_ROWS)))
-        size = min(canvas.px(WIDTH), free.w), tall
-        place = canvas.place_in(free, "top right", size, least) if free.w > canvas.px(NARROWEST) else None
-        if place is not None:
-            canvas.lay(canvas.surface, place, self.name, view, _paint)
+        row, besides, count = canvas.px(ROW), canvas.px(HEAD + FOOT), len(view.rows)
+        placed = canvas.place_rows(room, "top right", WIDTH, count, row=row, besides=besides, least=LEAST_ROWS)
+        if placed is not None:
+            canvas.lay(canvas.surface, placed[0], self.name, view, _paint)
 
 
 def inspect(world: World, arena: int, chosen: Chosen) -> InspectorView:

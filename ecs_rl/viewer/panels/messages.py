@@ -69,6 +69,7 @@ class Messages(Panel[MessagesView]):
         size = max(widths), len(newest) * step - canvas.px(GAP)
         found = (canvas.place_in(free, "top left", size, least) for least in (None, canvas.px(TALL)))
         place = next((each for each in found if each is not None), pygame.Rect(free.topleft, size))
+        canvas.take(place)
         for (toast, text), wide in zip(newest, widths, strict=True):
             if place.h >= canvas.px(TALL):
                 _paint(canvas, pygame.Rect(place.x, place.y, wide, canvas.px(TALL)), toast, text)

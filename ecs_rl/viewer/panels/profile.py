@@ -14,8 +14,7 @@ from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, RAISED, TEXT, WARN, rol
 from ecs_rl.viewer.panel import App, Command, Panel
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 
-WIDTH, NARROWEST = 310, 120
-"""The usual width, and the least that it is worth to be shown with."""
+WIDTH = 310
 BESIDES, FRAME = 10, 53
 """Heights of the space around the rows, and of the bar of a frame."""
 
@@ -33,14 +32,11 @@ class Profile(Panel[ProfileView]):
 
     def paint(self, canvas: Canvas, view: ProfileView, room: pygame.Rect) -> None:
         """Paint the panel to the left; where not all rows have room, the dearest ones."""
-        free, row = canvas.free(room), canvas.px(ROW)
-        others = canvas.px(HEAD + ROW + BESIDES) + (canvas.px(FRAME) if view.frame else 0)
-        size = min(canvas.px(WIDTH), free.w), others + max(1, len(view.rows)) * row
-        place = canvas.place_in(free, "top left", size, others + row) if free.w > canvas.px(NARROWEST) else None
-        if place is not None:
-            rows = (place.h - others) // row
-            place.h = others + rows * row
-            canvas.lay(canvas.surface, place, self.name, (view, rows), _paint_profile)
+        row, count = canvas.px(ROW), max(1, len(view.rows))
+        besides = canvas.px(HEAD + ROW + BESIDES) + (canvas.px(FRAME) if view.frame else 0)
+        placed = canvas.place_rows(room, "top left", WIDTH, count, row=row, besides=besides)
+        if placed is not None:
+            canvas.lay(canvas.surface, placed[0], self.name, (view, placed[1]), _paint_profile)
 
 
 def _paint_profile(surface: pygame.Surface, shows: tuple[ProfileView, int], canvas: Canvas) -> None:

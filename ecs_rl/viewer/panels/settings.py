@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ecs_rl.training.live_settings import LiveSettings
 
 WIDTH, HEAD, ROW, FOOT, PAD = 330, 30, 24, 24, 12
-NARROWEST = 180
-"""The least width that it is worth to be shown with."""
 NAME, VALUE = 0.36, 58
 """Share of the width that names take, and pixels that values take."""
 SNAPS = 0.015
@@ -86,13 +84,10 @@ class Settings(Panel[SettingsView]):
 
     def paint(self, canvas: Canvas, view: SettingsView, room: pygame.Rect) -> None:
         """Paint the panel; where not all rows have room, those around the chosen one."""
-        free, row, others = canvas.free(room), canvas.px(ROW), canvas.px(HEAD + FOOT)
-        size = min(canvas.px(WIDTH), free.w), others + len(view.rows) * row
-        place = canvas.place_in(free, "top right", size, others + row) if free.w >= canvas.px(NARROWEST) else None
-        if place is not None:
-            rows = (place.h - others) // row
-            place.h = others + rows * row
-            canvas.lay(canvas.surface, place, self.name, (view, rows), _paint)
+        row, besides = canvas.px(ROW), canvas.px(HEAD + FOOT)
+        placed = canvas.place_rows(room, "top right", WIDTH, len(view.rows), row=row, besides=besides)
+        if placed is not None:
+            canvas.lay(canvas.surface, placed[0], self.name, (view, placed[1]), _paint)
 
     # --- keys -------------------------------------------------------------------------------------------------------
 

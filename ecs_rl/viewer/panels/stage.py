@@ -15,6 +15,7 @@ from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.palette import NIGHT
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.picking import pick
+from ecs_rl.viewer.reports import Sight
 from ecs_rl.viewer.stage import (
     corner_of,
     draw_panes,
@@ -140,7 +141,7 @@ class Stage(Panel[StagesView]):
         if stage.drawn is None:
             seen = camera.onto(stage.focus)
             (x0, y1), (x1, y0) = seen.metres((0, 0)), seen.metres((area.w, area.h))
-            canvas.sight = (x0, y0), (x1, y1)
+            canvas.reports.add(Sight((x0, y0), (x1, y1)))
 
 
 def _area(canvas: Canvas, view: StagesView, room: pygame.Rect) -> pygame.Rect:

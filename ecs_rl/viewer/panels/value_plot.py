@@ -30,8 +30,8 @@ class ValuePlot(Panel[MapView]):
     def paint(self, canvas: Canvas, view: MapView, room: pygame.Rect) -> None:
         """Paint the map, and a dot where the numbers are now."""
         edge, free = canvas.px(EDGE), canvas.free(room)
-        size = canvas.px(WIDE) + 2 * edge, canvas.px(TALL) + 2 * edge
-        card = canvas.place_in(free, "top left", size) if size[0] <= room.w // 2 else None
+        free.w = room.w // 2 - (free.x - room.x)
+        card = canvas.place_in(free, "top left", (canvas.px(WIDE) + 2 * edge, canvas.px(TALL) + 2 * edge))
         if card is None:
             return
         canvas.lay(canvas.surface, card, self.name, view, _paint)
