@@ -20,7 +20,7 @@ class NStep:
     """
 
     def __init__(self, steps: int, rows: int, observation: int, columns: int, gamma: float) -> None:
-        self._n, self._columns, self._steps, self._gamma = observation, columns, steps, np.float32(gamma)
+        self._n, self._columns, self.steps, self._gamma = observation, columns, steps, np.float32(gamma)
         waiting = rows if steps > 1 else 0  # with one tick nothing ever waits
         self._table = torch.zeros(steps, waiting, 2 * observation + columns + 2)
         self._open = torch.zeros(steps, waiting, dtype=torch.bool)
@@ -30,9 +30,9 @@ class NStep:
     def add(self, e: Experience) -> Floats:
         """Take one tick's transitions; return (any, width) those that are now complete."""
         told = self._rows_of(e)
-        if self._steps == 1:
+        if self.steps == 1:
             return told if e.valid is None else told[e.valid]
-        n, slot, oldest = self._n, self._slot, (self._slot + 1) % self._steps
+        n, slot, oldest = self._n, self._slot, (self._slot + 1) % self.steps
         valid = np.ones(len(told), bool) if e.valid is None else e.valid
         table, open_, last = self._table.numpy(), self._open.numpy(), self._last.numpy()
 
@@ -69,5 +69,5 @@ class NStep:
 
     def check(self, state: State) -> None:
         """Refuse a place in the ring that is none."""
-        if not 0 <= int(state["slot"]) < self._steps:
-            raise CheckpointError(f"the saved agent goes on at tick {int(state['slot'])} of {self._steps}")
+        if not 0 <= int(state["slot"]) < self.steps:
+            raise CheckpointError(f"the saved agent goes on at tick {int(state['slot'])} of {self.steps}")

@@ -1,26 +1,19 @@
 """An agent's state is declared once, by name; copying, checking and loading it follow from that.
 
-A part of a state is a tensor or a random generator, written into where it is, an `Attribute`, or `Filled` rows. The
-algorithms share `Learner`, which does all of that for the parts that they name.
+A part of a state is a tensor or a random generator, written into where it is, an `Attribute`, or `Filled` rows.
 """
 
 from __future__ import annotations
 
-import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.base import State
-from ecs_rl.agents.networks import Parameters, Shapes
 from ecs_rl.errors import CheckpointError
-from ecs_rl.spaces import PolicySpec
 
 T = TypeVar("T")
 
@@ -144,83 +137,3 @@ def check_shapes(where: str, given: State, expected: Mapping[str, tuple[int, ...
 
 def _some(problems: list[str]) -> str:
     return "; ".join(problems[:6]) + (f"; and {len(problems) - 6} more" if len(problems) > 6 else "")
-
-
-class Learner(ABC):
-    """Parameters and a state by name; an algorithm adds how it acts and learns."""
-
-    MAY_BE_UNKNOWN: ClassVar[tuple[str, ...]] = ()
-    """Parts of a policy that are NaN where they are not known."""
-
-    def __init__(self, spec: PolicySpec, shapes: Shapes, *, seed: int, rows: int, discount: float) -> None:
-        self.spec, self.rows, self.discount = spec, rows, discount
-        self._parameters = Parameters(shapes)
-        # Independent streams: neighbouring seeds share none. Whoever watches draws from the last one.
-        words = np.random.SeedSequence(seed).generate_state(3, np.uint64)
-        self._first, self._random, self._sample_random = (torch.Generator().manual_seed(int(word)) for word in words)
-
-    @abstractmethod
-    def _policy_parts(self) -> Parts:
-        """Return what acting needs, by the names that it has in files."""
-
-    @abstractmethod
-    def _learning_parts(self) -> Parts:
-        """Return what continuing exactly needs besides."""
-
-    @abstractmethod
-    def _check(self, state: State) -> None:
-        """Refuse a state that fits by its shapes and still cannot be; nothing has been loaded yet."""
-
-    def _check_observation(self, observation: NDArray[Any], rows: int | None) -> None:
-        """Refuse a batch of the wrong shape, which numpy would silently broadcast."""
-        wanted = (len(observation) if rows is None else rows, len(self.spec.observations))
-        if observation.shape != wanted:
-            raise ValueError(
-                f"{self.spec.name}: observations have shape {observation.shape}, this agent takes {wanted}"
-            )
-
-    def is_finite(self) -> bool:
-        """Tell whether every parameter is a finite number."""
-        return bool(torch.isfinite(self._parameters.flat).all())
-
-    def parameters_sha256(self) -> str:
-        """Return the SHA-256 over all parameters in the order of their names, as little-endian float32."""
-        digest = hashlib.sha256()
-        for name in sorted(self._parameters.value):
-            digest.update(self._parameters.value[name].numpy().astype("<f4").tobytes())
-        for name in sorted(self._parameters.buffers):
-            digest.update(self._parameters.buffers[name].reshape(-1).view(torch.uint8).numpy().tobytes())
-        return digest.hexdigest()
-
-    def policy_state(self) -> State:
-        """Return copies of all that acting needs."""
-        return copies(self._policy_parts())
-
-    def load_policy_state(self, state: State) -> None:
-        """Take over a policy saved by `policy_state`."""
-        parts = self._policy_parts()
-        check_loadable(parts, state)
-        free = {*self.MAY_BE_UNKNOWN, *self._parameters.buffers}  # a mask may well be infinite
-        check_finite({name: tensor for name, tensor in state.items() if name not in free})
-        load(parts, state)
-
-    def restart(self, policy: State) -> None:
-        """Go on learning from an earlier policy, with a new optimiser: the parts whose names begin with `adam`."""
-        self.load_policy_state(policy)
-        for name, part in self._learning_parts().items():
-            if name.startswith("adam") and isinstance(part, Tensor):
-                part.zero_()
-
-    def state(self) -> State:
-        """Return copies of everything that continuing exactly needs."""
-        return copies(self._parts())
-
-    def load_state(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        check_loadable(self._parts(), state)
-        self._check(state)
-        load(self._parts(), state)
-
-    def _parts(self) -> Parts:
-        streams = {"random/train": self._random, "random/sample": self._sample_random}
-        return {**self._policy_parts(), **self._learning_parts(), **streams}

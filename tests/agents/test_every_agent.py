@@ -28,7 +28,7 @@ from agents_helpers import (
 
 from ecs_rl.agents import ActMode, make_agent
 from ecs_rl.agents.base import Restartable
-from ecs_rl.agents.ppo import UNIT
+from ecs_rl.agents.on_policy import UNIT
 from ecs_rl.agents.state import under
 from ecs_rl.agents.team import Team
 from ecs_rl.agents.worker import Workers

@@ -14,7 +14,8 @@ from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent
 from ecs_rl.agents.base import Demonstration, Imitating
 from ecs_rl.agents.dqn import DQN
 from ecs_rl.agents.imitation import LEAST_LOG_STD, transitions
-from ecs_rl.agents.ppo import PPO, SPREAD
+from ecs_rl.agents.on_policy import SPREAD
+from ecs_rl.agents.ppo import PPO
 from ecs_rl.agents.sac import SAC
 from ecs_rl.errors import CheckpointError
 

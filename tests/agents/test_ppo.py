@@ -9,6 +9,7 @@ from agents_helpers import CHOICES, MOTORS, ROWS, SMALL_PPO, play, some_experien
 
 from ecs_rl.agents import actor_critic
 from ecs_rl.agents.config import PPOConfig, Schedule
+from ecs_rl.agents.on_policy import Minibatch
 from ecs_rl.agents.ppo import PPO
 from ecs_rl.spaces import ActMode, Decision
 
@@ -36,15 +37,15 @@ def test_every_epoch_visits_every_row_once_in_parts_of_nearly_equal_size(minibat
     agent = full_agent(replace(SMALL_PPO, minibatch=minibatch))
     visited: list[int] = []
     sizes: list[int] = []
-    original = agent._descend
+    original = agent._batch
 
-    def spy(part: slice, lr: float) -> float:
+    def spy(part: slice) -> Minibatch:
         rows = agent._order[part].tolist()
         visited.extend(rows)
         sizes.append(len(rows))
-        return original(part, lr)
+        return original(part)
 
-    agent._descend = spy  # type: ignore[method-assign]
+    agent._batch = spy  # type: ignore[method-assign]
     assert minibatches(agent) == per_epoch * SMALL_PPO.epochs
     assert sorted(visited) == sorted([*range(30)] * SMALL_PPO.epochs)
     assert max(sizes) - min(sizes) <= 1

@@ -210,7 +210,8 @@ def test_before_the_first_step_replayed_sequences_give_the_log_probabilities_and
     agent._begin()
     agent._order = agent._shuffle()
     with torch.inference_mode():
-        seen, action, log_prob, _, _, value = agent._batch(slice(0, ROWS))
+        batch = agent._batch(slice(0, ROWS))
+        seen, action, log_prob, value = batch.seen, batch.action, batch.log_prob, batch.value
         output, told = outputs_of(agent, seen)
         again, _ = agent._head.forward(output, action)
     torch.testing.assert_close(again, log_prob, rtol=1e-4, atol=1e-5)
@@ -228,7 +229,7 @@ def test_what_is_remembered_as_a_rollout_begins_is_what_the_present_weights_make
     loop.tick(learn=False)
     agent._begin()
     agent._order = agent._shuffle()
-    seen = agent._batch(slice(0, ROWS))[0]
+    seen = agent._batch(slice(0, ROWS)).seen
     state = torch.from_numpy(loop.states[5 - ticks][agent._order])
     for told in loop.seen[5 - ticks : 5]:
         state = agent._networks.both(torch.from_numpy(told.observation[agent._order]), state)[2]

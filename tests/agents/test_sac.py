@@ -235,6 +235,14 @@ def test_the_temperature_rises_where_the_entropy_is_below_its_target_and_falls_a
         assert float(moved[1]) == 0.0, "there are no choices"
 
 
+def test_a_target_entropy_that_changes_while_it_learns_counts_from_the_next_step_on() -> None:
+    agent = ready(MOTORS, lever_entropy=-15.0)
+    agent.config = replace(agent.config, lever_entropy=0.65)
+    before = agent._parameters.value[TEMPERATURE].clone()
+    next(agent.learn(0.0))
+    assert float(agent._parameters.value[TEMPERATURE][0]) > float(before[0])
+
+
 def test_a_temperature_that_is_not_learned_stays() -> None:
     agent = ready(MIXED, learn_temperature=False, temperature=0.2)
     before = agent._parameters.value[TEMPERATURE].clone()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from time import process_time
 from typing import Any
@@ -45,7 +46,7 @@ def filled(config: DQNConfig) -> DQN:
 
 def ours(agent: DQN) -> Callable[[], None]:
     """Return one gradient step of the agent."""
-    return lambda: agent._descend(agent.config.lr, 0.5)
+    return partial(agent.learn_once, 0.5)
 
 
 def plain_torch(agent: DQN) -> Callable[[], None]:

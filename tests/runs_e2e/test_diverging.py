@@ -54,7 +54,7 @@ def assert_diverged_and_saved(told: Told) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "step", "args"),
-    [(PpoAgent, "_descend", PPO), (DqnAgent, "_descend", (*DQN, "--dqn.target-rate", "1"))],
+    [(PpoAgent, "_descend", PPO), (DqnAgent, "descend", (*DQN, "--dqn.target-rate", "1"))],
     ids=["ppo", "dqn"],
 )
 def test_a_gradient_that_becomes_nan_later_on_keeps_the_parameters_of_before(

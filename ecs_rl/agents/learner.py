@@ -1,0 +1,158 @@
+"""What all learners share: parameters, random streams, normalised observations, and a state saved by name.
+
+`OnPolicy` and `ReplayLearner` build on it, and the algorithms on those. A learner moves its parameters in three lines:
+it writes their gradient, calls `_check_step`, and then lets its optimiser take the step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecs_rl.agents.base import State
+from ecs_rl.agents.networks import Parameters, Shapes
+from ecs_rl.agents.normalise import Normaliser
+from ecs_rl.agents.state import Parts, check_finite, check_loadable, copies, load
+from ecs_rl.errors import DivergedError
+from ecs_rl.spaces import Floats, PolicySpec
+from ecs_rl.spaces import Layout as ObservationLayout
+
+
+class Learner(ABC):
+    """An agent without its way of learning: subclasses say how it acts, gathers and learns."""
+
+    name: str
+    Config: ClassVar[type[Any]]
+    METRICS: ClassVar[tuple[str, ...]]
+    """The names of the numbers in `_newest`."""
+    MAY_BE_UNKNOWN: ClassVar[tuple[str, ...]] = ()
+    """Parts of a policy that are NaN where they are not known."""
+    config: Any
+    """An instance of `Config`. It may be replaced between two ticks: every update reads it anew."""
+
+    def __init__(self, spec: PolicySpec, config: Any, *, seed: int, rows: int, layout: ObservationLayout = ()) -> None:
+        """`layout` says which observations share their statistics."""
+        self.spec, self.config, self.rows, self.discount = spec, config, rows, config.gamma
+        self._parameters = Parameters(self.shapes(spec, config))
+        # Independent streams: neighbouring seeds share none. Whoever watches draws from the last one.
+        words = np.random.SeedSequence(seed).generate_state(3, np.uint64)
+        self._first, self._random, self._sample_random = (torch.Generator().manual_seed(int(word)) for word in words)
+        self._normaliser = Normaliser(len(spec.observations), config.normalise_observations, layout)
+        self._newest = torch.empty(0, dtype=torch.float64)  # the METRICS of the newest update
+
+    # --- what a subclass says ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    @abstractmethod
+    def shapes(spec: PolicySpec, config: Any) -> Shapes:
+        """Return the shape of every parameter of the policy; nothing is made."""
+
+    @abstractmethod
+    def _policy_parts(self) -> Parts:
+        """Return what acting needs, by the names that it has in files."""
+
+    @abstractmethod
+    def _learning_parts(self) -> Parts:
+        """Return what continuing exactly needs besides."""
+
+    @abstractmethod
+    def _check(self, state: State) -> None:
+        """Raise CheckpointError for a state that fits by its shapes and still cannot be; nothing is loaded yet."""
+
+    # --- one step ---------------------------------------------------------------------------------------------------
+
+    def _check_step(self, gradient: float, **losses: float) -> None:
+        """Raise DivergedError unless the gradient's norm and the losses are finite; undo the steps that ruined them."""
+        if math.isfinite(gradient) and all(map(math.isfinite, losses.values())):
+            return
+        self._undo()
+        numbers = ", ".join(f"{name.replace('_', ' ')} {loss:g}" for name, loss in losses.items())
+        raise DivergedError(
+            f"{self.name.upper()} diverged: {numbers}, gradient {gradient:g}; the newest sound parameters were kept. "
+            f"Try a lower {self.name}.lr, or look for huge rewards and observations"
+        )
+
+    @abstractmethod
+    def _undo(self) -> None:
+        """Take up the newest parameters that are known to be sound.
+
+        A step that ruins the networks leaves their parameters finite. Only the next step shows it.
+        """
+
+    # --- what others ask --------------------------------------------------------------------------------------------
+
+    def inputs(self, observation: Floats) -> Tensor:
+        """Return (rows, numbers) what the networks are given for observations."""
+        x = torch.empty(observation.shape)
+        self._normaliser.apply(observation, out=x.numpy())
+        return x
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return the numbers of the newest update, empty before the first."""
+        return dict(zip(self.METRICS, self._newest.tolist(), strict=False))
+
+    def is_finite(self) -> bool:
+        """Return whether every parameter is a finite number."""
+        return bool(torch.isfinite(self._parameters.flat).all())
+
+    def parameters_sha256(self) -> str:
+        """Return the SHA-256 over all parameters in the order of their names, as little-endian float32."""
+        digest = hashlib.sha256()
+        for name in sorted(self._parameters.value):
+            digest.update(self._parameters.value[name].numpy().astype("<f4").tobytes())
+        for name in sorted(self._parameters.buffers):
+            digest.update(self._parameters.buffers[name].reshape(-1).view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+
+    def _check_observation(self, observation: NDArray[Any], rows: int | None) -> None:
+        """Raise ValueError for a batch of the wrong shape, which numpy would silently broadcast."""
+        wanted = (len(observation) if rows is None else rows, len(self.spec.observations))
+        if observation.shape != wanted:
+            raise ValueError(
+                f"{self.spec.name}: observations have shape {observation.shape}, this agent takes {wanted}"
+            )
+
+    # --- the state --------------------------------------------------------------------------------------------------
+
+    def policy_state(self) -> State:
+        """Return copies of all that acting needs."""
+        return copies(self._policy_parts())
+
+    def load_policy_state(self, state: State) -> None:
+        """Take over a policy saved by `policy_state`."""
+        parts = self._policy_parts()
+        check_loadable(parts, state)
+        free = {*self.MAY_BE_UNKNOWN, *self._parameters.buffers}  # a mask may well be infinite
+        check_finite({name: tensor for name, tensor in state.items() if name not in free})
+        load(parts, state)
+        self._normaliser.refresh()
+
+    def restart(self, policy: State) -> None:
+        """Go on learning from an earlier policy, with a new optimiser: the parts whose names begin with `adam`."""
+        self.load_policy_state(policy)
+        for name, part in self._learning_parts().items():
+            if name.startswith("adam") and isinstance(part, Tensor):
+                part.zero_()
+
+    def state(self) -> State:
+        """Return copies of everything that continuing exactly needs."""
+        return copies(self._parts())
+
+    def load_state(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+        check_loadable(self._parts(), state)
+        self._check(state)
+        load(self._parts(), state)
+        self._normaliser.refresh()
+
+    def _parts(self) -> Parts:
+        streams = {"random/train": self._random, "random/sample": self._sample_random}
+        return {**self._policy_parts(), **self._learning_parts(), **streams}

@@ -1,0 +1,219 @@
+"""What learners from a replay memory share: store transitions, count the gradient steps that are due, take them.
+
+Read from top to bottom: `observe` fills the memory, `learn` takes the steps. Each step pays off its own share of what
+is due, so an update that is dropped halfway goes on later. `imitate` learns from demonstrations first and keeps them in
+the memory. An algorithm adds how it acts, its gradient step `descend`, and its targets.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ecs_rl.agents.base import Demonstration, State
+from ecs_rl.agents.imitation import Batch as Example
+from ecs_rl.agents.imitation import Examples, check_held, transitions
+from ecs_rl.agents.learner import Learner
+from ecs_rl.agents.networks import Adam, Parameters
+from ecs_rl.agents.nstep import NStep
+from ecs_rl.agents.replay import Batch, Replay
+from ecs_rl.agents.state import Attribute, Parts, check_count, copies, prefixed, under
+from ecs_rl.errors import CheckpointError
+from ecs_rl.spaces import Experience, PolicySpec
+
+ADAM_EPSILON = 1e-8
+IMITATING = 2_000
+"""Gradient steps of imitation; values have a long way to go from zero."""
+HOLD, SMALLEST = 0.5, 1e-3
+"""How strongly demonstrations are held to, as a share of the spread of their returns, which is at least SMALLEST."""
+
+
+class ReplayLearner(Learner):
+    """A learner from transitions drawn out of a replay memory."""
+
+    def __init__(
+        self, spec: PolicySpec, config: Any, *, seed: int, rows: int, n_step: int = 1, priority: float = 0.0
+    ) -> None:
+        """Take `n_step` ticks of rewards into a transition; `priority` prefers transitions with large errors."""
+        super().__init__(spec, config, seed=seed, rows=rows)
+        torch.set_num_threads(1)  # a replayed batch is too small to share out
+        inputs, columns = len(spec.observations), spec.actions.columns
+        self._unfinished = NStep(n_step, rows, inputs, columns, config.gamma)
+        self._memory = Replay(config.memory, inputs, columns, priority)
+        self._actions = slice(2 * inputs, 2 * inputs + columns)  # the actions in a row of the memory
+        self._learns = self._parameters  # what the optimiser moves
+        self._held = torch.zeros(2, dtype=torch.float64)  # how many demonstrated decisions stay, and how strongly
+        self._seen = 0  # valid transitions so far
+        self._steps = 0  # gradient steps so far
+        self._due = np.zeros(())  # what `_per_row` has brought and no gradient step has paid off
+        self._newest = torch.zeros(len(self.METRICS), dtype=torch.float64)
+
+    def _begin_steps(self, parameters: Parameters) -> None:
+        """Let the optimiser move these parameters, which have their first values."""
+        self._learns, self._adam = parameters, Adam(parameters, ADAM_EPSILON)
+        self._sound = parameters.flat.clone()  # the newest that gave a finite gradient
+
+    # --- what an algorithm says -------------------------------------------------------------------------------------
+
+    @property
+    def _per_row(self) -> float:
+        """What a transition after the warm-up adds to what is due."""
+        return 1.0
+
+    @property
+    def _per_step(self) -> float:
+        """What a gradient step takes off what is due."""
+        return 1.0
+
+    @abstractmethod
+    def descend(self, batch: Batch, progress: float) -> None:
+        """Take one gradient step on drawn, normalised transitions."""
+
+    @abstractmethod
+    def _imitate(self, batch: Example) -> float:
+        """Take one gradient step towards demonstrations; return the share of their actions that is best now."""
+
+    def _begin_imitation(self, spread: float) -> None:
+        """Prepare for demonstrations whose returns have this standard deviation."""
+
+    @abstractmethod
+    def _copy_to_targets(self) -> None:
+        """Make every target network equal to the one that it follows."""
+
+    @abstractmethod
+    def _target_parts(self) -> Parts:
+        """Return the parameters of the networks that are no part of the policy."""
+
+    @abstractmethod
+    def _are_actions(self, actions: Tensor) -> bool:
+        """Return whether (rows, columns) of actions in a memory are possible ones."""
+
+    # --- gathering --------------------------------------------------------------------------------------------------
+
+    def observe(self, experience: Experience) -> None:
+        """Store the valid transitions, and count the gradient steps that they bring due."""
+        self._check_observation(experience.next_observation, self.rows)
+        self._memory.add(self._unfinished.add(experience))
+        valid = experience.valid
+        self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
+        before, self._seen = self._seen, self._seen + (self.rows if valid is None else int(np.count_nonzero(valid)))
+        self._due += self._per_row * max(0, self._seen - max(before, self.config.warm_up))
+
+    # --- learning ---------------------------------------------------------------------------------------------------
+
+    def learn(self, progress: float) -> Iterator[None]:
+        """Take the gradient steps that are due, yielding between them."""
+        while self._due >= self._per_step and self._memory.size:
+            self.learn_once(progress)
+            self._due -= self._per_step
+            if self._due >= self._per_step:
+                yield
+
+    @torch.inference_mode()
+    @np.errstate(all="ignore")  # what overflows is found by `_check_step`
+    def learn_once(self, progress: float) -> None:
+        """Take one gradient step on transitions drawn from the memory."""
+        batch = self._memory.draw(self.config.batch, self._random, self._correction(progress))
+        if self._normaliser.active:
+            for seen in (batch.observation, batch.next_observation):
+                self._normaliser.apply(seen.numpy(), out=seen.numpy())
+        self.descend(batch, progress)
+        self._steps += 1
+
+    def _correction(self, progress: float) -> float:
+        """Return the exponent of the importance weights of transitions that are drawn by priority."""
+        return 1.0
+
+    def _move(self, lr: float) -> None:
+        """Take the optimiser's step, now that the gradient is known to be finite."""
+        self._sound.copy_(self._learns.flat)
+        self._adam.step(lr)
+
+    def _undo(self) -> None:
+        self._learns.flat.copy_(self._sound)
+
+    @torch.inference_mode()
+    def imitate(self, episodes: Sequence[Demonstration]) -> float:
+        """Learn to act as in the episodes, and what came of it; return the share of their actions that is best now.
+
+        Their transitions stay in the memory, and are held to while learning goes on (Hester et al. 2018).
+        """
+        c = self.config
+        examples = Examples.of(episodes, self._normaliser, None, c.gamma)
+        spread = max(float(examples.returns.std()), SMALLEST)
+        stay = self._memory.keep(*transitions(episodes, self._unfinished.steps, c.gamma))
+        self._held[:] = torch.tensor((stay, HOLD * spread))
+        self._begin_imitation(spread)
+        shares = []
+        for batch in examples.batches(self._random, steps=IMITATING):
+            shares.append(self._imitate(batch))
+            self._adam.step(c.lr)
+        self._copy_to_targets()
+        self._adam.forget()
+        self._sound.copy_(self._learns.flat)
+        return fmean(shares[-10:])
+
+    # --- what others ask --------------------------------------------------------------------------------------------
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return the numbers of the newest gradient step, empty before the first."""
+        return super().metrics() if self._steps else {}
+
+    def is_finite(self) -> bool:
+        """Return whether every parameter of the policy and of what learns is a finite number."""
+        return super().is_finite() and bool(torch.isfinite(self._learns.flat).all())
+
+    # --- the state --------------------------------------------------------------------------------------------------
+
+    def _policy_parts(self) -> Parts:
+        return {**self._parameters.value, **prefixed("normaliser", self._normaliser.moments.parts)}
+
+    def _learning_parts(self) -> Parts:
+        return {
+            **self._target_parts(),
+            **prefixed("adam", self._adam.moments),
+            **prefixed("waiting", self._unfinished.parts),
+            **prefixed("memory", self._memory.parts),
+            "shown": self._held,
+            "count/seen": Attribute(self, "_seen"),
+            "count/due": torch.from_numpy(self._due),
+            "count/steps": Attribute(self, "_steps"),
+            "newest": self._newest,
+        }
+
+    def _check(self, state: State) -> None:
+        check_count(state, "count/seen")
+        check_count(state, "count/steps")
+        memory, unfinished, due = under("memory", state), under("waiting", state), float(state["count/due"])
+        self._memory.check(memory)
+        self._unfinished.check(unfinished)
+        rows = memory["rows"]
+        check_held(state["shown"], len(rows))
+        if not 0.0 <= due < math.inf:
+            raise CheckpointError(f"the saved agent's count/due is {due:g}: it must not be negative")
+        open_rows = unfinished["table"][unfinished["open"]]
+        if not all(self._are_actions(some[:, self._actions]) for some in (rows, open_rows)):
+            raise CheckpointError(f"the saved agent remembers actions that are none of {self.spec.actions.about}")
+
+    def load_state(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+        if "memory/table" in state:
+            raise CheckpointError(
+                "this checkpoint is of an older version, whose replay memory this one cannot go on with: play it, or "
+                "start a new run from its policy with --init-from"
+            )
+        older = {"shown": torch.zeros_like(self._held)}  # some files lack it
+        if self._unfinished.steps == 1:
+            older |= prefixed("waiting", copies(self._unfinished.parts))
+        due = {name: state[name].to(torch.float64) for name in state.keys() & {"count/due"}}  # older ones are whole
+        super().load_state({**older, **state, **due})
+        self._memory.kept = int(self._held[0])
+        self._memory.refresh()
+        self._sound.copy_(self._learns.flat)
