@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Literal, TypeVar, Unpack
 
 import pygame
@@ -16,8 +15,8 @@ from ecs_rl.viewer import fonts
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fonts import Face
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, SECOND_LINE, TEXT, Colour, mix
-from ecs_rl.viewer.regions import Marks, Region, RegionFacts
-from ecs_rl.viewer.reports import Floats, Reports
+from ecs_rl.viewer.places import Places, scaled
+from ecs_rl.viewer.regions import Marks, Part, Region, RegionFacts
 
 SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
 """Sizes before the scale of the screen."""
@@ -25,28 +24,14 @@ FARTHEST = 100_000
 """Pixels; what stands further away than this is left out."""
 LINE = 22
 """Height of a row in a list, before the scale of the screen."""
-NARROWEST = 150
-"""The least width that a floating panel of rows is worth to be shown with, before the scale of the screen."""
-FLOAT_GAP = 8
-"""Pixels between floating panels of one corner, before the scale of the screen."""
 STRIP, RIBBON = 26, 30
 """Heights of the line of hints at the lower edge of the stage, and of the ribbon above it."""
-BESIDE, ABOVE, BELOW = 12, 38, 80
-"""Pixels of the stage that floating panels leave free, before the scale of the screen."""
 Anchor = Literal["left", "middle", "right"]
 WIDEST = str.maketrans("123456789", "000000000")
 """No digit is wider than a nought."""
-
-
+STEP = 0.05
+"""Of a slider: how far a key moves it."""
 T = TypeVar("T")
-
-
-@lru_cache(maxsize=4096)
-def _scaled(size: float, scale: float, least: int) -> int:
-    """Return a size in pixels; a frame asks some hundred times for the same ones."""
-    return max(least, round(size * scale))
-
-
 Paint = Callable[[pygame.Surface, T, "Canvas"], object]
 
 
@@ -56,41 +41,33 @@ def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None
     return surface.subsurface(seen) if seen.w > 0 and seen.h > 0 else None
 
 
-class Canvas:
+class Canvas(Places):
     """Draws for one window at one scale; another scale takes another canvas."""
 
     def __init__(self, scale: float = 1.0) -> None:
-        self.scale = scale
+        super().__init__(scale)
         self.painted = 0
         """How many pictures had to be painted so far."""
         self.surface = pygame.Surface((1, 1))
         """What is painted on now: the window, or a kept picture."""
-        self.reports = Reports()
-        """What the window should know of this frame."""
         self._kept: dict[str, tuple[object, pygame.Surface, Marks]] = {}
-        self._panel = ""
         self._layer: Marks | None = None
         """The marks of the kept picture that is being painted; None in the window."""
         self._window: dict[str, list[tuple[tuple[int, int], Marks]]] = {}
         """The marks of each panel, with the pixel of the window from which they count; the topmost panel last."""
+        self._focus: Part | None = None
+        """The part that the keyboard works in this frame."""
+        self._scrolled: dict[tuple[str, str], int] = {}
+        """The first row that a list without room for all shows."""
         self._seen: set[str] = set()
         """The panels of this frame."""
         self.panels: frozenset[str] = frozenset()
         """The names of the panels that this frame has."""
-        self.rooms: dict[str, pygame.Rect] = {}
-        """Where panels may stand in this frame, by what for: `arrange` of one panel notes them for the others."""
-        self._floats: list[pygame.Rect] = []
-        """The places of this frame's floating panels."""
-        self._has_place: dict[str, bool] = {}
-        """Whether a floating panel has found one, by its name."""
 
-    def begin(self, surface: pygame.Surface, panels: frozenset[str] = frozenset()) -> None:
-        """Begin a frame on this surface, which shows these panels."""
-        self.surface, self.panels = surface, panels
-        self.reports.clear()
-        self.rooms.clear()
-        self._floats.clear()
-        self._has_place.clear()
+    def begin(self, surface: pygame.Surface, panels: frozenset[str] = frozenset(), focus: Part | None = None) -> None:
+        """Begin a frame on this surface, which shows these panels, and a part of which has the focus."""
+        self.surface, self.panels, self._focus = surface, panels, focus
+        self.clear()
         self._seen.clear()
 
     @contextmanager
@@ -112,8 +89,7 @@ class Canvas:
 
     def end(self) -> None:
         """End a frame: report which floating panels have a place, and forget the marks of panels that it lacks."""
-        placed, without = ([name for name, has in self._has_place.items() if has == wanted] for wanted in (True, False))
-        self.reports.add(Floats(tuple(placed), tuple(without)))
+        self.reports.add(self.floats())
         self._window = {panel: marks for panel, marks in self._window.items() if panel in self._seen}
 
     def hit(
@@ -145,6 +121,16 @@ class Canvas:
             for corner, marks in reversed(placed):
                 for region in reversed(marks.regions):
                     yield region.moved(corner)
+
+    def parts(self) -> Iterator[Region]:
+        """Yield the regions that can have the focus, those of the lowest panel first; nothing is over them."""
+        for panel, placed in self._window.items():
+            for corner, marks in placed:
+                for region in marks.regions:
+                    moved = region.moved(corner) if region.takes else None
+                    top = None if moved is None else self.region_at(moved.rect.center)
+                    if moved is not None and top is not None and top.panel == panel:
+                        yield moved
 
     def region_at(self, pixel: tuple[float, float]) -> Region | None:
         """Return the topmost region under a pixel of the window."""
@@ -184,73 +170,10 @@ class Canvas:
             for corner, marks in reversed(placed):
                 yield from ((rect.move(corner), text) for rect, text in marks.texts)
 
-    def free(self, stage: pygame.Rect) -> pygame.Rect:
-        """Return the room for floating panels on a stage: below its captions, above its hints and what is over them."""
-        beside, top = self.px(BESIDE), self.rooms.get("clear", stage).y + self.px(ABOVE)
-        return pygame.Rect(stage.x + beside, top, stage.w - 2 * beside, stage.bottom - self.px(BELOW) - top)
-
     def place_of(self, panel: str) -> pygame.Rect | None:
         """Return the rectangle around all regions of a panel that this frame has painted already, None without any."""
         regions = [region.rect for region in self.regions() if region.panel == panel and panel in self._seen]
         return regions[0].unionall(regions[1:]) if regions else None
-
-    def take(self, place: pygame.Rect) -> None:
-        """Give a place to the panel that is painted: floating panels that come after it keep clear of it."""
-        self._floats.append(place)
-        self._has_place[self._panel] = True
-
-    def place_in(
-        self, room: pygame.Rect, corner: str, size: tuple[int, int], least: int | None = None
-    ) -> pygame.Rect | None:
-        """Return the place of a floating panel in a corner of its room, clear of those before it; None without room.
-
-        `corner` is `top left`, `top right`, `bottom left` or `bottom right`; where there is no room below or above it,
-        the place is at the other side. It may be lower than `size`, but has at least `least` pixels.
-        """
-        place, side = pygame.Rect((0, 0), size), corner.split()[1]
-        self._has_place[self._panel] = False
-        if place.w > room.w:
-            return None
-        sides = room.x, room.right - place.w
-        for x in sides if side == "left" else reversed(sides):
-            place.x = x
-            spans = self._spans(room, place)
-            for top, bottom in spans if corner.startswith("top") else reversed(spans):
-                place.h = min(size[1], bottom - top)
-                if place.h >= (size[1] if least is None else least):
-                    place.y = top if corner.startswith("top") else bottom - place.h
-                    self.take(place)
-                    return place
-        return None
-
-    def place_rows(
-        self, stage: pygame.Rect, corner: str, width: int, count: int, *, row: int, besides: int, least: int = 1
-    ) -> tuple[pygame.Rect, int] | None:
-        """Return the place on a stage of a floating panel of so many rows, and how many of them it has; None without.
-
-        `row` and `besides` are the heights of a row and of all else, pixels; `width` is before the scale of the screen.
-        """
-        free = self.free(stage)
-        size = min(self.px(width), max(free.w, self.px(NARROWEST))), besides + count * row
-        place = self.place_in(free, corner, size, besides + min(least, count) * row)
-        if place is None:
-            return None
-        fitting = (place.h - besides) // row
-        place.h = besides + fitting * row
-        return place, fitting
-
-    def _spans(self, room: pygame.Rect, place: pygame.Rect) -> list[tuple[int, int]]:
-        """Return what is free of the height of a room, in the columns of a place."""
-        spans, gap, top = list[tuple[int, int]](), self.px(FLOAT_GAP), room.top
-        for taken in sorted(self._floats, key=lambda taken: taken.top):
-            if taken.x < place.right and place.x < taken.right:
-                spans.append((top, min(taken.top - gap, room.bottom)))
-                top = max(top, taken.bottom + gap)
-        return [*spans, (top, room.bottom)]
-
-    def px(self, size: float) -> int:
-        """Return a size in pixels on this screen, at least one."""
-        return _scaled(size, self.scale, 1)
 
     def kept(
         self, name: str, size: tuple[int, int], shows: object, paint: Callable[[pygame.Surface], object], clear: bool
@@ -299,10 +222,13 @@ class Canvas:
         *,
         changed: bool | None = None,
         reach: pygame.Rect | None = None,
+        step: float = STEP,
+        names: tuple[str, ...] = (),
     ) -> bool:
         """Draw a slider at its share of a bar, with a mark at its usual setting, and declare it as `slider`.
 
         Return whether it is changed, which is what its colour shows. Each pixel of `reach` counts as the slider.
+        A key moves it by a step; `names` are those of all sliders below each other, if not all have room.
         """
         surface, radius = self.surface, max(1, bar.h // 2)
         changed = abs(share - usual) > 1e-9 if changed is None else changed
@@ -314,26 +240,41 @@ class Canvas:
         surface.fill(FAINT, (mark, bar.centery - self.px(5), self.px(1), self.px(10)))
         pygame.draw.aacircle(surface, PANEL, (x, bar.centery), self.px(6.5))
         pygame.draw.aacircle(surface, colour, (x, bar.centery), self.px(5))
-        self.hit(bar, "slider", index, reach=reach or bar.inflate(self.px(14), self.px(18)))
+        reach = reach or bar.inflate(self.px(14), self.px(18))
+        self.hit(bar, "slider", index, reach=reach, takes="moves", share=share, step=step, names=names)
         return changed
 
     def rows(self, area: pygame.Rect, texts: Sequence[str], chosen: int | None = None) -> None:
-        """Draw texts below each other, the chosen one bright on a bar, and declare each as a `row`."""
-        tall = self.px(LINE)
-        for number, text in enumerate(texts):
-            rect = pygame.Rect(area.x, area.y + number * tall, area.w, tall).clip(area)
-            if rect.h < tall:
-                return
+        """Draw texts below each other, the chosen one bright on a bar, and declare each as a `row`.
+
+        Where not all have room, the one with the focus is among those that do.
+        """
+        tall, names = self.px(LINE), tuple(texts)
+        for place, number in enumerate(self.visible("row", len(names), area.h // tall)):
+            rect = pygame.Rect(area.x, area.y + place * tall, area.w, tall)
             if number == chosen:
                 self.surface.fill(mix(PANEL, MAIN_LINE, 0.16), rect)
             at, colour = (rect.x + self.px(8), rect.centery), TEXT if number == chosen else DIM
-            self.write(self.surface, text, at, colour=colour, width=rect.w - self.px(16))
-            self.hit(rect, "row", number)
+            self.write(self.surface, names[number], at, colour=colour, width=rect.w - self.px(16))
+            self.hit(rect, "row", number, takes="clicks", names=names)
+
+    def focused(self, part: str) -> int | None:
+        """Return which one of such parts of the panel that is painted has the focus, None if none has."""
+        focus = self._focus
+        return None if focus is None or focus[:2] != (self._panel, part) else focus[2]
+
+    def visible(self, part: str, count: int, fitting: int) -> range:
+        """Return which ones of such parts have room; they scroll as little as the focus needs to be among them."""
+        first = self._scrolled.get((self._panel, part), 0)
+        if (focus := self.focused(part)) is not None:
+            first = min(max(first, focus - fitting + 1), focus)
+        first = self._scrolled[self._panel, part] = max(0, min(first, count - fitting))
+        return range(first, min(first + fitting, count))
 
     # --- text ---------------------------------------------------------------------------------------------------------
 
     def _pixels(self, size: float) -> int:
-        return _scaled(size, self.scale, 6)
+        return scaled(size, self.scale, 6)
 
     def picture(self, text: str, size: float, colour: Colour, face: Face) -> pygame.Surface:
         """Return a string as a picture with transparent ground; do not draw on it."""

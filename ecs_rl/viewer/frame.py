@@ -15,6 +15,7 @@ from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panel import DOCKS, Panel, Panels, Place
 from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.regions import Part
 
 T = TypeVar("T")
 
@@ -100,12 +101,12 @@ class Painter:
         """Draw everything anew next time: the surface has lost what stood on it."""
         self._last = None
 
-    def draw(self, surface: pygame.Surface, views: Mapping[str, Any]) -> None:
-        """Draw what panels show over the whole surface."""
+    def draw(self, surface: pygame.Surface, views: Mapping[str, Any], focus: Part | None = None) -> None:
+        """Draw what panels show over the whole surface, for a keyboard that works one part."""
         self.newest = layout = self.layout(surface.get_size(), views)
         if self._last != (surface, layout):
             self._stands.clear()
-        self.canvas.begin(surface, frozenset(views))
+        self.canvas.begin(surface, frozenset(views), focus)
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._ground(surface, layout.stage, views)
             self._docked(surface, layout, views)

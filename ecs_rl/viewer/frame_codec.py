@@ -33,6 +33,8 @@ class Frame:
     """Of the window as the view was made for it, pixels."""
     due: float = 0.0
     """When it is to be shown, by this machine's `perf_counter`."""
+    driven: bool = False
+    """A person drives the agent: keys without Ctrl are theirs."""
     views: Views = field(default_factory=dict)
     """What each panel shows, by its name."""
 

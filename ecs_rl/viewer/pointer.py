@@ -50,11 +50,11 @@ class Pointer:
                 self._pans = False
             elif event.button == LEFT:
                 if self._pressed is not None:
-                    yield Gesture("click", self._hit(canvas.region_at(self._pressed), self._pressed, finds=True))
+                    yield Gesture("click", hit_of(canvas.region_at(self._pressed), self._pressed, finds=True))
                 yield from self._drop(canvas)
         elif event.type == pygame.MOUSEWHEEL and event.y:
             factor = NOTCH ** getattr(event, "precise_y", event.y)
-            yield Gesture("zoom", self._hit(canvas.region_at(self.at), self.at), factor=factor)
+            yield Gesture("zoom", hit_of(canvas.region_at(self.at), self.at), factor=factor)
         elif event.type == pygame.WINDOWFOCUSLOST:
             yield from self._drop(canvas)
 
@@ -67,21 +67,25 @@ class Pointer:
 
     def under(self, canvas: Canvas) -> Hit | None:
         """Return what is under the mouse; None while something is dragged."""
-        return None if self._drags or self._pans else self._hit(canvas.region_at(self.at), self.at)
+        return None if self._drags or self._pans else hit_of(canvas.region_at(self.at), self.at)
+
+    def region(self, canvas: Canvas) -> Region | None:
+        """Return the region under the mouse; None while something is dragged."""
+        return None if self._drags or self._pans else canvas.region_at(self.at)
 
     def _move(self, event: pygame.event.Event, canvas: Canvas) -> Iterator[Gesture]:
         if self._pans:
-            yield Gesture("pan", self._hit(canvas.region_at(event.pos), event.pos), by=event.rel)
+            yield Gesture("pan", hit_of(canvas.region_at(event.pos), event.pos), by=event.rel)
         if self._pressed is not None and math.dist(self._pressed, event.pos) > STEADY:
             self._held, self._drags = canvas.region_at(self._pressed), True
-            yield Gesture("grab", self._hit(self._held, self._pressed, finds=True))
+            yield Gesture("grab", hit_of(self._held, self._pressed, finds=True))
             self._pressed = None
         if self._drags:
-            yield Gesture("drag", self._hit(self._now(canvas), event.pos))
+            yield Gesture("drag", hit_of(self._now(canvas), event.pos))
 
     def _drop(self, canvas: Canvas) -> Iterator[Gesture]:
         if self._drags:
-            yield Gesture("drop", self._hit(self._now(canvas), self.at))
+            yield Gesture("drop", hit_of(self._now(canvas), self.at))
         self._pressed, self._held, self._drags, self._pans = None, None, False, False
 
     def _now(self, canvas: Canvas) -> Region | None:
@@ -89,25 +93,21 @@ class Pointer:
         held = self._held
         if held is None:
             return None
-        same = (
-            each
-            for each in canvas.regions()
-            if (each.panel, each.part, each.index) == (held.panel, held.part, held.index)
-        )
-        return next(same, held)
+        return next((region for region in canvas.regions() if region.name == held.name), held)
 
-    def _hit(self, region: Region | None, pixel: Pixel, *, finds: bool = False) -> Hit:
-        """Return what is hit; `finds` looks within the region too."""
-        if region is None:
-            return Hit("", at=pixel)
-        rect, camera, index = region.rect, region.camera, region.index
-        at = pixel[0] - rect.x, pixel[1] - rect.y
-        share = at[0] / max(1, rect.w - 1), at[1] / max(1, rect.h - 1)
-        metres = None if camera is None else camera.onto(region.focus).metres(at)
-        found = region.find(metres or at) if finds and region.find is not None else None
-        hit = Hit(region.panel, region.part, found if isinstance(found, int) else index, share, pixel, region.key)
-        if camera is None:
-            return hit
-        away = at[0] - camera.middle[0], at[1] - camera.middle[1]
-        body = (found.role, found.member) if isinstance(found, Chosen) else None
-        return replace(hit, metres=metres, body=body, aim=camera.aim, away=away)
+
+def hit_of(region: Region | None, pixel: Pixel, *, finds: bool = False) -> Hit:
+    """Return what is hit; `finds` looks within the region too."""
+    if region is None:
+        return Hit("", at=pixel)
+    rect, camera, index = region.rect, region.camera, region.index
+    at = pixel[0] - rect.x, pixel[1] - rect.y
+    share = at[0] / max(1, rect.w - 1), at[1] / max(1, rect.h - 1)
+    metres = None if camera is None else camera.onto(region.focus).metres(at)
+    found = region.find(metres or at) if finds and region.find is not None else None
+    hit = Hit(region.panel, region.part, found if isinstance(found, int) else index, share, pixel, region.key)
+    if camera is None:
+        return hit
+    away = at[0] - camera.middle[0], at[1] - camera.middle[1]
+    body = (found.role, found.member) if isinstance(found, Chosen) else None
+    return replace(hit, metres=metres, body=body, aim=camera.aim, away=away)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import pygame
 
@@ -13,6 +13,9 @@ from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import Point
 
 Find = Callable[[Point], "int | Chosen | None"]
+Part = tuple[str, str, int]
+"""A part of the window: its panel, what it is there, and which one of these."""
+Takes = Literal["", "moves", "clicks"]
 
 
 class RegionFacts(TypedDict, total=False):
@@ -22,6 +25,11 @@ class RegionFacts(TypedDict, total=False):
     camera: Camera
     focus: Point
     find: Find
+    takes: Takes
+    share: float
+    step: float
+    names: tuple[str, ...]
+    alone: bool
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,25 @@ class Region:
     """The point of the arena from which that camera counts."""
     find: Find | None = None
     """Finds the index of what is at a place of it, or the body: by metres where there is a camera, else by pixels."""
+    takes: Takes = ""
+    """What the keyboard does with it: `moves` it as a slider, `clicks` it as a row; `""`: it cannot have the focus."""
+    share: float = 0.0
+    """Where a slider is, 0 to 1, and how far a key moves it."""
+    step: float = 0.0
+    names: tuple[str, ...] = ()
+    """The names of all parts of its list, also of those without room."""
+    alone: bool = False
+    """The window shows nothing but its list, which has the focus from the start."""
+
+    @property
+    def name(self) -> Part:
+        """Return what it is called in every frame."""
+        return self.panel, self.part, self.index
+
+    @property
+    def lights_up(self) -> bool:
+        """Return whether it looks different under the mouse: something happens where it is clicked."""
+        return bool(self.takes or self.key)
 
     def moved(self, by: tuple[int, int]) -> Region:
         """Return the same region at another place."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -10,6 +11,7 @@ import pygame
 
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
+from ecs_rl.viewer.overlay import Overlay
 from ecs_rl.viewer.palette import MAIN_LINE, PANEL, TEXT, mix
 from ecs_rl.viewer.panel import Command, Panel
 from ecs_rl.viewer.pointer import Pixel, Pointer
@@ -61,8 +63,8 @@ class Tips:
         return self._is_asked
 
 
-def draw_tip(surface: pygame.Surface, at: Pixel, lines: Sequence[str], canvas: Canvas) -> None:
-    """Draw a tip beside a pixel, where it hides as little as possible of what it explains."""
+def lay_tip(overlay: Overlay, surface: pygame.Surface, at: Pixel, lines: Sequence[str], canvas: Canvas) -> None:
+    """Lay a tip beside a pixel, where it hides as little as possible of what it explains."""
     lines = [part for line in lines for part in wrapped(line, canvas.px(WIDE), SMALL + 0.5, canvas)]
     wide = max((canvas.width(line, SMALL + 0.5) for line in lines), default=0) + 2 * canvas.px(PAD)
     box = pygame.Rect(0, 0, wide, len(lines) * canvas.px(LINE) + canvas.px(PAD))
@@ -71,6 +73,10 @@ def draw_tip(surface: pygame.Surface, at: Pixel, lines: Sequence[str], canvas: C
     if box.bottom > h:
         box.bottom = round(at[1]) - canvas.px(8)
     box.clamp_ip(pygame.Rect(0, 0, w, h))
+    overlay.lay(surface, box, partial(_draw, surface, box, lines, canvas))
+
+
+def _draw(surface: pygame.Surface, box: pygame.Rect, lines: Sequence[str], canvas: Canvas) -> None:
     rounded(surface, box, PANEL, radius=canvas.px(6), edge=mix(PANEL, MAIN_LINE, 0.5), alpha=245)
     y = box.y + canvas.px(PAD) // 2 + canvas.px(LINE) // 2
     for line in lines:

@@ -6,15 +6,10 @@ from collections.abc import Callable
 
 from live_windows import Live
 
-from ecs_rl.viewer.panels.settings import Settings, SettingsView
+from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.panels.settings import SettingsView
 
 Hit = Callable[[], None]
-
-
-def panel(live: Live) -> Settings:
-    found = live.window.panels["settings"]
-    assert isinstance(found, Settings)
-    return found
 
 
 def shown(live: Live) -> SettingsView:
@@ -36,45 +31,28 @@ def settings(live: Live, hit: Hit) -> None:
     assert "settings" not in live.window.views
 
 
+def focused(live: Live) -> tuple[str, str, int] | None:
+    """Return the part with the focus."""
+    assert isinstance(live.window.screen, Screen)
+    return live.window.screen.focus.part
+
+
 def _goes_round(live: Live, hit: Hit, rows: list[int]) -> None:
-    hit()  # the first time it only shows them
-    found = [shown(live).chosen]
-    for _ in rows[1:]:
+    hit()
+    assert "nothing is open that Up and Down go through" in live.said()
+    live.hit("S")
+    live.draw()
+    for row in rows:
         hit()
-        found.append(shown(live).chosen)
-    assert found == rows
+        assert focused(live) == ("settings", "slider", row)
 
 
-def setting_below(live: Live, hit: Hit) -> None:
+def next_part(live: Live, hit: Hit) -> None:
     _goes_round(live, hit, [0, 1, 2, 0])
 
 
-def setting_above(live: Live, hit: Hit) -> None:
+def previous_part(live: Live, hit: Hit) -> None:
     _goes_round(live, hit, [0, 2, 1, 0])
-
-
-def _changes(live: Live, hit: Hit, name: str, first: float, then: list[float]) -> None:
-    live.finish_what_was_asked()
-    hit()  # the first time it only shows them
-    panel(live).chosen = live.trains.live.names.index(name)
-    assert live.trains.live.now(name) == first
-    for value in then:
-        hit()
-        assert shown(live).rows[panel(live).chosen].value.removeprefix("x") == f"{value:g}"
-        live.finish_what_was_asked()
-        assert live.trains.live.now(name) == value
-    assert f"{name} is {then[-1]:g} from step {live.trains.session.total_steps:,} on" in live.said()
-    row = shown(live).rows[panel(live).chosen]
-    assert row.changed
-    assert (row.share > row.first) == (then[-1] > first)
-
-
-def raise_setting(live: Live, hit: Hit) -> None:
-    _changes(live, hit, "weight/upright", 1.0, [1.1, 1.2])
-
-
-def lower_setting(live: Live, hit: Hit) -> None:
-    _changes(live, hit, "lr", 0.001, [0.000794, 0.000631])
 
 
 def reload_scene(live: Live, hit: Hit) -> None:

@@ -29,7 +29,7 @@ WANTED = (
     *("Space", "T", "Right", "-", "=", "0", "Backspace", "R", "G", "[", "]", ",", ".", "D", "P", "Tab", "M", "F1"),
     *("F3", "F11", "V", "Ctrl+P", "Ctrl+S", "Ctrl+E", "Esc", "Ctrl+Q", "U", "Home", "Enter", "L", "B", "N", "O"),
     *("Left", "PgUp", "PgDn", "W", "K", "H", "Y", "A", "?", "J", "C", "F2", "X", "I"),
-    *("S", "Up", "Down", "Ctrl+Up", "Ctrl+Down", "Ctrl+R"),
+    *("S", "Up", "Down", "Ctrl+R"),
 )
 """The keys that a user is promised."""
 KEYED = [row for row in COMMANDS if row.codes or row.characters]
@@ -637,10 +637,8 @@ CASES: dict[str, Callable[[Live, Hit], None]] = {
     "U": turbo,
     "S": settings_keys.settings,
     "Ctrl+R": settings_keys.reload_scene,
-    "Up": settings_keys.setting_above,
-    "Down": settings_keys.setting_below,
-    "Ctrl+Up": settings_keys.raise_setting,
-    "Ctrl+Down": settings_keys.lower_setting,
+    "Up": settings_keys.previous_part,
+    "Down": settings_keys.next_part,
     "Ctrl+S": save,
     "Ctrl+E": evaluate,
     "Tab": panel("mind", shown=True),

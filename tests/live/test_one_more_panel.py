@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import socketpair
+from time import perf_counter
 
 import pygame
 import pytest
@@ -15,7 +16,7 @@ from toy_panel import FRUITS, Toy, ToyView
 
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.live.commands import commands_of
-from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.live.screen import SLOW, Screen
 from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.screen_program import ScreenServer, names_of, panels_named
 from ecs_rl.viewer.live.window import Window
@@ -96,6 +97,86 @@ def test_its_key_slider_list_and_tip_answer(opened: Opened) -> None:
     post(pressed("Esc"))
     answer()
     assert "toy" not in window.views
+
+
+def test_its_parts_have_the_focus_of_the_keyboard_one_after_the_other(opened: Opened) -> None:
+    window, screen, answer = opened
+
+    def press(*keys: str, mod: int = 0) -> None:
+        for key in keys:
+            event = pressed(key)
+            event.mod |= mod
+            post(event)
+        answer()
+
+    press("Left")
+    assert window.show.paused, "no part has the focus: the stage goes a tick back"
+    window.pause_stage(False)
+    press("F9")
+    press("Down", "Right", "Right")
+    assert window.views["toy"].ripeness == pytest.approx(0.6)
+    press("Down", "Down", "Enter")
+    assert window.views["toy"].ripeness == pytest.approx(0.6)
+    assert window.views["toy"].fruit == 1
+    assert window.messages[-1].text == FRUITS[1]
+    press("PgDn", "Enter")
+    assert window.views["toy"].fruit == 2
+    press("Tab", "Left", mod=0)
+    assert window.views["toy"].ripeness == pytest.approx(0.55), "Tab goes round to the slider"
+    press("Tab", mod=pygame.KMOD_LSHIFT)
+    assert screen.focus.part == ("toy", "row", 2)
+    assert not window.show.paused
+    assert "mind" in window.open_panels
+    press("Esc")
+    assert screen.focus.part is None
+    assert "toy" in window.open_panels, "Esc leaves the focus first"
+    press("Tab", "Esc")
+    assert "mind" not in window.open_panels
+    assert "toy" not in window.open_panels
+
+
+def test_a_closed_panel_loses_the_focus_and_a_driver_keeps_the_keys(opened: Opened) -> None:
+    window, screen, answer = opened
+    post(pressed("F9"))
+    answer()
+    post(pressed("Down"))
+    answer()
+    assert screen.focus.part == ("toy", "slider", 0)
+    post(pressed("F9"))
+    answer()
+    assert screen.focus.part is None
+    post(pressed("F9"), pressed("H"))
+    answer()
+    assert window.hands is not None
+    post(pressed("Down"))
+    answer()
+    assert screen.focus.part is None
+
+
+def test_the_part_under_the_mouse_is_lit_by_the_screen_alone(opened: Opened) -> None:
+    window, screen, answer = opened
+    window.pause_stage(True)
+    post(pressed("F9"), moved((0, 0)))
+    answer()
+
+    def pixels() -> bytes:
+        return pygame.image.tobytes(screen.picture(), "RGB")
+
+    plain, pear = pixels(), spot(screen, "row", 1)
+    window.draw = lambda due=0.0: None  # type: ignore[method-assign]
+    post(moved(pear.center))
+    answer()
+    until = perf_counter() + SLOW
+    while perf_counter() < until:
+        screen.refresh()
+    screen.refresh()
+    lit = pixels()
+    assert lit != plain
+    post(moved((0, 0)))
+    answer()
+    while pixels() != plain:
+        screen.refresh()
+        assert perf_counter() < until + 60, "the row stays lit"
 
 
 def test_its_key_is_in_the_help_and_another_process_finds_it_by_name() -> None:

@@ -20,6 +20,7 @@ from ecs_rl.viewer.endings import tone_of
 from ecs_rl.viewer.films import recorder as recorder_module
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.watch import PATIENCE
+from ecs_rl.viewer.regions import Part
 from ecs_rl.viewer.speedometer import Speedometer
 from ecs_rl.viewer.things import Chosen
 
@@ -138,9 +139,9 @@ def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
     drawn: list[Mapping[str, Any]] = []
 
     class Spy(Painter):
-        def draw(self, surface: pygame.Surface, views: Mapping[str, Any]) -> None:
+        def draw(self, surface: pygame.Surface, views: Mapping[str, Any], focus: Part | None = None) -> None:
             drawn.append(views)
-            super().draw(surface, views)
+            super().draw(surface, views, focus)
 
     monkeypatch.setattr(recorder_module, "Painter", Spy)
     with seeing(run) as live:

@@ -90,7 +90,7 @@ OF_PANELS: dict[str, Any] = (
         "joy": JoyView(0.25),
         "tour": TourView("stage", "look", 1, 6),
         "weather": WeatherView((SliderView("gravity", "9.8", 0.5, 0.5),)),
-        "settings": SettingsView((SettingRow("lr", "0.001", 0.5, 0.25, True),), 0),
+        "settings": SettingsView((SettingRow("lr", "0.001", 0.5, 0.25, True),)),
     }
 )
 

@@ -116,12 +116,12 @@ def window(size: tuple[int, int]) -> pygame.Surface:
 
 
 def settings(size: tuple[int, int]) -> pygame.Surface:
-    """Draw sliders, of which the last is chosen, over the return with marks where they were moved."""
+    """Draw sliders over the return with marks where they were moved."""
     surface, canvas, half = pygame.Surface(size), Canvas(), size[1] // 2
     names = (("lr", "0.0003", 0.5, 0.6), ("entropy", "0.01", 0.2, 0.2), ("fuel reward", "x2.4", 0.6, 0.25))
     rows = tuple(SettingRow(name, value, share, first, share != first) for name, value, share, first in names)
     canvas.begin(surface)
-    Settings().paint(canvas, SettingsView(rows, 2), pygame.Rect(0, 0, size[0], half + 60))
+    Settings().paint(canvas, SettingsView(rows), pygame.Rect(0, 0, size[0], half + 60))
     changes = ((40e3, "lr 0.001"), (200e3, "fuel x2.4"), (210e3, "lr 0.0003"))
     curves = DrawerView(replace(a_learning(), changes=changes))
     painted(Learning(), surface.subsurface((0, half, size[0], half)), curves, canvas)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pygame
 
+from ecs_rl.viewer.focus import KEYS as FOCUS_KEYS
 from ecs_rl.viewer.palette import BAD
 from ecs_rl.viewer.panel import Chip, Command, Control
 from ecs_rl.viewer.tips import ASK
@@ -42,6 +43,7 @@ class WholeWindow(Control):
     # fmt: off
     keys = (
         ASK,
+        *FOCUS_KEYS,
         Command("Window", "F11", "full screen", "full screen",
                 lambda _, app: app.screen.toggle_full_screen(), (pygame.K_F11,)),
         Command("Window", "V", "record", "record a film", lambda _, app: app.recorder.toggle(app), (pygame.K_v,)),

@@ -5,25 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
 
 import pygame
 
+from ecs_rl.viewer.focus import Focus
 from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.panel import Gesture, Panels
+from ecs_rl.viewer.overlay import Overlay, light, ring
+from ecs_rl.viewer.panel import CTRL, Gesture, Panels
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.pointer import OF_MOUSE, Pointer
 from ecs_rl.viewer.reports import Report, Reports
-from ecs_rl.viewer.tips import ASK, Tips, draw_tip
-
-if TYPE_CHECKING:
-    from ecs_rl.viewer.frame_codec import Frame
+from ecs_rl.viewer.tips import ASK, Tips, lay_tip
 
 Input = pygame.event.Event | Gesture | Report
 """What the user does: keys, gamepads and the window by pygame's events, the mouse by gestures; and reports."""
+SLOW = 0.05
+"""Seconds without a frame after which what lies over the last one is renewed."""
 RESIZED = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED)
 
 
@@ -36,8 +39,12 @@ class Screen:
     def __init__(self, display: Display, panels: Panels = PANELS) -> None:
         self.display, self.painter, self.pointer = display, Painter(display.dpi_scale, panels), Pointer()
         self.tips = Tips(self.painter.panels)
-        self._views: Mapping[str, Any] = {}
-        """What the panels show in the newest frame."""
+        self.focus, self._overlay = Focus(), Overlay()
+        self._frame = Frame((0, 0))
+        self._laid: tuple[object, ...] = ()
+        """What lies over the newest frame."""
+        self._painted_at = math.inf
+        """When something was painted last; never, by this, on a surface that is new."""
         self._reported = Reports()
         self.driver, self.dpi_scale, self.seen = display.driver, display.dpi_scale, display.seen
 
@@ -68,11 +75,16 @@ class Screen:
         return [*inputs, *self.pointer.point(canvas), *self._reported.news(canvas.reports)]
 
     def _inputs_of(self, event: pygame.event.Event) -> Iterator[Input]:
-        yield from self.pointer.gestures(event, self.painter.canvas)
-        if event.type not in OF_MOUSE and not self._is_answered(event):
-            yield event
+        canvas, answer = self.painter.canvas, None
+        yield from self.pointer.gestures(event, canvas)
+        if event.type in OF_MOUSE:
+            self.focus.take_mouse(event, canvas, self.pointer.region(canvas))
+            return
+        if event.type == pygame.KEYDOWN:
+            answer = self.painter.mistakes.attempt("focus", partial(self._answer, event), None)
+        yield from [event] if answer is None else answer
         if event.type in RESIZED:
-            self.painter.forget()
+            self._forget()
         elif event.type == pygame.WINDOWEXPOSED:
             self.display.flip()
 
@@ -85,24 +97,52 @@ class Screen:
         """Paint a frame without showing it yet; return whether it fits the window."""
         if frame.size != self.size:
             return False
-        self.painter.draw(self.display.surface, frame.views)
-        self._views = frame.views
-        self.painter.mistakes.attempt("tip", self._tip, None)
+        self._overlay.lift(self.display.surface)
+        self.painter.draw(self.display.surface, frame.views, self.focus.part)
+        self._frame = frame
+        self.painter.mistakes.attempt("tip", partial(self._lay, anew=True), None)
         return True
 
-    def _tip(self) -> None:
-        canvas = self.painter.canvas
-        lines = self.tips.lines(self.pointer, canvas, self._views)
-        if lines:
-            draw_tip(self.display.surface, self.pointer.at, lines, canvas)
-            self.painter.forget()  # what the tip covers is painted anew
+    def refresh(self) -> None:
+        """Show at once what the mouse points at and the keyboard works, where frames are slow to come."""
+        slow = perf_counter() - self._painted_at > SLOW
+        if slow and self.painter.mistakes.attempt("tip", partial(self._lay, anew=False), False):
+            self.display.flip()
 
-    def _is_answered(self, event: pygame.event.Event) -> bool:
-        """Return whether a key asks what is under the mouse, and a tip says so."""
-        if event.type != pygame.KEYDOWN or not ASK.is_given_by(event):
+    def _lay(self, *, anew: bool) -> bool:
+        """Light the part under the mouse, and lay the focus and the tip over the frame; return whether that is new."""
+        canvas, surface, at = self.painter.canvas, self.display.surface, self.pointer.at
+        self.focus.look(canvas)
+        pointed, focused = self.pointer.region(canvas), self.focus.region(canvas)
+        lit = pointed.reach if pointed is not None and pointed.lights_up else None
+        ringed = None if focused is None else focused.reach
+        lines = self.tips.lines(self.pointer, canvas, self._frame.views)
+        before, self._laid = self._laid, (lit, ringed, lines, lines and at)
+        if not anew and self._laid == before:
             return False
-        ask = partial(self.tips.ask, self.pointer, self.painter.canvas, self._views)
-        return self.painter.mistakes.attempt("tip", ask, False)
+        self._overlay.lift(surface)
+        for place, draw in ((lit, light), (ringed, ring)):
+            if place is not None:
+                self._overlay.lay(surface, place, partial(draw, surface, place, canvas))
+        if lines:
+            lay_tip(self._overlay, surface, at, lines, canvas)
+        self._painted_at = perf_counter()
+        return True
+
+    def _forget(self) -> None:
+        """Paint everything anew: the surface has lost what stood on it."""
+        self.painter.forget()
+        self._overlay.forget()
+        self._painted_at = math.inf
+
+    def _answer(self, event: pygame.event.Event) -> Sequence[Gesture] | None:
+        """Return what a pressed key does here: a tip, or gestures at the part with the focus; None: it does nothing."""
+        canvas = self.painter.canvas
+        if ASK.is_given_by(event) and self.tips.ask(self.pointer, canvas, self._frame.views):
+            return ()
+        if self._frame.driven and not event.mod & CTRL:
+            return None
+        return self.focus.gestures(event, canvas, self.pointer.region(canvas))
 
     def picture(self) -> pygame.Surface:
         """Return the frame that was shown last."""
@@ -111,7 +151,7 @@ class Screen:
     def toggle_full_screen(self) -> None:
         """Fill the screen, or go back to the size from before."""
         self.display.toggle_full_screen()
-        self.painter.forget()
+        self._forget()
 
     def open_pads(self) -> None:
         """Listen to gamepads, those that are plugged in later too."""

@@ -95,6 +95,8 @@ class ScreenServer:
         news = News(self._before.size)
         if self.connection.poll(LOOK):
             self._answer(self.connection.recv_bytes(), news)
+        else:
+            self.screen.refresh()
         news.inputs = [
             SentEvent(found.type, _plain(found.dict)) if isinstance(found, pygame.event.Event) else found
             for found in self.screen.inputs()

@@ -211,5 +211,5 @@ class Window:
         attempt = self.mistakes.attempt
         views = {name: attempt(name, partial(panel.view, self), None) for name, panel in self.panels.items()}
         self.views = {name: view for name, view in views.items() if view is not None}
-        self.screen.show(Frame(self.screen.size, due, self.views))
+        self.screen.show(Frame(self.screen.size, due, self.hands is not None, self.views))
         self.stale = False

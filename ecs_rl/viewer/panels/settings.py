@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pygame
 
 from ecs_rl.training.live_settings import WEIGHT
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.key_caps import draw_head_key
-from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, TEXT, mix
+from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, TEXT
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ NAME, VALUE = 0.36, 58
 """Share of the width that names take, and pixels that values take."""
 SNAPS = 0.015
 """Share of a slider within which it snaps to what the setting was as the training began."""
-FOOTER = "drag, or Up Down to choose, Ctrl+Up Ctrl+Down to change"
+FOOTER = "drag, or Up Down to choose, Left Right to change"
 
 
 @dataclass(frozen=True)
@@ -36,27 +35,23 @@ class SettingRow:
     first: float
     """Its place as the training began."""
     changed: bool = False
+    step: float = 0.02
+    """How far a key moves it."""
 
 
 @dataclass(frozen=True)
 class SettingsView:
-    """All settings that may change, and the number of the row that the keys change."""
+    """All settings that may change."""
 
     rows: tuple[SettingRow, ...]
-    chosen: int = 0
-
-
-def _key(key: str, name: str, run: Callable[[Any, App], None], code: int, text: str = "") -> Command:
-    return Command("Training", key, name, text, run, (code,), trains=True, listed=bool(text))
 
 
 class Settings(Panel[SettingsView]):
-    """Asks the training for changes: a slider when it is dropped, a key at once."""
+    """Asks the training for changes: a slider when it is dropped or a key moves it."""
 
     name = "settings"
 
     def __init__(self) -> None:
-        self.chosen = 0
         self.held: int | None = None
         """The row whose slider is dragged."""
         self._asked: dict[str, float] = {}
@@ -67,7 +62,7 @@ class Settings(Panel[SettingsView]):
         live = _live(app)
         if live is None or self.name not in app.open_panels:
             return None
-        return SettingsView(tuple(self._row(live, name) for name in live.names), self.chosen)
+        return SettingsView(tuple(self._row(live, name) for name in live.names))
 
     def _row(self, live: LiveSettings, name: str) -> SettingRow:
         asked = self._asked.get(name)
@@ -78,26 +73,25 @@ class Settings(Panel[SettingsView]):
         first = live.first[name]
         changed = name in live.changed and live.changed[name] != first
         title = name.removeprefix(WEIGHT) + (" reward" if name.startswith(WEIGHT) else "")
-        return SettingRow(title.replace("_", " "), text, reach.share(value), reach.share(first), changed)
+        return SettingRow(title.replace("_", " "), text, reach.share(value), reach.share(first), changed, reach.notch)
 
     # --- painting ---------------------------------------------------------------------------------------------------
 
     def paint(self, canvas: Canvas, view: SettingsView, room: pygame.Rect) -> None:
-        """Paint the panel; where not all rows have room, those around the chosen one."""
+        """Paint the panel; where not all rows have room, the one with the focus is among those that do."""
         row, besides = canvas.px(ROW), canvas.px(HEAD + FOOT)
         placed = canvas.place_rows(room, "top right", WIDTH, len(view.rows), row=row, besides=besides)
         if placed is not None:
-            canvas.lay(canvas.surface, placed[0], self.name, (view, placed[1]), _paint)
+            visible = canvas.visible("slider", len(view.rows), placed[1])
+            canvas.lay(canvas.surface, placed[0], self.name, (view, visible), _paint)
 
     # --- keys -------------------------------------------------------------------------------------------------------
 
     def toggle(self, app: App) -> None:
         """Show the sliders, or hide them."""
-        if not self.leave(app):
-            self._open(app)
-
-    def _open(self, app: App) -> None:
         live = _live(app)
+        if self.leave(app):
+            return
         if live is None:
             app.say("training is over", "warn")
         elif not live.names:
@@ -105,36 +99,12 @@ class Settings(Panel[SettingsView]):
         else:
             app.open_panels |= {self.name}
 
-    def choose(self, app: App, by: int) -> None:
-        """Choose the next row, or the one before; the first time only show them."""
-        live = _live(app)
-        if live is not None and self.name in app.open_panels:
-            self.chosen = (self.chosen + by) % len(live.names)
-        else:
-            self._open(app)
-
-    def nudge(self, app: App, by: int) -> None:
-        """Raise or lower the chosen setting by a notch."""
-        live = _live(app)
-        if live is None or self.name not in app.open_panels:
-            self._open(app)
-            return
-        name = live.names[self.chosen]
-        reach = live.reach(name)
-        self._ask(app, name, reach.value(reach.share(self._asked.get(name, live.now(name))) + by * reach.notch))
-
     def _ask(self, app: App, name: str, value: float) -> None:
         self._asked[name] = value
         assert app.background is not None
         app.background.change(name, value, app.say)
 
-    keys = (
-        _key("S", "settings", toggle, pygame.K_s, "sliders: Up Down, Ctrl+Up Ctrl+Down"),
-        _key("Up", "setting above", lambda panel, app: panel.choose(app, -1), pygame.K_UP),
-        _key("Down", "setting below", lambda panel, app: panel.choose(app, +1), pygame.K_DOWN),
-        _key("Ctrl+Up", "raise setting", lambda panel, app: panel.nudge(app, +1), pygame.K_UP),
-        _key("Ctrl+Down", "lower setting", lambda panel, app: panel.nudge(app, -1), pygame.K_DOWN),
-    )
+    keys = (Command("Training", "S", "settings", "sliders: Up Down, Left Right", toggle, (pygame.K_s,), trains=True),)
 
     # --- mouse ------------------------------------------------------------------------------------------------------
 
@@ -144,7 +114,7 @@ class Settings(Panel[SettingsView]):
         if hit.part != "slider" or live is None or hit.index >= len(live.names):
             return
         if gesture.kind in ("click", "grab", "drag"):
-            self.held = self.chosen = hit.index
+            self.held = hit.index
             name, share = live.names[hit.index], min(max(hit.share[0], 0.0), 1.0)
             reach, first = live.reach(name), live.first[name]
             self._asked[name] = first if abs(share - reach.share(first)) < SNAPS else reach.value(share)
@@ -160,16 +130,16 @@ def _live(app: App) -> LiveSettings | None:
     return None if work is None or work.is_saved else work.training.live
 
 
-def _paint(surface: pygame.Surface, shows: tuple[SettingsView, int], canvas: Canvas) -> None:
-    (view, fit), place = shows, surface.get_rect()
+def _paint(surface: pygame.Surface, shows: tuple[SettingsView, range], canvas: Canvas) -> None:
+    (view, numbers), place = shows, surface.get_rect()
     surface.fill(PANEL)
     pygame.draw.rect(surface, RAISED, place, canvas.px(1), border_radius=canvas.px(4))
     canvas.hit(place, "panel")
     middle = canvas.px(HEAD) // 2
     canvas.write(surface, "SETTINGS, WHILE IT TRAINS", (canvas.px(PAD), middle), size=SMALL, colour=MAIN_LINE)
     draw_head_key(surface, "S", place.w - canvas.px(PAD), middle, canvas)
-    y, first = canvas.px(HEAD), min(max(0, view.chosen - fit + 1), max(0, len(view.rows) - fit))
-    for number in range(first, min(first + fit, len(view.rows))):
+    y = canvas.px(HEAD)
+    for number in numbers:
         _row(surface, pygame.Rect(0, y, place.w, canvas.px(ROW)), view, number, canvas)
         y += canvas.px(ROW)
     at = (canvas.px(PAD), y + canvas.px(FOOT) // 2 - canvas.px(1))
@@ -177,14 +147,17 @@ def _paint(surface: pygame.Surface, shows: tuple[SettingsView, int], canvas: Can
 
 
 def _row(surface: pygame.Surface, rect: pygame.Rect, view: SettingsView, number: int, canvas: Canvas) -> None:
-    row, middle, chosen = view.rows[number], rect.centery, number == view.chosen
-    if chosen:
-        surface.fill(mix(PANEL, MAIN_LINE, 0.16), rect.inflate(-2 * canvas.px(3), 0))
-    name = round(rect.w * NAME) - canvas.px(8)
-    colour = TEXT if chosen or row.changed else DIM
+    row, middle, name = view.rows[number], rect.centery, round(rect.w * NAME) - canvas.px(8)
+    colour = TEXT if row.changed else DIM
     canvas.write(surface, row.name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=colour, width=name)
     left, right = canvas.px(PAD) + round(rect.w * NAME), rect.w - canvas.px(PAD)
     bar = pygame.Rect(left, 0, right - canvas.px(VALUE) - left, canvas.px(3))
     bar.centery = middle
-    canvas.slider(bar, row.share, row.first, number, changed=row.changed, reach=rect)
+    canvas.slider(
+        *(bar, row.share, row.first, number),
+        changed=row.changed,
+        reach=rect,
+        step=row.step,
+        names=tuple(row.name for row in view.rows),
+    )
     canvas.write(surface, row.value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", colour=colour)

@@ -112,7 +112,7 @@ class Weather(Panel[WeatherView]):
         self.gravity = self.wind = None
         return True
 
-    keys = (Command("Hands", "A", "weather", "gravity and wind", toggle, (pygame.K_a,)),)
+    keys = (Command("Hands", "A", "weather", "gravity and wind: Up Down, Left Right", toggle, (pygame.K_a,)),)
 
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Move the slider under the mouse."""
