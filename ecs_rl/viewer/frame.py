@@ -70,8 +70,8 @@ def _cut(free: pygame.Rect, place: Place, thickness: int) -> tuple[pygame.Rect, 
 
 
 def kinds_of(panels: Panels) -> dict[str, Any]:
-    """Return the type of each panel's view, by the panel's name."""
-    return {panel.name: panel.view_type() for panel in panels}
+    """Return the type of what each panel shows, by the panel's name; None is a room without a picture."""
+    return {panel.name: panel.view_type() | None for panel in panels}
 
 
 class Painter:
@@ -128,7 +128,7 @@ class Painter:
         above = pygame.Rect(room.x, room.y, room.w, room.h - (canvas.px(STRIP) if "hints" in views else 0))
         canvas.rooms |= {"chips": pygame.Rect(room.x, room.y, room.w, canvas.px(TOP)), "hints": strip, "clear": above}
         for panel in self.panels:
-            if panel.name in views:
+            if views.get(panel.name) is not None:
                 self.mistakes.attempt(panel.name, partial(panel.arrange, canvas, views[panel.name], room), None)
         self._paint_panels(surface, room, views, "ground")
 
@@ -157,6 +157,7 @@ class Painter:
             surface.fill(PANEL, room)
             self._attempt(surface, panel.name, partial(self._dock, panel, views[panel.name], room))
 
-    def _dock(self, panel: Panel[T], view: T, room: pygame.Rect) -> None:
+    def _dock(self, panel: Panel[T], view: T | None, room: pygame.Rect) -> None:
         self.canvas.hit(room, "panel")
-        panel.paint(self.canvas, view, room)
+        if view is not None:
+            panel.paint(self.canvas, view, room)

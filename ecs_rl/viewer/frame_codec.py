@@ -36,7 +36,7 @@ class Frame:
     driven: bool = False
     """A person drives the agent: keys without Ctrl are theirs."""
     views: Views = field(default_factory=dict)
-    """What each panel shows, by its name."""
+    """What each panel shows, by its name; None: a docked one keeps its room, without a picture."""
 
 
 class Records(Generic[Known]):

@@ -18,16 +18,13 @@ from ecs_rl.viewer.palette import MAIN_LINE, Colour
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.canvas import Canvas
-    from ecs_rl.viewer.grid_watch import GridWatch
-    from ecs_rl.viewer.history import History
-    from ecs_rl.viewer.live.aside import Aside
-    from ecs_rl.viewer.live.background import BackgroundTraining
-    from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
+    from ecs_rl.viewer.frame_codec import Frame
+    from ecs_rl.viewer.live.live_stage import LiveStage
+    from ecs_rl.viewer.live.modes import Modes
+    from ecs_rl.viewer.live.screen_process import AnyScreen
+    from ecs_rl.viewer.live.watched_run import WatchedRun
     from ecs_rl.viewer.live_episode import LiveEpisode
-    from ecs_rl.viewer.profiler import Profiler
-    from ecs_rl.viewer.questions import Questions
     from ecs_rl.viewer.reports import Reports
-    from ecs_rl.viewer.things import Chosen
     from ecs_rl.viewer.view import Tone
 
 V = TypeVar("V")
@@ -130,35 +127,25 @@ class Message:
 
 
 class App(Protocol):
-    """The window as its panels see it."""
+    """The window as its controls and panels see it."""
 
-    shows: list[LiveEpisode]
-    grid: GridWatch | None
-    background: BackgroundTraining | None
-    profiler: Profiler
-    questions: Questions
-    solved_for: float | None
-    """Seconds since the window saw its training solve the scene, None before."""
-    selected: Chosen | None
-    """The body on the stage that the user has chosen."""
-    aim: Aim | None
-    """Where the user has turned the stage's camera; None: to the whole arena."""
-    reports: Reports
-    """What the screen has found out while it painted."""
-    run: str
-    """The name of the run, `""` without one."""
-    history: History | None
-    checkpoints: CheckpointList | None
-    playlist: Playlist | None
-    aside: Aside | None
-    """What stands in place of the stage."""
-    down: set[int]
-    """The keys that are held down."""
-    messages: list[Message]
+    screen: AnyScreen
+    stage: LiveStage
+    run: WatchedRun
     panels: dict[str, Control]
     """The controls and panels by their names, from the lowest to the topmost."""
     open_panels: set[str]
     """The names of the panels that are open."""
+    modes: Modes
+    messages: list[Message]
+    reports: Reports
+    """What the screen has found out while it painted."""
+    down: set[int]
+    """The keys that are held down."""
+    frame_parts: dict[str, float]
+    """Seconds that each part of the last frame took."""
+    closing: bool
+    """The window is to be closed."""
 
     @property
     def rows(self) -> Sequence[Command]:
@@ -166,13 +153,7 @@ class App(Protocol):
 
     @property
     def show(self) -> LiveEpisode:
-        """The first show."""
-
-    def pause_stage(self, rest: bool) -> None:
-        """Stop every show, or let it go on."""
-
-    def leave_aside(self) -> None:
-        """Bring the stage back where something else stands in its place."""
+        """The first show on the stage."""
 
     def do(self, name: str) -> None:
         """Carry out the command of this name."""
@@ -190,35 +171,44 @@ class Control:
     """Whether a film of the window shows it."""
     keys: ClassVar[tuple[Command, ...]] = ()
 
-    def view(self, app: Any) -> Any:
+    def view(self, app: App) -> Any:
         """Return what to show as plain frozen data, None where there is nothing to show."""
 
-    def act(self, app: Any, hit: Hit, gesture: Gesture) -> None:
+    def open(self, app: App) -> None:
+        """Prepare for a window that has just opened."""
+
+    def close(self, app: App) -> None:
+        """End what is under way, and give back what it holds: the window closes."""
+
+    def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Carry out a gesture at one of the parts that it has painted."""
 
-    def advance(self, app: Any, seconds: float) -> None:
+    def advance(self, app: App, seconds: float) -> None:
         """Let so many seconds pass before the next frame, ahead of the stage."""
 
-    def look(self, app: Any, seconds: float) -> None:
+    def look(self, app: App, seconds: float) -> None:
         """Look at what the stage has done in these seconds."""
 
-    def is_on(self, app: Any) -> bool:
+    def after_draw(self, app: App, frame: Frame) -> None:
+        """Take a frame that has just been drawn."""
+
+    def is_on(self, app: App) -> bool:
         """Return whether this is a mode that Esc leaves now."""
         return False
 
-    def leave(self, app: Any) -> bool:
+    def leave(self, app: App) -> bool:
         """Answer Esc: leave the mode, or one step of it; False where there is nothing to leave."""
         return False
 
-    def chips(self, app: Any) -> Iterable[Chip]:
+    def chips(self, app: App) -> Iterable[Chip]:
         """Return a chip for each of its modes that is on."""
         return ()
 
-    def hints(self, app: Any) -> Iterable[tuple[str, str]]:
+    def hints(self, app: App) -> Iterable[tuple[str, str]]:
         """Return keys that matter now besides, such as the one that brings it back, and what they do."""
         return ()
 
-    def mode_hints(self, app: Any) -> tuple[tuple[str, str], ...]:
+    def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the keys that matter while this mode is on, in place of the usual ones; nothing otherwise."""
         return ()
 

@@ -8,7 +8,6 @@ from ecs_rl.viewer.ghosts import Ghosts
 from ecs_rl.viewer.reports import Sight
 from ecs_rl.viewer.value_map import ValueMap
 from ecs_rl.viewer.view import MindView
-from ecs_rl.viewer.view_why import MapView
 from ecs_rl.viewer.why import Why
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ BUDGET = 0.004
 class Questions:
     """What somebody wants to know of the show on the stage."""
 
-    def __init__(self, app: App) -> None:
-        self.app = app
+    def __init__(self) -> None:
         self.asks_why = self.maps = False
         self._show: LiveEpisode | None = None
         self._why: Why | None = None
@@ -32,45 +30,44 @@ class Questions:
 
     # --- keys -------------------------------------------------------------------------------------------------------
 
-    def toggle_why(self) -> None:
+    def toggle_why(self, app: App) -> None:
         """Stop the stage and ask why, or leave it."""
-        app = self.app
         self.asks_why = not self.asks_why
         if not self.asks_why:
             self._forget()
             return
-        if self._nobody():
+        if self._nobody(app):
             self.asks_why = False
             return
         app.open_panels |= {"mind"}
-        app.pause_stage(True)
+        app.stage.pause(True)
         app.say("why: drag what it sees, click what it does")
 
-    def toggle_map(self) -> None:
+    def toggle_map(self, app: App) -> None:
         """Tint the stage by what the agent expects elsewhere, or leave it."""
-        app = self.app
         self.maps = not self.maps
-        if self.maps and self._nobody():
+        if not self.maps:
+            _clear(app.show)
+        elif self._nobody(app):
             self.maps = False
-        elif self.maps:
+        else:
             app.say("what it expects there: click the name of what it sees for another axis")
 
-    def _nobody(self) -> bool:
+    def _nobody(self, app: App) -> bool:
         """Return whether there is no agent to ask, and say so."""
-        app = self.app
-        nobody = app.grid is not None or len(app.shows) > 1 or app.show.mind.agent is None
+        nobody = not app.stage.is_single or app.show.mind.agent is None
         if nobody:
             app.say("there is no one agent here to ask", "warn")
         return nobody
 
-    def leave(self) -> bool:
+    def leave(self, app: App) -> bool:
         """Leave one thing: what was turned, then the question; False where nothing is asked."""
         if self._why is not None and self._why.turned:
             self._why.turned = {}
         elif self.asks_why:
-            self.toggle_why()
+            self.toggle_why(app)
         elif self.maps:
-            self.maps = False
+            self.toggle_map(app)
         else:
             return False
         return True
@@ -104,11 +101,11 @@ class Questions:
 
     # --- frame by frame ---------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def look(self, app: App) -> None:
         """Go on with what takes longer than a frame."""
-        app, show = self.app, self.app.show
-        show.overlay.field, show.overlay.ghosts = None, ()
-        if len(app.shows) > 1 or app.grid is not None or not (self.asks_why or self.maps):
+        show = app.show
+        _clear(show)
+        if not app.stage.is_single or not (self.asks_why or self.maps):
             return
         if show is not self._show:
             self.close()
@@ -120,19 +117,16 @@ class Questions:
             self._ghosts.look(BUDGET)
             show.overlay.ghosts = self._ghosts.paths
         if self.maps:
-            sight = self.app.reports.newest(Sight)
+            sight = app.reports.newest(Sight)
             self._map.look(None if sight is None else (sight.low, sight.high))
-            show.overlay.field = self._map.view if self._map.view is not None and self._map.view.on_stage else None
+            show.overlay.map = self._map.view
 
-    def mind(self, plain: MindView) -> MindView:
+    def mind(self, app: App, plain: MindView) -> MindView:
         """Return the mind with what pulls, if somebody asks."""
-        asked = self.asks_why and self._why is not None and self._show is self.app.show
+        asked = self.asks_why and self._why is not None and self._show is app.show
         return self._why.view() if asked and self._why is not None else plain
 
-    @property
-    def plot(self) -> MapView | None:
-        """The map of two numbers that are no place."""
-        if not self.maps or self._map is None or self._show is not self.app.show:
-            return None
-        view = self._map.view
-        return None if view is None or view.on_stage else view
+
+def _clear(show: LiveEpisode) -> None:
+    """Take away what lies over a stage for somebody who asked."""
+    show.overlay.map, show.overlay.ghosts = None, ()

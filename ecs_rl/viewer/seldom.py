@@ -25,7 +25,7 @@ class SeldomRead(Generic[V]):
 
     def of(self, app: App) -> V:
         """Return the mind as it is in the picture; of a stage that moves beside a busy training, as it was just now."""
-        mind, work = app.show.mind, app.background
+        mind, work = app.show.mind, app.run.background
         moves = work is not None and work.is_flat_out and not app.show.paused
         if self._reading is None or not moves or self.age >= READ_EVERY or self._reading[0] is not mind:
             self.age, self._reading = 0.0, (mind, self._read(mind))

@@ -47,8 +47,8 @@ class Overlay:
 
     prompt: str = ""
     """What the person is asked to do before the episode begins; it stands where an ending would."""
-    field: MapView | None = None
-    """What the agent expects of other places, if somebody asks."""
+    map: MapView | None = None
+    """What the agent expects elsewhere, if somebody asks."""
     ghosts: tuple[GhostView, ...] = ()
     """Where the next second would lead, if somebody asks."""
 

@@ -26,6 +26,7 @@ from ecs_rl.training.training import Training
 from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.watch import Loop, WatchWindow
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panels.profile import Profile
 
 SIZE = (1280, 720)
 
@@ -78,19 +79,21 @@ def measure(
     assert isinstance(display, ScreenProcess)
     parts: list[dict[str, float]] = []
 
+    profile = window.panels["profile"]
+    assert isinstance(profile, Profile)
     for _ in range(rounds):
-        assert window.background is not None
-        window.background.finish_tick()
+        assert window.run.background is not None
+        window.run.background.finish_tick()
         rates["headless"].append(rate(training, seconds, training.tick))
-        window.turbo = False
+        window.run.background.turbo = False
         for _ in range(3):
             loop.frame()  # the pause before them is no gap between two frames
         display.shown.clear()
         rates["watching"].append(rate(training, seconds, loop.frame))
         shown = list(display.shown)
         gaps += [after - before for before, after in pairwise(shown)]
-        parts.append(dict(window.profiler.view().frame))
-        window.turbo = True
+        parts.append(dict(profile.profiler.view().frame))
+        window.run.background.turbo = True
         rates["turbo"].append(rate(training, seconds, loop.frame))
     return rates, sorted(gaps), {part: median(each[part] for each in parts) for part in parts[0]}
 

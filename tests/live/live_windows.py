@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TypeVar
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
@@ -34,14 +35,17 @@ from ecs_rl.viewer.live.background import BackgroundTraining
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import Loop, WatchWindow
+from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panel import Control
 from ecs_rl.viewer.regions import Region
 from ecs_rl.viewer.view import PaneView, StageView
 
 SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3", "--checkpoint-every", "1000")
 PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
 TINY = (*SMALL, *PPO)
+C = TypeVar("C", bound=Control)
 SLICES = 41
 """Slices of training between two frames, about three ticks, where a test wants the same frames on any machine."""
 
@@ -79,6 +83,13 @@ def see_mistakes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(mistakes, "report", report)
 
 
+def control(window: Window, kind: type[C]) -> C:
+    """Return the control or panel of this kind."""
+    found = window.panels[kind.name]
+    assert isinstance(found, kind)
+    return found
+
+
 def layout_of(window: Window) -> Layout:
     """Return where everything is in the newest frame."""
     assert isinstance(window.screen, Screen)
@@ -106,8 +117,11 @@ class Live:
 
     @property
     def background(self) -> BackgroundTraining:
-        assert self.window.background is not None
-        return self.window.background
+        assert self.window.run.background is not None
+        return self.window.run.background
+
+    def control(self, kind: type[C]) -> C:
+        return control(self.window, kind)
 
     def frames(self, count: int = 1) -> None:
         for _ in range(count):
@@ -122,8 +136,8 @@ class Live:
         for key in keys:
             self.answer(pressed(key), released(key))
 
-    def open_comparison(self) -> None:
-        """Let a comparison that was asked for open its shows; no time passes."""
+    def open_aside(self) -> None:
+        """Let other shows that were asked for take the place of the stage; no time passes."""
         for _ in range(3):
             self.window.advance(0.0, 0.0)
 
@@ -214,7 +228,7 @@ class Live:
         """Return the camera of a stage, as the next frame has it."""
         region = self.stage_region(show)
         assert region.camera is not None
-        return region.camera.aimed(self.window.aim)
+        return region.camera.aimed(self.window.stage.aim)
 
     def regions(self, panel: str) -> list[Region]:
         """Return what a panel has declared in the newest frame, the topmost first."""
@@ -315,7 +329,7 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
             live.draw()
             yield live
     finally:
-        window.recorder.end(window)
+        window.close()
         training.stop = training.stop or "the test is over"
         live.background.finish_tick()
         training.close()
@@ -333,9 +347,8 @@ def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, 
     run = run_of(found[0].path)
     assert run is not None
     checkpoints, history = CheckpointList(run, now=found[0].path), History(run)
-    window = Window(
-        screen, shows, folder=run, checkpoints=checkpoints, history=history, playlist=Playlist(shows, report)
-    )
+    watched = WatchedRun(run, checkpoints=checkpoints, history=history)
+    window = Window(screen, shows, watched, playlist=Playlist(shows, report))
     try:
         with pytest.MonkeyPatch.context() as patch:
             see_mistakes(patch)
@@ -343,7 +356,7 @@ def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, 
             live.draw()
             yield live
     finally:
-        window.recorder.end(window)
+        window.close()
         for show in shows:
             show.close()
         screen.close()

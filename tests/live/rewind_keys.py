@@ -61,7 +61,7 @@ def enter(live: Live, hit: Hit) -> None:
     assert "training arena" not in live.show.caption, "without the grid nothing is chosen"
     live.hit("G", "]", "]")
     hit()
-    assert live.window.grid is None
+    assert live.window.stage.grid is None
     assert "training arena 2" in live.show.caption
     for role in ("cart", "pole"):
         there, here = (world.arena.roles for world in (live.trains.world, live.show.world))
@@ -87,7 +87,7 @@ def noted(live: Live, count: int) -> int:
 
 def ticked(live: Live, count: int) -> list[State]:
     """Begin an episode of the stage and let it tick; return what its arena was before and after each tick."""
-    live.window.set_speed(1.0)
+    live.window.stage.set_speed(1.0)
     live.show.log.past.clear()
     live.show.new_episode()
     states = [arena_of(live.show)]

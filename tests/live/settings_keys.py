@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from live_windows import Live
 
+from ecs_rl.viewer.controls.scene_reload import SceneReload
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.panels.settings import SettingsView
 
@@ -59,7 +60,7 @@ def reload_scene(live: Live, hit: Hit) -> None:
     hit()
     assert "the scene's file is as it was, or cannot be gone on with" in live.said()
     assert not live.trains.reloads
-    live.window.scene_watch.offers = True
+    live.control(SceneReload).can_reload = True
     hit()
     assert live.trains.reloads
     assert live.trains.stop == "its scene has changed"

@@ -12,6 +12,7 @@ from live_windows import TINY, Live, same, seeing, watching
 
 from ecs_rl.viewer.card import COLOURS, SIZE, paint_card
 from ecs_rl.viewer.card import Path as Way
+from ecs_rl.viewer.controls.cards import Cards
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +28,11 @@ def made(live: Live, monkeypatch: pytest.MonkeyPatch) -> list[Way]:
         found.extend(paths)
         paint_card(surface, stage, paths, *more, **words)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ecs_rl.viewer.live.cards.paint_card", spy)
+    monkeypatch.setattr("ecs_rl.viewer.controls.cards.paint_card", spy)
     live.hit("C")
     for _ in range(20_000):
-        live.window.cards.go_on()
-        if live.window.cards._work is None:
+        live.control(Cards).advance(live.window, 0.0)
+        if "card written" in live.said():
             return found
     raise AssertionError("this card is never done")
 
@@ -76,7 +77,7 @@ def test_a_card_can_be_made_while_it_learns_and_changes_no_bit(tmp_path: Path) -
             if makes:
                 live.hit("C")
             for _ in range(400):
-                live.window.cards.go_on()
+                live.control(Cards).advance(live.window, 0.0)
                 live.slices(3)
             while live.background.busy:
                 live.slices(200)

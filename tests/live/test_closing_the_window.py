@@ -80,8 +80,8 @@ def test_closing_after_the_end_of_the_training_still_says_finished(
     monkeypatch.setattr(watch.Leaving, "is_due", lambda leaving, why: False)
 
     def script(window: Window) -> Iterator[None]:
-        assert window.background is not None
-        while not window.background.is_saved:
+        assert window.run.background is not None
+        while not window.run.background.is_saved:
             yield
         yield from keys("P", "Ctrl+S", "G", "Enter", "Ctrl+Q")(window)
 

@@ -66,7 +66,7 @@ def test_h_takes_the_controls_from_the_policy_and_hands_them_back(tmp_path: Path
         assert "YOU DRIVE" in live.chips
         assert ("← left"[:1], "left") in live.hints
         live.hit("H")
-        assert live.window.hands is None
+        assert live.window.stage.hands is None
         assert not live.show.hand.steers
         step(live)
         assert "YOU DRIVE" not in live.chips
@@ -89,7 +89,7 @@ def test_who_takes_the_controls_of_a_stage_that_rests_drives_at_once(tmp_path: P
 def test_who_drives_a_stage_that_rests_is_told_that_space_goes_on(tmp_path: Path) -> None:
     with watching(tmp_path, "flappy", *TINY) as live:  # whose bird flaps by Space
         live.hit("H")
-        live.window.pause_stage(True)
+        live.window.stage.pause(True)
         live.draw()
         assert live.hints[0] == ("Space", "go on")
         live.answer(held("space"))
@@ -105,7 +105,7 @@ def test_a_window_key_that_is_a_control_is_one_only_while_the_person_drives(tmp_
         assert live.show.sampled is sampled
         live.answer(let("d"))
         live.hit("Esc")
-        assert live.window.hands is None
+        assert live.window.stage.hands is None
         live.hit("D")
         assert live.show.sampled is not sampled
 
@@ -160,7 +160,7 @@ def test_a_gamepad_drives_by_stick_cross_and_buttons(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
         live.hit("H")
         for event, wanted in zip(pads, (1.0, 0.0, 1.0, 1.0), strict=True):
-            hands = live.window.hands
+            hands = live.window.stage.hands
             assert hands is not None
             hands._pad.clear()
             live.answer(event)
@@ -190,21 +190,24 @@ def test_a_stick_sets_a_lever_as_far_as_it_is_pushed(tmp_path: Path) -> None:
 def test_y_races_the_policy_on_the_same_seed_and_tells_who_won(run: Path) -> None:
     with seeing(run) as live:
         live.hit("Y")
-        mine, theirs = live.window.shows
+        live.open_aside()
+        mine, theirs = live.window.stage.shows
         assert (mine.label, mine.seeds) == ("you", theirs.seeds)
         step(live)
         assert ("RACE", "Y") in [(chip.text, chip.key) for chip in live.window.views["chips"].chips]
-        assert live.window.hands is not None
-        assert live.window.hands.show is mine
+        assert live.window.stage.hands is not None
+        assert live.window.stage.hands.show is mine
         live.answer(held("left"))
         for _ in range(3000):
             step(live)
-            if live.window.aside is None:
+            if live.window.stage.aside is None:
                 break
         assert "the policy wins by" in live.said()
-        assert live.window.hands is None
-        live.hit("Y", "Y")
-        assert live.window.aside is None
+        assert live.window.stage.hands is None
+        live.hit("Y")
+        live.open_aside()
+        live.hit("Y")
+        assert live.window.stage.aside is None
 
 
 # --- playing ----------------------------------------------------------------------------------------------------------
@@ -213,10 +216,10 @@ def test_y_races_the_policy_on_the_same_seed_and_tells_who_won(run: Path) -> Non
 def flying(window: Window, episodes: int) -> Iterator[None]:
     """Press the keys that the scripted pilot wants, tick by tick, until so many episodes are over."""
     keys, down = {1: "left", 2: "up", 3: "right"}, ""
-    playlist, show = window.playlist, window.shows[0]
+    playlist, show = window.stage.playlist, window.stage.shows[0]
     assert isinstance(playlist, HumanPlaylist)
     seen = show.world.of(show.world.batches[0].entity, Observation)
-    window.set_speed(1.2)  # one tick in every frame
+    window.stage.set_speed(1.2)  # one tick in every frame
     while len(playlist.results[0]) < episodes:
         wanted = keys.get(int(pilot(seen.value[[show.arena]])[0]), "")
         if playlist.waits or playlist.verdict is not None:
@@ -321,8 +324,8 @@ def test_what_makes_no_sense_for_a_person_is_refused(
 def test_the_episode_waits_for_a_key_and_its_end_stays_until_the_next(run: Path) -> None:
     with seeing(run) as live:
         hands = Hands(live.show, counts=True)
-        playlist = HumanPlaylist(live.window.shows, lambda number, ended: None, hands)
-        live.window.playlist, live.window.hands = playlist, hands
+        playlist = HumanPlaylist(live.window.stage.shows, lambda number, ended: None, hands)
+        live.window.stage.playlist, live.window.stage.hands = playlist, hands
         step(live, 5)
         assert live.show.clock.tick[0] == 0
         stage = live.stage

@@ -12,8 +12,9 @@ from live_windows import TINY, Live, down, moved, seeing, up, watching
 from ecs_rl.cli.target import folder_for
 from ecs_rl.runs.episode_file import read_episode
 from ecs_rl.shipped import pilot_file
-from ecs_rl.viewer.live.human import Race
-from ecs_rl.viewer.live.replays import ReplayAside
+from ecs_rl.viewer.controls.keeping import Keeping
+from ecs_rl.viewer.live.aside import Race, ReplayAside
+from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.replay import Replay
 from ecs_rl.viewer.things import Chosen
 
@@ -44,9 +45,9 @@ def to_the_end(live: Live) -> None:
 def test_a_hand_lets_go_when_the_show_whose_body_it_holds_leaves_the_window(back: str, run: Path) -> None:
     with seeing(run) as live:
         live.hit("B")
-        live.open_comparison()
+        live.open_aside()
         live.draw()
-        second = live.window.shows[1]
+        second = live.window.stage.shows[1]
         at = live.pixel("cart", 1)
         live.answer(down(at), moved((at[0] + 20, at[1]), (20, 0)))
         assert second.hand.role is not None
@@ -54,13 +55,13 @@ def test_a_hand_lets_go_when_the_show_whose_body_it_holds_leaves_the_window(back
         assert second.hand.role is None
         live.answer(moved((at[0] + 40, at[1]), (20, 0)), up(at))
         live.draw()
-        assert len(live.window.shows) == 1
+        assert len(live.window.stage.shows) == 1
 
 
 def test_what_the_last_frame_showed_is_not_there_for_the_mouse_once_the_shows_are_others(run: Path) -> None:
     with seeing(run) as live:
         live.hit("B")
-        live.open_comparison()
+        live.open_aside()
         live.draw()
         at = live.pixel("cart", 1)
         live.hit("B")
@@ -71,20 +72,20 @@ def test_what_the_last_frame_showed_is_not_there_for_the_mouse_once_the_shows_ar
 def test_a_replay_without_its_run_has_nobody_to_race_or_to_ask(run: Path, tmp_path: Path) -> None:
     with seeing(run) as live:
         to_the_end(live)
-        live.window.folder = tmp_path
+        live.window.run.folder = tmp_path
         live.hit("K")
-        live.window.replays.finish()
+        live.control(Keeping).close(live.window)
         (path,) = (tmp_path / "episodes").iterdir()
-        live.window.shows[:] = [Replay(live.show.scene, read_episode(path)), *live.window.shows]
-        stage = live.window.shows.pop()
+        live.window.stage.shows[:] = [Replay(live.show.scene, read_episode(path)), *live.window.stage.shows]
+        stage = live.window.stage.shows.pop()
         live.show.restart()
         live.hit("Y")
         assert "there is no policy here to race" in live.said()
         live.hit("Space", "I", "X")
         live.frames(2)
-        assert (live.window.questions.asks_why, live.window.questions.maps) == (False, False)
+        assert (live.control(MindPanel).questions.asks_why, live.control(MindPanel).questions.maps) == (False, False)
         live.show.close()
-        live.window.shows[:] = [stage]
+        live.window.stage.shows[:] = [stage]
 
 
 def test_a_race_from_a_replay_is_driven_by_the_policy_and_leads_back_to_the_stage(run: Path) -> None:
@@ -93,20 +94,21 @@ def test_a_race_from_a_replay_is_driven_by_the_policy_and_leads_back_to_the_stag
         to_the_end(live)
         live.hit("W")
         live.frames(3)
-        assert isinstance(live.window.aside, ReplayAside)
+        assert isinstance(live.window.stage.aside, ReplayAside)
         seed = live.show.seeds[live.show.arena]
         live.hit("Y")
-        assert isinstance(live.window.aside, Race)
+        live.open_aside()
+        assert isinstance(live.window.stage.aside, Race)
         live.window.advance(0.5, 1.0)
-        assert [show.seeds for show in live.window.shows] == [(seed,), (seed,)]
+        assert [show.seeds for show in live.window.stage.shows] == [(seed,), (seed,)]
         live.hit("Y")
-        assert live.window.shows == [stage]
+        assert live.window.stage.shows == [stage]
 
 
 def test_numbers_of_a_kind_can_be_inspected(tmp_path: Path) -> None:
     (tmp_path / "sheep.py").write_text(SHEEP)
     with watching(tmp_path, str(tmp_path / "sheep.py"), *TINY) as live:
-        live.window.selected = Chosen("sheep", 1)
+        live.window.stage.selected = Chosen("sheep", 1)
         live.draw()
         inspector = live.window.views["inspector"]
         (luck,) = [value for name, value, _ in inspector.rows if name == "number dice 0"]

@@ -115,7 +115,7 @@ def test_a_question_is_answered_without_waiting_as_long_as_the_mouse_stays(run: 
 
 def test_a_tip_is_painted_over_panels_and_leaves_nothing_there(run: Path, clock: Clock) -> None:
     with seeing(run) as live:
-        live.window.pause_stage(True)
+        live.window.stage.pause(True)
         live.draw()
         before = pygame.image.tobytes(live.window.screen.picture(), "RGB")
         at = place_of(live, "DOES")

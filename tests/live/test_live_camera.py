@@ -43,16 +43,16 @@ def test_a_zoomed_and_moved_picture_goes_on_following_until_home_is_pressed(live
     live.answer(down(cursor, 3), moved((cursor[0] + 30, cursor[1]), (30, 0)), up((cursor[0] + 30, cursor[1]), 3))
     assert live.metres((cursor[0] + 30, cursor[1]), 0) == pytest.approx(point, abs=1e-9)
     live.draw()
-    camera, before = live.window.aim, live.pixel("ship")
+    camera, before = live.window.stage.aim, live.pixel("ship")
     assert camera is not None
     for _ in range(100):
         live.show.tick()
     live.draw()
-    assert live.window.aim == camera
+    assert live.window.stage.aim == camera
     assert live.stage.focus[0] > 15.0 + point[0] - 8.0
     assert math.dist(live.pixel("ship"), before) < 4.0 * camera.zoom, "what it lags behind at 10 m/s"
     live.hit("Home")
-    assert live.window.aim is None
+    assert live.window.stage.aim is None
     live.draw()
     assert live.camera().zoom == pytest.approx(live.layout.stage.w / 16)
 

@@ -46,7 +46,7 @@ def test_a_click_hides_it_until_something_else_is_wrong(tmp_path: Path) -> None:
         live.draw()
         assert "finding" not in live.window.views
         assert live.layout.rooms.keys() == {"status", "mind", "learning"}
-        assert live.window.selected is None
+        assert live.window.stage.selected is None
         stagnate(live, opposed=True)
         live.draw()
         assert "finding" in live.window.views

@@ -17,6 +17,8 @@ from live_windows import CODES, Live, key_event, moved, pressed, same, watching,
 from ecs_rl.agents.team import join
 from ecs_rl.runs import read_checkpoint, section
 from ecs_rl.runs.layout import policies
+from ecs_rl.viewer.controls.cards import Cards
+from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.controls.playing import SPEEDS, usual_hints
 from ecs_rl.viewer.live.commands import COMMANDS, command_for
 from ecs_rl.viewer.live.playlist import NEWEST
@@ -72,7 +74,7 @@ def right(live: Live, hit: Hit) -> None:
 
 
 def slower(live: Live, hit: Hit) -> None:
-    live.window.set_speed(math.inf)
+    live.window.stage.set_speed(math.inf)
     seen = []
     for _ in range(len(SPEEDS) + 1):
         hit()
@@ -82,7 +84,7 @@ def slower(live: Live, hit: Hit) -> None:
 
 
 def faster(live: Live, hit: Hit) -> None:
-    live.window.set_speed(SPEEDS[0])
+    live.window.stage.set_speed(SPEEDS[0])
     seen = []
     for _ in range(len(SPEEDS) + 1):
         hit()
@@ -94,7 +96,7 @@ def faster(live: Live, hit: Hit) -> None:
 
 def real_time(live: Live, hit: Hit) -> None:
     for speed in (math.inf, 1 / 16, 1.0):
-        live.window.set_speed(speed)
+        live.window.stage.set_speed(speed)
         hit()
         assert live.window.show.speed == 1.0
 
@@ -141,8 +143,8 @@ def arena_before(live: Live, hit: Hit) -> None:
     assert seen == [2, 1, 0]
     live.hit("G")
     hit()
-    assert live.window.grid is not None
-    assert (live.window.grid.selected, live.show.arena) == (7, 0)
+    assert live.window.stage.grid is not None
+    assert (live.window.stage.grid.selected, live.show.arena) == (7, 0)
 
 
 def arena_after(live: Live, hit: Hit) -> None:
@@ -154,8 +156,8 @@ def arena_after(live: Live, hit: Hit) -> None:
     live.hit("G")
     for _ in range(9):
         hit()
-    assert live.window.grid is not None
-    assert (live.window.grid.selected, live.show.arena) == (1, 0)
+    assert live.window.stage.grid is not None
+    assert (live.window.stage.grid.selected, live.show.arena) == (1, 0)
     live.draw()
     assert live.window.views.get("grid") is not None
     assert live.window.views["grid"].selected == 1
@@ -206,9 +208,9 @@ def before_and_after(live: Live, hit: Hit) -> None:
     live.frames(2)
     before, trained = live.state(), live.trains.world.save_columns()
     hit()
-    live.open_comparison()
-    untrained, now = live.window.shows
-    assert [show.names for show in live.window.shows] == [["seed 10001"]] * 2
+    live.open_aside()
+    untrained, now = live.window.stage.shows
+    assert [show.names for show in live.window.stage.shows] == [["seed 10001"]] * 2
     assert (untrained.label, now.label) == ("untrained", NEWEST)
     assert now.agents is live.trains.agents
     run = live.trains.session.run
@@ -223,18 +225,18 @@ def before_and_after(live: Live, hit: Hit) -> None:
     live.hit(",")
     assert "nothing else to choose" in live.said()
     hit()
-    assert live.window.shows == [stage]
+    assert live.window.stage.shows == [stage]
     assert same(live.state(), before), "the stage is as it was"
     assert same(live.trains.world.save_columns(), trained)
     hit()
     live.hit("Esc")
-    assert live.window.shows == [stage]
+    assert live.window.stage.shows == [stage]
     hit()
     for _ in range(3000):
-        if live.window.aside is None:
+        if live.window.stage.aside is None:
             break
         live.window.advance(0.1, math.inf)
-    assert live.window.shows == [stage], "it comes to an end by itself"
+    assert live.window.stage.shows == [stage], "it comes to an end by itself"
 
 
 def one_update(live: Live, hit: Hit) -> None:
@@ -302,15 +304,15 @@ def poke(live: Live, hit: Hit) -> None:
     live.show.tick()
     assert stage.kicked is None
     assert same(live.trains.world.save_columns(), before), "only the stage's world changes"
-    live.window.selected = Chosen("pole")
+    live.window.stage.selected = Chosen("pole")
     hit()
     assert re.search(r"kicked pole [→↗↑↖←↙↓↘] by 2 m/s$", live.said())
 
 
 def bring(live: Live) -> None:
     """Let two frames' worth of bringing a replay pass."""
-    live.window.replays.look()
-    live.window.replays.look()
+    for _ in range(2):
+        live.window.advance(0.0, 0.0)
 
 
 def replays_worst(live: Live, hit: Hit) -> None:
@@ -365,8 +367,8 @@ def keeps(live: Live, hit: Hit) -> None:
     while live.show.outcome is None:
         live.show.tick()
     hit()
-    live.window.replays.finish()
-    (path,) = (live.window.folder / "episodes").iterdir()
+    live.control(Keeping).close(live.window)
+    (path,) = (live.window.run.folder / "episodes").iterdir()
     assert f"kept: play.py {path}" in live.said()
 
 
@@ -406,11 +408,11 @@ def pause_training(live: Live, hit: Hit) -> None:
 
 def turbo(live: Live, hit: Hit) -> None:
     hit()
-    assert live.window.turbo
+    assert live.background.turbo
     live.draw()
     assert "TURBO" in live.chips
     hit()
-    assert not live.window.turbo
+    assert not live.background.turbo
 
 
 def save(live: Live, hit: Hit) -> None:
@@ -458,21 +460,21 @@ def panel(field: str, shown: bool) -> Callable[[Live, Hit], None]:
 
 def hands(live: Live, hit: Hit) -> None:
     hit()
-    assert live.window.hands is not None
+    assert live.window.stage.hands is not None
     live.frames(2)
     assert live.show.hand.steers
     hit()
-    assert live.window.hands is None
+    assert live.window.stage.hands is None
     assert not live.show.hand.steers
 
 
 def card(live: Live, hit: Hit) -> None:
     hit()
     for _ in range(5000):
-        live.window.cards.go_on()
+        live.control(Cards).advance(live.window, 0.0)
         if "card written" in live.said():
             break
-    (path,) = (live.window.recorder.folder / "pictures").glob("card_*.png")
+    (path,) = (live.window.run.folder / "pictures").glob("card_*.png")
     assert pygame.image.load(path).get_size() == (1280, 720)
 
 
@@ -516,12 +518,13 @@ def weather(live: Live, hit: Hit) -> None:
 def race(live: Live, hit: Hit) -> None:
     seed = live.show.seeds[live.show.arena]
     hit()
-    assert [show.seeds for show in live.window.shows] == [(seed,), (seed,)]
-    assert live.window.hands is not None
+    live.open_aside()
+    assert [show.seeds for show in live.window.stage.shows] == [(seed,), (seed,)]
+    assert live.window.stage.hands is not None
     live.frames(2)
     hit()
-    assert len(live.window.shows) == 1
-    assert live.window.hands is None
+    assert len(live.window.stage.shows) == 1
+    assert live.window.stage.hands is None
 
 
 def full_screen(live: Live, hit: Hit) -> None:
@@ -541,7 +544,7 @@ def record(live: Live, hit: Hit) -> None:
     live.frames(3)
     assert "RECORDING" in live.chips
     hit()
-    (film,) = (live.window.recorder.folder / "films").iterdir()
+    (film,) = (live.window.run.folder / "films").iterdir()
     assert "film written" in live.said()
     assert film.name in live.said()
     assert film.stat().st_size > 1000
@@ -551,7 +554,7 @@ def picture(live: Live, hit: Hit) -> None:
     live.draw()
     seen = pygame.image.tobytes(live.window.screen.picture(), "RGB")
     hit()
-    (path,) = (live.window.recorder.folder / "pictures").iterdir()
+    (path,) = (live.window.run.folder / "pictures").iterdir()
     assert pygame.image.tobytes(pygame.image.load(path), "RGB") == seen
     assert "picture written" in live.said()
     assert path.name in live.said()
@@ -560,15 +563,15 @@ def picture(live: Live, hit: Hit) -> None:
 
 def home(live: Live, hit: Hit) -> None:
     live.answer(moved((400, 300)), wheel(8))
-    assert live.window.aim is not None
+    assert live.window.stage.aim is not None
     hit()
-    assert live.window.aim is None
+    assert live.window.stage.aim is None
 
 
 def leave(live: Live, hit: Hit) -> None:
     live.answer(moved((400, 300)), wheel(8))
     live.hit("F11", "U", "G")
-    live.window.selected = Chosen("pole")
+    live.window.stage.selected = Chosen("pole")
     live.hit("F3", "F1")
     window = live.window
 
@@ -576,11 +579,11 @@ def leave(live: Live, hit: Hit) -> None:
         there = {
             "help": "help" in window.open_panels,
             "profile": "profile" in window.open_panels,
-            "inspector": window.selected is not None,
-            "grid": window.grid is not None,
-            "turbo": window.turbo,
+            "inspector": window.stage.selected is not None,
+            "grid": window.stage.grid is not None,
+            "turbo": live.background.turbo,
             "full screen": window.screen.is_full,
-            "camera": window.aim is not None,
+            "camera": window.stage.aim is not None,
         }
         return [name for name, is_open in there.items() if is_open]
 
@@ -664,7 +667,7 @@ def test_a_command_can_be_given_by_its_name_without_a_keyboard_or_a_mouse(live: 
     live.window.do("pause")
     live.window.do("grid")
     assert live.show.paused
-    assert live.window.grid is not None
+    assert live.window.stage.grid is not None
 
 
 def test_the_help_in_the_window_has_every_row_that_the_readme_has(live: Live) -> None:

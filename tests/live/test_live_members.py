@@ -79,7 +79,7 @@ def test_a_dragged_member_comes_along_and_the_others_stay(live: Live) -> None:
 def test_a_clicked_member_is_inspected_by_its_number_and_poked_alone(live: Live) -> None:
     at = live.pixel("rock", member=2)
     live.answer(down(at), up(at))
-    assert live.window.selected == Chosen("rock", 2)
+    assert live.window.stage.selected == Chosen("rock", 2)
     live.draw()
     assert live.window.views["inspector"].title == "rock 2"
     assert ("Health points", " 2.00", "") in live.window.views["inspector"].rows
@@ -98,11 +98,11 @@ def test_what_is_not_here_is_neither_taken_nor_clicked(live: Live) -> None:
     x, y = rocks(live)[3].tolist()
     at = live.pixel_of((x, y))
     live.answer(down(at), up(at))
-    assert live.window.selected is None
+    assert live.window.stage.selected is None
     live.answer(down(at), moved((at[0] + 40, at[1])))
     assert live.show.hand.role is None
     live.answer(up((at[0] + 40, at[1])))
-    live.window.selected = Chosen("rock", 3)
+    live.window.stage.selected = Chosen("rock", 3)
     live.hit("P")
     assert "kicked" not in live.said()
     assert not live.show.touched
@@ -111,7 +111,7 @@ def test_what_is_not_here_is_neither_taken_nor_clicked(live: Live) -> None:
 def test_what_never_moves_is_inspected_but_not_pulled(live: Live) -> None:
     at = live.pixel("coin", member=2)
     live.answer(down(at), up(at))
-    assert live.window.selected == Chosen("coin", 2)
+    assert live.window.stage.selected == Chosen("coin", 2)
     live.answer(down(at), moved((at[0] + 40, at[1])))
     assert live.show.hand.role is None
     assert not live.show.touched
@@ -153,9 +153,9 @@ def test_episodes_of_a_kind_of_agents_end_on_the_stage_and_their_return_is_the_m
         grid, world = live.window.views.get("grid"), live.trains.world
         assert grid is not None
         assert world.ticks > 0
-        assert live.window.grid is not None
-        assert live.window.grid._bars is not None
+        assert live.window.stage.grid is not None
+        assert live.window.stage.grid._bars is not None
         wanted = Results(world).now()
         for _ in range(200):
-            live.window.grid.view(1.0)
-        assert live.window.grid._bars == pytest.approx(wanted)
+            live.window.stage.grid.view(1.0)
+        assert live.window.stage.grid._bars == pytest.approx(wanted)

@@ -24,7 +24,8 @@ from ecs_rl.training import exact_resume as resume_module
 from ecs_rl.training import training as training_module
 from ecs_rl.training_stages import write as write_module
 from ecs_rl.viewer import history as history_module
-from ecs_rl.viewer.films import recorder
+from ecs_rl.viewer.controls import filming
+from ecs_rl.viewer.controls.filming import Filming
 from ecs_rl.viewer.films.encoder import Film
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import background
@@ -58,7 +59,7 @@ def finished(live: Live) -> Path:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, loop_module, window_module, messages, recorder, status_module, learning_module)
+    held.hold(monkeypatch, loop_module, window_module, messages, filming, status_module, learning_module)
     return held
 
 
@@ -74,7 +75,7 @@ def test_sixty_frames_a_second_and_four_in_turbo(live: Live, clock: Clock) -> No
         return live.loop.frames - before
 
     assert frames(1.0) in (59, 60, 61)
-    live.window.turbo = True
+    live.background.turbo = True
     assert frames(2.0) in (7, 8, 9)
     drawn = live.loop.frames
     live.hit("M")
@@ -87,7 +88,7 @@ def test_a_screen_that_is_too_slow_still_leaves_time_for_the_training(live: Live
 
     class Busy:
         busy, paused, is_saved, training, times_real = True, False, False, live.trains, math.inf
-        is_flat_out = True
+        is_flat_out, turbo = True, False
 
         def run(self, moment: float) -> None:
             until.append(moment - clock.now)
@@ -99,13 +100,13 @@ def test_a_screen_that_is_too_slow_still_leaves_time_for_the_training(live: Live
         draw(due)
         clock.now += 0.05
 
-    kept = live.window.background
-    live.window.background, live.window.draw = Busy(), slow  # type: ignore[assignment,method-assign]
+    kept = live.window.run.background
+    live.window.run.background, live.window.draw = Busy(), slow  # type: ignore[assignment,method-assign]
     live.loop = loop_module.Loop(live.window)
     try:
         live.frames(10)
     finally:
-        live.window.background = kept
+        live.window.run.background = kept
     assert min(until[1:]) > 0.002, "however slow the screen is, the training goes on"
 
 
@@ -117,7 +118,7 @@ def test_turbo_leaves_the_stage_a_hundredth_of_the_time_as_long_as_something_tra
 
     def budget(*, busy: bool, turbo: bool) -> float:
         monkeypatch.setattr(type(live.background), "busy", property(lambda work: busy))
-        live.window.turbo = turbo
+        live.background.turbo = turbo
         live.loop.drawn_at -= 1.0  # a frame is due
         budgets.clear()
         live.loop._draw()
@@ -160,7 +161,7 @@ def test_speed_is_ticks_for_each_second_and_never_another_step(live: Live) -> No
     dt = live.show.scene.dt
     for speed, seconds in ((0.25, 2.0), (1.0, 0.5), (4.0, 0.1)):
         live.hit("R")
-        live.window.set_speed(speed)
+        live.window.stage.set_speed(speed)
         before = live.show.world.ticks
         for _ in range(round(seconds * 60)):
             if not live.show.resting:
@@ -235,7 +236,7 @@ def test_a_checkpoint_that_vanished_or_broke_says_so_and_the_next_one_can_be_had
     finished(live)
     live.hit(",", ",")
     label, agents = live.show.label, live.show.agents
-    choices = live.window.checkpoints.choices()  # type: ignore[union-attr]
+    choices = live.window.run.checkpoints.choices()  # type: ignore[union-attr]
     at = [choice.label for choice in choices].index(label)
     earlier = choices[at - 1].path
     assert earlier is not None
@@ -250,7 +251,7 @@ def test_a_checkpoint_that_vanished_or_broke_says_so_and_the_next_one_can_be_had
     live.hit(".", ".")
     assert live.show.label == label
 
-    monkeypatch.setattr(live.window.checkpoints, "choices", lambda: choices)
+    monkeypatch.setattr(live.window.run.checkpoints, "choices", lambda: choices)
     earlier.unlink()  # since the list was looked at
     live.hit(",")
     assert live.window.messages[-1].tone == "bad"
@@ -298,7 +299,7 @@ def test_a_film_of_the_window_can_be_read_back(live: Live, clock: Clock) -> None
     while clock.now < began + 1.0:
         live.frames()
     live.hit("V")
-    (film,) = (live.window.recorder.folder / "films").iterdir()
+    (film,) = (live.window.run.folder / "films").iterdir()
     reader = imageio_ffmpeg.read_frames(str(film))
     facts = next(reader)
     assert facts["size"] == (1280, 720)
@@ -328,7 +329,7 @@ def test_without_the_encoder_v_says_what_to_install(live: Live, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     live.hit("V")
     assert "python -m pip install 'ecs-rl[video]'" in live.said()
-    assert live.window.recorder.film is None
+    assert live.control(Filming).film is None
     live.frames(2)
     assert "RECORDING" not in live.chips
 
@@ -339,26 +340,26 @@ def test_a_film_ends_by_itself_when_the_window_changes_its_size(live: Live) -> N
     pygame.display.set_mode((800, 600), pygame.RESIZABLE)
     live.answer(pygame.event.Event(pygame.WINDOWRESIZED, x=800, y=600, window=None))
     live.frames(2)
-    assert live.window.recorder.film is None
+    assert live.control(Filming).film is None
     assert "film written" in live.said()
-    assert len(list((live.window.recorder.folder / "films").iterdir())) == 1
+    assert len(list((live.window.run.folder / "films").iterdir())) == 1
 
 
 def test_a_disk_that_is_full_takes_the_film_and_not_the_window(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     live.hit("V")
-    film = live.window.recorder.film
+    film = live.control(Filming).film
     assert film is not None
     film._encoder._process.kill()
     film._encoder._process.wait()
     monkeypatch.setattr(film, "frames", -100)  # it owes many pictures
     live.frames(3)
-    assert live.window.recorder.film is None
+    assert live.control(Filming).film is None
     assert "the film is lost" in live.said()
-    assert list((live.window.recorder.folder / "films").iterdir()) == []
+    assert list((live.window.run.folder / "films").iterdir()) == []
 
 
 def test_a_picture_that_cannot_be_written_is_a_message(live: Live) -> None:
-    (live.window.recorder.folder / "pictures").write_text("in the way")
+    (live.window.run.folder / "pictures").write_text("in the way")
     live.hit("Ctrl+P")
     assert "no picture could be written" in live.said()
     live.frames()
@@ -409,7 +410,7 @@ def test_a_resumed_run_shows_its_whole_history(tmp_path: Path) -> None:
 
 def test_new_numbers_reach_the_curves_before_they_are_on_the_disk(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_module, "FLUSH_EVERY", math.inf)
-    run, history = live.trains.session.run, live.window.history
+    run, history = live.trains.session.run, live.window.run.history
     assert run is not None
     assert history is not None
     while not live.trains.metrics_schedule.written_at:
@@ -426,7 +427,7 @@ def test_new_numbers_reach_the_curves_before_they_are_on_the_disk(live: Live, mo
 
 def test_the_curves_of_a_training_are_those_that_its_files_tell(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
-        run, history = finished(live), live.window.history
+        run, history = finished(live), live.window.run.history
         assert history is not None
         seen, told = history.refresh(), History(run).refresh()
     for ours, theirs in zip(curves(seen), curves(told), strict=True):
@@ -441,7 +442,7 @@ def test_a_resumed_training_shows_its_files_and_then_what_is_new(tmp_path: Path)
         before = History(run).refresh().returns.x.tolist()
     with watching(tmp_path, "balance", *TINY, "--steps", "3k", "--resume", str(run)) as live:
         finished(live)
-        history = live.window.history
+        history = live.window.run.history
         assert history is not None
         after = history.refresh().returns.x.tolist()
     assert len(after) > len(before) > 3

@@ -59,7 +59,7 @@ def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
     assert max(follows) > before + 0.15
     live.answer(up(to))
     assert hand.role is None
-    assert live.window.selected is None, "a drag never selects"
+    assert live.window.stage.selected is None, "a drag never selects"
     assert live.show.touched or live.show.outcome is not None
     assert same(live.trains.world.save_columns(), training)
 
@@ -67,7 +67,7 @@ def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
 def test_a_click_selects_and_never_grabs(live: Live) -> None:
     at = live.pixel("pole")
     live.answer(down(at), moved((at[0] + STEADY - 1, at[1])), up((at[0] + STEADY - 1, at[1])))
-    assert live.window.selected == Chosen("pole")
+    assert live.window.stage.selected == Chosen("pole")
     assert not live.show.touched
     live.draw()
     inspector = live.window.views["inspector"]
@@ -75,13 +75,13 @@ def test_a_click_selects_and_never_grabs(live: Live) -> None:
     assert live.stage.selected == Chosen("pole")
     assert any(name == "Motion spin" for name, _, _ in inspector.rows)
     live.answer(down((60, 120)), up((60, 120)))
-    assert live.window.selected is None, "a click beside everything selects nothing"
+    assert live.window.stage.selected is None, "a click beside everything selects nothing"
 
 
 def test_a_click_on_a_panel_leaves_what_is_selected(live: Live) -> None:
-    live.window.selected = Chosen("pole")
+    live.window.stage.selected = Chosen("pole")
     live.answer(down((1200, 400)), up((1200, 400)))
-    assert live.window.selected == Chosen("pole")
+    assert live.window.stage.selected == Chosen("pole")
     live.answer(down((1200, 400)), moved((700, 400)), up((700, 400)))
     assert live.show.hand.role is None, "what began on a panel takes hold of nothing"
 
@@ -100,7 +100,7 @@ def test_a_window_that_loses_the_keyboard_lets_go(live: Live) -> None:
     assert live.show.hand.role is None
     live.answer(moved((at[0] + 60, at[1])), up((at[0] + 60, at[1])))
     assert live.show.hand.role is None
-    assert live.window.selected is None
+    assert live.window.stage.selected is None
 
 
 def test_an_episode_that_ends_takes_the_body_out_of_the_hand(live: Live) -> None:
@@ -135,7 +135,7 @@ def test_the_wheel_zooms_and_the_point_at_the_cursor_stays(live: Live, notches: 
 
 def test_the_wheel_over_a_panel_leaves_the_stage(live: Live) -> None:
     live.answer(moved((1200, 300)), wheel(2))
-    assert live.window.aim is None
+    assert live.window.stage.aim is None
 
 
 def test_a_right_drag_moves_the_picture_with_the_mouse(live: Live) -> None:
@@ -146,7 +146,7 @@ def test_a_right_drag_moves_the_picture_with_the_mouse(live: Live) -> None:
     live.answer(up((340, 170), 3), moved((400, 170), (60, 0)))
     live.draw()
     assert live.pixel("cart") == (before[0] + 40, before[1] - 30), "the button is up"
-    assert live.window.selected is None
+    assert live.window.stage.selected is None
     assert live.show.hand.role is None
 
 
@@ -155,7 +155,7 @@ def test_what_was_zoomed_can_be_picked_where_it_is_drawn(live: Live) -> None:
     live.draw()
     at = live.pixel("pole")
     live.answer(down(at), up(at))
-    assert live.window.selected == Chosen("pole")
+    assert live.window.stage.selected == Chosen("pole")
 
 
 # --- the grid ---------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_a_click_in_the_grid_brings_that_training_arena_to_the_stage(live: Live)
     at = cells_of(live)[1]
     theirs = live.trains.world.save_columns()
     live.answer(down(at), up(at))
-    assert window.grid is None
+    assert window.stage.grid is None
     assert "training arena 1" in live.show.caption
     ours = live.state()
     assert ours["cart/Pose/position"][0].tobytes() == theirs["cart/Pose/position"][1].tobytes()
@@ -230,8 +230,8 @@ def test_in_the_grid_nothing_is_grabbed_and_nothing_zooms(live: Live) -> None:
     live.answer(down((300, 200), 3), moved((360, 200), (60, 0)), up((360, 200), 3))
     assert live.show.hand.role is None
     assert not live.show.touched
-    assert live.window.aim is None
-    assert live.window.grid is not None
+    assert live.window.stage.aim is None
+    assert live.window.stage.grid is not None
 
 
 # --- several panes ----------------------------------------------------------------------------------------------------
@@ -247,10 +247,10 @@ def test_with_several_shows_the_mouse_takes_the_body_of_the_pane_it_is_in(tmp_pa
     with seeing(run.path, "--compare", "1000", "3000") as live:
         at = live.pixel("cart", show=1)
         live.answer(down(at), moved((at[0] + 20, at[1])))
-        assert [show.hand.role for show in live.window.shows] == [None, 0]
+        assert [show.hand.role for show in live.window.stage.shows] == [None, 0]
         live.answer(up((at[0] + 20, at[1])))
-        assert [show.touched for show in live.window.shows] == [False, True]
-        assert [show.hand.role for show in live.window.shows] == [None, None]
+        assert [show.touched for show in live.window.stage.shows] == [False, True]
+        assert [show.hand.role for show in live.window.stage.shows] == [None, None]
         point = live.metres(at, 1)
         live.answer(moved(at), wheel(3))
         live.draw()
@@ -288,12 +288,12 @@ def test_a_window_of_any_size_is_drawn_and_pixels_are_still_metres(live: Live, s
 def test_a_zoomed_picture_stays_in_the_middle_when_the_window_changes_its_size(live: Live) -> None:
     live.answer(moved(live.pixel("cart")), wheel(4))
     live.draw()
-    aim, camera = live.window.aim, live.camera()
+    aim, camera = live.window.stage.aim, live.camera()
     assert aim is not None
     pygame.display.set_mode((900, 700), pygame.RESIZABLE)
     live.answer(pygame.event.Event(pygame.WINDOWRESIZED, x=900, y=700, window=None))
     live.draw()
-    assert live.window.aim == aim
+    assert live.window.stage.aim == aim
     assert math.dist(live.camera().middle, camera.middle) > 10
 
 

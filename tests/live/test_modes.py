@@ -25,8 +25,8 @@ def zoom(live: Live, notches: int) -> None:
 def on(live: Live) -> set[str]:
     """Return which of three modes are on."""
     modes = {
-        "camera": live.window.aim is not None,
-        "turbo": live.window.turbo,
+        "camera": live.window.stage.aim is not None,
+        "turbo": live.background.turbo,
         "profile": "profile" in live.window.open_panels,
     }
     return {name for name, is_on in modes.items() if is_on}

@@ -13,6 +13,7 @@ from monkey import Monkey, let_loose
 
 from ecs_rl.commands import play as play_command
 from ecs_rl.commands import train as train_command
+from ecs_rl.viewer.controls.keeping import Keeping
 
 EVENTS, MANY = 400, 5000
 """Events of a kind of window in the suite, and in the slow one, where all kinds together have 100,000."""
@@ -71,7 +72,7 @@ def episode(runs: Path) -> list[str]:
         while not live.show.resting:
             live.window.advance(1 / 60, 1.0)
         live.hit("K")
-        live.window.replays.finish()
+        live.control(Keeping).close(live.window)
     (kept,) = (Path(run) / "episodes").iterdir()
     return ["play", str(kept)]
 

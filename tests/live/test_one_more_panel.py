@@ -19,6 +19,7 @@ from ecs_rl.viewer.live.commands import commands_of
 from ecs_rl.viewer.live.screen import SLOW, Screen
 from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.screen_program import ScreenServer, names_of, panels_named
+from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panel_list import PANELS
@@ -51,7 +52,7 @@ def opened(
         shown_on = ScreenProcess(here, panels=ALL)
     player = Player.load(policy)
     show = LiveEpisode(player.scene, player.agents, seeds=[1])
-    window = Window(shown_on, [show], folder=tmp_path, panels=ALL)
+    window = Window(shown_on, [show], WatchedRun(tmp_path), panels=ALL)
 
     def answer() -> None:
         """Let the window answer what was posted, and show what came of it."""
@@ -93,7 +94,7 @@ def test_its_key_slider_list_and_tip_answer(opened: Opened) -> None:
     answer()
     assert window.views["toy"].fruit == 1
     assert window.messages[-1].text == FRUITS[1]
-    assert window.selected is None, "the panel keeps the mouse from what is behind it"
+    assert window.stage.selected is None, "the panel keeps the mouse from what is behind it"
     post(pressed("Esc"))
     answer()
     assert "toy" not in window.views
@@ -111,7 +112,7 @@ def test_its_parts_have_the_focus_of_the_keyboard_one_after_the_other(opened: Op
 
     press("Left")
     assert window.show.paused, "no part has the focus: the stage goes a tick back"
-    window.pause_stage(False)
+    window.stage.pause(False)
     press("F9")
     press("Down", "Right", "Right")
     assert window.views["toy"].ripeness == pytest.approx(0.6)
@@ -147,7 +148,7 @@ def test_a_closed_panel_loses_the_focus_and_a_driver_keeps_the_keys(opened: Open
     assert screen.focus.part is None
     post(pressed("F9"), pressed("H"))
     answer()
-    assert window.hands is not None
+    assert window.stage.hands is not None
     post(pressed("Down"))
     answer()
     assert screen.focus.part is None
@@ -155,7 +156,7 @@ def test_a_closed_panel_loses_the_focus_and_a_driver_keeps_the_keys(opened: Open
 
 def test_the_part_under_the_mouse_is_lit_by_the_screen_alone(opened: Opened) -> None:
     window, screen, answer = opened
-    window.pause_stage(True)
+    window.stage.pause(True)
     post(pressed("F9"), moved((0, 0)))
     answer()
 

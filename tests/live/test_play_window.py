@@ -72,10 +72,10 @@ def test_every_pane_says_who_plays_and_how_well(balance: Path) -> None:
         first, second = live.panes
         assert (first.title, second.title) == ("step 1,000", "latest, step 3,000")
         assert "mind" not in live.window.views
-        while not all(show.resting for show in live.window.shows):
+        while not all(show.resting for show in live.window.stage.shows):
             live.window.advance(1 / 60, 1e9)
         live.draw()
-        for show, pane in zip(live.window.shows, live.panes, strict=True):
+        for show, pane in zip(live.window.stage.shows, live.panes, strict=True):
             assert show.outcome is not None
             assert pane.note.startswith(f"+{show.outcome.total:.1f}"), "what it earned stands while its ending stands"
             assert pane.tone == show.outcome.tone
@@ -85,9 +85,9 @@ def test_every_pane_says_who_plays_and_how_well(balance: Path) -> None:
 
 
 def script_of(window: Window) -> Iterator[None]:
-    window.set_speed(1.0)
+    window.stage.set_speed(1.0)
     yield from keys("P")(window)
-    window.set_speed(64.0)
+    window.stage.set_speed(64.0)
     while window.show.arena == 0:
         yield
 
@@ -156,7 +156,7 @@ def test_the_same_seed_again_is_the_episode_that_was_seen_even_at_its_end(balanc
         while not live.show.resting:
             live.window.advance(1 / 60, 1e9)
         assert live.show.outcome == outcome
-        playlist = live.window.playlist
+        playlist = live.window.stage.playlist
         assert playlist is not None
         assert playlist.results[0] == {0: outcome}
         live.hit("Backspace")

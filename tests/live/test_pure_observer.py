@@ -321,12 +321,12 @@ def test_a_rule_that_fails_only_after_a_kick_does_not_hurt_the_training(
 
     def kick(window: Window) -> Iterator[None]:
         for key in ("P", "P", "Space"):
-            window.selected = Chosen("bystander")
+            window.stage.selected = Chosen("bystander")
             yield from keys(key)(window)
-            window.set_speed(8.0)
+            window.stage.set_speed(8.0)
             yield from wait(6)(window)
             said.extend(message.text for message in window.messages)
-        window.selected = Chosen("bystander")
+        window.stage.selected = Chosen("bystander")
         yield from keys("P", "Right", "Right", "Space", "Space")(window)
         yield from wait(6)(window)
         said.extend(message.text for message in window.messages)

@@ -20,6 +20,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.runs.episode_file import Episode, read_episode, write_episode
 from ecs_rl.training.opponent import opponent_of
 from ecs_rl.training.policies import make_agents
+from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mind import Thought
 from ecs_rl.viewer.replay import Replay, played_again
@@ -222,8 +223,8 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 def bring(live: Live) -> None:
     """Let a replay begin and be shown: a frame each."""
-    live.window.replays.look()
-    live.window.replays.look()
+    for _ in range(2):
+        live.window.advance(0.0, 0.0)
 
 
 def finish(live: Live) -> None:
@@ -233,9 +234,8 @@ def finish(live: Live) -> None:
 
 
 def kept(live: Live) -> list[Path]:
-    live.window.replays.finish()
-    live.window.replays._writer = None
-    return sorted((live.window.folder / "episodes").glob("*.episode"))
+    live.control(Keeping).close(live.window)
+    return sorted((live.window.run.folder / "episodes").glob("*.episode"))
 
 
 def test_an_episode_is_kept_when_it_ends_or_right_after_and_played_by_the_command(live: Live) -> None:
@@ -247,7 +247,7 @@ def test_an_episode_is_kept_when_it_ends_or_right_after_and_played_by_the_comman
     finish(live)
     (first,) = kept(live)
     assert f"kept: play.py {first}" in live.said()
-    assert not live.window.replays.keeps
+    assert not live.control(Keeping).waits
     live.show.new_episode()
     finish(live)
     live.hit("K")
@@ -267,10 +267,9 @@ def test_an_episode_is_kept_when_it_ends_or_right_after_and_played_by_the_comman
 
 def test_what_a_full_disk_refuses_is_said_in_the_window(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     finish(live)
-    (live.window.folder / "episodes").write_text("in the way")
+    (live.window.run.folder / "episodes").write_text("in the way")
     live.hit("K")
-    live.window.replays.finish()
-    live.window.replays._writer = None
+    live.control(Keeping).close(live.window)
     assert "episodes" in live.said()
     assert "cannot" in live.said()
     assert not live.window.closing
@@ -311,7 +310,7 @@ def test_a_replay_says_that_it_came_to_the_same_bits_and_then_gives_way_to_the_s
     stage = live.show
     live.hit("W")
     bring(live)
-    live.window.set_speed(8.0)
+    live.window.stage.set_speed(8.0)
     for _ in range(2000):
         live.window.advance(1 / 30, math.inf)
         if live.show is stage:

@@ -271,8 +271,8 @@ def test_the_mouse_goes_along_the_scrubber_to_any_moment(live: Live) -> None:
 def test_the_picture_of_the_past_is_the_one_that_was_seen(live: Live) -> None:
     live.window.open_panels.clear()
     live.show.new_episode()
-    live.window.pause_stage(True)
-    live.window.set_speed(0.0)
+    live.window.stage.pause(True)
+    live.window.stage.set_speed(0.0)
     pictures = []
     for _ in range(3):
         live.show.tick()
@@ -320,18 +320,18 @@ def test_all_shows_of_a_comparison_go_back_together(tmp_path: Path) -> None:
     run = train("balance", *TINY, "--json", "--runs", tmp_path).run
     with seeing(run, "--compare", "0", "best", "--episodes", 2) as live:
         for _ in range(12):
-            for show in live.window.shows:
+            for show in live.window.stage.shows:
                 show.tick()
         live.hit("Left", "Left")
-        longest = max(len(show.log.past) for show in live.window.shows)
-        for show in live.window.shows:  # one that has ended waits at its end for the other
+        longest = max(len(show.log.past) for show in live.window.stage.shows)
+        for show in live.window.stage.shows:  # one that has ended waits at its end for the other
             assert show.rewind.here == min(longest - 3, len(show.log.past) - 1)
         live.draw()
         first = live.at("scrubber", "bar", share=0.0)
         live.answer(down(first), up(first))
-        assert {show.clock.tick[0] for show in live.window.shows} == {0}
+        assert {show.clock.tick[0] for show in live.window.stage.shows} == {0}
         live.hit("Enter")
-        assert {show.rewind.at for show in live.window.shows} == {None}
+        assert {show.rewind.at for show in live.window.stage.shows} == {None}
 
 
 def test_an_environment_that_draws_itself_says_that_it_cannot_go_back(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_windows import TINY, Live, watching
+from live_windows import TINY, Live, control, watching
 
 from ecs_rl.commands import train as train_command
 from ecs_rl.runs import read_metadata
 from ecs_rl.shipped import scene_files
 from ecs_rl.training_stages.learn import Learn
-from ecs_rl.viewer.live import scene_watch
+from ecs_rl.viewer.controls import scene_reload
+from ecs_rl.viewer.controls.scene_reload import SceneReload
 from ecs_rl.viewer.live.window import Window
 
 BALANCE = scene_files()["balance"].read_text()
@@ -22,7 +23,7 @@ BALANCE = scene_files()["balance"].read_text()
 
 @pytest.fixture(autouse=True)
 def looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scene_watch, "LOOKS", 0.0)
+    monkeypatch.setattr(scene_reload, "CHECK_EVERY", 0.0)
 
 
 def save(path: Path, text: str) -> None:
@@ -49,10 +50,10 @@ def live(scene: Path, tmp_path: Path) -> Iterator[Live]:
 
 def test_a_file_with_other_rewards_looks_or_marks_is_offered(live: Live, scene: Path) -> None:
     live.frames(2)
-    assert not live.window.scene_watch.offers
+    assert not live.control(SceneReload).can_reload
     save(scene, BALANCE.replace('"upright": 1.0', '"upright": 2.0').replace('Look("sky")', 'Look("green")'))
     live.frames(2)
-    assert live.window.scene_watch.offers
+    assert live.control(SceneReload).can_reload
     assert "upright.py was saved: Ctrl+R goes on with its rewards, looks and marks of now" in live.said()
     live.hit("Ctrl+R")
     assert live.trains.reloads
@@ -69,16 +70,16 @@ def test_another_level_beside_it_is_offered(scene: Path, tmp_path: Path) -> None
         live.finish_what_was_asked()
         save(level, "0.1")
         live.frames(2)
-        assert not live.window.scene_watch.offers
+        assert not live.control(SceneReload).can_reload
         save(level, "0.2")
         live.frames(2)
-        assert live.window.scene_watch.offers
+        assert live.control(SceneReload).can_reload
 
 
 def test_a_file_that_was_touched_and_is_the_same_is_not(live: Live, scene: Path) -> None:
     save(scene, BALANCE)
     live.frames(2)
-    assert not live.window.scene_watch.offers
+    assert not live.control(SceneReload).can_reload
     live.hit("Ctrl+R")
     assert not live.trains.reloads
     assert "the scene's file is as it was" in live.said()
@@ -102,7 +103,7 @@ def test_what_cannot_be_gone_on_with_is_told_and_training_goes_on(
     save(scene, BALANCE.replace(old, new))
     live.frames(2)
     assert why in live.said()
-    assert not live.window.scene_watch.offers
+    assert not live.control(SceneReload).can_reload
     live.hit("Ctrl+R")
     assert not live.trains.reloads
     steps = live.trains.session.total_steps
@@ -110,7 +111,7 @@ def test_what_cannot_be_gone_on_with_is_told_and_training_goes_on(
     assert live.trains.session.total_steps > steps
     save(scene, BALANCE)
     live.frames(2)
-    assert not live.window.scene_watch.offers
+    assert not live.control(SceneReload).can_reload
 
 
 @pytest.mark.parametrize("in_an_update", [False, True])
@@ -126,17 +127,17 @@ def test_the_same_run_goes_on_in_the_same_window_with_the_rewards_of_now(
 
     def reload() -> None:
         window = windows[0]
-        assert window.background is not None
-        if len(windows) == 1 and window.scene_watch.offers:
+        assert window.run.background is not None
+        if len(windows) == 1 and control(window, SceneReload).can_reload:
             window.do("reload scene")
-            switched[0] = window.background.training.session.total_steps
+            switched[0] = window.run.background.training.session.total_steps
 
     def scripted(window: Window) -> None:
         answer(window)
         if window not in windows:
             windows.append(window)
-        assert window.background is not None
-        if not switched and window.background.training.session.total_steps > 500:
+        assert window.run.background is not None
+        if not switched and window.run.background.training.session.total_steps > 500:
             switched.append(0)
             save(scene, BALANCE.replace('"upright": 1.0', '"upright": 2.0'))
         elif not in_an_update:
@@ -161,8 +162,8 @@ def test_the_same_run_goes_on_in_the_same_window_with_the_rewards_of_now(
     assert "it goes on in the scene as it is now" in told.err
     (run,) = (tmp_path / "runs" / "upright" / "v1").iterdir()
     assert str(run) == found["run"]
-    assert second.background is not None
-    assert read_metadata(run).scene_sha256 == second.background.training.world.scene.sha256
+    assert second.run.background is not None
+    assert read_metadata(run).scene_sha256 == second.run.background.training.world.scene.sha256
     rows = [json.loads(row) for row in (run / "train_episodes.jsonl").read_text().splitlines()]
     before = [row["total_reward"] / row["length"] for row in rows if row["total_steps"] <= switched[0]]
     after = [row["total_reward"] / row["length"] for row in rows[-20:]]
@@ -195,8 +196,8 @@ def test_a_reloaded_scene_that_fails_gives_way_to_the_scene_of_before(
 
     def scripted(window: Window) -> None:
         answer(window)
-        assert window.background is not None
-        training = window.background.training
+        assert window.run.background is not None
+        training = window.run.background.training
         if window not in windows:
             windows.append(window)
             messages.extend(message.text for message in window.messages)

@@ -91,7 +91,7 @@ def test_the_panel_keeps_the_mouse_from_what_is_behind_it(live: Live) -> None:
     live.answer(down(head), moved((head[0] + 30, head[1] + 30)), up((head[0] + 30, head[1] + 30)))
     live.answer(down(head), up(head))
     assert not live.show.touched
-    assert live.window.selected is None
+    assert live.window.stage.selected is None
     assert changes(live) == []
 
 

@@ -20,6 +20,7 @@ from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.pace import DOUBLES, WIDE_OPEN, Pace, times_real
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.live.watch import WatchWindow
+from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.panels.joy import LASTS, JoyView
 from ecs_rl.viewer.return_plot import x_reach
 
@@ -108,9 +109,9 @@ def test_in_play_the_curve_the_keys_and_the_way_back_work_too(tmp_path: Path) ->
         live.hit("L")
         assert live.show.label == first
         live.hit("B")
-        live.open_comparison()
-        assert [show.label for show in live.window.shows] == ["untrained", first]
-        played = live.window.playlist
+        live.open_aside()
+        assert [show.label for show in live.window.stage.shows] == ["untrained", first]
+        played = live.window.stage.playlist
         assert played is not None
         live.frames(3)
         live.hit("B")
@@ -121,7 +122,7 @@ def test_a_run_of_before_milestones_has_nothing_to_compare_with_and_says_so(live
     milestones(run_of(live))[0].unlink()
     live.hit("B")
     assert "no untrained policy" in live.said()
-    assert live.window.shows == [live.show]
+    assert live.window.stage.shows == [live.show]
 
 
 # --- the pace ---------------------------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(tmp_p
         assert "joy" not in live.window.views
         plain = pygame.surfarray.array3d(live.window.screen.picture())
         live.trains.evaluation.solved_step = live.trains.session.total_steps
-        live.window.pause_stage(True)
+        live.window.stage.pause(True)
         live.window.advance(0.1, math.inf)
         live.window.advance(1.5, math.inf)
         live.draw()
@@ -239,16 +240,16 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(tmp_p
         drawn = pygame.surfarray.array3d(live.window.screen.picture())
         changed = (drawn != plain).any(axis=2)[stage.left : stage.right, stage.top : stage.bottom]
         assert changed.sum() > 2000, "confetti and a sign"
-        assert len(live.window.shows) == 1
+        assert len(live.window.stage.shows) == 1
         live.window.advance(LASTS, math.inf)
-        live.open_comparison()
-        assert [show.label for show in live.window.shows] == ["untrained", NEWEST]
+        live.open_aside()
+        assert [show.label for show in live.window.stage.shows] == ["untrained", NEWEST]
         live.hit("Esc")
         for _ in range(5):
             live.window.advance(LASTS, math.inf)
             live.draw()
             assert "joy" not in live.window.views
-            assert len(live.window.shows) == 1, "once is enough"
+            assert len(live.window.stage.shows) == 1, "once is enough"
 
 
 def test_a_comparison_that_was_left_does_not_come_back_by_itself_and_keeps_its_episode(tmp_path: Path) -> None:
@@ -257,15 +258,15 @@ def test_a_comparison_that_was_left_does_not_come_back_by_itself_and_keeps_its_e
         live.hit("B")
         live.window.advance(0.0, 0.0)
         live.show.go_to(1)
-        live.open_comparison()
-        assert [show.names for show in live.window.shows] == [["seed 10000"]] * 2
+        live.open_aside()
+        assert [show.names for show in live.window.stage.shows] == [["seed 10000"]] * 2
         live.trains.evaluation.solved_step = 8
         for _ in range(3):
             live.window.advance(LASTS, 0.0)
         live.hit("B")
         for _ in range(6):
             live.window.advance(0.0, 0.0)
-        assert live.window.aside is None
+        assert live.window.stage.aside is None
 
 
 def test_who_looks_at_the_grid_as_it_is_solved_is_left_alone(tmp_path: Path) -> None:
@@ -274,13 +275,14 @@ def test_who_looks_at_the_grid_as_it_is_solved_is_left_alone(tmp_path: Path) -> 
         live.trains.evaluation.solved_step = 8
         for _ in range(4):
             live.window.advance(LASTS, math.inf)
-        assert live.window.grid is not None
-        assert live.window.aside is None
+        assert live.window.stage.grid is not None
+        assert live.window.stage.aside is None
 
 
 def test_a_training_that_was_solved_before_the_window_opened_is_not_celebrated_again(live: Live) -> None:
     live.trains.evaluation.solved_step = 1000
-    again = window_module.Window(live.window.screen, [live.show], folder=run_of(live), background=live.background)
+    run = WatchedRun(run_of(live), background=live.background)
+    again = window_module.Window(live.window.screen, [live.show], run)
     again.advance(0.1, math.inf)
     again.draw()
     assert "joy" not in again.views

@@ -47,7 +47,7 @@ def test_a_click_on_a_sign_goes_on(tmp_path: Path) -> None:
         second = sign_of(live)
         assert second is not None
         assert second.text == SIGNS[1][1]
-        assert live.window.selected is None
+        assert live.window.stage.selected is None
 
 
 def test_what_is_hidden_is_left_out(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from live_windows import TINY, Live, moved, seeing, watching
 from ecs_rl.agents.base import output_of
 from ecs_rl.components import Observation
 from ecs_rl.errors import DivergedError
+from ecs_rl.viewer.controls import filming
 from ecs_rl.viewer.endings import tone_of
-from ecs_rl.viewer.films import recorder as recorder_module
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.watch import PATIENCE
 from ecs_rl.viewer.regions import Part
@@ -54,7 +54,7 @@ def inspected(live: Live) -> dict[str, str]:
 def test_the_inspector_tells_of_the_ending_as_long_as_its_picture_stands(run: Path) -> None:
     with seeing(run) as live:
         to_the_end(live)
-        live.window.selected = Chosen("pole")
+        live.window.stage.selected = Chosen("pole")
         live.draw()
         stage = live.stage
         assert stage is not None
@@ -73,8 +73,8 @@ def test_an_arena_that_comes_from_the_grid_while_all_is_paused_is_the_one_that_t
         live.window.advance(0.3, 1.0)
         live.slices(60)
         live.hit("Space", "G")
-        assert live.window.grid is not None
-        live.window.grid.selected = 5
+        assert live.window.stage.grid is not None
+        live.window.stage.grid.selected = 5
         live.hit("Enter")
         live.draw()
         world = live.show.world
@@ -118,7 +118,7 @@ def test_before_the_first_episodes_have_ended_the_chart_says_when_its_numbers_co
 
 def test_messages_stand_to_the_upper_left_and_name_only_the_end_of_a_path(run: Path, tmp_path: Path) -> None:
     with seeing(run) as live:
-        live.window.recorder.folder = tmp_path / ("long " * 8) / "folder"
+        live.window.run.folder = tmp_path / ("long " * 8) / "folder"
         live.hit("Ctrl+P")
         assert "picture written: pictures/window_" in live.said()
         assert "folder" not in live.said()
@@ -143,7 +143,7 @@ def test_a_film_shows_neither_the_sign_of_recording_nor_messages_nor_keys(
             drawn.append(views)
             super().draw(surface, views, focus)
 
-    monkeypatch.setattr(recorder_module, "Painter", Spy)
+    monkeypatch.setattr(filming, "Painter", Spy)
     with seeing(run) as live:
         live.hit("F1", "F3", "V")
         live.frames(1)

@@ -78,7 +78,7 @@ def test_a_click_on_a_body_turns_to_its_mind(live: Live) -> None:
 
 def test_the_person_drives_the_agent_whose_mind_is_shown(live: Live) -> None:
     live.hit("J", "H")
-    hands = live.window.hands
+    hands = live.window.stage.hands
     assert hands is not None
     hands._keyboard["right"] = 1.0
     shown(live)

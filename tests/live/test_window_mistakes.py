@@ -6,15 +6,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pygame
 import pytest
 from live_commands import Said, play, train
 from live_windows import TINY, Found, Scripted, in_order, keys, seeing, wait
 
+from ecs_rl.viewer import mistakes
+from ecs_rl.viewer.controls.asides import Asides
+from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.live.replays import Replays
+from ecs_rl.viewer.live.live_stage import LiveStage
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.palette import PANEL
+from ecs_rl.viewer.panel import Panel
 from ecs_rl.viewer.panels import stage
 from ecs_rl.viewer.panels.learning import Learning
 from ecs_rl.viewer.panels.mind_panel import MindPanel
@@ -61,7 +67,7 @@ def watched(runs: Path, patch: pytest.MonkeyPatch, broken: Callable[[], None]) -
         (MindPanel, "paint", "mind"),
         (Learning, "view", "learning"),
         (stage, "draw_stage", "stage"),
-        (Replays, "look", "aside"),
+        (Asides, "look", "aside"),
         (Weather, "leave", "weather"),
     ],
 )
@@ -87,7 +93,7 @@ def test_a_window_that_cannot_go_on_is_closed_and_the_training_goes_on(
     assert "the window is gone (list index out of range): training goes on without it" in told.err
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Window, "__init__"), (Replays, "finish"), (Window, "leave_aside")])
+@pytest.mark.parametrize(("owner", "name"), [(Window, "__init__"), (Keeping, "close"), (LiveStage, "leave_aside")])
 def test_neither_opening_nor_closing_a_window_ends_a_training(
     alone: Said, owner: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +102,34 @@ def test_neither_opening_nor_closing_a_window_ends_a_training(
     told = train(*TRAINING, "--watch", "--runs", tmp_path)
     assert (told.code, told.sha) == (0, alone.sha)
     assert told.err.count(MISTAKE) == 1
+
+
+@pytest.mark.parametrize("dock", [Status, MindPanel, Learning])
+def test_a_dock_whose_view_raises_keeps_its_room(alone: Said, dock: type[Panel[Any]]) -> None:
+    with seeing(alone.run) as live, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mistakes, "report", lambda *more: None)
+        before, room = live.layout, live.layout.rooms[dock.name]
+        patch.setattr(dock, "view", raises)
+        for _ in range(2):
+            live.draw()
+            assert live.layout == before
+        picture = live.window.screen.picture().subsurface(room)
+        assert (pygame.surfarray.array3d(picture) == PANEL).all(), "nothing is painted there"
+        patch.undo()
+        live.draw()
+        assert live.layout == before
+        assert live.window.views[dock.name] is not None
+
+
+def test_a_dock_that_was_closed_stays_closed_when_its_view_raises(alone: Said) -> None:
+    with seeing(alone.run) as live, pytest.MonkeyPatch.context() as patch:
+        live.hit("M")
+        live.draw()
+        before = live.layout
+        patch.setattr(mistakes, "report", lambda *more: None)
+        patch.setattr(Learning, "view", raises)
+        live.draw()
+        assert live.layout == before
 
 
 def test_a_window_of_play_goes_on_without_the_part_that_raises(alone: Said, monkeypatch: pytest.MonkeyPatch) -> None:

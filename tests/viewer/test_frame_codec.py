@@ -130,7 +130,11 @@ def drawn(painter: Painter, frame: Frame) -> bytes:
     return pygame.image.tobytes(surface, "RGB")
 
 
-@pytest.mark.parametrize("frame", [frame_of(), Frame(SIZE)], ids=["everything", "nothing"])
+@pytest.mark.parametrize(
+    "frame",
+    [frame_of(), Frame(SIZE), frame_of(mind=None, status=None)],
+    ids=["everything", "nothing", "rooms without a picture"],
+)
 def test_what_arrives_is_what_was_sent_and_looks_like_it(frame: Frame) -> None:
     there = FrameReader(KINDS).frame(FrameWriter(KINDS).bytes_of(frame))
     assert_same(frame, there)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import pygame
 
-from ecs_rl.viewer.live.human import HumanPlaylist, leave_hands, toggle_hands
+from ecs_rl.viewer.live.hands import Hands
+from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.palette import GOOD
-from ecs_rl.viewer.panel import Chip, Command, Control
-
-if TYPE_CHECKING:
-    from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panel import App, Chip, Command, Control
 
 
 class Driving(Control):
@@ -20,38 +17,63 @@ class Driving(Control):
 
     name = "driving"
 
-    def is_on(self, app: Window) -> bool:
-        """Return whether a person drives, whose episode does not count of its own right."""
-        return app.hands is not None and not app.hands.counts
+    def __init__(self) -> None:
+        self._has_pads = False
+        """Whether the screen listens to gamepads."""
 
-    def chips(self, app: Window) -> Iterable[Chip]:
+    def toggle(self, app: App) -> None:
+        """Take the controls of the agent that is watched, or give them back."""
+        stage = app.stage
+        if stage.hands is not None:
+            stage.leave_hands()
+            app.say("the policy drives again")
+        elif stage.grid is not None:
+            app.say("choose an arena first: Enter brings it to the stage", "warn")
+        elif not stage.show.go_on_from_here():
+            app.say("an episode ended here: go further back", "warn")
+        else:
+            stage.hands = Hands(stage.show)
+            stage.pause(False)  # who drives wants to see where
+            keys = ", ".join(f"{key} {what}" for key, what in stage.hands.controls.told)
+            app.say(f"you drive: {keys}; H hands it back", "good")
+
+    def is_on(self, app: App) -> bool:
+        """Return whether a person drives, whose episode does not count of its own right."""
+        return app.stage.hands is not None and not app.stage.hands.counts
+
+    def chips(self, app: App) -> Iterable[Chip]:
         """Return the chip that hands the controls back."""
         return [Chip("YOU DRIVE", "H", GOOD, rank=5)] if self.is_on(app) else []
 
-    def leave(self, app: Window) -> bool:
+    def leave(self, app: App) -> bool:
         """Give the controls back to the policy."""
         was_on = self.is_on(app)
         if was_on:
-            leave_hands(app)
+            app.stage.leave_hands()
         return was_on
 
-    def mode_hints(self, app: Window) -> tuple[tuple[str, str], ...]:
+    def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the keys that matter to a person at the controls."""
-        if app.hands is None:
+        stage = app.stage
+        if stage.hands is None:
             return ()
         last: tuple[tuple[str, str], ...] = (("H", "hand it back"),)
-        if app.aside is not None:
+        if stage.aside is not None:
             last = (("Y", "back"),)
-        elif isinstance(app.playlist, HumanPlaylist):
+        elif isinstance(stage.playlist, HumanPlaylist):
             last = (("R", "again"), ("Backspace", "next"))
-        first = (("Space", "go on"),) if app.show.paused else ()
-        return (*first, *app.hands.controls.told, *last, ("F1", "all keys"))
+        first = (("Space", "go on"),) if stage.show.paused else ()
+        return (*first, *stage.hands.controls.told, *last, ("F1", "all keys"))
 
-    def advance(self, app: Window, seconds: float) -> None:
+    def advance(self, app: App, seconds: float) -> None:
         """Let the coming ticks do what is pressed now."""
-        if app.hands is not None and app.hands.show in app.shows:
-            app.hands.steer()
+        hands = app.stage.hands
+        if hands is None:
+            return
+        if not self._has_pads:
+            app.screen.open_pads()
+            self._has_pads = True
+        if hands.show in app.stage.shows:
+            hands.steer()
 
-    keys = (
-        Command("Hands", "H", "hands", "you drive, or hand it back", lambda _, app: toggle_hands(app), (pygame.K_h,)),
-    )
+    keys = (Command("Hands", "H", "hands", "you drive, or hand it back", toggle, (pygame.K_h,)),)

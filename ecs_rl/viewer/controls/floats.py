@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ecs_rl.viewer.panel import Control
+from ecs_rl.viewer.panel import App, Control
 from ecs_rl.viewer.reports import Floats
-
-if TYPE_CHECKING:
-    from ecs_rl.viewer.live.window import Window
 
 
 class FloatingPanels(Control):
@@ -21,7 +16,7 @@ class FloatingPanels(Control):
         self._newest = ""
         """The panel that was opened last, until all have a place."""
 
-    def advance(self, app: Window, seconds: float) -> None:
+    def advance(self, app: App, seconds: float) -> None:
         """Close the oldest panel while there is no room beside the newest; else say which one has no room."""
         floats = app.reports.newest(Floats) or self._before
         before, self._before = self._before, floats
@@ -40,7 +35,7 @@ class FloatingPanels(Control):
                 if name not in before.without_room:
                     app.say(f"no room for the {name} panel: close another one, or make the window larger", "warn")
 
-    def _give_way(self, app: Window, name: str) -> None:
+    def _give_way(self, app: App, name: str) -> None:
         panel = app.panels[name]
         panel.leave(app)
         again = f": {panel.keys[0].key} opens it again" if panel.keys else ""

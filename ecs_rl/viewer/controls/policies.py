@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pygame
 
 from ecs_rl.viewer.palette import DIM
-from ecs_rl.viewer.panel import Chip, Command, Control
+from ecs_rl.viewer.panel import App, Chip, Command, Control
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.playlist import CheckpointList
-    from ecs_rl.viewer.live.window import Window
 
 
 class Policies(Control):
@@ -20,35 +19,35 @@ class Policies(Control):
 
     name = "policies"
 
-    def chips(self, app: Window) -> Iterable[Chip]:
+    def chips(self, app: App) -> Iterable[Chip]:
         """Return how actions are chosen, where a policy plays."""
-        if app.grid is not None or app.show.replays:
+        if app.stage.grid is not None or app.show.replays:
             return []
         return [Chip("SAMPLED ACTIONS" if app.show.sampled else "BEST ACTIONS", "D", DIM, rank=10)]
 
-    def choose(self, app: Window, choose: Callable[[CheckpointList], str]) -> None:
+    def choose(self, app: App, choose: Callable[[CheckpointList], str]) -> None:
         """Put another policy on the stage, and say which one."""
-        if app.checkpoints is None or len(app.shows) > 1 or app.aside is not None:
+        if app.run.checkpoints is None or len(app.stage.shows) > 1 or app.stage.aside is not None:
             app.say("there is nothing else to choose from here", "warn")
             return
-        label = choose(app.checkpoints)
+        label = choose(app.run.checkpoints)
         app.say(f"on the stage: {label}" if label else "there is no checkpoint yet", "plain" if label else "warn")
 
-    def turn(self, app: Window, by: int) -> None:
+    def turn(self, app: App, by: int) -> None:
         """Put the policy so many places later on the stage."""
-        self.choose(app, lambda checkpoints: checkpoints.turn(by, app.shows))
+        self.choose(app, lambda checkpoints: checkpoints.turn(by, app.stage.shows))
 
-    def turn_back(self, app: Window) -> None:
+    def turn_back(self, app: App) -> None:
         """Put the policy on the stage that was there at first."""
-        self.choose(app, lambda checkpoints: checkpoints.back(app.shows))
+        self.choose(app, lambda checkpoints: checkpoints.back(app.stage.shows))
 
-    def toggle_sampling(self, app: Window) -> None:
+    def toggle_sampling(self, app: App) -> None:
         """Draw actions at random, or take the best ones."""
         if app.show.replays:
             app.say("this was played before: it goes as it went", "warn")
             return
         sampled = not app.show.sampled
-        for show in app.shows:
+        for show in app.stage.shows:
             show.sample(sampled)
         app.say("actions are drawn at random, as in training" if sampled else "the best action every time")
 

@@ -11,28 +11,27 @@ import pygame
 from ecs_rl.viewer.live.pace import OPENS, PACES
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.palette import WARN
-from ecs_rl.viewer.panel import Chip, Command, Control
+from ecs_rl.viewer.panel import App, Chip, Command, Control
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.background import BackgroundTraining
-    from ecs_rl.viewer.live.window import Window
 
 WORDS = {"slow": "at a quarter of real time", "1x": "at real time", "max": "flat out"}
 
 
-def _while_training(do: Callable[[Window, BackgroundTraining], object]) -> Callable[[Control, Window], None]:
+def _while_training(do: Callable[[App, BackgroundTraining], object]) -> Callable[[Control, App], None]:
     """Return what does something to the training while it goes on, and says so if it does not."""
 
-    def run(control: Control, app: Window) -> None:
-        if app.background is None or app.background.is_saved:
+    def run(control: Control, app: App) -> None:
+        if app.run.background is None or app.run.background.is_saved:
             app.say("training is over", "warn")
         else:
-            do(app, app.background)
+            do(app, app.run.background)
 
     return run
 
 
-def _change_pace(app: Window, work: BackgroundTraining) -> None:
+def _change_pace(app: App, work: BackgroundTraining) -> None:
     """Go on to the next pace."""
     names = list(PACES)
     work.pace.name = names[(names.index(work.pace.name) + 1) % len(names)] if work.pace.name in names else names[0]
@@ -44,24 +43,27 @@ class TrainingControls(Control):
 
     name = "training"
 
-    def is_on(self, app: Window) -> bool:
+    def is_on(self, app: App) -> bool:
         """Return whether the window is in turbo."""
-        return app.turbo
+        work = app.run.background
+        return work is not None and work.turbo
 
-    def leave(self, app: Window) -> bool:
+    def leave(self, app: App) -> bool:
         """Leave turbo."""
-        was_on, app.turbo = app.turbo, False
+        was_on = self.is_on(app)
+        if app.run.background is not None:
+            app.run.background.turbo = False
         return was_on
 
-    def chips(self, app: Window) -> Iterable[Chip]:
+    def chips(self, app: App) -> Iterable[Chip]:
         """Return the chips of a training that rests, is slowed down or in a hurry."""
-        work = app.background
+        work = app.run.background
         if work is not None and work.paused:
             yield Chip("TRAINING PAUSED", "T", WARN, rank=6)
         elif work is not None and not work.is_saved and math.isfinite(work.times_real):
             opens = ", OPENS UP" if work.pace.name == OPENS else ""
             yield Chip(f"TRAINING AT {speed(work.times_real)}{opens}", "O", rank=7)
-        if app.turbo:
+        if self.is_on(app):
             yield Chip("TURBO", "U", WARN, rank=9)
 
     # fmt: off
@@ -73,9 +75,7 @@ class TrainingControls(Control):
         Command("Training", "O", "pace", "pace: slow, real time, flat out",
                 _while_training(_change_pace), (pygame.K_o,), trains=True),
         Command("Training", "U", "turbo", "turbo: 4 frames a second",
-                _while_training(lambda app, _: setattr(app, "turbo", not app.turbo)), (pygame.K_u,), trains=True),
-        Command("Training", "Ctrl+R", "reload scene", "take over the scene's file",
-                lambda _, app: app.scene_watch.take(), (pygame.K_r,), trains=True),
+                _while_training(lambda _, work: setattr(work, "turbo", not work.turbo)), (pygame.K_u,), trains=True),
         Command("Training", "Ctrl+S", "save", "checkpoint now",
                 _while_training(lambda app, work: work.save(app.say)), (pygame.K_s,), trains=True),
         Command("Training", "Ctrl+E", "evaluate", "evaluate now",

@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pygame
 
 from ecs_rl.viewer.controls.asides import Asides
+from ecs_rl.viewer.controls.cards import Cards
 from ecs_rl.viewer.controls.driving import Driving
+from ecs_rl.viewer.controls.filming import Filming
 from ecs_rl.viewer.controls.floats import FloatingPanels
+from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.controls.playing import Playing
 from ecs_rl.viewer.controls.policies import Policies
+from ecs_rl.viewer.controls.scene_reload import SceneReload
 from ecs_rl.viewer.controls.training import TrainingControls
 from ecs_rl.viewer.controls.whole_window import WholeWindow
-from ecs_rl.viewer.panel import Command, Control, Panels
+from ecs_rl.viewer.panel import App, Command, Control, Panels
 from ecs_rl.viewer.panel_list import PANELS
 
-if TYPE_CHECKING:
-    from ecs_rl.viewer.live.window import Window
-
 CONTROLS: tuple[type[Control], ...] = (
-    *(WholeWindow, Playing, Policies, TrainingControls, Asides, Driving),
-    FloatingPanels,
+    *(WholeWindow, FloatingPanels, Filming, Cards),
+    *(Playing, Policies, TrainingControls, SceneReload),
+    *(Asides, Keeping, Driving),
 )
 SECTIONS = ("Stage", "Policy", "Training", "Hands", "Window")
 """The sections of the help, in their order."""
@@ -36,12 +37,11 @@ def commands_of(panels: Panels) -> tuple[Command, ...]:
     return tuple(row for section in SECTIONS for row in rows if row.section == section)
 
 
-def bound(rows: Sequence[Command], window: Window, panels: Mapping[str, Control]) -> dict[str, Command]:
-    """Return rows by their names, each with the panel that declares it and the window that it works on."""
+def bound(rows: Sequence[Command], app: App, panels: Mapping[str, Control]) -> dict[str, Command]:
+    """Return rows by their names, each with the panel that declares it and the window."""
     owner = {row.name: panel for panel in panels.values() for row in panel.keys}
     return {
-        row.name: row if row.run is None else replace(row, run=partial(row.run, owner[row.name], window))
-        for row in rows
+        row.name: row if row.run is None else replace(row, run=partial(row.run, owner[row.name], app)) for row in rows
     }
 
 

@@ -29,7 +29,7 @@ def command_of(window: Window, event: Input) -> str | None:
         return "quit"
     if event.type == pygame.KEYDOWN:
         window.touched_at = perf_counter()
-    if window.hands is not None and window.hands.take(event):
+    if window.stage.hands is not None and window.stage.hands.take(event):
         goes_on = window.show.paused and event.type == pygame.KEYDOWN and event.key == pygame.K_SPACE
         return "pause" if goes_on else None  # Space may be one of the agent's keys
     return _command_of_key(window, event)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.panel import App
 
 
 class Modes:
@@ -15,13 +12,13 @@ class Modes:
         self.entered: list[str] = []
         """Their names, the newest last."""
 
-    def note(self, app: Window) -> None:
+    def note(self, app: App) -> None:
         """Take in what a command has entered or left."""
         on = [name for name, panel in app.panels.items() if panel.is_on(app)]
         self.entered = [name for name in self.entered if name in on]
         self.entered += [name for name in on if name not in self.entered]
 
-    def leave(self, app: Window) -> None:
+    def leave(self, app: App) -> None:
         """Leave the newest mode, or one step of it; a window without any stays as it is."""
         self.note(app)
         for name in reversed(self.entered):

@@ -17,7 +17,6 @@ from ecs_rl.runs.layout import CHECKPOINTS, milestones, policies
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.endings import Ended
-from ecs_rl.viewer.live.before_after import algorithm_of
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.view import Tone
 
@@ -31,6 +30,8 @@ class Playlist:
 
     verdict: tuple[str, Tone] | None = None
     """How the episode came out that has just ended, in words, as long as that waits for a person."""
+    waits = False
+    """Whether the episode is to begin with the next key of a person."""
 
     def __init__(self, shows: Sequence[LiveEpisode], report: Callable[[int, Ended], None]) -> None:
         self.results: list[dict[int, Ended]] = [{} for _ in shows]
@@ -163,3 +164,8 @@ def _place(path: Path) -> Choice:
     except EcsRlError:
         return Choice(path.stem, path, LAST)
     return Choice(f"best, step {step:,}" if is_best else f"step {step:,}", path, step + (0.5 if is_best else 0.0))
+
+
+def algorithm_of(show: LiveEpisode) -> Algorithm | None:
+    """Return the algorithm of a user's own that is on the stage, None for one that comes with the project."""
+    return getattr(next(iter(show.agents.values()), None), "algorithm", None)

@@ -23,6 +23,7 @@ from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
 from ecs_rl.viewer.live.screen_process import AnyScreen
+from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import DisplayLost, Mistakes
@@ -105,15 +106,10 @@ class WatchWindow:
         training.metrics_schedule.fresh = history.new
         training.evaluator.make_ready(training.evaluation.seeds[:AT_ONCE])
         history.waiting = "the first numbers come when the first episodes have ended"
-        return Window(
-            self.screen,
-            [self.show],
-            folder=run,
-            run="/".join(run.parts[-2:]),
-            background=BackgroundTraining(training, after_tick, self.pace),
-            checkpoints=CheckpointList(run, training.agents),
-            history=history,
-        )
+        background = BackgroundTraining(training, after_tick, self.pace)
+        checkpoints = CheckpointList(run, training.agents)
+        watched = WatchedRun(run, "/".join(run.parts[-2:]), background, checkpoints, history)
+        return Window(self.screen, [self.show], watched)
 
     def close(self) -> None:
         """Take the window away."""
@@ -140,7 +136,7 @@ def watch_training(
         tell(f"train.py: the window cannot be opened{WITHOUT}", sys.stderr)
         opened.close()
         return
-    work = window.background
+    work = window.run.background
     assert work is not None
     if attended and opened.screen.seen:
         window.mistakes.attempt("tour", lambda: begin_for_the_first_time(partial(window.do, "tour")), None)
@@ -171,7 +167,7 @@ def watch_training(
         failed = True
         raise
     finally:
-        _put_away(window)
+        window.close()
         training.metrics_schedule.fresh = None
         opened.show.close()
         if not (training.reloads or failed):
@@ -192,9 +188,9 @@ def watch_play(
     """Play the playlist in a window until it is closed, with a person at the controls if there are `hands`."""
     history = None if checkpoints is None else history_of(checkpoints.run, shows[0].scene)
     name = "pilot" if checkpoints is None else "/".join(folder.parts[-2:])
-    window = Window(screen, shows, folder=folder, run=name, checkpoints=checkpoints, history=history, playlist=playlist)
-    if hands is not None:
-        window.let_drive(hands)
+    watched = WatchedRun(folder, name, checkpoints=checkpoints, history=history)
+    window = Window(screen, shows, watched, playlist=playlist)
+    window.stage.hands = hands
     if attended and screen.seen and hands is None:
         begin_for_the_first_time(partial(window.do, "tour"))
     leaving = Leaving(window, attended=attended and screen.seen)
@@ -205,22 +201,7 @@ def watch_play(
     except DisplayLost as lost:
         tell(f"play.py: the window is gone ({lost})", sys.stderr)
     finally:
-        _put_away(window)
-
-
-def _put_away(window: Window) -> None:
-    """End what the window has under way; what cannot be ended is told, and ends no training."""
-    parts: dict[str, Callable[[], object]] = {
-        "film": lambda: window.recorder.end(window),
-        "episodes": window.replays.finish,
-        "why": window.questions.close,
-        "stage": window.leave_aside,
-    }
-    for part, end in parts.items():
-        try:
-            window.mistakes.attempt(part, end, None)
-        except (EcsRlError, DisplayLost) as error:
-            tell(str(error), sys.stderr)
+        window.close()
 
 
 class Loop:
@@ -248,48 +229,45 @@ class Loop:
         except DisplayLost:
             raise
         except Exception as error:  # a mistake of the window's own must not take the training along
-            if self.window.background is None:
+            if self.window.run.background is None:
                 raise
             if not isinstance(error, EcsRlError):
                 self.window.mistakes.note("the window", error)
             raise DisplayLost(str(error)) from error
-        work = self.window.background
+        work = self.window.run.background
         least = LEAST if work is not None and work.busy else 0.0
-        pause = TURBO_LOOK if self.window.turbo else FRAME
+        pause = TURBO_LOOK if work is not None and work.turbo else FRAME
         self._next = max(self._next + pause, self._marked + least * pause)
         self._work(self._next)
 
     def _look(self) -> None:
         window = self.window
         window.answer()
-        if window.history is not None:
-            window.history.read()  # also while nothing is drawn: what is new does not pile up
-        window.scene_watch.look()
+        if window.run.history is not None:
+            window.run.history.read()  # also while nothing is drawn: what is new does not pile up
         self._mark("events")
-        due = window.stale or not window.turbo or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
+        work = window.run.background
+        hurries = work is not None and work.turbo
+        due = window.stale or not hurries or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
         if due and window.screen.ready and not window.screen.is_minimised:
             self._draw()
 
     def _draw(self) -> None:
-        window, work = self.window, self.window.background
+        window, work = self.window, self.window.run.background
         passed = min(self._marked - self.drawn_at, LONGEST)
         self.drawn_at = self._marked
-        share = ALONE
+        hurries, share = work is not None and work.turbo, ALONE
         if work is not None and work.busy:
-            share = IN_TURBO if window.turbo else WHILE_TRAINING
-        window.advance(passed, (TURBO_FRAME if window.turbo else FRAME) * share)
+            share = IN_TURBO if hurries else WHILE_TRAINING
+        window.advance(passed, (TURBO_FRAME if hurries else FRAME) * share)
         self._mark("stage")
         window.draw(self._next)
         self._mark("draw")
-        window.recorder.add(window)
-        self._mark("show")
         self.frames += 1
-        source = work.training.world if work is not None and not work.is_saved else window.show.world
-        window.profiler.frame(source.seconds_in, self.parts)
-        self.parts = {}
+        window.frame_parts, self.parts = self.parts, {}
 
     def _work(self, until: float) -> None:
-        work = self.window.background
+        work = self.window.run.background
         if work is not None and self.broken is None:
             try:
                 work.run(until)

@@ -27,7 +27,7 @@ class FindingLine(Panel[Finding]):
 
     def view(self, app: App) -> Finding | None:
         """Return what is wrong, unless the user has hidden it."""
-        finding = None if app.background is None else app.background.training.finding
+        finding = None if app.run.background is None else app.run.background.training.finding
         return None if finding is None or finding.name in self.hidden else finding
 
     def thickness(self, scale: float, size: tuple[int, int]) -> int:

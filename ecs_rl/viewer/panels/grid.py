@@ -29,50 +29,50 @@ class AllArenas(Panel[GridView]):
     def view(self, app: App) -> GridView | None:
         """Return all arenas, None while the grid is closed."""
         seconds, self._passed = self._passed, 0.0
-        if app.grid is None:
+        if app.stage.grid is None:
             return None
-        problems = app.grid.reader.places.problems
+        problems = app.stage.grid.reader.places.problems
         while problems:
             app.say(problems.pop(0), "warn")
-        return app.grid.view(seconds)
+        return app.stage.grid.view(seconds)
 
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Bring the arena under the mouse to the stage."""
-        if gesture.kind == "click" and app.grid is not None and 0 <= hit.index < app.grid.arenas:
-            app.grid.selected = hit.index
+        if gesture.kind == "click" and app.stage.grid is not None and 0 <= hit.index < app.stage.grid.arenas:
+            app.stage.grid.selected = hit.index
             self.watch(app)
 
     def is_on(self, app: App) -> bool:
         """Return whether all arenas are shown."""
-        return app.grid is not None
+        return app.stage.grid is not None
 
     def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the keys of the grid."""
-        if app.grid is None:
+        if app.stage.grid is None:
             return ()
         return (("[ ]", "choose"), ("Enter", "watch it"), ("G", "back to the stage"), ("F1", "all keys"))
 
     def leave(self, app: App) -> bool:
         """Go back to the stage."""
-        there, app.grid = app.grid is not None, None
+        there, app.stage.grid = app.stage.grid is not None, None
         return there
 
     def toggle(self, app: App) -> None:
         """Show all arenas, or the stage again."""
-        if app.background is None or self.leave(app):
+        if app.run.background is None or self.leave(app):
             return
-        if app.background.training.world.engine.picture is not None:
+        if app.run.background.training.world.engine.picture is not None:
             app.say("the training's environments are not drawn: there is no grid", "warn")
             return
-        app.leave_aside()
-        app.grid = GridWatch(app.background.training.world)
+        app.stage.leave_aside()
+        app.stage.grid = GridWatch(app.run.background.training.world)
 
     def watch(self, app: App) -> None:
         """Bring the chosen arena to the stage."""
-        if app.grid is not None and app.background is not None:
-            chosen = app.grid.selected
-            app.show.adopt(app.background.training.world, chosen, f"training arena {chosen}")
-            app.grid = app.selected = None
+        if app.stage.grid is not None and app.run.background is not None:
+            chosen = app.stage.grid.selected
+            app.show.adopt(app.run.background.training.world, chosen, f"training arena {chosen}")
+            app.stage.grid = app.stage.selected = None
 
     keys = (
         Command("Training", "G", "grid", "grid of all training arenas", toggle, (pygame.K_g,), trains=True),

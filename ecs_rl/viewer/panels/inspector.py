@@ -45,19 +45,19 @@ class Inspector(Panel[InspectorView]):
 
     def view(self, app: App) -> InspectorView | None:
         """Return what the body's components hold, None while none is selected."""
-        show, selected = app.show, app.selected
-        if selected is None or app.grid is not None or len(app.shows) > 1:
+        show, selected = app.show, app.stage.selected
+        if selected is None or not app.stage.is_single:
             return None
         with show.rewind.seen():
             return inspect(show.world, show.arena, selected)
 
     def is_on(self, app: App) -> bool:
         """Return whether a body is selected."""
-        return app.selected is not None
+        return app.stage.selected is not None
 
     def leave(self, app: App) -> bool:
         """Select nothing any more."""
-        was_selected, app.selected = app.selected is not None, None
+        was_selected, app.stage.selected = app.stage.selected is not None, None
         return was_selected
 
     def paint(self, canvas: Canvas, view: InspectorView, room: pygame.Rect) -> None:

@@ -31,10 +31,33 @@ class Joy(Panel[JoyView]):
 
     name = "joy"
 
+    def __init__(self) -> None:
+        self._was_solved: bool | None = None
+        """Whether the scene was solved when this looked last; None before the first look."""
+        self._seconds: float | None = None
+        """Since the scene was seen to be solved; None before and after the celebration."""
+
+    def look(self, app: App, seconds: float) -> None:
+        """Notice that the training solves its scene; after the celebration compare with the untrained policy."""
+        solved = app.run.background is not None and app.run.background.training.solved
+        if solved and self._was_solved is False:
+            self._seconds = 0.0
+            app.say("solved!", "good")
+        elif self._seconds is not None:
+            self._seconds += seconds
+            if self._seconds >= LASTS:
+                self._seconds = None
+                self._compare(app)
+        self._was_solved = solved
+
+    def _compare(self, app: App) -> None:
+        """Show before and after, unless there is something else to see."""
+        if app.stage.is_single and app.stage.aside is None and app.run.untrained is not None:
+            app.do("before and after")
+
     def view(self, app: App) -> JoyView | None:
         """Return the time since the scene was solved, None once that was celebrated or if it is not."""
-        since = app.solved_for
-        return None if since is None or since >= LASTS else JoyView(since)
+        return None if self._seconds is None else JoyView(self._seconds)
 
     def paint(self, canvas: Canvas, view: JoyView, room: pygame.Rect) -> None:
         """Let confetti fall over the stage, and say that it is solved."""

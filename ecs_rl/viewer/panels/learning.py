@@ -96,22 +96,22 @@ class Learning(Panel[DrawerView]):
 
     def view(self, app: App) -> DrawerView | None:
         """Return the curves, None while they are hidden or where there is no run."""
-        if app.history is None or self.name not in app.open_panels:
+        if app.run.history is None or self.name not in app.open_panels:
             self._curves = None
             return None
         now = perf_counter()
         if self._curves is None or now >= self._due:
             self._due = now + EVERY
-            self._curves = app.history.refresh()
-            if app.checkpoints is not None:
-                self._steps = tuple(choice.step for choice in app.checkpoints.choices())
+            self._curves = app.run.history.refresh()
+            if app.run.checkpoints is not None:
+                self._steps = tuple(choice.step for choice in app.run.checkpoints.choices())
         return DrawerView(self._curves, self._timeline(app))
 
     def _timeline(self, app: App) -> TimelineView | None:
         """Return where the policy on the stage stands; None where another cannot take its place."""
-        if app.checkpoints is None or len(app.shows) > 1 or app.show.replays:
+        if app.run.checkpoints is None or len(app.stage.shows) > 1 or app.show.replays:
             return None
-        step = app.checkpoints.step
+        step = app.run.checkpoints.step
         return TimelineView(self._steps, step, "now" if math.isinf(step) else app.show.label)
 
     def thickness(self, scale: float, size: tuple[int, int]) -> int:
@@ -120,7 +120,7 @@ class Learning(Panel[DrawerView]):
 
     def toggle(self, app: App) -> None:
         """Hide the drawer, or show it."""
-        if app.history is None:
+        if app.run.history is None:
             app.say("there is no run here whose learning could be shown", "warn")
         else:
             app.open_panels ^= {self.name}
@@ -129,16 +129,16 @@ class Learning(Panel[DrawerView]):
 
     def hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the key that brings it back while it is hidden."""
-        return () if app.history is None or self.name in app.open_panels else ((KEY, self.name),)
+        return () if app.run.history is None or self.name in app.open_panels else ((KEY, self.name),)
 
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Put the policy on the stage that stands at the mouse on the return curve."""
         if (hit.part, hit.index) != ("plot", 0) or gesture.kind not in ("click", "grab", "drag"):
             return
-        if app.checkpoints is None or self._curves is None or self._timeline(app) is None:
+        if app.run.checkpoints is None or self._curves is None or self._timeline(app) is None:
             return
         share, (_, newest) = min(max(hit.share[0], 0.0), 1.0), x_reach(self._curves)
-        app.checkpoints.seek(share * newest, newest, app.shows)
+        app.run.checkpoints.seek(share * newest, newest, app.stage.shows)
 
     def tip(self, view: DrawerView, hit: Hit) -> tuple[str, ...]:
         """Return the step and the values of the curves under the mouse."""

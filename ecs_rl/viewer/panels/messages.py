@@ -48,7 +48,7 @@ class Messages(Panel[MessagesView]):
         """Return how a person's episode came out, as long as that waits for a key, else what was said last."""
         now = perf_counter()
         app.messages = [message for message in app.messages if message.until > now]
-        verdict = None if app.playlist is None or app.aside is not None else app.playlist.verdict
+        verdict = None if app.stage.playlist is None or app.stage.aside is not None else app.stage.playlist.verdict
         if verdict is not None:
             text, tone = verdict
             return MessagesView((Toast(f"{text}  ·  any of your keys: the next one", tone),))

@@ -10,6 +10,7 @@ import pygame
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.mind_sheet import KEY, paint_mind, plan_for, range_of
 from ecs_rl.viewer.panel import App, Chip, Command, Gesture, Hit, Panel
+from ecs_rl.viewer.questions import Questions
 from ecs_rl.viewer.seldom import SeldomRead
 from ecs_rl.viewer.view import MindView
 
@@ -49,6 +50,7 @@ class MindPanel(Panel[MindView]):
     words = WORDS
 
     def __init__(self) -> None:
+        self.questions = Questions()
         self._reading, self._view = SeldomRead(lambda mind: mind.view()), MindView()
 
     def view(self, app: App) -> MindView | None:
@@ -57,15 +59,15 @@ class MindPanel(Panel[MindView]):
         It is that of the moment in the picture, but for a stage that moves beside a training that goes flat out: there
         it is up to a tenth of a second old.
         """
-        if self.name not in app.open_panels or app.grid is not None or len(app.shows) > 1:
+        if self.name not in app.open_panels or not app.stage.is_single:
             return None
-        self._view = app.questions.mind(self._reading.of(app))
+        self._view = self.questions.mind(app, self._reading.of(app))
         return self._view
 
     def advance(self, app: App, seconds: float) -> None:
         """Let what was read grow old, and go on with what is asked."""
         self._reading.age += seconds
-        app.questions.look()
+        self.questions.look(app)
 
     def thickness(self, scale: float, size: tuple[int, int]) -> int:
         """Return about a quarter of the window's width."""
@@ -86,26 +88,26 @@ class MindPanel(Panel[MindView]):
             app.say("there is one agent here, and this is its mind", "warn")
 
     keys = (
-        _key("I", "why", "why did it do that?", lambda _, app: app.questions.toggle_why(), pygame.K_i),
-        _key("X", "value map", "what it expects elsewhere", lambda _, app: app.questions.toggle_map(), pygame.K_x),
+        _key("I", "why", "why did it do that?", lambda it, app: it.questions.toggle_why(app), pygame.K_i),
+        _key("X", "value map", "what it expects elsewhere", lambda it, app: it.questions.toggle_map(app), pygame.K_x),
         _key("J", "next mind", "the next agent's mind", turn_and_tell, pygame.K_j),
         Command("Window", KEY, name, "the agent's mind", Panel.toggle, (pygame.K_TAB,)),
     )
 
     def chips(self, app: App) -> tuple[Chip, ...]:
         """Return a chip for each question that is asked."""
-        if app.grid is not None or len(app.shows) > 1:
+        if not app.stage.is_single:
             return ()
-        why = (Chip("WHY?", "I", rank=2),) if app.questions.asks_why else ()
-        return (*why, Chip("VALUE MAP", "X")) if app.questions.maps else why
+        why = (Chip("WHY?", "I", rank=2),) if self.questions.asks_why else ()
+        return (*why, Chip("VALUE MAP", "X")) if self.questions.maps else why
 
     def hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the key that brings it back while it is hidden."""
-        return () if self.name in app.open_panels or app.grid is not None else ((KEY, self.name),)
+        return () if self.name in app.open_panels or app.stage.grid is not None else ((KEY, self.name),)
 
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Turn a number by its bar, explain an option, choose an axis of the map, or show the next agent's mind."""
-        ask, clicks = app.questions, gesture.kind == "click"
+        ask, clicks = self.questions, gesture.kind == "click"
         if ask.asks_why and hit.part == "bar" and gesture.kind in ("click", "grab", "drag"):
             if hit.index < len(self._view.sees):
                 low, high = range_of(self._view.sees[hit.index])
@@ -126,11 +128,15 @@ class MindPanel(Panel[MindView]):
 
     def is_on(self, app: App) -> bool:
         """Return whether somebody asks why, or for the map."""
-        return app.questions.asks_why or app.questions.maps
+        return self.questions.asks_why or self.questions.maps
 
     def leave(self, app: App) -> bool:
         """Leave one thing that is asked; the panel stays."""
-        return app.questions.leave()
+        return self.questions.leave(app)
+
+    def close(self, app: App) -> None:
+        """Give the spare world back that questions needed."""
+        self.questions.close()
 
     def paint(self, canvas: Canvas, view: MindView, room: pygame.Rect) -> None:
         """Paint the mind, if there is room."""

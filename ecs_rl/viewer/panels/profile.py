@@ -12,7 +12,7 @@ from ecs_rl.viewer.key_caps import HEAD, PAD, ROW, fill_card
 from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, RAISED, TEXT, WARN, role_colour
 from ecs_rl.viewer.panel import App, Command, Panel
-from ecs_rl.viewer.profiler import ProfileRow, ProfileView
+from ecs_rl.viewer.profiler import Profiler, ProfileRow, ProfileView
 
 WIDTH = 310
 BESIDES, FRAME = 10, 53
@@ -20,13 +20,22 @@ BESIDES, FRAME = 10, 53
 
 
 class Profile(Panel[ProfileView]):
-    """Shows what the profiler of the window has measured."""
+    """Measures where the time of frames goes, and shows it."""
 
     name = "profile"
 
+    def __init__(self) -> None:
+        self.profiler = Profiler()
+
+    def look(self, app: App, seconds: float) -> None:
+        """Take in what the last frame has cost."""
+        work = app.run.background
+        world = app.show.world if work is None or work.is_saved else work.training.world
+        self.profiler.frame(world.seconds_in, app.frame_parts)
+
     def view(self, app: App) -> ProfileView | None:
         """Return what was measured, None while the panel is closed."""
-        return app.profiler.view() if self.name in app.open_panels else None
+        return self.profiler.view() if self.name in app.open_panels else None
 
     keys = (Command("Window", "F3", "profiler", "where the time goes", Panel.toggle, (pygame.K_F3,)),)
 

@@ -27,7 +27,7 @@ class Ribbon(Panel[RibbonView]):
 
     def view(self, app: App) -> RibbonView | None:
         """Return what the newest ticks have earned, as new as the mind is; None unless one show is on the stage."""
-        if app.grid is not None or len(app.shows) > 1:
+        if not app.stage.is_single:
             return None
         return self._reading.of(app)
 

@@ -62,8 +62,8 @@ class Scrubber(Panel[ScrubberView]):
 
     def view(self, app: App) -> ScrubberView | None:
         """Return the past of the stage while it rests or is to be seen."""
-        past = lead_of(app.shows)
-        if app.grid is not None or not (app.show.paused or past.at is not None) or past.seconds <= 0:
+        past = lead_of(app.stage.shows)
+        if app.stage.grid is not None or not (app.show.paused or past.at is not None) or past.seconds <= 0:
             return None
         return ScrubberView(past.seconds, None if past.at is None else past.ago, past.ends)
 
@@ -103,10 +103,10 @@ class Scrubber(Panel[ScrubberView]):
 
     def step(self, app: App, ticks: int) -> None:
         """Stop every show and go so many ticks on, back where it is below zero."""
-        lead = lead_of(app.shows)
-        app.pause_stage(True)
+        lead = lead_of(app.stage.shows)
+        app.stage.pause(True)
         if lead.at is None and ticks > 0:
-            for show in app.shows:
+            for show in app.stage.shows:
                 for _ in range(ticks):
                     show.tick()
         elif not lead.works:
@@ -116,22 +116,22 @@ class Scrubber(Panel[ScrubberView]):
 
     def second(self, app: App, by: int) -> None:
         """Stop every show and go a second back or on; on no further than the present."""
-        if by < 0 or lead_of(app.shows).at is not None:
+        if by < 0 or lead_of(app.stage.shows).at is not None:
             self.step(app, by * max(1, round(1.0 / app.show.scene.dt)))
 
     def go_on_from_here(self, app: App) -> None:
         """Let every show go on from the moment that is seen; what came after is forgotten."""
-        back = [show for show in app.shows if show.rewind.at is not None]
+        back = [show for show in app.stage.shows if show.rewind.at is not None]
         went_on = [show.go_on_from_here() for show in back]
         if not all(went_on):
             app.say("an episode ended here: go further back", "warn")
         elif back:
-            app.pause_stage(False)
+            app.stage.pause(False)
             app.say("it goes on from here, in another way than before")
 
     def enter(self, app: App) -> None:
         """Watch the arena that is chosen in the grid, or go on from the moment that is seen."""
-        if app.grid is not None:
+        if app.stage.grid is not None:
             app.do("watch arena")
         else:
             self.go_on_from_here(app)
@@ -147,7 +147,7 @@ class Scrubber(Panel[ScrubberView]):
     def advance(self, app: App, seconds: float) -> None:
         """Let a key that is held down go on by itself."""
         by = (pygame.K_RIGHT in app.down) - (pygame.K_LEFT in app.down)
-        if not by or app.grid is not None:
+        if not by or app.stage.grid is not None:
             self._held = self._owed = 0.0
             return
         self._held += seconds
@@ -155,28 +155,28 @@ class Scrubber(Panel[ScrubberView]):
             rate = RATE * FASTER ** (self._held - HELD)
             self._owed += seconds * min(rate, FASTEST) / app.show.scene.dt
             ticks, self._owed = int(self._owed), self._owed % 1.0
-            if ticks and (by < 0 or lead_of(app.shows).at is not None):
+            if ticks and (by < 0 or lead_of(app.stage.shows).at is not None):
                 self.step(app, by * ticks)
 
     def is_on(self, app: App) -> bool:
         """Return whether a moment of the past is seen."""
-        return any(show.rewind.at is not None for show in app.shows)
+        return any(show.rewind.at is not None for show in app.stage.shows)
 
     def chips(self, app: App) -> Iterable[Chip]:
         """Return how long ago the moment is that is seen."""
-        lead = lead_of(app.shows)
-        return [Chip(f"{lead.ago:.1f} S AGO", "Esc", rank=1)] if app.grid is None and lead.at is not None else []
+        lead = lead_of(app.stage.shows)
+        return [Chip(f"{lead.ago:.1f} S AGO", "Esc", rank=1)] if app.stage.grid is None and lead.at is not None else []
 
     def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the keys of somebody who looks back."""
-        if app.grid is not None or not self.is_on(app):
+        if app.stage.grid is not None or not self.is_on(app):
             return ()
         play = ("Space", "play" if app.show.paused else "pause")
         return (("F1", "help"), play, ("Left Right", "one tick"), ("Enter", "go on from here"), ("Esc", "back to now"))
 
     def leave(self, app: App) -> bool:
         """Go back to the present; False where every show is there already."""
-        back = [show for show in app.shows if show.rewind.at is not None]
+        back = [show for show in app.stage.shows if show.rewind.at is not None]
         for show in back:
             show.rewind.leave()
         if back:
@@ -188,12 +188,12 @@ class Scrubber(Panel[ScrubberView]):
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Go to the moment under the mouse."""
         if gesture.kind in ("click", "grab", "drag"):
-            lead = lead_of(app.shows)
+            lead = lead_of(app.stage.shows)
             ago = lead.seconds * min(max(1.0 - hit.share[0], 0.0), 1.0)
             _go(app, lead.here + round((lead.ago - ago) / app.show.scene.dt))
-            app.pause_stage(True)
+            app.stage.pause(True)
 
 
 def _go(app: App, at: int) -> None:
-    for show in app.shows:
+    for show in app.stage.shows:
         show.rewind.go(at)

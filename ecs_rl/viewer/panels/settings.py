@@ -101,8 +101,8 @@ class Settings(Panel[SettingsView]):
 
     def _ask(self, app: App, name: str, value: float) -> None:
         self._asked[name] = value
-        assert app.background is not None
-        app.background.change(name, value, app.say)
+        assert app.run.background is not None
+        app.run.background.change(name, value, app.say)
 
     keys = (Command("Training", "S", "settings", "sliders: Up Down, Left Right", toggle, (pygame.K_s,), trains=True),)
 
@@ -126,7 +126,7 @@ class Settings(Panel[SettingsView]):
 
 def _live(app: App) -> LiveSettings | None:
     """Return the settings of the training behind the window, None without one."""
-    work = app.background
+    work = app.run.background
     return None if work is None or work.is_saved else work.training.live
 
 

@@ -52,50 +52,52 @@ class Stage(Panel[StagesView]):
 
     def view(self, app: App) -> StagesView | None:
         """Return the pictures of all shows, None behind the grid."""
-        if app.grid is not None:
+        if app.stage.grid is not None:
             return None
-        for show in app.shows:
+        for show in app.stage.shows:
             while show.reader.places.problems:
                 app.say(show.reader.places.problems.pop(0), "warn")
-        if len(app.shows) > 1:
-            return StagesView(tuple(map(pane_of, app.shows)), app.aim)
+        if len(app.stage.shows) > 1:
+            return StagesView(tuple(map(pane_of, app.stage.shows)), app.stage.aim)
         show, mind = app.show, app.show.mind
-        stage = show.stage(selected=app.selected)
-        if show.overlay.field is not None:
-            stage = replace(stage, field=show.overlay.field)
+        stage = show.stage(selected=app.stage.selected)
+        if show.overlay.map is not None and show.overlay.map.on_stage:
+            stage = replace(stage, field=show.overlay.map)
         if mind.name and mind.body is not None:
             stage = replace(stage, watched=(mind.body, mind.name))
-        return StagesView((PaneView("", stage),), app.aim, show.overlay.ghosts if show.paused else ())
+        return StagesView((PaneView("", stage),), app.stage.aim, show.overlay.ghosts if show.paused else ())
 
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Turn the camera, pull a body, or choose one."""
         if gesture.kind in ("zoom", "pan"):
-            aim = app.aim or hit.aim
+            aim = app.stage.aim or hit.aim
             if aim is not None:
-                app.aim = aim.panned(gesture.by) if gesture.kind == "pan" else aim.zoomed(gesture.factor, hit.away)
-        elif hit.index < len(app.shows):
+                app.stage.aim = (
+                    aim.panned(gesture.by) if gesture.kind == "pan" else aim.zoomed(gesture.factor, hit.away)
+                )
+        elif hit.index < len(app.stage.shows):
             self._touch(app, hit, gesture)
 
     def _touch(self, app: App, hit: Hit, gesture: Gesture) -> None:
-        show, body = app.shows[hit.index], None if hit.body is None else Chosen(*hit.body)
+        show, body = app.stage.shows[hit.index], None if hit.body is None else Chosen(*hit.body)
         if gesture.kind == "click":
-            app.selected = body
+            app.stage.selected = body
             app.show.mind.turn_to(body)
         elif gesture.kind == "grab" and body is not None and hit.metres is not None:
             show.grab(body, hit.metres)
         elif gesture.kind == "drag" and hit.metres is not None:
             show.drag(hit.metres)
         elif gesture.kind == "drop":
-            for each in app.shows:
+            for each in app.stage.shows:
                 each.let_go()
 
     def is_on(self, app: App) -> bool:
         """Return whether the user has turned the camera."""
-        return app.aim is not None
+        return app.stage.aim is not None
 
     def leave(self, app: App) -> bool:
         """Show the whole arena again."""
-        turned, app.aim = app.aim is not None, None
+        turned, app.stage.aim = app.stage.aim is not None, None
         return turned
 
     keys = (

@@ -90,9 +90,9 @@ class Status(Panel[StatusView]):
     def view(self, app: App) -> StatusView:
         """Return the line; while only its numbers change, it is the same one for a while."""
         now = perf_counter()
-        if app.background is not None and now >= self._measure_due:
+        if app.run.background is not None and now >= self._measure_due:
             self._measure_due = now + MEASURED_EVERY
-            self._measure(app.background, now)
+            self._measure(app.run.background, now)
         made = self._made(app)
         if self._view is None or now >= self._due or _without_numbers(made) != _without_numbers(self._view):
             self._due, self._view = now + READABLE, made
@@ -118,16 +118,16 @@ class Status(Panel[StatusView]):
             self.steps_per_second = (steps - before) / (now - first)
 
     def _made(self, app: App) -> StatusView:
-        show, work = app.show, app.background
+        show, work = app.show, app.run.background
         reached = None if show.paused else show.reached
         name, state = show.scene.name, "paused" if show.paused else "playing"
         if work is None:
-            return StatusView(name, app.run, state, steps=None, speed_asked=show.speed, speed_reached=reached)
+            return StatusView(name, app.run.name, state, steps=None, speed_asked=show.speed, speed_reached=reached)
         training, session = work.training, work.training.session
         rate = None if work.paused or work.is_saved else self.steps_per_second
         return StatusView(
             name,
-            app.run,
+            app.run.name,
             *_state(work),
             steps=session.total_steps,
             steps_total=training.steps_total,

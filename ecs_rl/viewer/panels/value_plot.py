@@ -25,7 +25,8 @@ class ValuePlot(Panel[MapView]):
 
     def view(self, app: App) -> MapView | None:
         """Return the map, None unless somebody asks for it."""
-        return app.questions.plot if app.grid is None and len(app.shows) == 1 else None
+        asked = app.show.overlay.map if app.stage.is_single else None
+        return None if asked is None or asked.on_stage else asked
 
     def paint(self, canvas: Canvas, view: MapView, room: pygame.Rect) -> None:
         """Paint the map, and a dot where the numbers are now."""

@@ -61,7 +61,7 @@ class Weather(Panel[WeatherView]):
 
     def view(self, app: App) -> WeatherView | None:
         """Return the sliders, None while they are not shown."""
-        if self.name not in app.open_panels or app.grid is not None:
+        if self.name not in app.open_panels or app.stage.grid is not None:
             return None
         own = app.show.scene.gravity
         gravity, wind = self._shares(own)
@@ -93,7 +93,7 @@ class Weather(Panel[WeatherView]):
     def advance(self, app: App, seconds: float) -> None:
         """Give every show's coming ticks this weather; an episode that had another than its own does not count."""
         air = self.air(app.show.scene.gravity)
-        for show in app.shows:
+        for show in app.stage.shows:
             show.hand.air = air
             show.touched = show.touched or (any(air) and not show.resting and not show.paused)
 
