@@ -69,6 +69,16 @@ def test_a_panel_imports_neither_another_panel_nor_the_window() -> None:
         assert inside == [], named(path)
 
 
+def test_panels_see_little_of_the_window() -> None:
+    (app,) = [
+        node
+        for node in ast.walk(ast.parse((PACKAGE / "viewer" / "panel.py").read_text()))
+        if isinstance(node, ast.ClassDef) and node.name == "App"
+    ]
+    members = [node for node in app.body if isinstance(node, ast.AnnAssign | ast.FunctionDef)]
+    assert 0 < len(members) <= 15
+
+
 def test_the_viewer_imports_neither_the_command_line_nor_processors() -> None:
     rooms = tuple(f"ecs_rl.{room}." for room in ("cli", "tasks", "commands", "many", "processors"))
     for path in sorted((PACKAGE / "viewer").rglob("*.py")):

@@ -9,7 +9,7 @@ from typing import Any
 import pygame
 import pytest
 from live_commands import Said, play, train
-from live_windows import TINY, Found, Scripted, in_order, keys, seeing, wait
+from live_windows import TINY, Found, Scripted, in_order, keys, see_mistakes, seeing, wait
 
 from ecs_rl.viewer import mistakes
 from ecs_rl.viewer.controls.asides import Asides
@@ -18,9 +18,9 @@ from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.live_stage import LiveStage
 from ecs_rl.viewer.live.screen import Screen
-from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.live.window import HOOKS, Window
 from ecs_rl.viewer.palette import PANEL
-from ecs_rl.viewer.panel import Panel
+from ecs_rl.viewer.panel import Control, Panel
 from ecs_rl.viewer.panels import stage
 from ecs_rl.viewer.panels.learning import Learning
 from ecs_rl.viewer.panels.mind_panel import MindPanel
@@ -102,6 +102,15 @@ def test_neither_opening_nor_closing_a_window_ends_a_training(
     told = train(*TRAINING, "--watch", "--runs", tmp_path)
     assert (told.code, told.sha) == (0, alone.sha)
     assert told.err.count(MISTAKE) == 1
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_control_is_called_only_for_what_it_does(alone: Said, hook: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        see_mistakes(patch)  # those of closing too
+        patch.setattr(Control, hook, raises)
+        with seeing(alone.run) as live:
+            live.frames(2)
 
 
 @pytest.mark.parametrize("dock", [Status, MindPanel, Learning])

@@ -33,6 +33,11 @@ FAILED = object()
 """What stands for a view that could not be made."""
 
 
+def has(panel: Control, hook: str) -> bool:
+    """Return whether a control has more than the method of `Control`, which does nothing."""
+    return getattr(type(panel), hook) is not getattr(Control, hook)
+
+
 class Window:
     """A stage, the controls and panels around it, and the training behind it if there is one."""
 
@@ -48,12 +53,7 @@ class Window:
         self.screen, self.stage, self.run = screen, LiveStage(shows, playlist), run
         self.mistakes = Mistakes(lambda text: self.say(text, "warn"))
         self.panels: dict[str, Control] = {kind.name: kind() for kind in (*CONTROLS, *panels)}
-        self._with_hook = {
-            hook: [
-                name for name, panel in self.panels.items() if getattr(type(panel), hook) is not getattr(Control, hook)
-            ]
-            for hook in HOOKS
-        }
+        self._with_hook = {hook: [name for name, panel in self.panels.items() if has(panel, hook)] for hook in HOOKS}
         self.open_panels = {"mind", "learning"} if run.history is not None else {"mind"}
         self.commands = bound(commands_of(panels), self, self.panels)
         self.modes = Modes()
