@@ -19,12 +19,13 @@ from ecs_rl.shipped import scene_abouts
 from ecs_rl.tasks.episodes import EpisodeReport
 from ecs_rl.tasks.playing import Candidate, PlayReport
 from ecs_rl.viewer.films.studio import record_play
-from ecs_rl.viewer.live.display import Display, NoDisplay
-from ecs_rl.viewer.live.menu import Menu, Offer
+from ecs_rl.viewer.live.display import NoDisplay
+from ecs_rl.viewer.live.menu import choose
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import watch_play
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panels.menu import Menu, Offer
 from ecs_rl.viewer.replay import Replay
 
 WITHOUT_A_WINDOW = "play with --headless, or into a film with --record OUT.mp4"
@@ -122,13 +123,13 @@ def show_episode(path: Path, scene: Scene, episode: Episode, settings: PlaySetti
 def choose_pilot(pilots: dict[str, PilotEntry]) -> str | None:
     """Return the scene that somebody chooses in a window, "" where it is closed, None where nobody can see one."""
     try:
-        display = Display("ecs_rl")
+        screen = Screen.open("ecs_rl", panels=[Menu])
     except NoDisplay:
         return None
     abouts = scene_abouts()
     try:
-        if not display.seen:
+        if not screen.seen:
             return None
-        return Menu([Offer(scene, abouts[scene], standing(entry)) for scene, entry in pilots.items()]).ask(display)
+        return choose(screen, [Offer(scene, abouts[scene], standing(entry)) for scene, entry in pilots.items()])
     finally:
-        display.close()
+        screen.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, TypeVar, Unpack
+from typing import Literal, NamedTuple, TypeVar, Unpack
 
 import pygame
 
@@ -33,6 +33,14 @@ STEP = 0.05
 """Of a slider: how far a key moves it."""
 T = TypeVar("T")
 Paint = Callable[[pygame.Surface, T, "Canvas"], object]
+
+
+class Row(NamedTuple):
+    """A row of a list: its name, what it is about, and a number at its right end."""
+
+    text: str
+    about: str = ""
+    figure: str = ""
 
 
 def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None:
@@ -244,19 +252,40 @@ class Canvas(Places):
         self.hit(bar, "slider", index, reach=reach, takes="moves", share=share, step=step, names=names)
         return changed
 
-    def rows(self, area: pygame.Rect, texts: Sequence[str], chosen: int | None = None) -> None:
-        """Draw texts below each other, the chosen one bright on a bar, and declare each as a `row`.
+    def rows(
+        self,
+        area: pygame.Rect,
+        rows: Sequence[str | Row],
+        chosen: int | None = None,
+        *,
+        tall: int | None = None,
+        size: float = NORMAL,
+        alone: bool = False,
+    ) -> None:
+        """Draw rows below each other, the chosen one bright on a bar, and declare each as a `row`.
 
-        Where not all have room, the one with the focus is among those that do.
+        Where not all have room, the one with the focus is among those that do, and a bar at the right shows which they
+        are. `alone`: the window shows nothing else.
         """
-        tall, names = self.px(LINE), tuple(texts)
-        for place, number in enumerate(self.visible("row", len(names), area.h // tall)):
-            rect = pygame.Rect(area.x, area.y + place * tall, area.w, tall)
+        tall, cells = tall or self.px(LINE), [Row(row) if isinstance(row, str) else row for row in rows]
+        names, pad = tuple(row.text for row in cells), self.px(8)
+        column = max((self.width(row.text, size) + 3 * pad for row in cells if row.about), default=0)
+        visible = self.visible("row", len(cells), max(1, area.h // tall))
+        if len(visible) < len(cells):
+            top, bottom = (area.y + len(visible) * tall * row // len(cells) for row in (visible.start, visible.stop))
+            self.surface.fill(FAINT, (area.right - self.px(2), top, self.px(2), bottom - top))
+        for place, number in enumerate(visible):
+            rect, row = pygame.Rect(area.x, area.y + place * tall, area.w, tall), cells[number]
             if number == chosen:
                 self.surface.fill(mix(PANEL, MAIN_LINE, 0.16), rect)
-            at, colour = (rect.x + self.px(8), rect.centery), TEXT if number == chosen else DIM
-            self.write(self.surface, names[number], at, colour=colour, width=rect.w - self.px(16))
-            self.hit(rect, "row", number, takes="clicks", names=names)
+            at, bright = (rect.x + pad, rect.centery), row.about or number == chosen
+            figure_at = (rect.right - pad, rect.centery)
+            figure = self.write(self.surface, row.figure, figure_at, face="numbers", colour=DIM, anchor="right")
+            room = figure.left - pad - at[0]
+            self.write(self.surface, row.text, at, size=size, colour=TEXT if bright else DIM, width=room)
+            if row.about and room > column:
+                self.write(self.surface, row.about, (at[0] + column, at[1]), colour=DIM, width=room - column)
+            self.hit(rect, "row", number, takes="clicks", names=names, alone=alone)
 
     def focused(self, part: str) -> int | None:
         """Return which one of such parts of the panel that is painted has the focus, None if none has."""

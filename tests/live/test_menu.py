@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 import pygame
 import pytest
-from live_windows import key_event, post
+from live_windows import down, key_event, moved, post, up, wheel
 
-from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.live.menu import Menu, Offer
+from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.frame_codec import Frame
+from ecs_rl.viewer.live import menu as menu_module
+from ecs_rl.viewer.live.menu import choose
+from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.panels.menu import Menu, MenuView, Offer
 
 OFFERS = [
     Offer(name, f"About {name}.", "12.3 return") for name in ("asteroids", "balance", "lander", "lunar", "walker")
@@ -34,11 +38,40 @@ KEYS = {
 }
 
 
+class Script:
+    """Posts events one after the other, each once the menu shows what came of the one before."""
+
+    def __init__(self, screen: Screen, events: list[pygame.event.Event]) -> None:
+        self.screen, self.events = screen, events
+
+    def sleep(self, seconds: float) -> None:
+        assert self.events, "the menu waits for more"
+        post(self.events.pop(0))
+
+
 @pytest.fixture
-def display() -> Iterator[Display]:
-    opened = Display("menu", (1280, 720))
+def screen() -> Iterator[Screen]:
+    opened = Screen.open("menu", (1280, 720), panels=[Menu])
+    pygame.event.clear()
     yield opened
     opened.close()
+
+
+def taken_by(screen: Screen, patch: pytest.MonkeyPatch, *events: pygame.event.Event, count: int = 1) -> str:
+    """Return what a user takes with these events."""
+    patch.setattr(menu_module, "time", Script(screen, [*events]))
+    return choose(screen, OFFERS * count)
+
+
+def rows(painter: Painter) -> dict[int, pygame.Rect]:
+    """Return the rows that have room, from the first to the last."""
+    regions = {region.index: region.rect for region in painter.canvas.regions() if region.part == "row"}
+    return dict(sorted(regions.items()))
+
+
+def row_of(screen: Screen, number: int) -> tuple[int, int]:
+    screen.show(Frame(screen.size, views={"menu": MenuView(tuple(OFFERS))}))
+    return rows(screen.painter)[number].center
 
 
 @pytest.mark.parametrize(
@@ -54,39 +87,52 @@ def display() -> Iterator[Display]:
         ("x enter", "asteroids"),
     ],
 )
-def test_keys_choose_a_row(display: Display, keys: str, taken: str) -> None:
-    post(*(KEYS[key] for key in keys.split()))
-    assert Menu(OFFERS).ask(display) == taken
+def test_keys_choose_a_row(screen: Screen, monkeypatch: pytest.MonkeyPatch, keys: str, taken: str) -> None:
+    assert taken_by(screen, monkeypatch, *(KEYS[key] for key in keys.split())) == taken
 
 
-def test_a_click_takes_the_row_under_it(display: Display) -> None:
-    menu = Menu(OFFERS)
-    rows = menu.rows(display.surface, Canvas(display.dpi_scale))
-    beside = pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=(1, 1), button=1)
-    other = pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=rows[1].center, button=3)
-    click = pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=rows[2].center, button=1)
-    post(beside, other, click)
-    assert menu.ask(display) == "lander"
+def test_a_click_takes_the_row_under_it(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside, right, left = (1, 1), row_of(screen, 1), row_of(screen, 2)
+    clicks = (down(beside), up(beside), down(right, 3), up(right, 3), down(left), up(left))
+    assert taken_by(screen, monkeypatch, *clicks) == "lander"
 
 
-def test_closing_takes_nothing_and_escape_does_not_close(display: Display) -> None:
-    menu = Menu(OFFERS)
-    menu.answer(KEYS["escape"], [])
-    assert not menu.closing
-    post(pygame.event.Event(pygame.QUIT))
-    assert menu.ask(display) == ""
-    menu = Menu(OFFERS)
-    menu.answer(KEYS["quit"], [])
-    assert menu.closing
+def test_the_mouse_marks_the_row_that_enter_takes(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = row_of(screen, 3)
+    assert taken_by(screen, monkeypatch, moved(at), KEYS["enter"]) == "lunar"
+    assert taken_by(screen, monkeypatch, moved(at), KEYS["up"], KEYS["enter"]) == "lander"
+    assert taken_by(screen, monkeypatch, moved(at), wheel(-1), KEYS["enter"]) == "walker"
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (300, 170)], ids=str)
+def test_closing_takes_nothing_and_escape_does_not_close(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert taken_by(screen, monkeypatch, KEYS["down"], KEYS["escape"], KEYS["enter"]) == "balance"
+    assert taken_by(screen, monkeypatch, pygame.event.Event(pygame.QUIT)) == ""
+    assert taken_by(screen, monkeypatch, KEYS["quit"]) == ""
+
+
+def test_a_list_that_has_no_room_for_all_scrolls_to_the_row_that_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen.open("menu", (640, 360), panels=[Menu])
+    pygame.event.clear()
+    try:
+        assert taken_by(screen, monkeypatch, *[KEYS["page"]] * 5, KEYS["enter"], count=6) == "asteroids"
+        there = rows(screen.painter)
+        assert 25 in there
+        assert 0 not in there
+    finally:
+        screen.close()
+
+
+@pytest.mark.parametrize("size", [(1920, 1080), (1280, 720), (900, 600), (640, 360), (300, 170)], ids=str)
 @pytest.mark.parametrize("count", [1, 12, 30])
-def test_every_row_stands_in_the_window_and_apart(size: tuple[int, int], count: int) -> None:
-    menu, canvas, picture = Menu(OFFERS[:1] * count), Canvas(1.0), pygame.Surface(size)
-    menu.draw(picture, canvas)
-    rows = menu.rows(picture, canvas)
-    assert len(rows) == count
-    assert all(not a.colliderect(b) for a, b in pairwise(rows))
+def test_rows_stand_in_the_window_and_apart(size: tuple[int, int], count: int) -> None:
+    painter, picture = Painter(panels=[Menu]), pygame.Surface(size)
+    views: dict[str, Any] = {"menu": MenuView(tuple(OFFERS[:1] * count))}
+    painter.draw(picture, views)
+    there = [*rows(painter).values()]
+    assert len(there) == (count if size[1] >= 600 and count <= 12 else len(there))
+    assert len(there) == count or there[-1].h * (len(there) + 1) > size[1] - there[0].y - painter.canvas.px(48)
+    assert there
+    assert all(not a.colliderect(b) for a, b in pairwise(there))
+    assert all(row.h >= painter.canvas.px(22) for row in there)
     if size[1] >= 360:
-        assert rows[-1].bottom <= size[1]
+        assert there[-1].bottom <= size[1]

@@ -1,0 +1,65 @@
+"""The menu of `play.py` where there is no run yet: a list of scenes over the whole window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pygame
+
+from ecs_rl.viewer.canvas import LARGE, LINE, NORMAL, SMALL, Canvas, Row
+from ecs_rl.viewer.palette import DIM, FAINT, NIGHT
+from ecs_rl.viewer.panel import Gesture, Hit, Panel
+
+HEAD, FOOT, TALL, WIDTH = 96, 48, 56, 760
+"""Sizes before the scale of the screen: what stands above the rows and below, and the rows' own."""
+TITLE, ASKS = "Which one shall play?", "These were trained before; your own begin with train.py SCENE --watch"
+HELP = "Up, Down and Enter, or a click    Ctrl+Q closes"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One row: the scene's name, what it is about, and how good its pilot is."""
+
+    scene: str
+    about: str
+    standing: str
+
+
+@dataclass(frozen=True)
+class MenuView:
+    """All rows."""
+
+    offers: tuple[Offer, ...]
+
+
+class Menu(Panel[MenuView]):
+    """Lets the user take one of the scenes."""
+
+    name = "menu"
+    place = "over"
+
+    def __init__(self, offers: Sequence[Offer] = ()) -> None:
+        self.offers, self.taken = tuple(offers), ""
+
+    def view(self, app: object) -> MenuView | None:
+        """Return what there is to choose from."""
+        return MenuView(self.offers)
+
+    def act(self, app: object, hit: Hit, gesture: Gesture) -> None:
+        """Take the row that is clicked."""
+        if gesture.kind == "click" and hit.part == "row":
+            self.taken = self.offers[hit.index].scene
+
+    def paint(self, canvas: Canvas, view: MenuView, room: pygame.Rect) -> None:
+        """Paint the whole window; where it is low, rows draw together and scroll."""
+        surface, head, foot = canvas.surface, canvas.px(HEAD), canvas.px(FOOT)
+        surface.fill(NIGHT, room)
+        area = pygame.Rect(0, head, min(canvas.px(WIDTH), room.w - canvas.px(32)), room.h - head - foot)
+        area.centerx = room.centerx
+        canvas.write(surface, TITLE, (area.x, canvas.px(36)), size=LARGE * 1.5)
+        canvas.write(surface, ASKS, (area.x, canvas.px(66)), size=NORMAL, colour=DIM)
+        canvas.write(surface, HELP, (area.x, room.bottom - foot // 2), size=SMALL, colour=FAINT)
+        tall = min(max(area.h // max(1, len(view.offers)), canvas.px(LINE)), canvas.px(TALL))
+        rows = [Row(offer.scene, offer.about, offer.standing) for offer in view.offers]
+        canvas.rows(area, rows, tall=tall, size=LARGE, alone=True)
