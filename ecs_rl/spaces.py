@@ -297,11 +297,18 @@ class PolicySpec:
     """Numbers that a recurrent policy remembers for each row; zero where an episode begins."""
     layout: Layout = ()
     """Which of the observations form a picture or tell of a set, in order; all others are plain numbers."""
+    head: str = ""
+    """How its network's outputs become actions: a name of `agents/policy_heads.py`, "" if only its learner knows."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for names that are no texts, choices without options, and a layout that does not fit."""
         parts = self.actions.parts
-        for name in (self.name, *self.observations, *(n for p in parts for n in (getattr(p, "name", ""), *p.names))):
+        for name in (
+            self.name,
+            self.head,
+            *self.observations,
+            *(n for p in parts for n in (getattr(p, "name", ""), *p.names)),
+        ):
             if not isinstance(name, str):
                 raise ValueError(f"a name must be a text, not {quoted(name, 60)}")
         if not all(part.names for part in parts):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from msgspec import Meta
 from tyro.conf import arg
@@ -67,7 +68,50 @@ NetworkName = Annotated[
 
 
 @dataclass(frozen=True)
-class PPOConfig:
+class Slider:
+    """A setting that may change between two ticks, and the numbers that a slider gives it; a file may go further."""
+
+    low: float
+    high: float
+    power: float = 1.0
+    """How much finer it is at the low end; 0 is a scale on which each step is a factor."""
+    notch: float = 0.02
+    """Share of the slider by which a key changes it."""
+    fields: tuple[str, ...] = ()
+    """The settings that become this number, if not the one of the slider's own name."""
+    needs: Literal["", "levers", "choices"] = ""
+    """What a policy must do for the slider to be of use."""
+
+    def value(self, share: float) -> float:
+        """Return the number at a share of the slider, with three digits."""
+        share = min(max(share, 0.0), 1.0)
+        if not self.power:
+            return float(f"{self.low * (self.high / self.low) ** share:.3g}")
+        return float(f"{self.low + (self.high - self.low) * share**self.power:.3g}")
+
+    def share(self, value: float) -> float:
+        """Return where on the slider a number is."""
+        if not self.power:
+            return min(max(math.log(max(value, self.low) / self.low) / math.log(self.high / self.low), 0.0), 1.0)
+        return float(min(max((value - self.low) / (self.high - self.low), 0.0), 1.0) ** (1.0 / self.power))
+
+
+LEARNING_RATE = Slider(1e-6, 0.1, power=0.0)
+
+
+class Settings:
+    """What the settings of every algorithm have besides their numbers."""
+
+    sliders: ClassVar[Mapping[str, Slider]] = {}
+    """What may change while it trains, by name."""
+
+    def after(self, steps: int) -> Self:
+        """Return the settings of a policy that has learned for so many steps and is only played from here on."""
+        return self
+
+
+@dataclass(frozen=True)
+class PPOConfig(Settings):
     """Proximal policy optimisation: an on-policy learner for choices, levers and triggers in any mixture."""
 
     lr: Positive = 3e-4
@@ -118,6 +162,7 @@ class PPOConfig:
     """What stands between two layers."""
     log_std: Annotated[float, Meta(ge=-20, le=5)] = 0.0
     """Logarithm of the first spread of continuous actions."""
+    sliders: ClassVar[Mapping[str, Slider]] = {"lr": LEARNING_RATE, "entropy": Slider(0.0, 0.2, power=2.0)}
 
     def __post_init__(self) -> None:
         _fit("ppo", self)
@@ -126,7 +171,7 @@ class PPOConfig:
 
 
 @dataclass(frozen=True)
-class DQNConfig:
+class DQNConfig(Settings):
     """Deep Q-learning: an off-policy learner for one choice or several, triggers included."""
 
     lr: Positive = 5e-4
@@ -179,13 +224,26 @@ class DQNConfig:
     """Width of each hidden layer."""
     activation: Activation = "relu"
     """What stands between two layers."""
+    sliders: ClassVar[Mapping[str, Slider]] = {
+        "lr": LEARNING_RATE,
+        "epsilon": Slider(0.0, 1.0, fields=("epsilon_start", "epsilon_end")),
+    }
 
     def __post_init__(self) -> None:
         _fit("dqn", self)
 
+    def epsilon(self, seen: int) -> float:
+        """Return the share of random actions after so many transitions: a straight line, then flat."""
+        done = min(1.0, seen / self.epsilon_steps)
+        return self.epsilon_start + done * (self.epsilon_end - self.epsilon_start)
+
+    def after(self, steps: int) -> Self:
+        """Return settings whose share of random actions begins where so many steps have brought it."""
+        return replace(self, epsilon_start=self.epsilon(steps))
+
 
 @dataclass(frozen=True)
-class SACConfig:
+class SACConfig(Settings):
     """Soft actor-critic: an off-policy learner for levers and choices that earns as much as it can while varied."""
 
     lr: Positive = 1e-3
@@ -216,6 +274,11 @@ class SACConfig:
     """Width of each hidden layer, of the policy and of both critics alike."""
     activation: Activation = "relu"
     """What stands between two layers."""
+    sliders: ClassVar[Mapping[str, Slider]] = {
+        "lr": LEARNING_RATE,
+        "lever_entropy": Slider(-5.0, 0.69, needs="levers"),
+        "choice_entropy": Slider(0.0, 1.0, needs="choices"),
+    }
 
     def __post_init__(self) -> None:
         _fit("sac", self)

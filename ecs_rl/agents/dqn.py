@@ -25,6 +25,7 @@ from ecs_rl.agents.config import DQNConfig, learning_rate
 from ecs_rl.agents.explain import traced
 from ecs_rl.agents.imitation import Batch as Example
 from ecs_rl.agents.networks import MLP, Parameters, Shapes
+from ecs_rl.agents.policy_heads import VALUES
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.state import Parts, prefixed
@@ -36,6 +37,7 @@ class DQN(ReplayLearner):
 
     name = "dqn"
     Config = DQNConfig
+    HEAD = VALUES
     METRICS = ("loss/q", "q_mean", "lr")
     config: DQNConfig
 
@@ -76,7 +78,7 @@ class DQN(ReplayLearner):
     @property
     def epsilon(self) -> float:
         """The share of random actions now."""
-        return linear_epsilon(self._seen, self.config)
+        return self.config.epsilon(self._seen)
 
     @torch.inference_mode()
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
@@ -200,12 +202,6 @@ class DQN(ReplayLearner):
         super().load_policy_state(state)
         for network in (self._online, self._slow):
             network.flat.copy_(self._parameters.flat)
-
-
-def linear_epsilon(seen: int, config: DQNConfig) -> float:
-    """Return the share of random actions after so many transitions: a straight line, then flat."""
-    done = min(1.0, seen / config.epsilon_steps)
-    return config.epsilon_start + done * (config.epsilon_end - config.epsilon_start)
 
 
 def q_target(value: Floats, reward: Floats, discount: Floats) -> Floats:

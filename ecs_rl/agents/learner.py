@@ -10,6 +10,7 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +32,8 @@ class Learner(ABC):
 
     name: str
     Config: ClassVar[type[Any]]
+    HEAD: ClassVar[str]
+    """How a pilot makes actions of the network's outputs: a name of `policy_heads.py`."""
     METRICS: ClassVar[tuple[str, ...]]
     """The names of the numbers in `_newest`."""
     MAY_BE_UNKNOWN: ClassVar[tuple[str, ...]] = ()
@@ -40,7 +43,8 @@ class Learner(ABC):
 
     def __init__(self, spec: PolicySpec, config: Any, *, seed: int, rows: int, layout: ObservationLayout = ()) -> None:
         """`layout` says which observations share their statistics."""
-        self.spec, self.config, self.rows, self.discount = spec, config, rows, config.gamma
+        self.spec, self.config = replace(spec, head=self.HEAD), config
+        self.rows, self.discount = rows, config.gamma
         self._parameters = Parameters(self.shapes(spec, config))
         # Independent streams: neighbouring seeds share none. Whoever watches draws from the last one.
         words = np.random.SeedSequence(seed).generate_state(3, np.uint64)

@@ -82,6 +82,10 @@ AGENTS: dict[str, Algorithm] = {
 """Every algorithm that comes with the project, by its name."""
 
 
+USUAL = "ppo"
+"""The algorithm of a scene that names none; it learns every policy with every network."""
+
+
 def algorithm_of(name: str | Algorithm) -> Algorithm:
     """Return the algorithm with this name, or refuse with the nearest one."""
     if isinstance(name, Algorithm):

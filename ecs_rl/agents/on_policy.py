@@ -29,6 +29,7 @@ from ecs_rl.agents.imitation import Examples, clone
 from ecs_rl.agents.learner import Learner
 from ecs_rl.agents.networks import Adam, Parameters, Shapes
 from ecs_rl.agents.normalise import RewardScaler
+from ecs_rl.agents.policy_heads import DISTRIBUTION
 from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import Attribute, Parts, check_count, prefixed, under
 from ecs_rl.agents.worker import Workers
@@ -61,6 +62,7 @@ class Minibatch:
 class OnPolicy(Learner):
     """A learner for any actions, with networks for its policy and its value, that learns from its newest rollout."""
 
+    HEAD = DISTRIBUTION
     MAY_BE_UNKNOWN = (UNIT,)
     LOSSES = 5
     """How many numbers `gradient` returns."""
@@ -73,7 +75,7 @@ class OnPolicy(Learner):
             p, spec, config, head=self._head_in, workers=Workers(threads), generator=self._first
         )
         self._head = self._networks.heads[0]
-        self.spec = replace(spec, state=self._networks.state)
+        self.spec = replace(self.spec, state=self._networks.state)
         if SPREAD in p.value:
             p.value[SPREAD].fill_(config.log_std)
         self._adam = Adam(p, ADAM_EPSILON)

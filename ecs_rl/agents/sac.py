@@ -27,6 +27,7 @@ from ecs_rl.agents.config import SACConfig
 from ecs_rl.agents.imitation import NEAR
 from ecs_rl.agents.imitation import Batch as Example
 from ecs_rl.agents.networks import Parameters, Shapes
+from ecs_rl.agents.policy_heads import SQUASHED
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.squashed import Layout, Squashed, squashed_spread
@@ -48,6 +49,7 @@ class SAC(ReplayLearner):
 
     name = "sac"
     Config = SACConfig
+    HEAD = SQUASHED
     METRICS = ("loss/q", "loss/policy", "q_mean", "entropy", "temperature/levers", "temperature/choices")
     config: SACConfig
 

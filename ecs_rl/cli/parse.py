@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from ecs_rl.agents.make import AGENTS, Algorithm
+from ecs_rl.agents.make import AGENTS, USUAL, Algorithm
 from ecs_rl.agents.own import load_algorithm
 from ecs_rl.cli.called import program
 from ecs_rl.cli.command_settings import (
@@ -125,7 +125,9 @@ def _with_network(settings: TrainSettings, line: Layer) -> TrainSettings:
         return settings
     table = getattr(settings, settings.agent)
     if not hasattr(table, "network"):
-        raise CommandError(f"--network {named}: {settings.agent} learns with a perceptron: leave it out, or take ppo")
+        raise CommandError(
+            f"--network {named}: {settings.agent} learns with a perceptron: leave it out, or take {USUAL}"
+        )
     return replace(settings, network=named, **{settings.agent: replace(table, network=named)})
 
 
@@ -208,7 +210,7 @@ def _below(
     if isinstance(own, Algorithm):
         resumed["agent"] = own.name
         kind = kind if own.name in kind.algorithms else settings_with(own, kind)
-    agent = named.agent or str(resumed.get("agent", "")) or next(iter(suggested), "ppo")
+    agent = named.agent or str(resumed.get("agent", "")) or next(iter(suggested), USUAL)
     layer = _recipe_layer(kind, named.scene, suggested, agent) | _earlier_layer(kind, resumed, agent)
     usual, over = _settings_of(kind, layer), config | line
     layer["schedule_steps"] = usual.schedule_steps or usual.steps

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ecs_rl.agents.policy_heads import SQUASHED, VALUES
 from ecs_rl.pilots.ops import Array, NumpyOps, Ops, V
 from ecs_rl.pilots.source import SavedPolicy
 from ecs_rl.spaces import Composed, Discrete, spans
 
 SMALLEST, LARGEST = -10.0, 2.0
-"""Of the logarithm of a spread that SAC's network gives."""
+"""Of the logarithm of a spread that a network gives."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class Head:
         """
         space = saved.spec.actions
         self.several = isinstance(space, Composed)
-        self.epsilon = _epsilon(saved) if saved.agent == "dqn" else 0.0
+        self.epsilon = _epsilon(saved) if saved.head == VALUES else 0.0
         """Share of choices that are drawn with equal chances."""
-        self.draws = saved.agent != "dqn"
+        self.draws = saved.head != VALUES
         places, needed = _places(saved)
         if width != needed:
             raise ValueError(f"its network has {width} outputs, and its actions take {needed}")
@@ -53,7 +54,7 @@ class Head:
         for part, at in zip(space.parts, places, strict=True):
             if isinstance(part, Discrete):
                 self.parts.append(ChoiceHead(at))
-            elif saved.agent == "sac":
+            elif saved.head == SQUASHED:
                 self.parts.append(LeverHead(at, slice(space.levers + at.start, space.levers + at.stop), squashed=True))
             else:
                 spread = saved.tensors["policy/log_std"][lever : lever + part.levers]
@@ -103,7 +104,8 @@ class Head:
 def _places(saved: SavedPolicy) -> tuple[list[slice], int]:
     """Return which of a network's outputs decide on each part of an action, and how many outputs it has."""
     space = saved.spec.actions
-    if saved.agent != "sac":  # the state's value stands in front of advantages, and behind the outputs of a shared one
+    if saved.head != SQUASHED:
+        # The state's value stands in front of advantages, and behind the outputs of a shared network.
         first = int(bool(saved.setting("dueling")))
         places = [slice(each.start + first, each.stop + first) for _, _, each in spans(space)]
         return places, first + len(space.names) + bool(saved.setting("shared"))
@@ -116,6 +118,6 @@ def _places(saved: SavedPolicy) -> tuple[list[slice], int]:
 
 
 def _epsilon(saved: SavedPolicy) -> float:
-    """Return the share of random actions that DQN's exploring had come down to."""
+    """Return the share of random actions that exploring had come down to."""
     start, end = (float(saved.config.get(f"epsilon_{at}", other)) for at, other in (("start", 1.0), ("end", 0.05)))
     return start + min(1.0, saved.step / float(saved.config.get("epsilon_steps", 10_000))) * (end - start)

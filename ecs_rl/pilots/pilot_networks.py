@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ecs_rl.agents.policy_heads import VALUES
 from ecs_rl.agents.scaling import LIMIT, Groups, deviation
 from ecs_rl.pilots.ops import Array, Ops, V
 from ecs_rl.pilots.source import SavedPolicy, Tensors
@@ -179,7 +180,7 @@ class PilotAttention:
 
 def network_of(saved: SavedPolicy) -> Net:
     """Return the network that a policy acts by, with its saved parameters."""
-    name, activation = "q" if saved.agent == "dqn" else "policy", str(saved.setting("activation"))
+    name, activation = "q" if saved.head == VALUES else "policy", str(saved.setting("activation"))
     make: dict[str, Callable[[], Any]] = {
         "mlp": lambda: Perceptron(saved.tensors, _numbered(saved.tensors, name), activation),
         "gru": lambda: PilotGRU(saved.tensors, name, activation),

@@ -13,18 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_rl.agents.policy_heads import EARLIER, HEADS
 from ecs_rl.errors import CheckpointError, CommandError, nearest, quoted
 from ecs_rl.shipped import pilot_file
 from ecs_rl.spaces import ActionSpace, Composed, Continuous, Discrete, Members, Picture, PolicySpec
 
 SCHEMA = 1
 NETWORKS = ("mlp", "gru", "conv", "attention")
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "ppo": {"network": "mlp", "activation": "tanh", "shared": False, "normalise_observations": True},
-    "dqn": {"activation": "relu", "dueling": False, "normalise_observations": False},
-    "sac": {"activation": "relu", "normalise_observations": False},
-}
-"""What acting needs of the settings of each algorithm, as they were where an older checkpoint does not say it."""
+NOTHING: tuple[str, dict[str, Any]] = ("", {})
 _SEAL = b'\\"sha256\\":\\"'
 _SEALED = 64
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -49,7 +45,12 @@ class SavedPolicy:
 
     def setting(self, name: str) -> Any:
         """Return a setting that acting needs, that of older versions where the checkpoint does not say it."""
-        return self.config.get(name, DEFAULTS[self.agent].get(name))
+        return self.config.get(name, EARLIER.get(self.agent, NOTHING)[1].get(name))
+
+    @property
+    def head(self) -> str:
+        """How the network's outputs become actions."""
+        return self.spec.head or EARLIER.get(self.agent, NOTHING)[0]
 
 
 def checkpoint_at(source: str | Path, checkpoint: str, runs: str | Path) -> Path:
@@ -121,9 +122,9 @@ def named(policies: list[SavedPolicy], name: str) -> SavedPolicy:
 def _refuse_unknown(path: Path, agent: str, config: dict[str, Any], specs: list[PolicySpec]) -> None:
     """Refuse what somebody's own program made, which only that program can bring back, and what does not say enough."""
     play = "it plays with play.py, which asks for that file"
-    if agent not in DEFAULTS or "agent_file" in config:
-        known = ", ".join(DEFAULTS)
-        raise CheckpointError(f"{path} was made by {quoted(agent)}, and a pilot knows {known}: {play}")
+    heads = {spec.head or EARLIER.get(agent, NOTHING)[0] for spec in specs}
+    if "agent_file" in config or not heads <= {*HEADS}:
+        raise CheckpointError(f"{path} was made by {quoted(agent)}, which a pilot does not know: {play}")
     table = config.get(agent)
     if not isinstance(table, dict):
         raise CheckpointError(
@@ -185,4 +186,5 @@ def _spec(entry: dict[str, Any]) -> PolicySpec:
         entry["name"],
         entry.get("state", 0),
         layout,
+        entry.get("head", ""),
     )

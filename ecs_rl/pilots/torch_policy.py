@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import torch
 
 from ecs_rl.agents.base import Agent, State
-from ecs_rl.agents.dqn import linear_epsilon
 from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.pilots.ops import Array
@@ -20,11 +17,13 @@ class TorchPolicy:
     """The agent of a saved policy, as `play.py` makes it; torch's settings stay as they are."""
 
     def __init__(self, saved: SavedPolicy, seed: int = 0) -> None:
+        if saved.agent not in AGENTS:
+            cure = "play it with backend='numpy'"
+            raise CheckpointError(f"{saved.path} was made by '{saved.agent}', which this version does not know: {cure}")
         threads = torch.get_num_threads()
         try:
             config = msgspec.convert(saved.config, AGENTS[saved.agent].Config)
-            if saved.agent == "dqn":  # a policy knows nothing of how far its exploring had come down
-                config = replace(config, epsilon_start=linear_epsilon(saved.step, config))
+            config = config.after(saved.step)
             policy = {name: torch.from_numpy(tensor) for name, tensor in saved.tensors.items()}
             check_parameters(str(saved.path), {saved.spec.name: saved.spec}, saved.agent, config, policy)
             self.agent = make_agent(saved.agent, saved.spec, config, seed=seed, rows=1)

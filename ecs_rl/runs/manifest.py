@@ -52,6 +52,8 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Which of the observations form a picture or tell of a set."""
     state: int = 0
     """Numbers that it remembers for each row."""
+    head: str = ""
+    """How its network's outputs become actions."""
 
     @classmethod
     def of(cls, spec: PolicySpec) -> PolicyEntry:
@@ -69,6 +71,7 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             parts=parts,
             layout=tuple(map(FormEntry.of, spec.layout)),
             state=spec.state,
+            head=spec.head,
         )
 
     def __post_init__(self) -> None:
@@ -79,8 +82,8 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """Return the policy's spec, equal to the one that was saved."""
         parts = tuple(Continuous(p.names) if p.continuous else Discrete(p.names, p.name) for p in self.parts)
         lone: ActionSpace = Continuous(self.actions) if self.continuous else Discrete(self.actions)
-        layout = tuple(entry.form() for entry in self.layout)
-        return PolicySpec(self.observations, Composed(parts) if parts else lone, self.name, self.state, layout)
+        space, layout = Composed(parts) if parts else lone, tuple(entry.form() for entry in self.layout)
+        return PolicySpec(self.observations, space, self.name, self.state, layout, self.head)
 
 
 class EvalSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ecs_rl.agents.base import Imitating
+from ecs_rl.agents.make import USUAL
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations
 from ecs_rl.training.same_policies import refuse_other_spec
@@ -23,7 +24,7 @@ def imitate(training: Training, path: Path) -> str:
     )
     if not isinstance(agent, Imitating):
         message = f"{agent.name} cannot begin by imitating"
-        raise CommandError(f"--imitate {path}: {message}: leave it out, or take --agent ppo")
+        raise CommandError(f"--imitate {path}: {message}: leave it out, or take --agent {USUAL}")
     decisions = sum(int(episode.shown.sum()) for episode in demonstrations.episodes)
     if not decisions:
         raise CheckpointError(f"{path} shows no decision of a person: play with play.py SCENE --human --save-demo FILE")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import Agent
+from ecs_rl.agents.config import Slider
 from ecs_rl.components import RewardWeights
 from ecs_rl.errors import CommandError, nearest
 from ecs_rl.runs.rows import Change
@@ -18,62 +18,23 @@ if TYPE_CHECKING:
 WEIGHT = "weight/"
 """How the weight of a reward term is named, before the term's own name."""
 HEAVIEST = 1000.0
-TUNABLE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "ppo": {"lr": ("lr",), "entropy": ("entropy",)},
-    "dqn": {"lr": ("lr",), "epsilon": ("epsilon_start", "epsilon_end")},
-    "sac": {"lr": ("lr",), "lever_entropy": ("lever_entropy",), "choice_entropy": ("choice_entropy",)},
-}
-"""What may change of each algorithm that reads its `config` anew in every update, and the fields that become it."""
+WEIGHTS = Slider(0.0, 4.0, notch=0.025)
+"""The slider of every reward term's weight."""
 
 
-@dataclass(frozen=True)
-class Reach:
-    """The numbers that a slider gives a setting; the command line and a file may go further."""
-
-    low: float
-    high: float
-    power: float = 1.0
-    """How much finer it is at the low end; 0 is a scale on which each step is a factor."""
-    notch: float = 0.02
-    """Share of the slider by which a key changes it."""
-
-    def value(self, share: float) -> float:
-        """Return the number at a share of the slider, with three digits."""
-        share = min(max(share, 0.0), 1.0)
-        if not self.power:
-            return float(f"{self.low * (self.high / self.low) ** share:.3g}")
-        return float(f"{self.low + (self.high - self.low) * share**self.power:.3g}")
-
-    def share(self, value: float) -> float:
-        """Return where on the slider a number is."""
-        if not self.power:
-            return min(max(math.log(max(value, self.low) / self.low) / math.log(self.high / self.low), 0.0), 1.0)
-        return float(min(max((value - self.low) / (self.high - self.low), 0.0), 1.0) ** (1.0 / self.power))
-
-
-REACHES: Mapping[str, Reach] = {
-    "lr": Reach(1e-6, 0.1, power=0.0),
-    "entropy": Reach(0.0, 0.2, power=2.0),
-    "epsilon": Reach(0.0, 1.0),
-    "lever_entropy": Reach(-5.0, 0.69),
-    "choice_entropy": Reach(0.0, 1.0),
-}
-
-
-def _tunable(agent: Agent) -> Mapping[str, tuple[str, ...]]:
-    """Return what may change of an agent, but for the entropy of what it does not do."""
+def _sliders(agent: Agent) -> Mapping[str, Slider]:
+    """Return the settings of an agent that may change, but for those of what it does not do."""
     actions = agent.spec.actions
-    lacks = {"lever_entropy": not actions.levers, "choice_entropy": actions.levers == actions.columns}
-    return {name: fields for name, fields in TUNABLE.get(agent.name, {}).items() if not lacks.get(name)}
+    does = {"": True, "levers": actions.levers > 0, "choices": actions.levers < actions.columns}
+    sliders: Mapping[str, Slider] = getattr(getattr(agent, "config", None), "sliders", {})
+    return {name: slider for name, slider in sliders.items() if does[slider.needs]}
 
 
 class LiveSettings:
     """What may change, what has changed, and what is still to be changed at which step."""
 
     def __init__(self, agents: Mapping[str, Agent], world: World) -> None:
-        self._agents: list[tuple[Any, Mapping[str, tuple[str, ...]]]] = [
-            (agent, _tunable(agent)) for agent in agents.values() if hasattr(agent, "config")
-        ]
+        self._agents: list[tuple[Any, Mapping[str, Slider]]] = [(agent, _sliders(agent)) for agent in agents.values()]
         self._world = world
         self._terms = world.terms if "judge" in world.stages else ()  # Gymnasium's environments pay by themselves
         self.changed: dict[str, float] = {}
@@ -86,21 +47,21 @@ class LiveSettings:
     @property
     def names(self) -> list[str]:
         """What may be changed: settings of the agents, and the weight of each reward term."""
-        return [*dict.fromkeys(name for _, tunable in self._agents for name in tunable), *self._weights()]
+        return [*dict.fromkeys(name for _, sliders in self._agents for name in sliders), *self._weights()]
 
     def _weights(self) -> list[str]:
         return [f"{WEIGHT}{term}" for term in self._terms]
 
-    def reach(self, name: str) -> Reach:
+    def slider(self, name: str) -> Slider:
         """Return how far a slider goes."""
-        return REACHES.get(name, Reach(0.0, 4.0, notch=0.025))
+        return next((sliders[name] for _, sliders in self._agents if name in sliders), WEIGHTS)
 
     def now(self, name: str) -> float:
         """Return what a setting is; of the learning rate, before its schedule."""
         if name.startswith(WEIGHT):
             return self.changed.get(name, 1.0)
-        agent, fields = next((agent, tunable[name]) for agent, tunable in self._agents if name in tunable)
-        return float(getattr(agent, name, getattr(agent.config, fields[-1])))
+        agent, slider = next((agent, sliders[name]) for agent, sliders in self._agents if name in sliders)
+        return float(getattr(agent, name, getattr(agent.config, (slider.fields or (name,))[-1])))
 
     @property
     def weights_fit(self) -> bool:
@@ -118,9 +79,9 @@ class LiveSettings:
             self.changed[name] = value
             self._world.one(RewardWeights).value[self._weights().index(name)] = value
             return
-        for agent, tunable in self._agents:
-            if name in tunable:
-                agent.config = replace(agent.config, **dict.fromkeys(tunable[name], value))
+        for agent, sliders in self._agents:
+            if name in sliders:
+                agent.config = replace(agent.config, **dict.fromkeys(sliders[name].fields or (name,), value))
         self.changed[name] = value
 
     def plan(self, changes: Sequence[Change]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ecs_rl.agents.base import Agent
-from ecs_rl.agents.dqn import linear_epsilon
+from ecs_rl.agents.config import Settings
 from ecs_rl.agents.make import Algorithm, check_parameters, make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError, CommandError
@@ -83,6 +83,4 @@ def config_of(path: Path, manifest: Manifest, algorithm: Algorithm) -> Any:
         config: Any = msgspec.convert(manifest.config.get(manifest.agent, {}), algorithm.Config)
     except (msgspec.ValidationError, CommandError) as error:
         raise CheckpointError(f"{path}: its settings of {manifest.agent} cannot be used: {error}") from None
-    # A policy knows nothing of how far its exploring had come down; sampling goes on from there, not from the start.
-    known = manifest.agent == "dqn"
-    return replace(config, epsilon_start=linear_epsilon(manifest.step, config)) if known else config
+    return config.after(manifest.step) if isinstance(config, Settings) else config

@@ -12,7 +12,7 @@ from agents_helpers import CHOICES, ROWS, SEVERAL, SMALL_DQN, play, some_experie
 from ecs_rl.agents import ActMode, DQNConfig, PolicySpec
 from ecs_rl.agents.action_values import ActionValues
 from ecs_rl.agents.config import Schedule
-from ecs_rl.agents.dqn import DQN, huber, linear_epsilon, q_target
+from ecs_rl.agents.dqn import DQN, huber, q_target
 from ecs_rl.agents.networks import MLP
 from ecs_rl.errors import CheckpointError
 
@@ -57,7 +57,7 @@ def test_epsilon_falls_in_a_straight_line_and_then_stays() -> None:
     config = DQNConfig(epsilon_start=0.9, epsilon_end=0.1, epsilon_steps=100)
     for seen in range(0, 301, 7):
         expected = 0.9 - 0.8 * seen / 100 if seen < 100 else 0.1
-        assert linear_epsilon(seen, config) == pytest.approx(expected)
+        assert config.epsilon(seen) == pytest.approx(expected)
 
 
 def network(p: dict[str, torch.Tensor], h: torch.Tensor, act: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:

@@ -14,10 +14,11 @@ import ecs_rl
 from ecs_rl.agents import ActMode, Agent, Discrete, PolicySpec
 from ecs_rl.agents.base import output_of
 from ecs_rl.agents.make import AGENTS
+from ecs_rl.agents.policy_heads import EARLIER
 from ecs_rl.commands.train import main as train
 from ecs_rl.pilots.numpy_policy import NumpyPolicy
 from ecs_rl.pilots.ops import NumpyOps
-from ecs_rl.pilots.source import DEFAULTS, saved_policies
+from ecs_rl.pilots.source import saved_policies
 from ecs_rl.spaces import Part, spans
 
 ROOT = Path(__file__).parents[2]
@@ -106,9 +107,11 @@ def test_what_is_drawn_is_drawn_as_often_as_the_agent_draws_it(kind: str, backen
 
 
 def test_what_older_checkpoints_do_not_say_is_what_the_settings_say_today() -> None:
-    for agent in AGENTS:
-        now = AGENTS[agent].Config()
-        assert DEFAULTS[agent] == {name: getattr(now, name) for name in DEFAULTS[agent]}
+    for agent, (head, settings) in EARLIER.items():
+        algorithm = AGENTS[agent]
+        now = algorithm.Config()
+        assert settings == {name: getattr(now, name) for name in settings}
+        assert head == algorithm.kind.HEAD
 
 
 @pytest.mark.parametrize("agent", ["ppo", "dqn"])

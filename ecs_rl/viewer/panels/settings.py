@@ -68,12 +68,13 @@ class Settings(Panel[SettingsView]):
         asked = self._asked.get(name)
         if asked is not None and self.held is None and live.now(name) == asked:
             del self._asked[name]
-        value, reach = live.now(name) if asked is None else asked, live.reach(name)
+        value, slider = live.now(name) if asked is None else asked, live.slider(name)
         text = f"x{value:.3g}" if name.startswith(WEIGHT) else f"{value:.3g}"
         first = live.first[name]
         changed = name in live.changed and live.changed[name] != first
         title = name.removeprefix(WEIGHT) + (" reward" if name.startswith(WEIGHT) else "")
-        return SettingRow(title.replace("_", " "), text, reach.share(value), reach.share(first), changed, reach.notch)
+        title = title.replace("_", " ")
+        return SettingRow(title, text, slider.share(value), slider.share(first), changed, slider.notch)
 
     # --- painting ---------------------------------------------------------------------------------------------------
 
@@ -116,8 +117,8 @@ class Settings(Panel[SettingsView]):
         if gesture.kind in ("click", "grab", "drag"):
             self.held = hit.index
             name, share = live.names[hit.index], min(max(hit.share[0], 0.0), 1.0)
-            reach, first = live.reach(name), live.first[name]
-            self._asked[name] = first if abs(share - reach.share(first)) < SNAPS else reach.value(share)
+            slider, first = live.slider(name), live.first[name]
+            self._asked[name] = first if abs(share - slider.share(first)) < SNAPS else slider.value(share)
         if gesture.kind in ("click", "drop"):
             self.held, name = None, live.names[hit.index]
             if self._asked.get(name, live.now(name)) != live.now(name):
