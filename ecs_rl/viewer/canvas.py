@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar, Unpack
 
 import pygame
@@ -33,6 +34,22 @@ STEP = 0.05
 """Of a slider: how far a key moves it."""
 T = TypeVar("T")
 Paint = Callable[[pygame.Surface, T, "Canvas"], object]
+
+
+@dataclass(frozen=True)
+class Slider:
+    """Something that is set by dragging."""
+
+    name: str
+    value: str
+    """Its value as it is written."""
+    share: float
+    """Its place on the bar, 0 to 1, and its usual place."""
+    usual: float
+    changed: bool | None = None
+    """Whether it has another value than usual; None: where its place is another one."""
+    step: float = STEP
+    """How far a key moves it."""
 
 
 class Row(NamedTuple):
@@ -221,35 +238,38 @@ class Canvas(Places):
 
     # --- pieces -------------------------------------------------------------------------------------------------------
 
-    def slider(
-        self,
-        bar: pygame.Rect,
-        share: float,
-        usual: float,
-        index: int,
-        *,
-        changed: bool | None = None,
-        reach: pygame.Rect | None = None,
-        step: float = STEP,
-        names: tuple[str, ...] = (),
-    ) -> bool:
-        """Draw a slider at its share of a bar, with a mark at its usual setting, and declare it as `slider`.
+    def sliders(self, area: pygame.Rect, sliders: Sequence[Slider], numbers: range, *, tall: int, value: int) -> None:
+        """Draw these ones of all sliders below each other, each between its name and its value.
 
-        Return whether it is changed, which is what its colour shows. Each pixel of `reach` counts as the slider.
-        A key moves it by a step; `names` are those of all sliders below each other, if not all have room.
+        `tall` is the height of one, `value` the width of its value, pixels; names have a third of the area.
+        """
+        names, name = tuple(slider.name for slider in sliders), area.w // 3
+        for place, number in enumerate(numbers):
+            slider, bar = sliders[number], pygame.Rect(area.x + name, 0, area.w - name - value, self.px(4))
+            bar.centery = area.y + place * tall + tall // 2
+            changed = self.slider(bar, slider, number, names=names)
+            at, colour = (area.x, bar.centery), TEXT if changed else DIM
+            self.write(self.surface, slider.name, at, size=SMALL + 0.5, colour=colour, width=name - self.px(8))
+            at = (area.right, bar.centery)
+            self.write(self.surface, slider.value, at, size=SMALL + 0.5, face="numbers", anchor="right", colour=colour)
+
+    def slider(self, bar: pygame.Rect, slider: Slider, index: int = 0, *, names: tuple[str, ...] = ()) -> bool:
+        """Draw a slider at its share of a bar, with a mark at its usual place, and declare it as `slider`.
+
+        Return whether it is changed, which is what its colour shows. `names` are those of all sliders of a list.
         """
         surface, radius = self.surface, max(1, bar.h // 2)
-        changed = abs(share - usual) > 1e-9 if changed is None else changed
+        changed = abs(slider.share - slider.usual) > 1e-9 if slider.changed is None else slider.changed
         colour = SECOND_LINE if changed else MAIN_LINE
-        mark, x = (bar.x + round(each * (bar.w - 1)) for each in (usual, share))
+        mark, x = (bar.x + round(share * (bar.w - 1)) for share in (slider.usual, slider.share))
         rounded(surface, bar, RAISED, radius=radius)
         filled = pygame.Rect(min(mark, x), bar.y, max(1, abs(x - mark)), bar.h)
         rounded(surface, filled, mix(PANEL, colour, 0.75), radius=radius)
         surface.fill(FAINT, (mark, bar.centery - self.px(5), self.px(1), self.px(10)))
         pygame.draw.aacircle(surface, PANEL, (x, bar.centery), self.px(6.5))
         pygame.draw.aacircle(surface, colour, (x, bar.centery), self.px(5))
-        reach = reach or bar.inflate(self.px(14), self.px(18))
-        self.hit(bar, "slider", index, reach=reach, takes="moves", share=share, step=step, names=names)
+        reach = bar.inflate(self.px(14), self.px(18))
+        self.hit(bar, "slider", index, reach=reach, takes="moves", share=slider.share, step=slider.step, names=names)
         return changed
 
     def rows(

@@ -46,7 +46,7 @@ def test_keys_change_the_setting_with_the_focus_notch_by_notch(
         live.finish_what_was_asked()
         assert live.trains.live.now(name) == value
         assert f"{name} is {value:g} from step {live.trains.session.total_steps:,} on" in live.said()
-        assert row.share > row.first
+        assert row.share > row.usual
     assert row.changed
 
 

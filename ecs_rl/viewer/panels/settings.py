@@ -8,42 +8,26 @@ from typing import TYPE_CHECKING
 import pygame
 
 from ecs_rl.training.live_settings import WEIGHT
-from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.key_caps import draw_head_key
-from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, TEXT
+from ecs_rl.viewer.canvas import SMALL, Canvas, Slider
+from ecs_rl.viewer.key_caps import HEAD, PAD, fill_card
+from ecs_rl.viewer.palette import FAINT
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 
 if TYPE_CHECKING:
     from ecs_rl.training.live_settings import LiveSettings
 
-WIDTH, HEAD, ROW, FOOT, PAD = 330, 30, 24, 24, 12
-NAME, VALUE = 0.36, 58
-"""Share of the width that names take, and pixels that values take."""
+WIDTH, ROW, FOOT, VALUE = 330, 24, 24, 66
+"""Width of the panel; heights of a row and of the line below the rows; width of a value."""
 SNAPS = 0.015
 """Share of a slider within which it snaps to what the setting was as the training began."""
 FOOTER = "drag, or Up Down to choose, Left Right to change"
 
 
 @dataclass(frozen=True)
-class SettingRow:
-    """A setting that may change while it trains."""
-
-    name: str
-    value: str
-    share: float
-    """Its place on the slider, 0 to 1."""
-    first: float
-    """Its place as the training began."""
-    changed: bool = False
-    step: float = 0.02
-    """How far a key moves it."""
-
-
-@dataclass(frozen=True)
 class SettingsView:
     """All settings that may change."""
 
-    rows: tuple[SettingRow, ...]
+    rows: tuple[Slider, ...]
 
 
 class Settings(Panel[SettingsView]):
@@ -64,7 +48,7 @@ class Settings(Panel[SettingsView]):
             return None
         return SettingsView(tuple(self._row(live, name) for name in live.names))
 
-    def _row(self, live: LiveSettings, name: str) -> SettingRow:
+    def _row(self, live: LiveSettings, name: str) -> Slider:
         asked = self._asked.get(name)
         if asked is not None and self.held is None and live.now(name) == asked:
             del self._asked[name]
@@ -74,7 +58,7 @@ class Settings(Panel[SettingsView]):
         changed = name in live.changed and live.changed[name] != first
         title = name.removeprefix(WEIGHT) + (" reward" if name.startswith(WEIGHT) else "")
         title = title.replace("_", " ")
-        return SettingRow(title, text, slider.share(value), slider.share(first), changed, slider.notch)
+        return Slider(title, text, slider.share(value), slider.share(first), changed, slider.notch)
 
     # --- painting ---------------------------------------------------------------------------------------------------
 
@@ -132,33 +116,9 @@ def _live(app: App) -> LiveSettings | None:
 
 
 def _paint(surface: pygame.Surface, shows: tuple[SettingsView, range], canvas: Canvas) -> None:
-    (view, numbers), place = shows, surface.get_rect()
-    surface.fill(PANEL)
-    pygame.draw.rect(surface, RAISED, place, canvas.px(1), border_radius=canvas.px(4))
-    canvas.hit(place, "panel")
-    middle = canvas.px(HEAD) // 2
-    canvas.write(surface, "SETTINGS, WHILE IT TRAINS", (canvas.px(PAD), middle), size=SMALL, colour=MAIN_LINE)
-    draw_head_key(surface, "S", place.w - canvas.px(PAD), middle, canvas)
-    y = canvas.px(HEAD)
-    for number in numbers:
-        _row(surface, pygame.Rect(0, y, place.w, canvas.px(ROW)), view, number, canvas)
-        y += canvas.px(ROW)
-    at = (canvas.px(PAD), y + canvas.px(FOOT) // 2 - canvas.px(1))
-    canvas.write(surface, FOOTER, at, size=SMALL - 0.5, colour=FAINT, width=place.w - 2 * canvas.px(PAD))
-
-
-def _row(surface: pygame.Surface, rect: pygame.Rect, view: SettingsView, number: int, canvas: Canvas) -> None:
-    row, middle, name = view.rows[number], rect.centery, round(rect.w * NAME) - canvas.px(8)
-    colour = TEXT if row.changed else DIM
-    canvas.write(surface, row.name, (canvas.px(PAD), middle), size=SMALL + 0.5, colour=colour, width=name)
-    left, right = canvas.px(PAD) + round(rect.w * NAME), rect.w - canvas.px(PAD)
-    bar = pygame.Rect(left, 0, right - canvas.px(VALUE) - left, canvas.px(3))
-    bar.centery = middle
-    canvas.slider(
-        *(bar, row.share, row.first, number),
-        changed=row.changed,
-        reach=rect,
-        step=row.step,
-        names=tuple(row.name for row in view.rows),
-    )
-    canvas.write(surface, row.value, (right, middle), size=SMALL + 0.5, face="numbers", anchor="right", colour=colour)
+    view, numbers = shows
+    y, pad, tall = fill_card(surface, "S", "Settings, while it trains", canvas), canvas.px(PAD), canvas.px(ROW)
+    area = pygame.Rect(pad, y, surface.get_width() - 2 * pad, len(numbers) * tall)
+    canvas.sliders(area, view.rows, numbers, tall=tall, value=canvas.px(VALUE))
+    at = (pad, area.bottom + canvas.px(FOOT) // 2 - canvas.px(1))
+    canvas.write(surface, FOOTER, at, size=SMALL - 0.5, colour=FAINT, width=area.w)

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import pygame
 
-from ecs_rl.viewer.canvas import SMALL, Canvas
+from ecs_rl.viewer.canvas import Canvas, Slider
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.palette import DIM, PANEL, RULE, TEXT
+from ecs_rl.viewer.palette import PANEL, RULE
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 
 MOST_GRAVITY = 3.0
@@ -22,27 +22,15 @@ MOST_WIND = 10.0
 """m/s² to the left or to the right that wind adds to whatever moves freely."""
 NEAR = 0.03
 """Of its bar: a slider that is dragged so close to its usual setting takes that."""
-ROW, NAME, BAR, VALUE, PAD = 26, 58, 150, 92, 10
-"""Height of a row; widths of its name, of the bar, of what it is set to, and around them."""
-
-
-@dataclass(frozen=True)
-class SliderView:
-    """Something that is set by dragging."""
-
-    name: str
-    value: str
-    """Its value with the unit."""
-    share: float
-    """Its place on the bar, 0 to 1, and its usual place."""
-    usual: float
+WIDTH, ROW, VALUE, PAD = 330, 26, 92, 10
+"""Width of the panel, height of a row, width of what it is set to, and the space around them."""
 
 
 @dataclass(frozen=True)
 class WeatherView:
     """The sliders."""
 
-    sliders: tuple[SliderView, ...]
+    sliders: tuple[Slider, ...]
 
 
 class Weather(Panel[WeatherView]):
@@ -70,8 +58,8 @@ class Weather(Panel[WeatherView]):
         across = f"{arrow}{MOST_WIND * abs(2 * wind - 1):.1f} m/s²"
         return WeatherView(
             (
-                SliderView("gravity", f"{pull:.1f} m/s²", gravity, _usual_gravity(own)),
-                SliderView("wind", across, wind, 0.5),
+                Slider("gravity", f"{pull:.1f} m/s²", gravity, _usual_gravity(own)),
+                Slider("wind", across, wind, 0.5),
             )
         )
 
@@ -128,20 +116,13 @@ class Weather(Panel[WeatherView]):
 
     def paint(self, canvas: Canvas, view: WeatherView, room: pygame.Rect) -> None:
         """Paint the sliders to the right, below the chips; nothing where there is no room."""
-        size = canvas.px(NAME + BAR + VALUE + 2 * PAD), canvas.px(ROW) * len(view.sliders) + canvas.px(PAD)
+        tall, pad, numbers = canvas.px(ROW), canvas.px(PAD), range(len(view.sliders))
+        size = canvas.px(WIDTH), tall * len(numbers) + pad
         place = canvas.place_in(canvas.free(room), "top right", size)
-        if place is None:
-            return
-        rounded(canvas.surface, place, PANEL, radius=canvas.px(7), edge=RULE, alpha=225)
-        canvas.hit(place, "panel")
-        for i, slider in enumerate(view.sliders):
-            y = place.y + canvas.px(PAD) // 2 + i * canvas.px(ROW) + canvas.px(ROW) // 2
-            bar = pygame.Rect(place.x + canvas.px(PAD + NAME), 0, canvas.px(BAR), canvas.px(6))
-            bar.centery = y
-            changed = canvas.slider(bar, slider.share, slider.usual, i)
-            canvas.write(canvas.surface, slider.name, (place.x + canvas.px(PAD), y), size=SMALL, colour=DIM)
-            at, colour = (place.right - canvas.px(PAD), y), TEXT if changed else DIM
-            canvas.write(canvas.surface, slider.value, at, size=SMALL, colour=colour, face="numbers", anchor="right")
+        if place is not None:
+            rounded(canvas.surface, place, PANEL, radius=canvas.px(7), edge=RULE, alpha=225)
+            canvas.hit(place, "panel")
+            canvas.sliders(place.inflate(-2 * pad, -pad), view.sliders, numbers, tall=tall, value=canvas.px(VALUE))
 
 
 def _usual_gravity(own: tuple[float, float]) -> float:
