@@ -16,7 +16,7 @@ from ecs_rl.viewer import fonts
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fonts import Face
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, SECOND_LINE, TEXT, Colour, mix
-from ecs_rl.viewer.places import Places, scaled
+from ecs_rl.viewer.places import FramePlaces, scaled
 from ecs_rl.viewer.regions import Marks, Part, Region, RegionFacts
 
 SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
@@ -37,7 +37,7 @@ Paint = Callable[[pygame.Surface, T, "Canvas"], object]
 
 
 @dataclass(frozen=True)
-class Slider:
+class SliderView:
     """Something that is set by dragging."""
 
     name: str
@@ -52,7 +52,7 @@ class Slider:
     """How far a key moves it."""
 
 
-class Row(NamedTuple):
+class ListRow(NamedTuple):
     """A row of a list: its name, what it is about, and a number at its right end."""
 
     text: str
@@ -66,7 +66,7 @@ def part_of(surface: pygame.Surface, area: pygame.Rect) -> pygame.Surface | None
     return surface.subsurface(seen) if seen.w > 0 and seen.h > 0 else None
 
 
-class Canvas(Places):
+class Canvas(FramePlaces):
     """Draws for one window at one scale; another scale takes another canvas."""
 
     def __init__(self, scale: float = 1.0) -> None:
@@ -238,7 +238,9 @@ class Canvas(Places):
 
     # --- pieces -------------------------------------------------------------------------------------------------------
 
-    def sliders(self, area: pygame.Rect, sliders: Sequence[Slider], numbers: range, *, tall: int, value: int) -> None:
+    def sliders(
+        self, area: pygame.Rect, sliders: Sequence[SliderView], numbers: range, *, tall: int, value: int
+    ) -> None:
         """Draw these ones of all sliders below each other, each between its name and its value.
 
         `tall` is the height of one, `value` the width of its value, pixels; names have a third of the area.
@@ -253,7 +255,7 @@ class Canvas(Places):
             at = (area.right, bar.centery)
             self.write(self.surface, slider.value, at, size=SMALL + 0.5, face="numbers", anchor="right", colour=colour)
 
-    def slider(self, bar: pygame.Rect, slider: Slider, index: int = 0, *, names: tuple[str, ...] = ()) -> bool:
+    def slider(self, bar: pygame.Rect, slider: SliderView, index: int = 0, *, names: tuple[str, ...] = ()) -> bool:
         """Draw a slider at its share of a bar, with a mark at its usual place, and declare it as `slider`.
 
         Return whether it is changed, which is what its colour shows. `names` are those of all sliders of a list.
@@ -275,7 +277,7 @@ class Canvas(Places):
     def rows(
         self,
         area: pygame.Rect,
-        rows: Sequence[str | Row],
+        rows: Sequence[str | ListRow],
         chosen: int | None = None,
         *,
         tall: int | None = None,
@@ -287,7 +289,7 @@ class Canvas(Places):
         Where not all have room, the one with the focus is among those that do, and a bar at the right shows which they
         are. `alone`: the window shows nothing else.
         """
-        tall, cells = tall or self.px(LINE), [Row(row) if isinstance(row, str) else row for row in rows]
+        tall, cells = tall or self.px(LINE), [ListRow(row) if isinstance(row, str) else row for row in rows]
         names, pad = tuple(row.text for row in cells), self.px(8)
         column = max((self.width(row.text, size) + 3 * pad for row in cells if row.about), default=0)
         visible = self.visible("row", len(cells), max(1, area.h // tall))

@@ -22,7 +22,7 @@ def scaled(size: float, scale: float, least: int) -> int:
     return max(least, round(size * scale))
 
 
-class Places:
+class FramePlaces:
     """What is taken of a frame, at the scale of its screen."""
 
     def __init__(self, scale: float) -> None:

@@ -11,11 +11,11 @@ import pygame
 
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.overlay import Overlay
 from ecs_rl.viewer.palette import MAIN_LINE, PANEL, TEXT, mix
 from ecs_rl.viewer.panel import Command, Panel
 from ecs_rl.viewer.pointer import Pixel, Pointer
 from ecs_rl.viewer.text_lines import wrapped
+from ecs_rl.viewer.top_layer import TopLayer
 from ecs_rl.viewer.words import Words
 
 STILL = 0.5
@@ -63,7 +63,7 @@ class Tips:
         return self._is_asked
 
 
-def lay_tip(overlay: Overlay, surface: pygame.Surface, at: Pixel, lines: Sequence[str], canvas: Canvas) -> None:
+def lay_tip(top: TopLayer, surface: pygame.Surface, at: Pixel, lines: Sequence[str], canvas: Canvas) -> None:
     """Lay a tip beside a pixel, where it hides as little as possible of what it explains."""
     lines = [part for line in lines for part in wrapped(line, canvas.px(WIDE), SMALL + 0.5, canvas)]
     wide = max((canvas.width(line, SMALL + 0.5) for line in lines), default=0) + 2 * canvas.px(PAD)
@@ -73,7 +73,7 @@ def lay_tip(overlay: Overlay, surface: pygame.Surface, at: Pixel, lines: Sequenc
     if box.bottom > h:
         box.bottom = round(at[1]) - canvas.px(8)
     box.clamp_ip(pygame.Rect(0, 0, w, h))
-    overlay.lay(surface, box, partial(_draw, surface, box, lines, canvas))
+    top.lay(surface, box, partial(_draw, surface, box, lines, canvas))
 
 
 def _draw(surface: pygame.Surface, box: pygame.Rect, lines: Sequence[str], canvas: Canvas) -> None:

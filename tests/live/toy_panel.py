@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pygame
 
-from ecs_rl.viewer.canvas import Canvas, Slider
+from ecs_rl.viewer.canvas import Canvas, SliderView
 from ecs_rl.viewer.palette import PANEL
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 
@@ -36,7 +36,9 @@ class Toy(Panel[ToyView]):
         place = canvas.place_in(room.inflate(-40, -100), "bottom left", (canvas.px(200), canvas.px(110)))
         if place is not None:
             canvas.surface.fill(PANEL, place)
-            canvas.slider(pygame.Rect(place.x + 20, place.y + 12, 160, 6), Slider("ripeness", "", view.ripeness, 0.5))
+            canvas.slider(
+                pygame.Rect(place.x + 20, place.y + 12, 160, 6), SliderView("ripeness", "", view.ripeness, 0.5)
+            )
             canvas.rows(pygame.Rect(place.x, place.y + 30, place.w, place.h - 30), FRUITS, view.fruit)
 
     def tip(self, view: ToyView, hit: Hit) -> tuple[str, ...]:

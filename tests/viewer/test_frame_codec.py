@@ -28,7 +28,7 @@ from viewer_views import (
 
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.camera import Aim
-from ecs_rl.viewer.canvas import Slider
+from ecs_rl.viewer.canvas import SliderView
 from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.panel_list import PANELS
@@ -90,8 +90,8 @@ OF_PANELS: dict[str, Any] = (
         "profile": PROFILE,
         "joy": JoyView(0.25),
         "tour": TourView("stage", "look", 1, 6),
-        "weather": WeatherView((Slider("gravity", "9.8", 0.5, 0.5),)),
-        "settings": SettingsView((Slider("lr", "0.001", 0.5, 0.25, True),)),
+        "weather": WeatherView((SliderView("gravity", "9.8", 0.5, 0.5),)),
+        "settings": SettingsView((SliderView("lr", "0.001", 0.5, 0.25, True),)),
     }
 )
 

@@ -36,7 +36,7 @@ from viewer_views import (
 
 from ecs_rl.arrays import F64
 from ecs_rl.session.diagnosis import Finding
-from ecs_rl.viewer.canvas import Canvas, Slider
+from ecs_rl.viewer.canvas import Canvas, SliderView
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.palette import DIM, GOOD, WARN
@@ -119,7 +119,7 @@ def settings(size: tuple[int, int]) -> pygame.Surface:
     """Draw sliders over the return with marks where they were moved."""
     surface, canvas, half = pygame.Surface(size), Canvas(), size[1] // 2
     names = (("lr", "0.0003", 0.5, 0.6), ("entropy", "0.01", 0.2, 0.2), ("fuel reward", "x2.4", 0.6, 0.25))
-    rows = tuple(Slider(name, value, share, first, share != first) for name, value, share, first in names)
+    rows = tuple(SliderView(name, value, share, first, share != first) for name, value, share, first in names)
     canvas.begin(surface)
     Settings().paint(canvas, SettingsView(rows), pygame.Rect(0, 0, size[0], half + 60))
     changes = ((40e3, "lr 0.001"), (200e3, "fuel x2.4"), (210e3, "lr 0.0003"))
@@ -170,7 +170,7 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
 def weather(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a person drives in a wind: both sliders, and the chip that hands back."""
     surface, painter = pygame.Surface(size), Painter()
-    sliders = Slider("gravity", "10.0 m/s²", 1 / 3, 1 / 3), Slider("wind", "← 4.0 m/s²", 0.3, 0.5)
+    sliders = SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)
     chips = ChipsView((Chip("YOU DRIVE", "H", GOOD), BEST_ACTIONS))
     painter.draw(surface, ground(status=STATUS, chips=chips, weather=WeatherView(sliders)))
     return surface

@@ -13,7 +13,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
-from ecs_rl.viewer.canvas import Canvas, Slider
+from ecs_rl.viewer.canvas import Canvas, SliderView
 from ecs_rl.viewer.mind import RibbonView
 from ecs_rl.viewer.palette import BAD, DIM, WARN, role_colour
 from ecs_rl.viewer.panel import Chip, Panel
@@ -275,8 +275,10 @@ FLOATS: dict[str, Any] = {
         *(("pole angle", "pole spin"), ((-0.3, -2.0), (0.3, 2.0)), np.eye(12, 20), np.zeros((12, 20, 2))),
         *((0.05, 0.4), False),
     ),
-    "weather": WeatherView((Slider("gravity", "10.0 m/s²", 1 / 3, 1 / 3), Slider("wind", "← 4.0 m/s²", 0.3, 0.5))),
-    "settings": SettingsView(tuple(Slider(name, "0.01", 0.5, 0.25, True) for name in ("lr", "entropy", "fuel"))),
+    "weather": WeatherView(
+        (SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5))
+    ),
+    "settings": SettingsView(tuple(SliderView(name, "0.01", 0.5, 0.25, True) for name in ("lr", "entropy", "fuel"))),
     "inspector": INSPECTOR,
     "profile": PROFILE,
 }

@@ -16,12 +16,12 @@ from ecs_rl.viewer.focus import Focus
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.live.display import Display
-from ecs_rl.viewer.overlay import Overlay, light, ring
 from ecs_rl.viewer.panel import CTRL, Gesture, Panels
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.pointer import OF_MOUSE, Pointer
 from ecs_rl.viewer.reports import Report, Reports
 from ecs_rl.viewer.tips import ASK, Tips, lay_tip
+from ecs_rl.viewer.top_layer import TopLayer, light, ring
 
 Input = pygame.event.Event | Gesture | Report
 """What the user does: keys, gamepads and the window by pygame's events, the mouse by gestures; and reports."""
@@ -39,7 +39,7 @@ class Screen:
     def __init__(self, display: Display, panels: Panels = PANELS) -> None:
         self.display, self.painter, self.pointer = display, Painter(display.dpi_scale, panels), Pointer()
         self.tips = Tips(self.painter.panels)
-        self.focus, self._overlay = Focus(), Overlay()
+        self.focus, self._top = Focus(), TopLayer()
         self._frame = Frame((0, 0))
         self._laid: tuple[object, ...] = ()
         """What lies over the newest frame."""
@@ -97,7 +97,7 @@ class Screen:
         """Paint a frame without showing it yet; return whether it fits the window."""
         if frame.size != self.size:
             return False
-        self._overlay.lift(self.display.surface)
+        self._top.lift(self.display.surface)
         self.painter.draw(self.display.surface, frame.views, self.focus.part)
         self._frame = frame
         self.painter.mistakes.attempt("tip", partial(self._lay, anew=True), None)
@@ -120,19 +120,19 @@ class Screen:
         before, self._laid = self._laid, (lit, ringed, lines, lines and at)
         if not anew and self._laid == before:
             return False
-        self._overlay.lift(surface)
+        self._top.lift(surface)
         for place, draw in ((lit, light), (ringed, ring)):
             if place is not None:
-                self._overlay.lay(surface, place, partial(draw, surface, place, canvas))
+                self._top.lay(surface, place, partial(draw, surface, place, canvas))
         if lines:
-            lay_tip(self._overlay, surface, at, lines, canvas)
+            lay_tip(self._top, surface, at, lines, canvas)
         self._painted_at = perf_counter()
         return True
 
     def _forget(self) -> None:
         """Paint everything anew: the surface has lost what stood on it."""
         self.painter.forget()
-        self._overlay.forget()
+        self._top.forget()
         self._painted_at = math.inf
 
     def _answer(self, event: pygame.event.Event) -> Sequence[Gesture] | None:

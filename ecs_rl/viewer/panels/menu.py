@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pygame
 
-from ecs_rl.viewer.canvas import LARGE, LINE, NORMAL, SMALL, Canvas, Row
+from ecs_rl.viewer.canvas import LARGE, LINE, NORMAL, SMALL, Canvas, ListRow
 from ecs_rl.viewer.palette import DIM, FAINT, NIGHT
 from ecs_rl.viewer.panel import Gesture, Hit, Panel
 
@@ -61,5 +61,5 @@ class Menu(Panel[MenuView]):
         canvas.write(surface, ASKS, (area.x, canvas.px(66)), size=NORMAL, colour=DIM)
         canvas.write(surface, HELP, (area.x, room.bottom - foot // 2), size=SMALL, colour=FAINT)
         tall = min(max(area.h // max(1, len(view.offers)), canvas.px(LINE)), canvas.px(TALL))
-        rows = [Row(offer.scene, offer.about, offer.standing) for offer in view.offers]
+        rows = [ListRow(offer.scene, offer.about, offer.standing) for offer in view.offers]
         canvas.rows(area, rows, tall=tall, size=LARGE, alone=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pygame
 
 from ecs_rl.training.live_settings import WEIGHT
-from ecs_rl.viewer.canvas import SMALL, Canvas, Slider
+from ecs_rl.viewer.canvas import SMALL, Canvas, SliderView
 from ecs_rl.viewer.key_caps import HEAD, PAD, fill_card
 from ecs_rl.viewer.palette import FAINT
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
@@ -27,7 +27,7 @@ FOOTER = "drag, or Up Down to choose, Left Right to change"
 class SettingsView:
     """All settings that may change."""
 
-    rows: tuple[Slider, ...]
+    rows: tuple[SliderView, ...]
 
 
 class Settings(Panel[SettingsView]):
@@ -48,7 +48,7 @@ class Settings(Panel[SettingsView]):
             return None
         return SettingsView(tuple(self._row(live, name) for name in live.names))
 
-    def _row(self, live: LiveSettings, name: str) -> Slider:
+    def _row(self, live: LiveSettings, name: str) -> SliderView:
         asked = self._asked.get(name)
         if asked is not None and self.held is None and live.now(name) == asked:
             del self._asked[name]
@@ -58,7 +58,7 @@ class Settings(Panel[SettingsView]):
         changed = name in live.changed and live.changed[name] != first
         title = name.removeprefix(WEIGHT) + (" reward" if name.startswith(WEIGHT) else "")
         title = title.replace("_", " ")
-        return Slider(title, text, slider.share(value), slider.share(first), changed, slider.notch)
+        return SliderView(title, text, slider.share(value), slider.share(first), changed, slider.notch)
 
     # --- painting ---------------------------------------------------------------------------------------------------
 

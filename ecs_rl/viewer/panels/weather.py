@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pygame
 
-from ecs_rl.viewer.canvas import Canvas, Slider
+from ecs_rl.viewer.canvas import Canvas, SliderView
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import PANEL, RULE
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
@@ -30,7 +30,7 @@ WIDTH, ROW, VALUE, PAD = 330, 26, 92, 10
 class WeatherView:
     """The sliders."""
 
-    sliders: tuple[Slider, ...]
+    sliders: tuple[SliderView, ...]
 
 
 class Weather(Panel[WeatherView]):
@@ -58,8 +58,8 @@ class Weather(Panel[WeatherView]):
         across = f"{arrow}{MOST_WIND * abs(2 * wind - 1):.1f} m/s²"
         return WeatherView(
             (
-                Slider("gravity", f"{pull:.1f} m/s²", gravity, _usual_gravity(own)),
-                Slider("wind", across, wind, 0.5),
+                SliderView("gravity", f"{pull:.1f} m/s²", gravity, _usual_gravity(own)),
+                SliderView("wind", across, wind, 0.5),
             )
         )
 

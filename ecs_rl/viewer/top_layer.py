@@ -14,7 +14,7 @@ LIGHT = 22
 """How strongly the part under the mouse is lit, of 255."""
 
 
-class Overlay:
+class TopLayer:
     """Lays pictures over a surface, and takes them away again without anything painted anew."""
 
     def __init__(self) -> None:
