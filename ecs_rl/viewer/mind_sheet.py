@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -131,9 +132,6 @@ class _Sheet:
         rect.centery = top + number * self.sizes.row + self.sizes.row // 2
         return rect
 
-    def _row(self, top: int, number: int) -> pygame.Rect:
-        return pygame.Rect(0, top + number * self.sizes.row, self.surface.get_width(), self.sizes.row)
-
     # --- what stays -------------------------------------------------------------------------------------------------
 
     def names(self, mind: MindView) -> None:
@@ -142,28 +140,17 @@ class _Sheet:
         self.surface.fill(NIGHT, (0, 0, self.canvas.px(1), self.surface.get_height()))
         s = self.sizes
         self._head(f"{mind.who} sees".strip(), self.sees_at, _asked(mind) or self._unseen(mind), KEY)
-        self._rows(self.sees_at, [mind.sees[number].name for number in self._listed(mind)], 5)
+        self._rows(self.sees_at, {number: mind.sees[number].name for number in self._listed(mind)}, 5, "name")
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
-        self._rows(self.does_at, [option.name for option in mind.does[: s.does]], 9)
+        self._rows(self.does_at, {i: option.name for i, option in enumerate(mind.does[: s.does])}, 9, "option")
         self._head("Expects", self.plot_at, "")
         if s.plot:
             paint_ground(self.surface, self._plot_area(), self.canvas)
         self._head("Earned", self.earned_at, _rest(len(mind.earned), s.earned) or "tick    episode")
-        self._rows(self.earned_at, [term.name for term in mind.earned[: s.earned]], 0)
+        self._rows(self.earned_at, {i: term.name for i, term in enumerate(mind.earned[: s.earned])}, 0)
         y = self.earned_at + s.earned * s.row
         self.surface.fill(RULE, (self.left, y + self.canvas.px(1), self.right - self.left, 1))
         self._text("total", (self.left, y + s.row // 2 + self.canvas.px(2)), TEXT)
-        self._regions(mind)
-
-    def _regions(self, mind: MindView) -> None:
-        """Declare what can be pointed at: the name and the bar of each number that is seen, and each option."""
-        left = self.track[0] - self.canvas.px(6)
-        for row, number in enumerate(self._listed(mind)):
-            place, rail = self._row(self.sees_at, row), self.rail(self.sees_at, row, 5)
-            self.canvas.hit(place, "name", number)
-            self.canvas.hit(rail, "bar", number, reach=place.clip(left, place.y, place.w, place.h))
-        for row in range(min(self.sizes.does, len(mind.does))):
-            self.canvas.hit(self._row(self.does_at, row), "option", row)
 
     def _listed(self, mind: MindView) -> list[int]:
         """Return the numbers that have a row, as far as there is room beside the pictures."""
@@ -183,14 +170,19 @@ class _Sheet:
         room = right - rect.right - self.canvas.px(10)
         self.canvas.write(self.surface, note, (right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room)
 
-    def _rows(self, top: int, names: list[str], tall: int) -> None:
-        for i, name in enumerate(names):
-            middle = top + i * self.sizes.row + self.sizes.row // 2
+    def _rows(self, top: int, names: Mapping[int, str], tall: int, part: str = "") -> None:
+        """Paint names and tracks by their numbers; each row is a `part`, in which the track of a name is a `bar`."""
+        for i, (number, name) in enumerate(names.items()):
+            place = pygame.Rect(0, top + i * self.sizes.row, self.surface.get_width(), self.sizes.row)
             text = self.canvas.squeeze(name, self.name_width if tall else self.term_width, NORMAL - 0.5)
-            self._text(text, (self.left, middle), DIM)
+            self._text(text, (self.left, place.centery), DIM)
+            if part:
+                self.canvas.hit(place, part, number)
             if tall:
-                rect = self.rail(top, i, tall)
-                rounded(self.surface, rect, RAISED, radius=self.canvas.px(2))
+                rail, left = self.rail(top, i, tall), self.track[0] - self.canvas.px(6)
+                rounded(self.surface, rail, RAISED, radius=self.canvas.px(2))
+                if part == "name":
+                    self.canvas.hit(rail, "bar", number, reach=place.clip(left, place.y, place.w, place.h))
 
     def _text(self, text: str, at: tuple[float, float], colour: Colour) -> None:
         self.canvas.write(self.surface, text, at, size=NORMAL - 0.5, colour=colour)

@@ -11,7 +11,7 @@ from time import perf_counter
 import pygame
 import pytest
 from live_commands import train
-from live_windows import TINY, down, moved, post, pressed, see_mistakes, up
+from live_windows import TINY, down, moved, post, pressed, see_mistakes, up, wheel
 from toy_panel import FRUITS, Toy, ToyView
 
 from ecs_rl.training.playback import Player
@@ -23,6 +23,7 @@ from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.reports import Floats, Sight
 
 SIZE = (960, 540)
 ALL = (*PANELS, Toy)
@@ -136,6 +137,28 @@ def test_its_parts_have_the_focus_of_the_keyboard_one_after_the_other(opened: Op
     assert "toy" not in window.open_panels
 
 
+def test_what_the_screen_finds_out_while_it_paints_reaches_the_window(opened: Opened) -> None:
+    window, screen, answer = opened
+
+    def show() -> None:
+        answer()
+        answer()  # what is found out in one frame comes with the next inputs
+
+    show()
+    before = window.reports.newest(Sight)
+    assert before is not None
+    post(moved(screen.painter.canvas.rooms["clear"].center), wheel(3))
+    show()
+    after = window.reports.newest(Sight)
+    assert after is not None
+    assert before.low[0] < after.low[0] < after.high[0] < before.high[0], "a zoom shows less of the arena"
+    post(pressed("F9"))
+    show()
+    floats = window.reports.newest(Floats)
+    assert floats is not None
+    assert "toy" in floats.placed
+
+
 def test_a_closed_panel_loses_the_focus_and_a_driver_keeps_the_keys(opened: Opened) -> None:
     window, screen, answer = opened
     post(pressed("F9"))
@@ -146,7 +169,14 @@ def test_a_closed_panel_loses_the_focus_and_a_driver_keeps_the_keys(opened: Open
     post(pressed("F9"))
     answer()
     assert screen.focus.part is None
-    post(pressed("F9"), pressed("H"))
+    post(pressed("F9"))
+    answer()
+    post(pressed("F1"))
+    answer()
+    post(pressed("Down"))
+    answer()
+    assert screen.focus.part is None, "the help is over it"
+    post(pressed("F1"), pressed("H"))
     answer()
     assert window.stage.hands is not None
     post(pressed("Down"))

@@ -38,5 +38,5 @@ class FloatingPanels(Control):
     def _give_way(self, app: App, name: str) -> None:
         panel = app.panels[name]
         panel.leave(app)
-        again = f": {panel.keys[0].key} opens it again" if panel.keys else ""
-        app.say(f"the {name} panel gives way to the {self._newest} panel{again}", "warn")
+        again = f", {panel.keys[0].key} opens it again" if panel.keys else ""
+        app.say(f"no room for both: the {name} panel gives way to the {self._newest} panel{again}", "warn")
